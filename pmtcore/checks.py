@@ -1,0 +1,65 @@
+"""Argument checks: the one kind of error a user sees, and the rules that raise it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+
+class InputError(ValueError):
+    """Bad input, in one sentence that says what is wrong, where, and what to do.
+
+    The sentence is shown to whoever is at the screen and may land in a log: it never holds a value taken
+    from a private row, nor a column or level name that only the private table has.
+    """
+
+
+def number_between(name: str, value: float, low: float, high: float) -> float:
+    """The value as a float, refused unless ``low <= value <= high`` (so NaN is refused).
+
+    Raises:
+        InputError: the value is not a number, or is out of range.
+    """
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number between {low:g} and {high:g}, got {value!r}.") from None
+    if not low <= result <= high:
+        raise InputError(f"{name} must be between {low:g} and {high:g}, got {value}.")
+    return result
+
+
+def whole_number_between(name: str, value: float, low: int, high: int) -> int:
+    """The value as an int, refused unless it is a whole number in range.
+
+    Raises:
+        InputError: the value is not whole, or is out of range.
+    """
+    result = number_between(name, value, low, high)
+    if not math.floor(result) == result:
+        raise InputError(f"{name} must be a whole number between {low} and {high}, got {value}.")
+    return int(result)
+
+
+def one_of(name: str, value: str, allowed: Iterable[str]) -> str:
+    """The value, refused unless it is one of the allowed words.
+
+    Raises:
+        InputError: the value is another word.
+    """
+    words = list(allowed)
+    if value not in words:
+        raise InputError(f"{name} must be one of {', '.join(words)}, got {value!r}.")
+    return value
+
+
+def listed(names: Iterable[str], most: int = 5) -> str:
+    """Names as a phrase: ``'a', 'b' and 3 more``.
+
+    >>> listed(["a", "b", "c"], most=2)
+    "'a', 'b' and 1 more"
+    """
+    items = [str(name) for name in names]
+    shown = ", ".join(repr(name if len(name) <= 60 else name[:57] + "...") for name in items[:most])
+    rest = len(items) - most
+    return shown if rest <= 0 else f"{shown} and {rest} more"

@@ -1,0 +1,163 @@
+"""``public-only`` and ``non-private``: the two ends every private method is held against.
+
+``public-only`` is least squares on the public data: it reads no private row and costs nothing.
+``non-private`` is least squares (or ridge) on the private rows without noise: for the lab, never released.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from pmtcore.bands import limits
+from pmtcore.budgets import Budget, Neighbours
+from pmtcore.moments import PublicData, back_transform, joint, whiten
+from pmtcore.noise import NoiseSource
+from pmtcore.records import Bands, Curator, Private, PrivateRows, Standing
+from pmtcore.registry import Method, Outcome, Parameters, Plan, parameter, register
+
+_LAB = Curator("the non-private fit, lab only")
+
+
+def least_squares(public: PublicData, rows: PrivateRows, lam: float = 0.0) -> Private[np.ndarray]:
+    """Exact ridge fit (d,) of private rows: ``(X'X/n + lam I)^{-1} X'y/n`` (A, Theorem 4.1), private.
+
+    Solved in the coordinates in which the public moment is the identity, so raw units do no harm.
+    """
+    d, root = public.d, public.feature_root
+
+    def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
+        z = whiten(public.factor, joint(features, response))
+        return np.asarray(z.T @ z)
+
+    def solve(total: np.ndarray) -> np.ndarray:
+        moment = total / rows.n
+        gram = moment[:d, :d]
+        inverse_root = np.linalg.solve(root, np.eye(d))
+        level = public.factor[-1, :d]  # the public fit in whitened coordinates
+        right = gram @ level + public.residual_scale * moment[:d, d]
+        if lam == 0:  # only the correction is solved for: exact where the public fit is
+            correction = np.linalg.lstsq(gram, moment[:d, d], rcond=None)[0]
+            return public.fit + public.residual_scale * back_transform(root, correction)
+        return back_transform(root, np.linalg.solve(gram + lam * inverse_root @ inverse_root.T, right))
+
+    return rows.sum(block).map(solve)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoParameters(Parameters):
+    """No parameters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NonPrivateParameters(Parameters):
+    """Parameters of the non-private fit."""
+
+    lam: float = parameter(
+        0.0, label="Ridge penalty", help="In the units of the table, the intercept included.", low=0.0, high=1e9, log=True
+    )
+
+
+@final
+class Constant(Outcome):
+    """The same coefficients (d,) in every trial."""
+
+    def __init__(self, coefficients: np.ndarray, trials: int, bands: Bands | None = None) -> None:
+        self._coefficients = np.broadcast_to(coefficients, (trials, len(coefficients)))
+        self._bands = bands
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """See :class:`Outcome`."""
+        return self._coefficients
+
+    def bands(self) -> Bands | None:
+        """See :class:`Outcome`."""
+        return self._bands
+
+
+@final
+@dataclass(frozen=True)
+class PublicPlan(Plan):
+    """The public fit."""
+
+    public: PublicData
+    mu: float = 0.0
+
+    def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> Outcome:
+        """Guarantee: no private row is read."""
+        return Constant(self.public.fit, trials, public_bands(self.public))
+
+
+def public_bands(public: PublicData) -> Bands | None:
+    """Sampling bands of the public fit; robust (HC3) with rows, homoskedastic with a moment alone."""
+    if public.m is None or public.m <= public.d:
+        return None
+    inverse = back_transform(public.feature_root, np.eye(public.d)).T  # L_x^{-T}
+    if public.rows is None:
+        middle = np.eye(public.d) * public.residual_scale**2 * public.m / (public.m - public.d)
+    else:
+        z = whiten(public.factor, public.rows)
+        x = z[:, :-1]
+        residual = z[:, -1] / np.maximum(1 - np.sum(x**2, axis=1) / public.m, 1e-6)
+        middle = public.residual_scale**2 * x.T @ (residual[:, None] ** 2 * x) / public.m
+    sampling = inverse @ middle @ inverse.T / public.m
+    return limits(public.fit, public.fit, np.zeros_like(sampling), sampling)
+
+
+@final
+@dataclass(frozen=True)
+class NonPrivatePlan(Plan):
+    """The fit without privacy."""
+
+    public: PublicData
+    lam: float
+    mu: float = 0.0
+
+    def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> Outcome:
+        """Guarantee: none."""
+        return Constant(least_squares(self.public, rows, self.lam).reveal(_LAB), trials)
+
+
+def _public_plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) -> Plan:
+    return PublicPlan(public)
+
+
+def _non_private_plan(public: PublicData, n: int, budget: Budget, parameters: NonPrivateParameters) -> Plan:
+    return NonPrivatePlan(public, parameters.lam)
+
+
+register(
+    Method(
+        id="public-only",
+        title="Public fit alone",
+        summary="Least squares on the public data: spends nothing, and often hard to beat.",
+        task="linear",
+        source="baseline",
+        neighbours=Neighbours.REPLACE_ONE,
+        standing=Standing.SOUND,
+        standing_reason="reads no private row",
+        errata=(),
+        parameters=NoParameters,
+        plan=_public_plan,
+        colour="#009E73",
+    )
+)
+register(
+    Method(
+        id="non-private",
+        title="Without privacy",
+        summary="Least squares on the private rows: the figure every private method tries to reach.",
+        task="linear",
+        source="baseline",
+        neighbours=Neighbours.REPLACE_ONE,
+        standing=Standing.LAB,
+        standing_reason="no noise at all",
+        errata=(),
+        parameters=NonPrivateParameters,
+        plan=_non_private_plan,
+        colour="#000000",
+    )
+)

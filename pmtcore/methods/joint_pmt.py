@@ -1,0 +1,346 @@
+"""``joint-pmt``: one release of the joint whitened moment; everything after is free.
+
+Algorithm 1 of A on the joint row ``z = (x, y)``: with the public joint moment ``L L'`` the whitened response
+is the residual of the public fit, so the private rows only have to correct it. Released once, with
+``w = min(1, R^2/||(x~, c r~)||^2)``:
+
+    M = (1/n) sum w (x~, c r~)(x~, c r~)' + G,   G isometric, sigma = sqrt(2) R^2 / (mu n)
+    delta = P^{-1} q,   beta = beta_B + s_B L_x^{-T} delta,   M = [[P, c q], [c q', c^2 t]]
+
+Neighbours: replace-one. Public: the public data, n, the radius R and response scale c chosen from them.
+Goes past the papers (``science.md`` 4.1); proofs in ``docs/maths.md``, sections 5 to 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from pmtcore.bands import limits
+from pmtcore.budgets import Budget, Neighbours
+from pmtcore.moments import PublicData, back_transform, conditioning, joint, whiten
+from pmtcore.noise import NoiseSource, release_symmetric, sigma_for
+from pmtcore.radius import Ball, accurate_ball, covering_ball
+from pmtcore.records import Bands, Private, PrivateRows, Standing
+from pmtcore.registry import Method, Outcome, Parameters, Plan, parameter, register
+from pmtcore.truncation import moment_sensitivity
+
+RIDGE_PATH = tuple(float(x) for x in np.geomspace(1e-4, 1e2, 25))
+_FLOOR = 0.05  # smallest eigenvalue left to the released Gram matrix, relative to whitened units
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointParameters(Parameters):
+    """Public parameters of ``joint-pmt``."""
+
+    radius_mode: str = parameter(
+        "accuracy",
+        label="Radius chosen for",
+        help="accuracy: the smallest predicted error; inference: a radius so wide that error bands are hardly "
+        "touched by truncation, at the price of more noise.",
+        choices=("accuracy", "inference"),
+    )
+    radius: float = parameter(
+        0.0, label="Radius (0: automatic)", help="Truncation radius in whitened units.", low=0.0, high=1e6
+    )
+    response_scale: float = parameter(
+        0.0,
+        label="Response scale c (0: automatic)",
+        help="How much the response counts in the radius: larger means less noise on it and more truncation.",
+        low=0.0,
+        high=100.0,
+    )
+    shrinkage: str = parameter(
+        "auto",
+        label="Small budgets",
+        help="auto: where the noise is large, pull the correction towards the public fit by its known "
+        "precision; none: use the released moment as it is.",
+        choices=("auto", "none"),
+    )
+    lam: float = parameter(
+        0.0,
+        label="Ridge penalty",
+        help="Added to the second moment of the features in the units of the table, intercept excepted. May "
+        "be changed after the release at no cost.",
+        low=0.0,
+        high=1e9,
+        log=True,
+    )
+
+
+@final
+@dataclass(frozen=True)
+class JointPlan(Plan):
+    """``joint-pmt`` with radius and noise fixed."""
+
+    public: PublicData
+    n: int
+    mu: float
+    ball: Ball
+    parameters: JointParameters
+
+    @property
+    def sigma(self) -> float:
+        """Noise scale: tight replace-one sensitivity of the joint moment over mu."""
+        return sigma_for(moment_sensitivity(self.ball.radius, self.n), self.mu)
+
+    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """The truncated joint moment ``(1/n) sum w z~ z~'`` (D, D), private."""
+
+        def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
+            z = whiten(self.public.factor, joint(features, response))
+            weights = self.ball.weights(z)
+            z[:, -1] *= self.ball.response_scale
+            return np.asarray(z.T @ (weights[:, None] * z))
+
+        return rows.sum(block).map(lambda total: total / self.n)
+
+    def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> JointOutcome:
+        """The release.
+
+        Guarantee: mu-GDP under replace-one: one Gaussian mechanism on a statistic of Frobenius sensitivity
+        ``sqrt(2) R^2/n`` (maths.md, 3.1); all else is post-processing.
+        """
+        moment = release_symmetric(self.measure(rows), self.sigma, source, trials, "isometric")
+        return JointOutcome(self, moment)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Radius, scale, noise, and the share of rows that the public rows lead one to expect outside."""
+        facts: dict[str, Any] = {
+            "radius": self.ball.radius,
+            "response_scale": self.ball.response_scale,
+            "noise_sd": self.sigma,
+            "noise_over_signal": self.sigma * np.sqrt(2 * (self.public.d + 1)),
+        }
+        if self.public.whitened is not None:
+            facts["predicted_truncation_rate"] = float(np.mean(self.ball.weights(self.public.whitened) < 1))
+        return facts
+
+
+@final
+class JointOutcome(Outcome):
+    """Post-processing of released joint moments (trials, D, D)."""
+
+    def __init__(self, plan: JointPlan, moment: np.ndarray) -> None:
+        c, d = plan.ball.response_scale, plan.public.d
+        self.plan = plan
+        self.gram = moment[:, :d, :d]  # P (trials, d, d)
+        self.cross = moment[:, :d, d] / c  # q (trials, d)
+        self.power = moment[:, d, d] / c**2  # t (trials,)
+        self.v = plan.sigma**2 / 2  # noise variance of an off-diagonal entry
+        self.v_cross = self.v / c**2
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Coefficients (trials, d) at the plan's ridge penalty."""
+        return self.ridge(self.plan.parameters.lam)
+
+    def ridge(self, lam: float) -> np.ndarray:
+        """Coefficients (trials, d) at any ridge penalty, the intercept unpenalized: post-processing, free."""
+        public, root = self.plan.public, self.plan.public.feature_root
+        if lam == 0:
+            return public.fit + public.residual_scale * back_transform(root, self.correction)
+        level = public.factor[-1, : public.d] + public.residual_scale * self.correction
+        right = np.einsum("tij,tj->ti", self.stable_gram, level)
+        penalized = self.stable_gram + lam * self._penalty
+        return back_transform(root, np.linalg.solve(penalized, right[..., None])[..., 0])
+
+    @cached_property
+    def _penalty(self) -> np.ndarray:
+        root = self.plan.public.feature_root
+        free = np.ones(self.plan.public.d)
+        free[0] = 0.0 if self.plan.public.has_intercept else 1.0
+        inverse = solve_triangular(root, np.diag(free), lower=True)
+        return np.asarray(inverse @ inverse.T)
+
+    @cached_property
+    def _expected_gram(self) -> np.ndarray:
+        """What the public rows lead one to expect of P: the centre it is shrunk towards."""
+        rows = self.plan.public.whitened
+        if rows is None:
+            return np.eye(self.plan.public.d)
+        features = rows[:, :-1]
+        weighted = features.T @ (self.plan.ball.weights(rows)[:, None] * features) / len(rows)
+        m = len(rows)
+        return np.asarray(weighted * (m - self.plan.public.d - 1) / m)  # left-out rows overstate a new row
+
+    @cached_property
+    def _gram_precision(self) -> float:
+        """Weight of the released Gram matrix against the expected one, ``v0/(v0 + sigma^2/2)``."""
+        if self.plan.parameters.shrinkage == "none":
+            return 1.0
+        v0 = 1 / self.plan.n + (1 / self.plan.public.m if self.plan.public.m else 0.25)
+        return v0 / (v0 + self.v)
+
+    @cached_property
+    def stable_gram(self) -> np.ndarray:
+        """Precision-weighted Gram matrix, eigenvalues floored: positive definite whatever the noise."""
+        if self.plan.parameters.shrinkage == "none":
+            return self.gram
+        mixed = self._expected_gram + self._gram_precision * (self.gram - self._expected_gram)
+        values, vectors = np.linalg.eigh(mixed)
+        if np.all(values > _FLOOR):
+            return np.asarray(mixed)
+        return np.asarray((vectors * np.maximum(values, _FLOOR)[:, None, :]) @ np.swapaxes(vectors, 1, 2))
+
+    @cached_property
+    def unshrunk(self) -> np.ndarray:
+        """``P^{-1} q`` (trials, d), unbiased whatever the public fit: what the bands stand on."""
+        return np.asarray(np.linalg.solve(self.stable_gram, self.cross[..., None])[..., 0])
+
+    @cached_property
+    def correction(self) -> np.ndarray:
+        """Correction to the public fit in whitened units (trials, d), shrunk where noise dominates it.
+
+        Empirical Bayes where the noise is above a tenth of the public fit's own variance, positive-part
+        James-Stein below (maths.md, 6).
+        """
+        public = self.plan.public
+        if self.plan.parameters.shrinkage == "none":
+            return self.unshrunk
+        if public.m is not None:
+            prior = 1 / max(public.m - public.d - 1, 1)
+            noise = self.v_cross + self.v * public.d * prior
+            if noise > prior / 10:
+                gram = self.stable_gram
+                left = gram @ gram / noise + np.eye(public.d) / prior
+                right = np.einsum("tij,tj->ti", gram, self.cross) / noise
+                return np.asarray(np.linalg.solve(left, right[..., None])[..., 0])
+        squared = np.sum(self.cross**2, axis=1)
+        keep = np.maximum(1 - max(public.d - 2, 0) * self.v_cross / np.maximum(squared, 1e-300), 0.0)
+        return self.unshrunk * keep[:, None]
+
+    def _noise_covariance(self) -> np.ndarray:
+        """``C`` (d, d) of the first trial: covariance of ``q - P delta`` from the noise (maths.md, 7)."""
+        delta = self.unshrunk[0]
+        v_gram = self.v * self._gram_precision  # posterior variance of an entry of P
+        return np.asarray(
+            self.v_cross * np.eye(len(delta)) + v_gram * (delta @ delta * np.eye(len(delta)) + np.outer(delta, delta))
+        )
+
+    @cached_property
+    def residual_variance(self) -> float:
+        """Residual variance relative to ``s_B^2``, of the first trial, combined with the public one."""
+        public, delta = self.plan.public, self.unshrunk[0]
+        inverse = np.linalg.inv(self.stable_gram[0])
+        raw = self.power[0] - self.cross[0] @ delta + np.trace(inverse @ self._noise_covariance())
+        noise = (2 * self.v) * (1 / self.plan.ball.response_scale**2 + delta @ delta) ** 2
+        if public.rows is None or public.m is None:
+            return float(max(raw, 0.05))
+        z = whiten(public.factor, public.rows)[:, -1] ** 2 * self.plan.ball.weights(public.whitened)
+        expected = np.mean(z) * public.m / (public.m - public.d)
+        spread = np.var(z) / public.m
+        return float(max(expected + spread / (spread + noise) * (raw - expected), 0.05 * expected))
+
+    def _sampling_middle(self) -> np.ndarray:
+        """``Omega`` (d, d): ``E[w^2 r^2 x x']``, its shape from public rows and its size released."""
+        public = self.plan.public
+        if public.rows is None or public.m is None:
+            return np.asarray(self.stable_gram[0] * self.residual_variance)
+        z = whiten(public.factor, public.rows)
+        weights = self.plan.ball.weights(public.whitened)
+        inner = np.sum(z[:, :-1] ** 2, axis=1)
+        residual = z[:, -1] / np.maximum(1 - inner / public.m, 1e-6)  # left out
+        robust = z[:, :-1].T @ (z[:, :-1] * (weights * residual)[:, None] ** 2) / public.m
+        return np.asarray(robust * self.residual_variance / np.mean(weights * residual**2))
+
+    def _truncation_middle(self) -> np.ndarray | None:
+        public = self.plan.public
+        if public.whitened is None or public.m is None:
+            return None
+        moved = public.whitened[:, :-1] * ((1 - self.plan.ball.weights(public.whitened)) * public.whitened[:, -1])[:, None]
+        shift = np.mean(moved, axis=0)
+        return np.asarray(np.outer(shift, shift) + np.cov(moved.T, ddof=1).reshape(public.d, public.d) / public.m)
+
+    def bands(self) -> Bands:
+        """Privacy, sampling and truncation parts, apart, and 95 % limits of all together (maths.md, 7).
+
+        The limits stand on the unshrunk fit, so they do not assume that the public fit is right; where the
+        shrunk coefficient falls outside, they are widened to contain it.
+        """
+        public, lam = self.plan.public, self.plan.parameters.lam
+        penalized = self.stable_gram[0] + lam * self._penalty
+        inverse = public.residual_scale * back_transform(public.feature_root, np.linalg.inv(penalized)).T
+        privacy = inverse @ self._noise_covariance() @ inverse.T
+        sampling = inverse @ self._sampling_middle() @ inverse.T / self.plan.n
+        middle = self._truncation_middle()
+        truncation = None if middle is None else inverse @ middle @ inverse.T
+        centre = self.coefficients[0]
+        if lam == 0:
+            centre = public.fit + public.residual_scale * back_transform(public.feature_root, self.unshrunk[0])
+        return limits(self.coefficients[0], centre, privacy, sampling, truncation)
+
+    def joint_moment(self) -> np.ndarray:
+        """Released joint second moment (D, D) in the units of the table, first trial."""
+        public, d = self.plan.public, self.plan.public.d
+        whitened = np.empty((d + 1, d + 1))
+        whitened[:d, :d] = self.stable_gram[0]
+        whitened[:d, d] = whitened[d, :d] = self.stable_gram[0] @ self.correction[0]
+        whitened[d, d] = self.residual_variance + self.correction[0] @ whitened[:d, d]
+        return np.asarray(public.factor @ whitened @ public.factor.T)
+
+    def released(self) -> Mapping[str, Any]:
+        """Residual variance, R^2, ridge path, condition numbers: all from the one released moment."""
+        public = self.plan.public
+        moment = self.joint_moment()
+        variance = self.residual_variance * public.residual_scale**2
+        total = moment[-1, -1] - (moment[0, -1] ** 2 / moment[0, 0] if public.has_intercept else 0.0)
+        spectrum = conditioning(self.gram[0])
+        return {
+            "residual_variance": variance,
+            "residual_sd": float(np.sqrt(variance)),
+            "r_squared": float(1 - variance / total) if total > 0 else None,
+            "after_whitening": spectrum.as_dict() if spectrum.lambda_min > 0 else {"lambda_min": spectrum.lambda_min},
+            "ridge_path": {"lam": list(RIDGE_PATH), "coefficients": [self.ridge(lam)[0].tolist() for lam in RIDGE_PATH]},
+        }
+
+    def notes(self) -> tuple[str, ...]:
+        """What the noise did to this release."""
+        found = []
+        if conditioning(self.gram[0]).lambda_min <= 0:
+            found.append(
+                "The noise made the released moment indefinite; it was combined with the public one by precision."
+            )
+        if self._gram_precision < 0.5:
+            found.append("At this budget the released moment weighs less than the public one.")
+        return tuple(found)
+
+
+def plan(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
+    """``joint-pmt`` for these public data, n private rows and this total budget."""
+    if parameters.radius_mode == "inference":
+        ball = _inference_ball(public, n, budget.mu)
+    else:
+        ball = accurate_ball(public, n, budget.mu)
+    ball = Ball(parameters.radius or ball.radius, parameters.response_scale or ball.response_scale)
+    return JointPlan(public, n, budget.mu, ball, parameters)
+
+
+def _inference_ball(public: PublicData, n: int, mu: float) -> Ball:
+    """Four times the largest public norm^2 where the noise is then below the sampling error, else twice."""
+    wide = covering_ball(public, 4.0)
+    sigma = sigma_for(moment_sensitivity(wide.radius, n), mu)
+    return wide if sigma**2 / 2 < 1 / n else covering_ball(public, 2.0)
+
+
+register(
+    Method(
+        id="joint-pmt",
+        title="Joint whitened release",
+        summary="One noisy moment of features and public residual: private rows only correct the public fit.",
+        task="linear",
+        source="beyond A and B",
+        neighbours=Neighbours.REPLACE_ONE,
+        standing=Standing.SOUND,
+        standing_reason="one Gaussian mechanism with a tight sensitivity; everything after is post-processing",
+        errata=(),
+        parameters=JointParameters,
+        plan=plan,
+        colour="#0072B2",
+    )
+)

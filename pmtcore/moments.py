@@ -1,0 +1,270 @@
+"""Second moments, condition numbers, and whitening that is sound on raw units.
+
+Moments are un-centred: ``S = X'X / n``. Whitening with a public moment ``S = L L'`` is ``z~ = L^{-1} z`` with
+the Cholesky root; the papers' symmetric root is there for noise that is not rotation invariant. A root is
+never taken of a moment when rows are at hand: a QR factorization of the equilibrated rows gives it without
+squaring the condition number, so a constant column beside pressures near 1000 is harmless.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from pmtcore.checks import InputError, listed
+from pmtcore.records import PrivateRows
+
+INTERCEPT = "(intercept)"
+_DEPENDENT = 1e-6  # share of a column's length left after regressing it on those before it
+
+
+@final
+@dataclass(frozen=True)
+class Conditioning:
+    """Spectrum of a second moment and the figures of merit of the papers.
+
+    ``kappa = lmax/lmin``; ``kappa_bar = mean(lambda)/lmin`` (B, Theorem 4).
+    """
+
+    eigenvalues: np.ndarray  # (d,), ascending
+
+    @property
+    def lambda_min(self) -> float:
+        """Smallest eigenvalue."""
+        return float(self.eigenvalues[0])
+
+    @property
+    def kappa(self) -> float:
+        """Condition number; infinite where the smallest eigenvalue is not positive."""
+        return self._over_smallest(float(self.eigenvalues[-1]))
+
+    @property
+    def kappa_bar(self) -> float:
+        """Averaged condition number."""
+        return self._over_smallest(float(np.mean(self.eigenvalues)))
+
+    def _over_smallest(self, value: float) -> float:
+        return value / self.lambda_min if self.lambda_min > 0 else math.inf
+
+    def as_dict(self) -> dict[str, float]:
+        """The three figures by name."""
+        return {"kappa": self.kappa, "kappa_bar": self.kappa_bar, "lambda_min": self.lambda_min}
+
+
+def conditioning(moment: np.ndarray) -> Conditioning:
+    """Spectrum of a symmetric matrix (d, d)."""
+    return Conditioning(np.linalg.eigvalsh(moment))
+
+
+def second_moment(rows: np.ndarray) -> np.ndarray:
+    """``X'X / n`` of rows (n, d)."""
+    return np.asarray(rows.T @ rows / len(rows))
+
+
+def joint(features: np.ndarray, response: np.ndarray) -> np.ndarray:
+    """Rows ``z = (x, y)``, (k, d + 1), the response last."""
+    return np.column_stack([features, response])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PublicData:
+    """What is public of the population: rows, or only a second moment of ``z = (x, y)``.
+
+    Attributes:
+        names: the d features, the intercept first when there is one.
+        target: name of the response.
+        factor: (d + 1, d + 1) lower triangular, ``factor @ factor.T`` is the joint second moment.
+        m: number of public rows, ``None`` where only a moment was given without it.
+        rows: (m, d + 1) or ``None``.
+    """
+
+    names: tuple[str, ...]
+    target: str
+    factor: np.ndarray
+    m: int | None
+    rows: np.ndarray | None = None
+
+    @property
+    def d(self) -> int:
+        """Number of features, the intercept included."""
+        return len(self.names)
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether the first feature is the constant 1."""
+        return self.names[0] == INTERCEPT
+
+    @property
+    def feature_root(self) -> np.ndarray:
+        """``L_x`` (d, d): the feature block of the factor."""
+        return self.factor[: self.d, : self.d]
+
+    @cached_property
+    def moment(self) -> np.ndarray:
+        """Joint second moment (d + 1, d + 1)."""
+        return np.asarray(self.factor @ self.factor.T)
+
+    @property
+    def response_scale(self) -> float:
+        """Root mean square of the public response (``sigma_B`` of A, Remark 4.1)."""
+        return float(np.linalg.norm(self.factor[-1]))
+
+    @property
+    def residual_scale(self) -> float:
+        """``s_B``: root mean square residual of the public least squares fit, in sample."""
+        return float(self.factor[-1, -1])
+
+    @cached_property
+    def fit(self) -> np.ndarray:
+        """Coefficients (d,) of the public least squares fit."""
+        return back_transform(self.feature_root, self.factor[-1, : self.d])
+
+    @cached_property
+    def symmetric_root(self) -> tuple[np.ndarray, np.ndarray]:
+        """``S_x^{1/2}`` and ``S_x^{-1/2}`` (d, d), from the singular values of ``L_x``."""
+        left, values, _ = np.linalg.svd(self.feature_root)
+        return (left * values) @ left.T, (left / values) @ left.T
+
+    @cached_property
+    def whitened(self) -> np.ndarray | None:
+        """Public rows in whitened coordinates (m, d + 1), as if each had been left out of the whitening.
+
+        A row's own share in ``S`` makes it look closer than a new row would: with ``h = ||z~||^2`` the norm of
+        the left-out row is ``(m - 1) h / (m - h)`` (Sherman-Morrison; maths.md, section 4).
+        """
+        if self.rows is None or self.m is None:
+            return None
+        z = whiten(self.factor, self.rows)  # (m, d + 1)
+        inner = np.sum(z[:, : self.d] ** 2, axis=1)
+        outer = left_out_norm(inner + z[:, -1] ** 2, self.m)
+        inner_out = left_out_norm(inner, self.m)
+        features = z[:, : self.d] * np.sqrt(inner_out / np.maximum(inner, 1e-300))[:, None]
+        residual = np.sign(z[:, -1]) * np.sqrt(np.maximum(outer - inner_out, 0.0))
+        return joint(features, residual)
+
+
+def left_out_norm(h: np.ndarray, m: int) -> np.ndarray:
+    """Squared whitened norm of each row under the moment of the other ``m - 1`` rows, from its own ``h``."""
+    return (m - 1) * h / np.maximum(m - h, 1e-9)
+
+
+def whiten(root: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """``L^{-1} z`` for rows (k, D)."""
+    return np.asarray(solve_triangular(root, rows.T, lower=True, check_finite=False).T)
+
+
+def back_transform(root: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    """``L^{-T} b`` for coefficients (..., d): from whitened coordinates to the units of the table."""
+    flat = coefficients.reshape(-1, coefficients.shape[-1])
+    return np.asarray(solve_triangular(root, flat.T, lower=True, trans="T").T.reshape(coefficients.shape))
+
+
+def public_from_rows(
+    features: np.ndarray, response: np.ndarray, names: Iterable[str], target: str, ridge: float = 0.0
+) -> PublicData:
+    """Public data from rows (m, d) and (m,).
+
+    Args:
+        ridge: added to the diagonal of the equilibrated moment of the features, the intercept excepted; an
+            opt-in for features that are collinear in the public rows.
+
+    Raises:
+        InputError: too few rows, or columns that are constant or collinear; the sentence names them.
+    """
+    names = tuple(names)
+    m, d = features.shape
+    if m < d + 2:
+        raise InputError(
+            f"The public table has {m} usable rows for {d} columns (intercept and category columns counted); "
+            f"whitening needs at least {d + 2}: add public rows, or choose fewer features."
+        )
+    rows = joint(features, response)
+    scale = _column_scale(np.sqrt(np.mean(rows**2, axis=0)), names, target)
+    stack = rows / scale / math.sqrt(m)
+    if ridge:
+        stack = np.vstack([stack, _ridge_rows(names, ridge)])
+    factor = _positive_root(np.linalg.qr(stack, mode="r"), names, target) * scale[:, None]
+    return PublicData(names, target, factor, m, rows)
+
+
+def public_from_moment(
+    moment: np.ndarray, names: Iterable[str], target: str, m: int | None, ridge: float = 0.0
+) -> PublicData:
+    """Public data from a joint second moment (d + 1, d + 1), ordered as ``(*names, target)``.
+
+    Raises:
+        InputError: not square, symmetric and positive definite, or fewer rows behind it than features.
+    """
+    names = tuple(names)
+    if m is not None and m < len(names) + 2:
+        raise InputError(
+            f"The moment matrix stands on {m} rows for {len(names)} features; whitening needs at least "
+            f"{len(names) + 2}."
+        )
+    if not np.allclose(moment, moment.T, rtol=1e-6, atol=1e-9 * float(np.max(np.abs(moment)))):
+        raise InputError("The moment matrix is not symmetric; entry (i, j) must be the mean of column i times column j.")
+    diagonal = np.diag(moment)
+    if not np.all(diagonal > 0):
+        bad = [(*names, target)[j] for j in np.flatnonzero(~(diagonal > 0))]
+        raise InputError(f"The moment matrix has no positive mean square for {listed(bad)}.")
+    scale = np.sqrt(diagonal)
+    equal = (moment + moment.T) / 2 / np.outer(scale, scale)
+    extra = _ridge_rows(names, ridge)
+    try:
+        root = np.linalg.cholesky(equal + extra.T @ extra if ridge else equal).T
+    except np.linalg.LinAlgError:
+        raise InputError(
+            "The moment matrix is not positive definite: some features are collinear in it, or its entries "
+            "were rounded too far; leave columns out, or give more digits."
+        ) from None
+    return PublicData(names, target, _positive_root(root, names, target) * scale[:, None], m)
+
+
+def private_joint_moment(rows: PrivateRows) -> np.ndarray:
+    """Sum over blocks of ``z z'``, exact and private: for the curator and for the lab."""
+    return rows.sum(lambda x, y: (z := joint(x, y)).T @ z)  # type: ignore[return-value]
+
+
+def _column_scale(scale: np.ndarray, names: tuple[str, ...], target: str) -> np.ndarray:
+    zero = [name for name, size in zip((*names, target), scale, strict=True) if not size > 0]
+    if zero:
+        raise InputError(f"In the public table {listed(zero)} is zero in every row; leave it out.")
+    return scale
+
+
+def _ridge_rows(names: tuple[str, ...], ridge: float) -> np.ndarray:
+    """Rows whose moment is ``ridge`` on the diagonal of the features, nothing on intercept and response."""
+    weights = [0.0 if name == INTERCEPT else math.sqrt(ridge) for name in names]
+    return np.diag([*weights, 0.0])
+
+
+def _positive_root(upper: np.ndarray, names: tuple[str, ...], target: str) -> np.ndarray:
+    """Lower triangular root with a positive diagonal from the upper factor of an equilibrated moment."""
+    upper = upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]
+    for j, name in enumerate(names):
+        if not upper[j, j] > _DEPENDENT:
+            raise InputError(_dependence(upper, j, name, names))
+    if not upper[-1, -1] > _DEPENDENT:
+        raise InputError(
+            f"The public rows fit {target!r} exactly, so they say nothing about its spread; add public rows, "
+            f"or leave out a feature that repeats the target."
+        )
+    return np.asarray(upper.T)
+
+
+def _dependence(upper: np.ndarray, j: int, name: str, names: tuple[str, ...]) -> str:
+    weights = np.linalg.lstsq(upper[:j, :j], upper[:j, j], rcond=None)[0]
+    partners = [names[i] for i in np.flatnonzero(np.abs(weights) > 1e-3)]
+    if partners == [INTERCEPT]:
+        return f"Column {name!r} is constant in the public table; leave it out."
+    return (
+        f"Column {name!r} is a linear combination of {listed(partners)} in the public table "
+        f"(collinear); leave one of them out, or set a public ridge."
+    )

@@ -1,0 +1,175 @@
+"""The registry: what a method says of itself, and the contract it keeps.
+
+App, command line, comparison, audit and documentation read this and nothing else. Adding a method is one
+file in ``pmtcore/methods`` and one test.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.budgets import Budget, Neighbours
+from pmtcore.checks import InputError, listed, number_between, one_of, whole_number_between
+from pmtcore.moments import PublicData
+from pmtcore.noise import NoiseSource
+from pmtcore.records import Bands, PrivateRows, Standing
+
+
+def parameter(
+    default: Any,
+    *,
+    label: str,
+    help: str,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+    log: bool = False,
+) -> Any:
+    """A field of a method's parameters: what a form needs to draw it and a check needs to refuse it."""
+    return dataclasses.field(
+        default=default,
+        metadata={"label": label, "help": help, "low": low, "high": high, "choices": choices, "log": log},
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Public parameters of a method; subclasses add fields made with :func:`parameter`."""
+
+    def __post_init__(self) -> None:
+        for item in dataclasses.fields(self):
+            object.__setattr__(self, item.name, _checked(item, getattr(self, item.name)))
+
+
+class Outcome(ABC):
+    """What a method gives back: released figures of all trials of one run, post-processed on demand."""
+
+    @property
+    @abstractmethod
+    def coefficients(self) -> np.ndarray:
+        """Coefficients in the units of the table, (trials, d); a failed trial is a row of NaN."""
+
+    def bands(self) -> Bands | None:
+        """Error bands of the first trial; ``None`` with a note where there are none."""
+        return None
+
+    def released(self) -> Mapping[str, Any]:
+        """What else the first trial releases at no further cost."""
+        return {}
+
+    def notes(self) -> tuple[str, ...]:
+        """Stated outcomes of the first trial, a sentence each."""
+        return ()
+
+
+class Plan(ABC):
+    """A method with everything fixed that is fixed before a private row is read."""
+
+    mu: float  # what the run costs in total; 0 when no private row is read
+
+    @abstractmethod
+    def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> Outcome:
+        """One pass over the private rows, ``trials`` independent releases (1 outside the lab)."""
+
+    def facts(self) -> Mapping[str, Any]:
+        """Public figures of the plan: radius, noise scale, predicted truncation."""
+        return {}
+
+
+@final
+@dataclass(frozen=True)
+class Method:
+    """One entry of the registry."""
+
+    id: str
+    title: str
+    summary: str
+    task: str
+    source: str
+    neighbours: Neighbours
+    standing: Standing
+    standing_reason: str
+    errata: tuple[str, ...]
+    parameters: type[Parameters]
+    plan: Callable[[PublicData, int, Budget, Any], Plan]
+    gives_coefficients: bool = True
+    colour: str = "#555555"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry in plain types (the ``methods`` command)."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "summary": self.summary,
+            "task": self.task,
+            "source": self.source,
+            "neighbours": self.neighbours.value,
+            "standing": self.standing.value,
+            "standing_reason": self.standing_reason,
+            "errata": list(self.errata),
+            "parameters": {
+                item.name: {"default": item.default, **{k: v for k, v in item.metadata.items() if k != "log"}}
+                for item in dataclasses.fields(self.parameters)
+            },
+        }
+
+
+_METHODS: dict[str, Method] = {}
+
+
+def register(method: Method) -> Method:
+    """Add a method; its id must be new."""
+    if method.id in _METHODS:
+        raise ValueError(f"two methods are called {method.id!r}")
+    _METHODS[method.id] = method
+    return method
+
+
+def methods() -> list[Method]:
+    """All methods: the sound ones first, then by id."""
+    import pmtcore.methods  # noqa: F401, PLC0415  # found here so that the registry itself imports no method
+
+    return sorted(_METHODS.values(), key=lambda m: (m.standing is Standing.LAB, m.id))
+
+
+def method(id: str) -> Method:
+    """The method of that id.
+
+    Raises:
+        InputError: there is none.
+    """
+    found = {entry.id: entry for entry in methods()}
+    if id not in found:
+        raise InputError(f"There is no method {id!r}; choose one of {', '.join(found)}.")
+    return found[id]
+
+
+def make_parameters(entry: Method, values: Mapping[str, Any]) -> Parameters:
+    """A method's parameters from named values, strings (from a command line) or numbers.
+
+    Raises:
+        InputError: an unknown name, or a value out of range.
+    """
+    fields = {item.name: item for item in dataclasses.fields(entry.parameters)}
+    unknown = [name for name in values if name not in fields]
+    if unknown:
+        known = ", ".join(fields) or "none"
+        raise InputError(f"{entry.id} has no parameter {listed(unknown)}; it has: {known}.")
+    return entry.parameters(**values)
+
+
+def _checked(item: dataclasses.Field[Any], value: Any) -> Any:
+    meta = item.metadata
+    if meta["choices"]:
+        return one_of(item.name, str(value), meta["choices"])
+    low = -np.inf if meta["low"] is None else meta["low"]
+    high = np.inf if meta["high"] is None else meta["high"]
+    if isinstance(item.default, int):
+        return whole_number_between(item.name, value, low, high)
+    return number_between(item.name, value, low, high)

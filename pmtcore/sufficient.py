@@ -1,0 +1,140 @@
+"""Sufficient statistics perturbation with two parts, as A and B have it: Gram matrix and cross moment apart.
+
+Shared by ``pmt-ols``, ``pmt-ridge`` (whitened rows) and ``dp-ols``, ``dp-ridge`` (rows as they are). Total
+budget in, parts out: each of the two mechanisms runs at ``mu/sqrt(2)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.bands import limits
+from pmtcore.moments import PublicData
+from pmtcore.noise import NoiseSource, release_symmetric, release_vector, sigma_for
+from pmtcore.records import Bands, PrivateRows
+from pmtcore.registry import Outcome, Plan
+from pmtcore.truncation import cross_sensitivity, papers_moment_sensitivity, truncate, truncation_rate
+
+
+@final
+@dataclass(frozen=True)
+class Coordinates:
+    """Where the statistic is taken: ``x~ = W x``, ``y~ = y / scale``, truncated to ``Rx`` and ``Ry``."""
+
+    root: np.ndarray  # W (d, d); beta = scale W' beta~
+    scale: float
+    radius: float
+    response_radius: float
+
+    def statistic(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
+        """Sums of ``x~ x~'`` and ``x~ y~`` of one block, side by side (d, d + 1)."""
+        x = truncate(features @ self.root.T, self.radius)
+        y = np.clip(response / self.scale, -self.response_radius, self.response_radius)
+        return np.column_stack([x.T @ x, x.T @ y])
+
+
+@final
+@dataclass(frozen=True)
+class TwoPartPlan(Plan):
+    """Release the two sums with the papers' noise and solve.
+
+    Args:
+        penalty: what the solve adds to the Gram matrix (d, d), in the coordinates of the statistic.
+        response_noise_factor: 1; less only for a printed form that a lab method reproduces.
+    """
+
+    public: PublicData
+    n: int
+    mu: float
+    coordinates: Coordinates
+    penalty: np.ndarray
+    response_noise_factor: float = 1.0
+    more_facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def sigmas(self) -> tuple[float, float]:
+        """``2 R^2/(mu' n)`` and ``2 R Ry/(mu' n)`` with ``mu' = mu/sqrt(2)`` (A, Alg. 2 line 4)."""
+        part = self.mu / math.sqrt(2)
+        c = self.coordinates
+        return (
+            sigma_for(papers_moment_sensitivity(c.radius, self.n), part),
+            sigma_for(cross_sensitivity(c.radius, c.response_radius, self.n), part) * self.response_noise_factor,
+        )
+
+    def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> TwoPartOutcome:
+        """Two Gaussian mechanisms.
+
+        Guarantee: each is ``mu/sqrt(2)``-GDP under replace-one, together mu-GDP (A, Theorem 4.2).
+        """
+        sums = rows.sum(self.coordinates.statistic)
+        gram_sigma, cross_sigma = self.sigmas
+        gram = release_symmetric(sums.map(lambda s: s[:, :-1] / self.n), gram_sigma, source, trials, "papers")
+        cross = release_vector(sums.map(lambda s: s[:, -1] / self.n), cross_sigma, source, trials)
+        return TwoPartOutcome(self, gram, cross)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Radii, noise scales and the predicted truncation rate."""
+        gram_sigma, cross_sigma = self.sigmas
+        facts: dict[str, Any] = {
+            "radius": self.coordinates.radius,
+            "response_radius": self.coordinates.response_radius,
+            "noise_sd": gram_sigma,
+            "response_noise_sd": cross_sigma,
+        }
+        if self.public.rows is not None:
+            norms = np.linalg.norm(self.public.rows[:, :-1] @ self.coordinates.root.T, axis=1)
+            facts["predicted_truncation_rate"] = truncation_rate(norms, self.coordinates.radius)
+        return facts | dict(self.more_facts)
+
+
+@final
+class TwoPartOutcome(Outcome):
+    """Post-processing of released pairs (trials, d, d) and (trials, d)."""
+
+    def __init__(self, plan: TwoPartPlan, gram: np.ndarray, cross: np.ndarray) -> None:
+        self.plan = plan
+        self.gram = gram + plan.penalty
+        self.cross = cross
+
+    @cached_property
+    def whitened(self) -> np.ndarray:
+        """Solution in the coordinates of the statistic (trials, d)."""
+        return np.asarray(np.linalg.solve(self.gram, self.cross[..., None])[..., 0])
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """``scale W' beta~`` (trials, d) (A, Alg. 2 line 6)."""
+        return np.asarray(self.plan.coordinates.scale * self.whitened @ self.plan.coordinates.root)
+
+    @cached_property
+    def indefinite(self) -> bool:
+        """Whether the noise made the first trial's matrix indefinite."""
+        return bool(np.linalg.eigvalsh(self.gram[0])[0] <= 0)
+
+    def bands(self) -> Bands | None:
+        """First-order privacy part and the sampling part with the public residual variance (maths.md, 7)."""
+        public, coordinates = self.plan.public, self.plan.coordinates
+        if self.indefinite or public.m is None or public.m <= public.d:
+            return None
+        b = self.whitened[0]
+        gram_sigma, cross_sigma = self.plan.sigmas
+        from_gram = gram_sigma**2 * (b @ b * np.eye(len(b)) + np.outer(b, b) - np.diag(b**2))
+        inverse = coordinates.root.T @ np.linalg.inv(self.gram[0])
+        privacy = coordinates.scale**2 * inverse @ (from_gram + cross_sigma**2 * np.eye(len(b))) @ inverse.T
+        variance = public.residual_scale**2 * public.m / (public.m - public.d)
+        unpenalized = self.gram[0] - self.plan.penalty
+        sampling = variance * inverse @ unpenalized @ inverse.T / self.plan.n
+        estimate = self.coefficients[0]
+        return limits(estimate, estimate, privacy, sampling)
+
+    def notes(self) -> tuple[str, ...]:
+        """Whether the solve can be trusted."""
+        if self.indefinite:
+            return ("The noise swamped the moment: it is indefinite, the coefficients carry no information.",)
+        return ()
