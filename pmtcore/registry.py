@@ -18,7 +18,7 @@ from pmtcore.budgets import Budget, Neighbours
 from pmtcore.checks import InputError, listed, number_between, one_of, whole_number_between
 from pmtcore.moments import PublicData
 from pmtcore.noise import NoiseSource
-from pmtcore.records import Bands, PrivateRows, Standing
+from pmtcore.records import Bands, Private, PrivateRows, Standing
 
 
 def parameter(
@@ -68,14 +68,43 @@ class Outcome(ABC):
         return ()
 
 
+@final
+@dataclass(frozen=True)
+class Prediction:
+    """Predicted standard errors of the coefficients, (d,) each: from privacy noise, from sampling."""
+
+    privacy: np.ndarray
+    sampling: np.ndarray
+
+    @property
+    def total(self) -> np.ndarray:
+        """Both together."""
+        return np.hypot(self.privacy, self.sampling)
+
+
 class Plan(ABC):
     """A method with everything fixed that is fixed before a private row is read."""
 
     mu: float  # what the run costs in total; 0 when no private row is read
 
     @abstractmethod
+    def measure(self, rows: PrivateRows) -> Private[Any]:
+        """The statistic without noise: what a pass over the private rows yields, computed once per plan."""
+
+    @abstractmethod
+    def perturb(self, statistic: Private[Any], source: NoiseSource, trials: int) -> Outcome:
+        """The mechanism: ``trials`` independent releases of the statistic (1 outside the lab).
+
+        Each docstring ends with the ``Guarantee:``.
+        """
+
     def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> Outcome:
-        """One pass over the private rows, ``trials`` independent releases (1 outside the lab)."""
+        """Measure and perturb."""
+        return self.perturb(self.measure(rows), source, trials)
+
+    def predicted(self) -> Prediction | None:
+        """Standard errors to expect, from public figures alone; ``None`` where the method has no formula."""
+        return None
 
     def facts(self) -> Mapping[str, Any]:
         """Public figures of the plan: radius, noise scale, predicted truncation."""

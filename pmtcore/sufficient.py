@@ -14,11 +14,11 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.bands import limits
+from pmtcore.bands import Part, limits
 from pmtcore.moments import PublicData
 from pmtcore.noise import NoiseSource, release_symmetric, release_vector, sigma_for
-from pmtcore.records import Bands, PrivateRows
-from pmtcore.registry import Outcome, Plan
+from pmtcore.records import Bands, Private, PrivateRows
+from pmtcore.registry import Outcome, Plan, Prediction
 from pmtcore.truncation import cross_sensitivity, papers_moment_sensitivity, truncate, truncation_rate
 
 
@@ -67,16 +67,42 @@ class TwoPartPlan(Plan):
             sigma_for(cross_sensitivity(c.radius, c.response_radius, self.n), part) * self.response_noise_factor,
         )
 
-    def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> TwoPartOutcome:
+    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """Gram matrix and cross moment side by side (d, d + 1), private."""
+        return rows.sum(self.coordinates.statistic).map(lambda total: total / self.n)
+
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> TwoPartOutcome:
         """Two Gaussian mechanisms.
 
         Guarantee: each is ``mu/sqrt(2)``-GDP under replace-one, together mu-GDP (A, Theorem 4.2).
         """
-        sums = rows.sum(self.coordinates.statistic)
         gram_sigma, cross_sigma = self.sigmas
-        gram = release_symmetric(sums.map(lambda s: s[:, :-1] / self.n), gram_sigma, source, trials, "papers")
-        cross = release_vector(sums.map(lambda s: s[:, -1] / self.n), cross_sigma, source, trials)
+        gram = release_symmetric(statistic.map(lambda s: s[:, :-1]), gram_sigma, source, trials, "papers")
+        cross = release_vector(statistic.map(lambda s: s[:, -1]), cross_sigma, source, trials)
         return TwoPartOutcome(self, gram, cross)
+
+    def predicted(self) -> Prediction | None:
+        """First-order standard errors with the public moment and fit in place of the private ones."""
+        public = self.public
+        if public.m is None or public.m <= public.d:
+            return None
+        gram = self.coordinates.root @ public.moment[:-1, :-1] @ self.coordinates.root.T
+        b = np.linalg.solve(self.coordinates.root.T, public.fit) / self.coordinates.scale
+        privacy, sampling = self.error_parts(gram + self.penalty, b)
+        return Prediction(np.sqrt(np.diag(privacy)), np.sqrt(np.diag(sampling)))
+
+    def error_parts(self, gram: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Privacy and sampling covariance (d, d) of the coefficients at a penalized Gram matrix and solution."""
+        gram_sigma, cross_sigma = self.sigmas
+        from_gram = gram_sigma**2 * (b @ b * np.eye(len(b)) + np.outer(b, b) - np.diag(b**2))
+        inverse = self.coordinates.root.T @ np.linalg.inv(gram)
+        noise = from_gram + cross_sigma**2 * np.eye(len(b))
+        public = self.public
+        variance = public.residual_scale**2 * public.m / (public.m - public.d) if public.m else np.nan
+        return (
+            self.coordinates.scale**2 * inverse @ noise @ inverse.T,
+            variance * inverse @ (gram - self.penalty) @ inverse.T / self.n,
+        )
 
     def facts(self) -> Mapping[str, Any]:
         """Radii, noise scales and the predicted truncation rate."""
@@ -119,19 +145,12 @@ class TwoPartOutcome(Outcome):
 
     def bands(self) -> Bands | None:
         """First-order privacy part and the sampling part with the public residual variance (maths.md, 7)."""
-        public, coordinates = self.plan.public, self.plan.coordinates
+        public = self.plan.public
         if self.indefinite or public.m is None or public.m <= public.d:
             return None
-        b = self.whitened[0]
-        gram_sigma, cross_sigma = self.plan.sigmas
-        from_gram = gram_sigma**2 * (b @ b * np.eye(len(b)) + np.outer(b, b) - np.diag(b**2))
-        inverse = coordinates.root.T @ np.linalg.inv(self.gram[0])
-        privacy = coordinates.scale**2 * inverse @ (from_gram + cross_sigma**2 * np.eye(len(b))) @ inverse.T
-        variance = public.residual_scale**2 * public.m / (public.m - public.d)
-        unpenalized = self.gram[0] - self.plan.penalty
-        sampling = variance * inverse @ unpenalized @ inverse.T / self.plan.n
+        privacy, sampling = self.plan.error_parts(self.gram[0], self.whitened[0])
         estimate = self.coefficients[0]
-        return limits(estimate, estimate, privacy, sampling)
+        return limits(estimate, estimate, Part(np.diag(privacy)), Part(np.diag(sampling), public.m - public.d))
 
     def notes(self) -> tuple[str, ...]:
         """Whether the solve can be trusted."""

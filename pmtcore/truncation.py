@@ -22,7 +22,7 @@ def truncate(rows: np.ndarray, radius: float) -> np.ndarray:
     return rows * np.minimum(1.0, radius / np.maximum(np.linalg.norm(rows, axis=1), 1e-300))[:, None]
 
 
-def ball_weights(squared_norms: np.ndarray, radius: float) -> np.ndarray:
+def ball_weights(squared_norms: np.ndarray, radius: float | np.ndarray) -> np.ndarray:
     """``w = min(1, R^2/||z||^2)``: truncating a row in both factors of ``z z'`` is weighting it once."""
     return np.minimum(1.0, radius**2 / np.maximum(squared_norms, 1e-300))
 

@@ -11,12 +11,12 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.bands import limits
+from pmtcore.bands import Part, limits, robust_part
 from pmtcore.budgets import Budget, Neighbours
 from pmtcore.moments import PublicData, back_transform, joint, whiten
 from pmtcore.noise import NoiseSource
 from pmtcore.records import Bands, Curator, Private, PrivateRows, Standing
-from pmtcore.registry import Method, Outcome, Parameters, Plan, parameter, register
+from pmtcore.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
 
 _LAB = Curator("the non-private fit, lab only")
 
@@ -86,7 +86,16 @@ class PublicPlan(Plan):
     public: PublicData
     mu: float = 0.0
 
-    def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> Outcome:
+    def measure(self, rows: PrivateRows) -> Private[None]:
+        """Nothing."""
+        return Private(None)
+
+    def predicted(self) -> Prediction | None:
+        """The public fit's own sampling error."""
+        bands = public_bands(self.public)
+        return None if bands is None else Prediction(bands.privacy, bands.sampling)
+
+    def perturb(self, statistic: Private[None], source: NoiseSource, trials: int) -> Outcome:
         """Guarantee: no private row is read."""
         return Constant(self.public.fit, trials, public_bands(self.public))
 
@@ -95,16 +104,15 @@ def public_bands(public: PublicData) -> Bands | None:
     """Sampling bands of the public fit; robust (HC3) with rows, homoskedastic with a moment alone."""
     if public.m is None or public.m <= public.d:
         return None
-    inverse = back_transform(public.feature_root, np.eye(public.d)).T  # L_x^{-T}
+    inverse = public.residual_scale * back_transform(public.feature_root, np.eye(public.d)).T  # s_B L_x^{-T}
+    nothing = Part(np.zeros(public.d))
     if public.rows is None:
-        middle = np.eye(public.d) * public.residual_scale**2 * public.m / (public.m - public.d)
-    else:
-        z = whiten(public.factor, public.rows)
-        x = z[:, :-1]
-        residual = z[:, -1] / np.maximum(1 - np.sum(x**2, axis=1) / public.m, 1e-6)
-        middle = public.residual_scale**2 * x.T @ (residual[:, None] ** 2 * x) / public.m
-    sampling = inverse @ middle @ inverse.T / public.m
-    return limits(public.fit, public.fit, np.zeros_like(sampling), sampling)
+        variance = np.sum(inverse**2, axis=1) / (public.m - public.d)
+        return limits(public.fit, public.fit, nothing, Part(variance, public.m - public.d))
+    z = whiten(public.factor, public.rows)
+    residual = z[:, -1] / np.maximum(1 - np.sum(z[:, :-1] ** 2, axis=1) / public.m, 1e-6)
+    influence = (z[:, :-1] * residual[:, None]) @ inverse.T
+    return limits(public.fit, public.fit, nothing, robust_part(influence, 1.0, public.m))
 
 
 @final
@@ -116,9 +124,13 @@ class NonPrivatePlan(Plan):
     lam: float
     mu: float = 0.0
 
-    def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> Outcome:
+    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """The exact fit (d,), private."""
+        return least_squares(self.public, rows, self.lam)
+
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> Outcome:
         """Guarantee: none."""
-        return Constant(least_squares(self.public, rows, self.lam).reveal(_LAB), trials)
+        return Constant(statistic.reveal(_LAB), trials)
 
 
 def _public_plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) -> Plan:

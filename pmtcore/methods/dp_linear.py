@@ -22,7 +22,7 @@ from pmtcore.budgets import Budget, Neighbours
 from pmtcore.methods.pmt_linear import PmtParameters, PmtRidgeParameters
 from pmtcore.moments import PublicData, private_joint_moment
 from pmtcore.noise import NoiseSource
-from pmtcore.records import Curator, PrivateRows, Standing
+from pmtcore.records import Curator, Private, PrivateRows, Standing
 from pmtcore.registry import Method, Outcome, Plan, parameter, register
 from pmtcore.sufficient import Coordinates, TwoPartPlan
 from pmtcore.truncation import trace_radius
@@ -69,10 +69,18 @@ class AsPublished(Plan):
     parameters: PmtParameters
     from_a: bool
 
-    def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> Outcome:
-        """Guarantee: none. The claim is mu-GDP; the radius leaks (E4)."""
+    def measure(self, rows: PrivateRows) -> Private[tuple[TwoPartPlan, np.ndarray]]:
+        """The plan that the private trace makes, and its statistic."""
         moment = private_joint_moment(rows).reveal(_LAB) / self.n
-        return _two_part(self.public, self.n, self.mu, self.parameters, moment, self.from_a).run(rows, source, trials)
+        inner = _two_part(self.public, self.n, self.mu, self.parameters, moment, self.from_a)
+        return inner.measure(rows).map(lambda statistic: (inner, statistic))
+
+    def perturb(
+        self, statistic: Private[tuple[TwoPartPlan, np.ndarray]], source: NoiseSource, trials: int
+    ) -> Outcome:
+        """Guarantee: none. The claim is mu-GDP; the radius leaks (E4)."""
+        inner, _ = statistic.reveal(_LAB)
+        return inner.perturb(statistic.map(lambda pair: pair[1]), source, trials)
 
 
 def _published(from_a: bool) -> Callable[[PublicData, int, Budget, PmtParameters], Plan]:

@@ -21,13 +21,13 @@ from typing import Any, final
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from pmtcore.bands import limits
+from pmtcore.bands import Part, limits, robust_part
 from pmtcore.budgets import Budget, Neighbours
 from pmtcore.moments import PublicData, back_transform, conditioning, joint, whiten
 from pmtcore.noise import NoiseSource, release_symmetric, sigma_for
 from pmtcore.radius import Ball, accurate_ball, covering_ball
 from pmtcore.records import Bands, Private, PrivateRows, Standing
-from pmtcore.registry import Method, Outcome, Parameters, Plan, parameter, register
+from pmtcore.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
 from pmtcore.truncation import moment_sensitivity
 
 RIDGE_PATH = tuple(float(x) for x in np.geomspace(1e-4, 1e2, 25))
@@ -100,14 +100,21 @@ class JointPlan(Plan):
 
         return rows.sum(block).map(lambda total: total / self.n)
 
-    def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> JointOutcome:
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> JointOutcome:
         """The release.
 
         Guarantee: mu-GDP under replace-one: one Gaussian mechanism on a statistic of Frobenius sensitivity
         ``sqrt(2) R^2/n`` (maths.md, 3.1); all else is post-processing.
         """
-        moment = release_symmetric(self.measure(rows), self.sigma, source, trials, "isometric")
-        return JointOutcome(self, moment)
+        return JointOutcome(self, release_symmetric(statistic, self.sigma, source, trials, "isometric"))
+
+    def predicted(self) -> Prediction | None:
+        """Privacy sd ``s_B sigma/(sqrt(2) c) sqrt((S_xx^{-1})_jj)``, sampling sd of least squares at n rows."""
+        public = self.public
+        freedom = 1.0 if public.m is None else (public.m - public.d) / public.m
+        lengths = np.linalg.norm(back_transform(public.feature_root, np.eye(public.d)), axis=0)
+        unit = public.residual_scale / np.sqrt(freedom) * lengths
+        return Prediction(unit * self.sigma / np.sqrt(2) / self.ball.response_scale, unit / np.sqrt(self.n))
 
     def facts(self) -> Mapping[str, Any]:
         """Radius, scale, noise, and the share of rows that the public rows lead one to expect outside."""
@@ -237,25 +244,26 @@ class JointOutcome(Outcome):
         spread = np.var(z) / public.m
         return float(max(expected + spread / (spread + noise) * (raw - expected), 0.05 * expected))
 
-    def _sampling_middle(self) -> np.ndarray:
-        """``Omega`` (d, d): ``E[w^2 r^2 x x']``, its shape from public rows and its size released."""
-        public = self.plan.public
-        if public.rows is None or public.m is None:
-            return np.asarray(self.stable_gram[0] * self.residual_variance)
+    def _sampling_part(self, inverse: np.ndarray) -> Part:
+        """``inverse Omega inverse'/n``, ``Omega = E[w^2 r^2 x x']``: shape from public rows, size released."""
+        public, n = self.plan.public, self.plan.n
+        if public.rows is None or public.m is None or public.whitened is None:
+            middle = inverse @ (self.stable_gram[0] * self.residual_variance) @ inverse.T
+            return Part(np.diag(middle) / n)
         z = whiten(public.factor, public.rows)
         weights = self.plan.ball.weights(public.whitened)
-        inner = np.sum(z[:, :-1] ** 2, axis=1)
-        residual = z[:, -1] / np.maximum(1 - inner / public.m, 1e-6)  # left out
-        robust = z[:, :-1].T @ (z[:, :-1] * (weights * residual)[:, None] ** 2) / public.m
-        return np.asarray(robust * self.residual_variance / np.mean(weights * residual**2))
+        residual = z[:, -1] / np.maximum(1 - np.sum(z[:, :-1] ** 2, axis=1) / public.m, 1e-6)  # left out
+        influence = (z[:, :-1] * (weights * residual)[:, None]) @ inverse.T
+        return robust_part(influence, self.residual_variance / np.mean(weights * residual**2), n)
 
-    def _truncation_middle(self) -> np.ndarray | None:
+    def _truncation_part(self, inverse: np.ndarray) -> Part | None:
+        """What truncation moves the fit by on public rows: its mean squared, and the doubt about that mean."""
         public = self.plan.public
         if public.whitened is None or public.m is None:
             return None
-        moved = public.whitened[:, :-1] * ((1 - self.plan.ball.weights(public.whitened)) * public.whitened[:, -1])[:, None]
-        shift = np.mean(moved, axis=0)
-        return np.asarray(np.outer(shift, shift) + np.cov(moved.T, ddof=1).reshape(public.d, public.d) / public.m)
+        lost = (1 - self.plan.ball.weights(public.whitened)) * public.whitened[:, -1]
+        moves = (public.whitened[:, :-1] * lost[:, None]) @ inverse.T
+        return Part(np.mean(moves, axis=0) ** 2 + np.var(moves, axis=0, ddof=1) / public.m)
 
     def bands(self) -> Bands:
         """Privacy, sampling and truncation parts, apart, and 95 % limits of all together (maths.md, 7).
@@ -266,14 +274,11 @@ class JointOutcome(Outcome):
         public, lam = self.plan.public, self.plan.parameters.lam
         penalized = self.stable_gram[0] + lam * self._penalty
         inverse = public.residual_scale * back_transform(public.feature_root, np.linalg.inv(penalized)).T
-        privacy = inverse @ self._noise_covariance() @ inverse.T
-        sampling = inverse @ self._sampling_middle() @ inverse.T / self.plan.n
-        middle = self._truncation_middle()
-        truncation = None if middle is None else inverse @ middle @ inverse.T
-        centre = self.coefficients[0]
+        privacy = np.einsum("ij,jk,ik->i", inverse, self._noise_covariance(), inverse)
+        estimate = centre = self.coefficients[0]
         if lam == 0:
             centre = public.fit + public.residual_scale * back_transform(public.feature_root, self.unshrunk[0])
-        return limits(self.coefficients[0], centre, privacy, sampling, truncation)
+        return limits(estimate, centre, Part(privacy), self._sampling_part(inverse), self._truncation_part(inverse))
 
     def joint_moment(self) -> np.ndarray:
         """Released joint second moment (D, D) in the units of the table, first trial."""

@@ -21,7 +21,7 @@ import numpy as np
 from pmtcore.budgets import Budget, Neighbours
 from pmtcore.moments import PublicData, conditioning
 from pmtcore.noise import NoiseSource, release_symmetric, sigma_for
-from pmtcore.records import PrivateRows, Standing
+from pmtcore.records import Private, PrivateRows, Standing
 from pmtcore.registry import Method, Outcome, Parameters, Plan, parameter, register
 from pmtcore.sufficient import Coordinates, TwoPartPlan
 from pmtcore.truncation import papers_moment_sensitivity, papers_radius, truncate, truncation_rate
@@ -83,18 +83,21 @@ class MomentPlan(Plan):
         """``2 R^2/(mu n)`` (B, Algorithm 2 line 3)."""
         return sigma_for(papers_moment_sensitivity(self.radius, self.n), self.mu)
 
-    def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> MomentOutcome:
-        """The release.
-
-        Guarantee: mu-GDP under replace-one (B, Theorem 2).
-        """
+    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """The truncated whitened moment (d, d), private."""
         _, inverse_root = self.public.symmetric_root
 
         def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
             x = truncate(features @ inverse_root, self.radius)
             return np.asarray(x.T @ x)
 
-        statistic = rows.sum(block).map(lambda total: total / self.n)
+        return rows.sum(block).map(lambda total: total / self.n)
+
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> MomentOutcome:
+        """The release.
+
+        Guarantee: mu-GDP under replace-one (B, Theorem 2).
+        """
         return MomentOutcome(self, release_symmetric(statistic, self.sigma, source, trials, "papers"))
 
     def facts(self) -> Mapping[str, Any]:

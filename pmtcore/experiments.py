@@ -1,0 +1,201 @@
+"""Repeated trials on one problem, for the lab: distance of each method to the non-private fit.
+
+One pass over the private rows per method and budget; the trials are a stack of noise and one batched
+solve. Trials come in fixed blocks, each with its own seeded stream, so that a longer run extends a shorter
+one and a stopped run keeps what it has.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, final
+
+import numpy as np
+
+from pmtcore.budgets import Budget
+from pmtcore.checks import InputError, listed, one_of, whole_number_between
+from pmtcore.encoding import Problem
+from pmtcore.methods.baselines import least_squares
+from pmtcore.moments import joint, public_from_rows
+from pmtcore.noise import SeededNoise
+from pmtcore.records import Curator, Private, PrivateRows
+from pmtcore.registry import Method, Plan, make_parameters, method
+
+BLOCK = 50  # trials per seeded stream
+Scale = Literal["none", "z", "minmax", "max"]
+_LAB = Curator("repeated trials in the lab")
+
+
+@final
+@dataclass(frozen=True)
+class Summary:
+    """Errors of one method at one budget: Euclidean distance of coefficients to the reference."""
+
+    method: str
+    mu: float
+    error_median: float
+    error_mean: float
+    error_sd: float
+    error_low: float  # 10 % quantile
+    error_high: float  # 90 % quantile
+    trials: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields."""
+        return dict(vars(self))
+
+
+@final
+@dataclass
+class _Cell:
+    """One method at one budget: its plan, the statistic once measured, the errors so far."""
+
+    entry: Method
+    mu: float
+    plan: Plan
+    statistic: Private[Any] | None = None
+    errors: list[np.ndarray] = field(default_factory=list)
+
+
+@final
+class Comparison:
+    """A run of methods by budgets by trials that advances in steps.
+
+    Args:
+        problem: the tables.
+        methods: ids with parameter values.
+        mus: total budgets.
+        trials: repetitions per method and budget.
+        seed: for the lab; the same seed gives the same errors.
+        reference: coefficients (d,) that errors are distances to; the non-private fit when ``None``.
+
+    Raises:
+        InputError: an unknown method or parameter, a method without coefficients, a bad budget.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        methods: Mapping[str, Mapping[str, Any]] | Sequence[str],
+        mus: Sequence[float],
+        *,
+        trials: int,
+        seed: int,
+        reference: np.ndarray | None = None,
+    ) -> None:
+        chosen = methods if isinstance(methods, Mapping) else {name: {} for name in methods}
+        self.trials = whole_number_between("trials", trials, 1, 100_000)
+        self.seed = whole_number_between("seed", seed, 0, 2**63 - 1)
+        if not chosen or not mus:
+            raise InputError("A comparison needs at least one method and one budget.")
+        self._problem = problem
+        fit = least_squares(problem.public, problem.private)
+        self._reference = fit if reference is None else Private(reference)
+        self._cells = [
+            _Cell(entry, mu, entry.plan(problem.public, problem.private.n, Budget(mu), make_parameters(entry, values)))
+            for entry, values in ((_comparable(name), values) for name, values in chosen.items())
+            for mu in mus
+        ]
+        self._work = self._steps()
+        self.done = 0
+        self.total = len(self._cells) * -(-self.trials // BLOCK)
+
+    def step(self) -> bool:
+        """Do one block of trials of one cell; ``False`` when nothing is left."""
+        advanced = next(self._work, False)
+        self.done += bool(advanced)
+        return bool(advanced)
+
+    def run(self) -> Comparison:
+        """Do all that is left."""
+        while self.step():
+            pass
+        return self
+
+    def summaries(self) -> Private[list[Summary]]:
+        """What is there so far. Distances to a private fit are private: for the curator."""
+        return Private([_summary(cell) for cell in self._cells if cell.errors])
+
+    def reference_norm(self) -> Private[float]:
+        """Length of the reference coefficients."""
+        return self._reference.map(lambda fit: float(np.linalg.norm(fit)))
+
+    def _steps(self) -> Iterator[bool]:
+        for start in range(0, self.trials, BLOCK):
+            for cell in self._cells:
+                cell.errors.append(self._errors(cell, start // BLOCK, min(BLOCK, self.trials - start)))
+                yield True
+
+    def _errors(self, cell: _Cell, block: int, trials: int) -> np.ndarray:
+        if cell.statistic is None:
+            cell.statistic = cell.plan.measure(self._problem.private)
+        noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), block)
+        found = cell.plan.perturb(cell.statistic, noise, trials).coefficients
+        distance = self._reference.map(lambda fit: np.linalg.norm(found - fit, axis=1)).reveal(_LAB)
+        return np.nan_to_num(distance, nan=np.inf)
+
+
+def rescaled(problem: Problem, how: Scale) -> Problem:
+    """The problem with every column rescaled by the whole table, as the papers do: for the lab (E23).
+
+    ``z``: mean 0 and standard deviation 1; ``minmax``: to [0, 1]; ``max``: divided by the largest absolute
+    value. Features and target; the intercept stays 1.
+    """
+    one_of("scale", how, ("none", "z", "minmax", "max"))
+    if how == "none":
+        return problem
+    public = problem.public
+    if public.rows is None:
+        raise InputError("Rescaling the table needs public rows; with a moment matrix choose the scale 'none'.")
+    private = problem.private.concatenate(joint).reveal(_LAB)
+    shift, width = _affine(np.vstack([private, public.rows]), how, fixed=public.has_intercept)
+    private, rows = (private - shift) / width, (public.rows - shift) / width
+    return Problem(
+        private=PrivateRows.from_arrays(private[:, :-1], private[:, -1], public.names),
+        public=public_from_rows(
+            rows[:, :-1], rows[:, -1], public.names, public.target, problem.choices.public_ridge
+        ),
+        choices=problem.choices,
+        notes=problem.notes,
+        lab_reasons=(*problem.lab_reasons, "the whole table was rescaled by its private rows (E23)"),
+    )
+
+
+def _affine(table: np.ndarray, how: Scale, fixed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Shift and width of each column (D,); the first column is left alone when it is the intercept."""
+    shift = np.zeros(table.shape[1])
+    if how == "z":
+        shift, width = table.mean(axis=0), table.std(axis=0)
+    elif how == "minmax":
+        shift, width = table.min(axis=0), np.ptp(table, axis=0)
+    else:
+        width = np.abs(table).max(axis=0)
+    if fixed:
+        shift[0], width[0] = 0.0, 1.0
+    return shift, np.where(width > 0, width, 1.0)
+
+
+def _comparable(name: str) -> Method:
+    entry = method(name)
+    if not entry.gives_coefficients:
+        raise InputError(f"{listed([name])} estimates a moment and has no coefficients to compare.")
+    return entry
+
+
+def _summary(cell: _Cell) -> Summary:
+    errors = np.concatenate(cell.errors)
+    finite = errors[np.isfinite(errors)]
+    return Summary(
+        method=cell.entry.id,
+        mu=cell.mu,
+        error_median=float(np.median(errors)),
+        error_mean=float(np.mean(errors)),
+        error_sd=float(np.std(finite)) if len(finite) else float("nan"),
+        error_low=float(np.quantile(errors, 0.1)),
+        error_high=float(np.quantile(errors, 0.9)),
+        trials=len(errors),
+    )
+
+

@@ -1,0 +1,164 @@
+"""One release: a request in plain fields, a preview that reads no private row, the release itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.budgets import Budget, Guarantee, reporting_delta
+from pmtcore.checks import InputError, listed
+from pmtcore.encoding import Problem
+from pmtcore.noise import NoiseSource
+from pmtcore.records import Release, Standing, plain
+from pmtcore.registry import Method, Parameters, Plan, Prediction, make_parameters, method
+
+_SWAMPED = 0.5
+_NO_GAIN = 0.9
+
+
+@final
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for: a method, a total budget, its parameters, the delta at which epsilon is stated."""
+
+    method: str
+    budget: Budget
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    delta: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields; :meth:`from_dict` reads them back."""
+        return {
+            "method": self.method,
+            "mu": self.budget.mu,
+            "parameters": plain(dict(self.parameters)),
+            "delta": self.delta,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Request:
+        """From plain fields.
+
+        Raises:
+            InputError: a field is missing, unknown or out of range.
+        """
+        unknown = set(fields) - {"method", "mu", "parameters", "delta"}
+        if unknown or "method" not in fields or "mu" not in fields:
+            raise InputError(
+                "A configuration needs 'method' and 'mu', and may have 'parameters' and 'delta'"
+                + (f"; it has {listed(sorted(map(str, unknown)))}." if unknown else ".")
+            )
+        entry = method(str(fields["method"]))
+        values = fields.get("parameters") or {}
+        if not isinstance(values, Mapping):
+            raise InputError("'parameters' in a configuration must be a table of names and values.")
+        make_parameters(entry, values)
+        return cls(entry.id, Budget(fields["mu"]), dict(values), fields.get("delta"))
+
+
+@final
+@dataclass(frozen=True)
+class Preview:
+    """What can be said before a private row is read: cost, public facts, predicted errors, a verdict."""
+
+    method: Method
+    parameters: Parameters
+    guarantee: Guarantee
+    facts: Mapping[str, Any]
+    names: tuple[str, ...]
+    predicted: Prediction | None
+    public_alone: Prediction | None
+    verdict: tuple[str, ...]
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether the public figures raise no objection."""
+        return not self.verdict
+
+
+def preview(problem: Problem, request: Request) -> Preview:
+    """The request's cost and prospects, from public figures alone; free."""
+    entry, parameters, plan = _plan(problem, request)
+    alone = method("public-only")
+    public_plan = alone.plan(problem.public, problem.private.n, request.budget, make_parameters(alone, {}))
+    facts, predicted, public_alone = plan.facts(), plan.predicted(), public_plan.predicted()
+    return Preview(
+        entry,
+        parameters,
+        _guarantee(entry, plan, problem, request),
+        facts,
+        problem.public.names,
+        predicted,
+        public_alone,
+        _verdict(facts, predicted, public_alone) if plan.mu > 0 else (),
+    )
+
+
+def release(problem: Problem, request: Request, source: NoiseSource) -> Release:
+    """Run a method once and return only what may leave.
+
+    Guarantee: the method's own at the request's total budget; stated in the record.
+
+    Raises:
+        InputError: the method is for the lab, or a parameter is out of range.
+    """
+    entry, parameters, plan = _plan(problem, request)
+    if entry.standing is Standing.LAB:
+        raise InputError(
+            f"{entry.id} is for the lab and cannot be released: {entry.standing_reason}; "
+            f"choose a sound method, or study it with compare."
+        )
+    outcome = plan.run(problem.private, source, 1)
+    reasons = problem.lab_reasons
+    if plan.mu > 0 and not source.secure:
+        reasons += ("the noise came from a seed that can be repeated, not from the system's entropy",)
+    return Release(
+        method=entry.id,
+        title=entry.title,
+        standing=Standing.LAB if reasons else Standing.SOUND,
+        standing_reasons=reasons or (entry.standing_reason,),
+        target=problem.public.target,
+        names=problem.public.names if entry.gives_coefficients else (),
+        coefficients=outcome.coefficients[0],
+        bands=outcome.bands(),
+        guarantee=_guarantee(entry, plan, problem, request),
+        parameters=vars(parameters),
+        n=problem.private.n,
+        public_rows=problem.public.m,
+        seed=source.seed,
+        facts=plan.facts(),
+        released=outcome.released(),
+        notes=problem.notes + outcome.notes(),
+    )
+
+
+def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]:
+    entry = method(request.method)
+    parameters = make_parameters(entry, request.parameters)
+    return entry, parameters, entry.plan(problem.public, problem.private.n, request.budget, parameters)
+
+
+def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) -> Guarantee:
+    delta = reporting_delta(problem.private.n) if request.delta is None else request.delta
+    return Guarantee(plan.mu, entry.neighbours, delta)
+
+
+def _verdict(facts: Mapping[str, Any], predicted: Prediction | None, alone: Prediction | None) -> tuple[str, ...]:
+    """Objections that public figures raise, a sentence each."""
+    found = []
+    if facts.get("noise_over_signal", 0.0) > _SWAMPED:
+        found.append(
+            "At this budget the noise is about as large as the released moment: the result will lean on the "
+            "public data, and the error bands will be wide."
+        )
+    if predicted is not None and alone is not None:
+        ratio = float(np.median(predicted.total / np.maximum(alone.total, 1e-300)))
+        if ratio > _NO_GAIN:
+            found.append(
+                f"The public fit alone is predicted to do as well: its standard errors are about "
+                f"{1 / ratio:.2g} times those of this release."
+            )
+    return tuple(found)
