@@ -65,7 +65,7 @@ def epsilon_from_mu(mu: float, delta: float) -> float:
     >>> round(epsilon_from_mu(1.0, 1e-6), 4)
     4.8855
     """
-    mu, goal = _checked_mu(mu), math.log(_checked_delta(delta))
+    mu, goal = _checked_mu(mu), math.log(checked_delta(delta))
     if log_delta(mu, 0.0) <= goal:
         return 0.0
     high = mu * (mu + 1)
@@ -80,7 +80,7 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
     Raises:
         InputError: epsilon or delta out of range, or no mu between 1e-6 and 1000 fits.
     """
-    epsilon, goal = _checked_epsilon(epsilon), math.log(_checked_delta(delta))
+    epsilon, goal = _checked_epsilon(epsilon), math.log(checked_delta(delta))
 
     def gap(log_mu: float) -> float:
         return log_delta(math.exp(log_mu), epsilon) - goal
@@ -106,7 +106,7 @@ def mu_from_rho(rho: float) -> float:
 
 def epsilon_from_rho_bound(rho: float, delta: float) -> float:
     """The papers' bound ``rho + 2 sqrt(rho log(1/delta))`` (B, Lemma 1): never below the exact answer."""
-    return rho + 2 * math.sqrt(-rho * math.log(_checked_delta(delta)))
+    return rho + 2 * math.sqrt(-rho * math.log(checked_delta(delta)))
 
 
 def compose(mus: Iterable[float]) -> float:
@@ -169,6 +169,9 @@ class Guarantee:
     neighbours: Neighbours
     delta: float
 
+    def __post_init__(self) -> None:
+        checked_delta(self.delta)
+
     @property
     def rho(self) -> float:
         """The same guarantee in zCDP."""
@@ -209,7 +212,8 @@ def _checked_epsilon(epsilon: float) -> float:
     return number_between("epsilon", epsilon, 0.0, 1e6)
 
 
-def _checked_delta(delta: float) -> float:
+def checked_delta(delta: float) -> float:
+    """A delta, refused unless it lies between 1e-300 and 1, 1 excluded."""
     value = number_between("delta", delta, 0.0, 1.0)
     if not 1e-300 <= value < 1:
         raise InputError(f"delta must be between 1e-300 and 1 (1 excluded), got {delta}.")

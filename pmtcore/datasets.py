@@ -1,41 +1,158 @@
-"""Data the project makes, and real tables by name."""
+"""Data the project makes, and real tables by name.
+
+Real tables are looked for in ``PMT_DATA_DIR``, or beside the project in ``../shared/data``; they are never part
+of the project.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import final
 
 import numpy as np
+import pandas as pd
+
+from pmtcore.checks import InputError, number_between, whole_number_between
+from pmtcore.synthetic import synthetic
+from pmtcore.tables import Table, read_path, split
+
+Loaded = tuple[Table, Table, tuple[str, ...]]
 
 
 @final
 @dataclass(frozen=True)
-class Synthetic:
-    """A draw of the papers' synthetic setting: ``y = X beta + N(0, noise^2)``, ``X ~ N(mean, Psi)``."""
+class Entry:
+    """A table that can be opened by name."""
 
-    private_x: np.ndarray
-    private_y: np.ndarray
-    public_x: np.ndarray
-    public_y: np.ndarray
-    beta: np.ndarray
+    id: str
+    title: str
+    summary: str
+    target: str
+    public_rows: int
+    file: str | None = None  # None: made here
+
+    @property
+    def path(self) -> Path | None:
+        """Where the file lies, if it does."""
+        if self.file is None:
+            return None
+        path = data_directory() / self.file
+        return path if path.is_file() else None
+
+    @property
+    def available(self) -> bool:
+        """Whether the table can be opened on this machine."""
+        return self.file is None or self.path is not None
 
 
-def synthetic(
-    n: int, m: int, *, d: int = 10, lambda_min: float = 0.17, trace: float = 26.0, noise: float = 0.05, seed: int
-) -> Synthetic:
-    """The synthetic setting of A section 6 and B section 4.
+_ENTRIES = {
+    entry.id: entry
+    for entry in (
+        Entry(
+            "demo", "Synthetic demo", "The papers' synthetic setting, with a condition number of your choice.", "y", 200
+        ),
+        Entry(
+            "white-wine",
+            "White wine quality (UCI)",
+            "4,898 wines, 11 physicochemical measurements, quality from 0 to 10; 249 rows taken as public (paper B).",
+            "quality",
+            249,
+            "winequality-white.csv.gz",
+        ),
+        Entry(
+            "power-plant",
+            "Combined cycle power plant (UCI)",
+            "9,568 hours, 4 weather measurements, net output in MW; 192 rows taken as public (paper A).",
+            "PE",
+            192,
+            "ccpp.csv.gz",
+        ),
+    )
+}
 
-    The second moment has the given trace and (nearly) smallest eigenvalue: the mean vector supplies the
-    large eigenvalue, as B section 4.1 describes, and the covariance the rest, evenly on a log axis.
+
+def data_directory() -> Path:
+    """Where real tables are looked for."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return Path(os.environ.get("PMT_DATA_DIR") or beside)
+
+
+def names() -> list[str]:
+    """Ids of all entries, the demo first."""
+    return list(_ENTRIES)
+
+
+def entry(id: str) -> Entry:
+    """The entry of that id.
+
+    Raises:
+        InputError: there is none.
     """
-    rng = np.random.default_rng(seed)
-    spectrum = np.geomspace(lambda_min, 1.0, d)
-    if d > 1:
-        spectrum[1:] *= min(1.0, 0.4 * trace / spectrum.sum())
-    axes = np.linalg.qr(rng.standard_normal((d, d)))[0]
-    mean = axes @ (rng.standard_normal(d) * np.sqrt(spectrum))
-    mean *= np.sqrt(max(trace - spectrum.sum(), 0.0)) / np.linalg.norm(mean)
-    beta = rng.standard_normal(d)
-    x = mean + (rng.standard_normal((n + m, d)) * np.sqrt(spectrum)) @ axes.T
-    y = x @ beta + noise * rng.standard_normal(n + m)
-    return Synthetic(x[:n], y[:n], x[n:], y[n:], beta)
+    if id not in _ENTRIES:
+        raise InputError(f"There is no table called {id!r}; choose one of {', '.join(_ENTRIES)}.")
+    return _ENTRIES[id]
+
+
+def load(id: str, *, seed: int = 0, **knobs: float) -> Loaded:
+    """Private table, public table, and why a release from them is a lab figure.
+
+    Args:
+        seed: of the synthetic draw, or of the split into private and public rows.
+        knobs: of the demo: ``n``, ``m``, ``d``, ``kappa_bar``, ``noise``.
+
+    Raises:
+        InputError: unknown id, table not on this machine, or a knob out of range.
+    """
+    found = entry(id)
+    if found.file is None:
+        return _demo(found, seed=seed, **knobs)
+    if found.path is None:
+        raise InputError(
+            f"The table {found.title!r} is not on this machine; get it from the UCI archive and put it as "
+            f"{found.file} into the folder that PMT_DATA_DIR names."
+        )
+    whole = read_path(found.path, "public")
+    private, public = split(whole, found.public_rows, seed)
+    return private, public, ("the public rows were split off the private table: fine for study, not for a release",)
+
+
+def _demo(
+    found: Entry,
+    *,
+    seed: int,
+    n: float = 5000,
+    m: float = 200,
+    d: float = 8,
+    kappa_bar: float = 200.0,
+    noise: float = 0.5,
+) -> Loaded:
+    rows = whole_number_between("private rows", n, 50, 200_000)
+    public_rows = whole_number_between("public rows", m, 3, 20_000)
+    features = whole_number_between("features", d, 1, 50)
+    if public_rows < features + 3:
+        raise InputError(f"The demo needs at least {features + 3} public rows for {features} features.")
+    bend = number_between("averaged condition number", kappa_bar, 1.0, 1e9)
+    trace = 2.6 * features
+    draw = synthetic(
+        rows,
+        public_rows,
+        d=features,
+        lambda_min=trace / features / bend,
+        trace=trace,
+        noise=number_between("noise", noise, 1e-6, 1e6),
+        seed=whole_number_between("seed", seed, 0, 2**63 - 1),
+    )
+    columns = [f"x{j + 1}" for j in range(features)]
+    stamp = hashlib.sha256(repr((rows, public_rows, features, bend, noise, seed)).encode()).hexdigest()
+    private = _table(draw.private_x, draw.private_y, columns, "private", stamp)
+    public = _table(draw.public_x, draw.public_y, columns, "public", stamp[::-1])
+    return private, public, ("the table is synthetic",)
+
+
+def _table(x: np.ndarray, y: np.ndarray, columns: list[str], role: str, stamp: str) -> Table:
+    frame = pd.DataFrame(x, columns=columns)
+    frame["y"] = y
+    return Table(name=f"synthetic {role} table", role=role, frame=frame, sha256=stamp)  # type: ignore[arg-type]

@@ -75,7 +75,7 @@ def exact(problem: Problem, eta: float) -> Private[Diagnosis]:
         return Diagnosis(Label.PRIVATE, _spectrum_in_units(root, whole), conditioning(short), quantiles, radius)
 
     sums, lengths = rows.sum(moments), rows.concatenate(norms)
-    return sums.map(lambda total: (total, lengths)).map(lambda pair: _with(pair, diagnosis))
+    return sums.with_(lengths).map(diagnosis)
 
 
 def predicted(public: PublicData, n: int, eta: float) -> Diagnosis:
@@ -94,13 +94,6 @@ def predicted(public: PublicData, n: int, eta: float) -> Diagnosis:
         norms,
         papers_radius(public.d, n, eta),
     )
-
-
-def _with(pair: tuple[np.ndarray, Private[np.ndarray]], build: Any) -> Diagnosis:
-    """Both private parts together; the result is boxed again by the caller's ``map``."""
-    found: list[Diagnosis] = []
-    pair[1].map(lambda lengths: found.append(build((pair[0], lengths))))
-    return found[0]
 
 
 def _spectrum_in_units(root: np.ndarray, whitened: np.ndarray) -> Conditioning:

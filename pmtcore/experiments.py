@@ -154,9 +154,7 @@ def rescaled(problem: Problem, how: Scale) -> Problem:
     private, rows = (private - shift) / width, (public.rows - shift) / width
     return Problem(
         private=PrivateRows.from_arrays(private[:, :-1], private[:, -1], public.names),
-        public=public_from_rows(
-            rows[:, :-1], rows[:, -1], public.names, public.target, problem.choices.public_ridge
-        ),
+        public=public_from_rows(rows[:, :-1], rows[:, -1], public.names, public.target, problem.choices.public_ridge),
         choices=problem.choices,
         notes=problem.notes,
         lab_reasons=(*problem.lab_reasons, "the whole table was rescaled by its private rows (E23)"),
@@ -197,5 +195,3 @@ def _summary(cell: _Cell) -> Summary:
         error_high=float(np.quantile(errors, 0.9)),
         trials=len(errors),
     )
-
-

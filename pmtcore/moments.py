@@ -209,7 +209,9 @@ def public_from_moment(
             f"{len(names) + 2}."
         )
     if not np.allclose(moment, moment.T, rtol=1e-6, atol=1e-9 * float(np.max(np.abs(moment)))):
-        raise InputError("The moment matrix is not symmetric; entry (i, j) must be the mean of column i times column j.")
+        raise InputError(
+            "The moment matrix is not symmetric; entry (i, j) must be the mean of column i times column j."
+        )
     diagonal = np.diag(moment)
     if not np.all(diagonal > 0):
         bad = [(*names, target)[j] for j in np.flatnonzero(~(diagonal > 0))]

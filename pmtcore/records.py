@@ -59,6 +59,10 @@ class Private(Generic[T]):
         """Compute on, staying private."""
         return Private(function(self._value))
 
+    def with_(self, other: Private[U]) -> Private[tuple[T, U]]:
+        """Both values in one box."""
+        return Private((self._value, other._value))
+
     def reveal(self, curator: Curator) -> T:
         """The bare value, for the curator's own eyes."""
         if not isinstance(curator, Curator):
@@ -199,10 +203,7 @@ class Release:
         if self.bands.truncation is not None:
             parts["truncation"] = self.bands.truncation
         parts |= {"low": self.bands.low, "high": self.bands.high}
-        return {
-            name: {part: float(values[j]) for part, values in parts.items()}
-            for j, name in enumerate(self.names)
-        }
+        return {name: {part: float(values[j]) for part, values in parts.items()} for j, name in enumerate(self.names)}
 
 
 def plain(value: Any, name: str = "value") -> Any:

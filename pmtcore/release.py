@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.budgets import Budget, Guarantee, reporting_delta
+from pmtcore.budgets import Budget, Guarantee, checked_delta, reporting_delta
 from pmtcore.checks import InputError, listed
 from pmtcore.encoding import Problem
 from pmtcore.noise import NoiseSource
@@ -28,6 +28,11 @@ class Request:
     budget: Budget
     parameters: Mapping[str, Any] = field(default_factory=dict)
     delta: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.delta is not None:
+            checked_delta(self.delta)
+        make_parameters(method(self.method), self.parameters)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain fields; :meth:`from_dict` reads them back."""
@@ -55,7 +60,6 @@ class Request:
         values = fields.get("parameters") or {}
         if not isinstance(values, Mapping):
             raise InputError("'parameters' in a configuration must be a table of names and values.")
-        make_parameters(entry, values)
         return cls(entry.id, Budget(fields["mu"]), dict(values), fields.get("delta"))
 
 

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from pmtcore.checks import number_between
+
 
 def papers_radius(d: int, n: int, eta: float) -> float:
     """``R = sqrt(d (1 + log(2n/eta)))`` (A and B, Algorithm 1); for a response, ``d = 1``."""
@@ -48,3 +50,8 @@ def papers_moment_sensitivity(radius: float, n: int) -> float:
 def cross_sensitivity(radius: float, response_bound: float, n: int) -> float:
     """Replace-one sensitivity of ``(1/n) sum x y``, ``||x|| <= R``, ``|y| <= Ry``: ``2 R Ry/n``, tight."""
     return 2 * radius * response_bound / n
+
+
+def checked_eta(eta: float) -> float:
+    """A failure probability, refused unless it lies between 1e-9 and 0.999."""
+    return number_between("eta", eta, 1e-9, 0.999)

@@ -56,7 +56,12 @@ class NonPrivateParameters(Parameters):
     """Parameters of the non-private fit."""
 
     lam: float = parameter(
-        0.0, label="Ridge penalty", help="In the units of the table, the intercept included.", low=0.0, high=1e9, log=True
+        0.0,
+        label="Ridge penalty",
+        help="In the units of the table, the intercept included.",
+        low=0.0,
+        high=1e9,
+        log=True,
     )
 
 

@@ -75,9 +75,7 @@ class AsPublished(Plan):
         inner = _two_part(self.public, self.n, self.mu, self.parameters, moment, self.from_a)
         return inner.measure(rows).map(lambda statistic: (inner, statistic))
 
-    def perturb(
-        self, statistic: Private[tuple[TwoPartPlan, np.ndarray]], source: NoiseSource, trials: int
-    ) -> Outcome:
+    def perturb(self, statistic: Private[tuple[TwoPartPlan, np.ndarray]], source: NoiseSource, trials: int) -> Outcome:
         """Guarantee: none. The claim is mu-GDP; the radius leaks (E4)."""
         inner, _ = statistic.reveal(_LAB)
         return inner.perturb(statistic.map(lambda pair: pair[1]), source, trials)

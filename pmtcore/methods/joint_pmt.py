@@ -167,14 +167,16 @@ class JointOutcome(Outcome):
 
     @cached_property
     def _expected_gram(self) -> np.ndarray:
-        """What the public rows lead one to expect of P: the centre it is shrunk towards."""
-        rows = self.plan.public.whitened
+        """What the public rows lead one to expect of P: the centre it is shrunk towards.
+
+        Private rows are new rows to the public whitening, and so are public rows that were left out of it:
+        their weighted moment, about ``m/(m - d - 1) I``, not I, is what P is drawn around.
+        """
+        public, rows = self.plan.public, self.plan.public.whitened
         if rows is None:
-            return np.eye(self.plan.public.d)
+            return np.eye(public.d) * (1.0 if public.m is None else public.m / max(public.m - public.d - 1, 1))
         features = rows[:, :-1]
-        weighted = features.T @ (self.plan.ball.weights(rows)[:, None] * features) / len(rows)
-        m = len(rows)
-        return np.asarray(weighted * (m - self.plan.public.d - 1) / m)  # left-out rows overstate a new row
+        return np.asarray(features.T @ (self.plan.ball.weights(rows)[:, None] * features) / len(rows))
 
     @cached_property
     def _gram_precision(self) -> float:
@@ -301,7 +303,10 @@ class JointOutcome(Outcome):
             "residual_sd": float(np.sqrt(variance)),
             "r_squared": float(1 - variance / total) if total > 0 else None,
             "after_whitening": spectrum.as_dict() if spectrum.lambda_min > 0 else {"lambda_min": spectrum.lambda_min},
-            "ridge_path": {"lam": list(RIDGE_PATH), "coefficients": [self.ridge(lam)[0].tolist() for lam in RIDGE_PATH]},
+            "ridge_path": {
+                "lam": list(RIDGE_PATH),
+                "coefficients": [self.ridge(lam)[0].tolist() for lam in RIDGE_PATH],
+            },
         }
 
     def notes(self) -> tuple[str, ...]:

@@ -1,0 +1,7 @@
+"""``python -m pmtcore``."""
+
+import sys
+
+from pmtcore.cli import main
+
+sys.exit(main())
