@@ -61,8 +61,8 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m pmtcore", description="Private regression with public second moments.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    common = argparse.ArgumentParser(add_help=False)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+    common = _Parser(add_help=False)
     common.add_argument("--json", action="store_true", help="print one JSON object")
 
     def command(name: str, run: Callable[[argparse.Namespace], Answer], help: str) -> argparse.ArgumentParser:

@@ -10,7 +10,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Literal, final
 
 import numpy as np
 import pandas as pd
@@ -152,7 +152,7 @@ def _demo(
     return private, public, ("the table is synthetic",)
 
 
-def _table(x: np.ndarray, y: np.ndarray, columns: list[str], role: str, stamp: str) -> Table:
+def _table(x: np.ndarray, y: np.ndarray, columns: list[str], role: Literal["private", "public"], stamp: str) -> Table:
     frame = pd.DataFrame(x, columns=columns)
     frame["y"] = y
-    return Table(name=f"synthetic {role} table", role=role, frame=frame, sha256=stamp)  # type: ignore[arg-type]
+    return Table(name=f"synthetic {role} table", role=role, frame=frame, sha256=stamp)

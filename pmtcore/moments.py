@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from pmtcore.checks import InputError, listed
-from pmtcore.records import PrivateRows
+from pmtcore.records import Private, PrivateRows
 
 INTERCEPT = "(intercept)"
 _DEPENDENT = 1e-6  # share of a column's length left after regressing it on those before it
@@ -190,7 +190,7 @@ def public_from_rows(
     stack = rows / scale / math.sqrt(m)
     if ridge:
         stack = np.vstack([stack, _ridge_rows(names, ridge)])
-    factor = _positive_root(np.linalg.qr(stack, mode="r"), names, target) * scale[:, None]
+    factor = _positive_root(np.asarray(np.linalg.qr(stack, mode="r")), names, target) * scale[:, None]
     return PublicData(names, target, factor, m, rows)
 
 
@@ -229,9 +229,9 @@ def public_from_moment(
     return PublicData(names, target, _positive_root(root, names, target) * scale[:, None], m)
 
 
-def private_joint_moment(rows: PrivateRows) -> np.ndarray:
+def private_joint_moment(rows: PrivateRows) -> Private[np.ndarray]:
     """Sum over blocks of ``z z'``, exact and private: for the curator and for the lab."""
-    return rows.sum(lambda x, y: (z := joint(x, y)).T @ z)  # type: ignore[return-value]
+    return rows.sum(lambda x, y: (z := joint(x, y)).T @ z)
 
 
 def _column_scale(scale: np.ndarray, names: tuple[str, ...], target: str) -> np.ndarray:

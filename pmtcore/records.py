@@ -77,7 +77,7 @@ class Private(Generic[T]):
 
     __float__ = __int__ = __index__ = __complex__ = __bool__ = __iter__ = __len__ = __array__ = _refuse
     __eq__ = __lt__ = __gt__ = __le__ = __ge__ = __add__ = __sub__ = __mul__ = __truediv__ = _refuse
-    __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = __getstate__ = _refuse  # type: ignore[assignment]
+    __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = __getstate__ = _refuse
     __hash__ = None  # type: ignore[assignment]
 
 

@@ -200,5 +200,5 @@ def _checked(item: dataclasses.Field[Any], value: Any) -> Any:
     low = -np.inf if meta["low"] is None else meta["low"]
     high = np.inf if meta["high"] is None else meta["high"]
     if isinstance(item.default, int):
-        return whole_number_between(item.name, value, low, high)
+        return whole_number_between(item.name, value, int(low), int(high))
     return number_between(item.name, value, low, high)

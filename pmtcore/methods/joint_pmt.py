@@ -239,7 +239,7 @@ class JointOutcome(Outcome):
         inverse = np.linalg.inv(self.stable_gram[0])
         raw = self.power[0] - self.cross[0] @ delta + np.trace(inverse @ self._noise_covariance())
         noise = (2 * self.v) * (1 / self.plan.ball.response_scale**2 + delta @ delta) ** 2
-        if public.rows is None or public.m is None:
+        if public.rows is None or public.m is None or public.whitened is None:
             return float(max(raw, 0.05))
         z = whiten(public.factor, public.rows)[:, -1] ** 2 * self.plan.ball.weights(public.whitened)
         expected = np.mean(z) * public.m / (public.m - public.d)
