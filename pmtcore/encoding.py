@@ -1,0 +1,321 @@
+"""From two tables to rows: choice of columns, categories, missing values, checks between the tables.
+
+The schema comes from the public table or is declared, never learned from private rows. Categories become
+one column per public level but one (the most frequent, as reference), with an intercept or without: a
+complete set of dummies is collinear with an intercept, and without one it would be an intercept in disguise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, NoReturn, final
+
+import numpy as np
+import pandas as pd
+
+from pmtcore.checks import InputError, listed, number_between, one_of
+from pmtcore.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
+from pmtcore.records import PrivateRows
+from pmtcore.tables import MomentTable, Table
+
+MISSING_POLICIES = ("refuse", "empty-row", "public-median")
+UNSEEN_POLICIES = ("refuse", "other")
+OTHER = "other"
+_MOST_LEVELS = 50
+_FEWEST_ROWS = 2
+_LARGEST = 1e150
+_MOST_FEATURES = 1000
+_INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What the user chose about the tables; public, and exported with a configuration."""
+
+    target: str
+    features: tuple[str, ...] | None = None
+    intercept: bool = True
+    missing: str = "refuse"
+    unseen: str = "refuse"
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    public_ridge: float = 0.0
+
+    def __post_init__(self) -> None:
+        one_of("missing", self.missing, MISSING_POLICIES)
+        one_of("unseen", self.unseen, UNSEEN_POLICIES)
+        number_between("public ridge", self.public_ridge, 0.0, 1e6)
+        if self.features is not None and self.target in self.features:
+            raise InputError(f"The target {self.target!r} is also among the features; leave it out there.")
+        if self.features is not None and len(set(self.features)) < len(self.features):
+            raise InputError("A feature is named twice; name each feature once.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields."""
+        return asdict(self)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A regression problem ready for methods: private rows in their box, and what is public."""
+
+    private: PrivateRows
+    public: PublicData
+    choices: Choices
+    notes: tuple[str, ...] = ()
+    lab_reasons: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<regression of {self.choices.target!r}, {self.private!r}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a problem with private rows stays in the session that made it")
+
+
+def default_choices(private: Table, public: Table | MomentTable) -> Choices:
+    """A first guess: the last numeric column that both tables have is the target.
+
+    Raises:
+        InputError: the tables have no numeric column in common.
+    """
+    names = _common(private, public)
+    numeric = [name for name in names if isinstance(public, MomentTable) or is_numeric(public.frame[name])]
+    if not numeric:
+        raise InputError("The two tables have no numeric column in common; a regression needs a numeric target.")
+    return Choices(target=numeric[-1])
+
+
+def prepare(
+    private: Table,
+    public: Table | MomentTable,
+    choices: Choices,
+    *,
+    lab_reasons: tuple[str, ...] = (),
+    public_rows: int | None = None,
+) -> Problem:
+    """Check the tables against each other and encode them.
+
+    Args:
+        lab_reasons: why a release from these tables would be a lab figure.
+        public_rows: rows behind a public moment matrix, if known.
+
+    Raises:
+        InputError: what is wrong, in which table and column, and what to do.
+    """
+    if isinstance(public, Table) and public.sha256 == private.sha256:
+        raise InputError("The public table is the same file as the private one; choose rows that really are public.")
+    features = _features(private, public, choices)
+    if isinstance(public, MomentTable):
+        return _with_moment(private, public, choices, features, lab_reasons, public_rows)
+    columns = [_column(public.frame[name], name, choices) for name in features]
+    notes = tuple(note for column in columns for note in column.notes)
+    coder = _Coder(tuple(columns), choices, _public_median(public.frame[choices.target]))
+    x, y, kept = coder.rows(public)
+    if not np.all(kept):
+        notes += (f"{int(np.sum(~kept))} public rows with missing values were left out.",)
+    data = public_from_rows(x[kept], y[kept], coder.names, choices.target, choices.public_ridge)
+    px, py, _ = coder.rows(private)
+    if choices.missing == "empty-row":
+        notes += ("A private row with a missing value counts as a row of zeros, so that n stays public.",)
+    return Problem(PrivateRows.from_arrays(px, py, coder.names), data, choices, notes, lab_reasons)
+
+
+def is_numeric(column: pd.Series[Any]) -> bool:
+    """Whether a column holds numbers or truth values."""
+    return bool(pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column))
+
+
+@final
+@dataclass(frozen=True)
+class _Column:
+    """One feature of the public schema: numeric, or categorical with its dummies."""
+
+    name: str
+    fill: float = 0.0
+    levels: tuple[str, ...] | None = None  # dummies, reference excluded; None: numeric
+    reference: str = ""
+    merged: frozenset[str] = frozenset()  # public levels that count as `other`
+    notes: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name,) if self.levels is None else tuple(f"{self.name}={level}" for level in self.levels)
+
+    def encode(self, table: Table, choices: Choices) -> np.ndarray:
+        """The column's part of the design matrix (n, k); NaN where a value is missing."""
+        values = table.frame[self.name]
+        if self.levels is None:
+            return numbers(table, self.name)[:, None]
+        missing = values.isna().to_numpy()
+        text = values.astype(str).str.strip()
+        known = text.isin([*self.levels, self.reference])
+        merged = text.isin(self.merged)
+        unseen = ~(known | merged).to_numpy() & ~missing
+        if choices.unseen == "refuse" and np.any(unseen):
+            raise InputError(
+                f"Column {self.name!r} of the {table.role} table has levels that the public table does not have; "
+                f"declare them, or choose the policy 'other' for unseen levels."
+            )
+        text = text.where(known, OTHER)
+        found = np.column_stack([(text == level).to_numpy(dtype=float) for level in self.levels])
+        found[missing] = np.nan
+        return found
+
+
+@final
+@dataclass(frozen=True)
+class _Coder:
+    columns: tuple[_Column, ...]
+    choices: Choices
+    target_median: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        found = tuple(name for column in self.columns for name in column.names)
+        return ((INTERCEPT, *found)) if self.choices.intercept else found
+
+    def rows(self, table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Features (n, d), response (n,), and which rows are whole; the others are zeros."""
+        y = numbers(table, self.choices.target)
+        blocks = [np.ones((table.n, 1))] if self.choices.intercept else []
+        for column in self.columns:
+            block = column.encode(table, self.choices)
+            if self.choices.missing == "public-median":
+                block = np.where(np.isnan(block), column.fill, block)
+            blocks.append(block)
+        x = np.hstack(blocks)
+        if x.shape[1] > _MOST_FEATURES:
+            raise InputError(
+                f"The features make {x.shape[1]} columns; at most {_MOST_FEATURES} can be used: choose fewer."
+            )
+        kept = ~(np.isnan(y) | np.isnan(x).any(axis=1))
+        if self.choices.missing == "refuse" and not np.all(kept):
+            names = [c.name for c in self.columns if table.frame[c.name].isna().any()]
+            if np.any(np.isnan(y)):
+                names.append(self.choices.target)
+            raise InputError(
+                f"The {table.role} table has missing values in {listed(names)}; choose a policy for missing values, "
+                f"or leave these columns out."
+            )
+        x[~kept], y[~kept] = 0.0, 0.0
+        return x, y, kept
+
+
+def numbers(table: Table, name: str) -> np.ndarray:
+    """A numeric column (n,), NaN where missing.
+
+    Raises:
+        InputError: text, dates, infinite or absurdly large values.
+    """
+    column = table.frame[name]
+    if not is_numeric(column):
+        if not column.isna().all():
+            raise InputError(
+                f"Column {name!r} must be numeric, but in the {table.role} table it has text in it; clean the column, "
+                f"or leave it out."
+            )
+        raise InputError(f"Column {name!r} of the {table.role} table is empty; leave it out.")
+    values = column.astype(float).to_numpy(dtype=float, na_value=np.nan).copy()
+    if np.any(np.isinf(values)):
+        raise InputError(f"Column {name!r} of the {table.role} table has infinite values; replace or remove them.")
+    if np.any(np.abs(values) > _LARGEST):
+        raise InputError(f"Column {name!r} of the {table.role} table has values beyond 1e150; rescale or clean it.")
+    return values
+
+
+def _common(private: Table, public: Table | MomentTable) -> list[str]:
+    columns = public.columns if isinstance(public, MomentTable) else tuple(public.frame.columns)
+    found = [name for name in columns if name in private.frame.columns]
+    if not found:
+        raise InputError(
+            "The two tables have no column in common; check that both start with a header row and use the same names."
+        )
+    return found
+
+
+def _features(private: Table, public: Table | MomentTable, choices: Choices) -> list[str]:
+    """The chosen features in public order."""
+    common = _common(private, public)
+    columns = list(public.columns if isinstance(public, MomentTable) else public.frame.columns)
+    for name in (choices.target, *(choices.features or ())):
+        if name not in columns:
+            raise InputError(f"The public table has no column {name!r}; it has {listed(columns)}.")
+        if name not in common:
+            raise InputError(f"The private table has no column {name!r}; choose a column that both tables have.")
+    chosen = common if choices.features is None else list(choices.features)
+    found = [name for name in chosen if name != choices.target and name not in _INTERCEPT_NAMES[:1]]
+    if isinstance(public, MomentTable):
+        found = [name for name in found if name not in _INTERCEPT_NAMES]
+    if not found:
+        raise InputError("No features are left beside the target; choose at least one.")
+    return found
+
+
+def _public_median(values: pd.Series[Any]) -> float:
+    return float(values.median()) if is_numeric(values) else float("nan")
+
+
+def _column(values: pd.Series[Any], name: str, choices: Choices) -> _Column:
+    if pd.api.types.is_datetime64_any_dtype(values):
+        raise InputError(
+            f"Column {name!r} holds dates; turn it into numbers (days since a fixed day), or leave it out."
+        )
+    if is_numeric(values) and name not in choices.levels:
+        return _Column(name, fill=_public_median(values))
+    counts = values.dropna().astype(str).str.strip().value_counts()
+    declared = tuple(str(level) for level in choices.levels.get(name, ()))
+    if not declared and len(counts) > _MOST_LEVELS:
+        raise InputError(
+            f"Column {name!r} has {len(counts)} different texts in the public table (at most {_MOST_LEVELS} "
+            f"categories); leave it out, or declare its levels."
+        )
+    if declared:
+        counts = counts.reindex([*declared, *[level for level in counts.index if level not in declared]], fill_value=0)
+    often = sorted(
+        level for level, count in counts.items() if count >= _FEWEST_ROWS and (not declared or level in declared)
+    )
+    rare = [str(level) for level in counts.index if level not in often]
+    if len(often) < 2:
+        raise InputError(f"Column {name!r} has fewer than two categories with public rows; leave it out.")
+    reference = max(often, key=lambda level: (counts[level], level))
+    levels = [level for level in often if level != reference]
+    notes = [f"Categories of {name!r} are compared with {reference!r}."]
+    rare_rows = int(sum(counts[level] for level in rare))
+    if rare_rows >= _FEWEST_ROWS and OTHER not in often:
+        levels.append(OTHER)
+        notes.append(f"Rare public categories of {name!r} count as {OTHER!r}.")
+    if choices.unseen == "other":
+        home = OTHER if OTHER in levels else reference
+        notes.append(f"Categories of {name!r} that the public table does not have count as {home!r}.")
+    return _Column(name, 0.0, tuple(levels), reference, frozenset(rare), tuple(notes))
+
+
+def _with_moment(
+    private: Table,
+    public: MomentTable,
+    choices: Choices,
+    features: list[str],
+    lab_reasons: tuple[str, ...],
+    public_rows: int | None,
+) -> Problem:
+    """A problem whose public side is a moment matrix: numeric features only."""
+    order = [*features, choices.target]
+    coder = _Coder(tuple(_Column(name) for name in features), choices, float("nan"))
+    if choices.missing == "public-median":
+        raise InputError("A moment matrix has no medians; choose 'refuse' or 'empty-row' for missing values.")
+    if choices.intercept:
+        given = [name for name in _INTERCEPT_NAMES if name in public.columns]
+        if not given:
+            raise InputError(
+                f"The moment matrix has no intercept row; add a column {INTERCEPT!r} of means, or switch the "
+                f"intercept off."
+            )
+        order = [given[0], *order]
+    at = [public.columns.index(name) for name in order]
+    data = public_from_moment(
+        public.matrix[np.ix_(at, at)], coder.names, choices.target, public_rows, choices.public_ridge
+    )
+    x, y, _ = coder.rows(private)
+    return Problem(PrivateRows.from_arrays(x, y, coder.names), data, choices, (), lab_reasons)
