@@ -126,6 +126,14 @@ class PublicData:
         """Coefficients (d,) of the public least squares fit."""
         return back_transform(self.feature_root, self.factor[-1, : self.d])
 
+    @property
+    def spread(self) -> np.ndarray:
+        """Standard deviation of each feature (d,); root mean square where there is no intercept."""
+        squares = np.diag(self.moment)[: self.d]
+        if not self.has_intercept:
+            return np.sqrt(squares)
+        return np.sqrt(np.maximum(squares - self.moment[0, : self.d] ** 2, 0.0))
+
     @cached_property
     def symmetric_root(self) -> tuple[np.ndarray, np.ndarray]:
         """``S_x^{1/2}`` and ``S_x^{-1/2}`` (d, d), from the singular values of ``L_x``."""

@@ -133,7 +133,7 @@ def release(problem: Problem, request: Request, source: NoiseSource) -> Release:
         n=problem.private.n,
         public_rows=problem.public.m,
         seed=source.seed,
-        facts=plan.facts(),
+        facts={**plan.facts(), "spread": problem.public.spread, "public_fit": problem.public.fit},
         released=outcome.released(),
         notes=problem.notes + outcome.notes(),
     )

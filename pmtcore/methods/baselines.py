@@ -175,6 +175,6 @@ register(
         errata=(),
         parameters=NonPrivateParameters,
         plan=_non_private_plan,
-        colour="#000000",
+        colour="#888888",
     )
 )

@@ -1,0 +1,1 @@
+"""Pictures: functions from records to Plotly figures. One look for all; nothing here imports streamlit."""

@@ -1,0 +1,73 @@
+"""Plain sentences beside the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pmtcore.diagnostics import Diagnosis
+from pmtcore.experiments import Summary
+from pmtcore.moments import INTERCEPT
+from pmtcore.records import Release
+
+
+def conditioning_words(found: Diagnosis) -> str:
+    """What whitening does for the inverse."""
+    if found.after is None:
+        return "How far whitening helps cannot be predicted without the number of rows behind the moment matrix."
+    return (
+        f"The longest direction is {np.sqrt(found.before.kappa):.3g} times the shortest before whitening and "
+        f"{np.sqrt(found.after.kappa):.3g} times after: noise of one size then does little harm in any direction."
+    )
+
+
+def truncation_words(found: Diagnosis, radius: float) -> str:
+    """How many rows a radius moves."""
+    rate = found.rate(radius)
+    if np.isnan(rate):
+        return "Without public rows the truncation rate cannot be predicted."
+    share = "no row" if rate == 0 else f"{100 * rate:.2g} % of the rows"
+    return f"At radius {radius:.3g}, {share} would be moved inward. A smaller radius means less noise and more bias."
+
+
+def coefficient_words(release: Release) -> list[str]:
+    """One line for each coefficient: what the privacy noise and the sampling each do to it."""
+    if release.bands is None:
+        return []
+    bands = release.bands
+    return [
+        f"{name}: the privacy noise moves it by about {bands.privacy[j]:.2g}, another sample by about "
+        f"{bands.sampling[j]:.2g}" + ("." if bands.low[j] <= 0 <= bands.high[j] else "; its band excludes 0.")
+        for j, name in enumerate(release.names)
+        if name != INTERCEPT
+    ]
+
+
+def release_words(release: Release) -> str:
+    """The release in one sentence."""
+    if release.bands is None or release.guarantee.mu == 0:
+        return release.guarantee.words
+    share = float(np.median(release.bands.privacy / np.maximum(release.bands.sampling, 1e-300)))
+    size = "smaller than" if share < 0.7 else "about as large as" if share < 1.4 else "larger than"
+    return (
+        f"For the typical coefficient the privacy noise is {size} the sampling error "
+        f"({share:.2g} times): {'privacy cost little here' if share < 0.7 else 'a larger budget would narrow the bands'}."
+    )
+
+
+def comparison_words(summaries: Sequence[Summary]) -> str:
+    """Who is best at the middle budget, and by how much."""
+    real = [s for s in summaries if s.error_median > 0]
+    if not real:
+        return ""
+    middle = sorted({s.mu for s in real})[len({s.mu for s in real}) // 2]
+    here = {s.method: s.error_median for s in real if s.mu == middle}
+    best = min(here, key=lambda name: here[name])
+    others = [
+        f"{here[name] / here[best]:.3g} times that of {best}" + (f" ({name})")
+        for name in ("pmt-ridge", "public-only")
+        if name in here and name != best and here[best] > 0
+    ]
+    tail = f"; the error is {' and '.join(others)}" if others else ""
+    return f"At mu = {middle:.3g}, {best} comes closest to the fit without privacy{tail}."
