@@ -219,16 +219,10 @@ def _compare(chosen: argparse.Namespace) -> Answer:
 
 
 def _request(chosen: argparse.Namespace) -> Any:
-    from pmtcore.release import Request  # noqa: PLC0415
+    from pmtcore.release import Request, request_from_json  # noqa: PLC0415
 
     if chosen.config:
-        try:
-            fields = json.loads(Path(chosen.config).read_text(encoding="utf-8"))
-        except ValueError:
-            raise InputError(f"{chosen.config} is not a JSON configuration.") from None
-        if not isinstance(fields, dict):
-            raise InputError(f"{chosen.config} must hold one JSON object.")
-        base = Request.from_dict(fields)
+        base = request_from_json(Path(chosen.config).read_bytes())
     else:
         if chosen.method is None:
             raise InputError("A release needs --method ID (or --config FILE); see 'python -m pmtcore methods'.")

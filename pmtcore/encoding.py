@@ -319,3 +319,15 @@ def _with_moment(
     )
     x, y, _ = coder.rows(private)
     return Problem(PrivateRows.from_arrays(x, y, coder.names), data, choices, (), lab_reasons)
+
+
+def schema_summary(private: Table, public: Table | MomentTable) -> pd.DataFrame:
+    """Columns that both tables have, with their kind in the public table: names from public data only."""
+    names = _common(private, public)
+    if isinstance(public, MomentTable):
+        return pd.DataFrame({"column": names, "kind": ["numeric"] * len(names)})
+    frame = public.frame
+    kinds = ["numeric" if is_numeric(frame[name]) else f"{frame[name].nunique()} categories" for name in names]
+    return pd.DataFrame(
+        {"column": names, "kind": kinds, "missing in public rows": [int(frame[n].isna().sum()) for n in names]}
+    )

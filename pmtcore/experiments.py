@@ -7,8 +7,9 @@ one and a stopped run keeps what it has.
 
 from __future__ import annotations
 
+import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, final
 
@@ -58,6 +59,10 @@ class _Cell:
     statistic: Private[Any] | None = None
     errors: list[np.ndarray] = field(default_factory=list)
 
+    @property
+    def trials(self) -> int:
+        return sum(len(block) for block in self.errors)
+
 
 @final
 class Comparison:
@@ -98,15 +103,49 @@ class Comparison:
             for entry, values in ((_comparable(name), values) for name, values in chosen.items())
             for mu in mus
         ]
-        self._work = self._steps()
-        self.done = 0
-        self.total = len(self._cells) * -(-self.trials // BLOCK)
+        self.stopped = False
+        self._seconds = 0.0
+
+    @property
+    def live(self) -> bool:
+        """Whether work is left and nobody stopped it."""
+        return not self.stopped and self.trials_done < self.trials
+
+    @property
+    def trials_done(self) -> int:
+        """Trials that every method and budget has."""
+        return min(cell.trials for cell in self._cells)
+
+    @property
+    def share(self) -> float:
+        """Share of the trials done."""
+        return sum(cell.trials for cell in self._cells) / (self.trials * len(self._cells))
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Computing time left at the speed so far."""
+        return self._seconds * (1 - self.share) / self.share if self.share > 0 else None
 
     def step(self) -> bool:
-        """Do one block of trials of one cell; ``False`` when nothing is left."""
-        advanced = next(self._work, False)
-        self.done += bool(advanced)
-        return bool(advanced)
+        """Do one block of trials of the cell that is furthest behind; ``False`` when nothing is left."""
+        if not self.live:
+            return False
+        start = time.monotonic()
+        cell = min(self._cells, key=lambda c: c.trials)
+        cell.errors.append(self._errors(cell, cell.trials // BLOCK, min(BLOCK, self.trials - cell.trials)))
+        self._seconds += time.monotonic() - start
+        return True
+
+    def stop(self) -> None:
+        """Leave it at what is done."""
+        self.stopped = True
+
+    def extend(self) -> None:
+        """Ask for as many trials again, in whole blocks: the longer run holds the shorter one."""
+        for cell in self._cells:  # a block cut short is drawn again, whole
+            cell.errors = [block for block in cell.errors if len(block) == BLOCK]
+        self.trials = BLOCK * -(-2 * self.trials // BLOCK)
+        self.stopped = False
 
     def run(self) -> Comparison:
         """Do all that is left."""
@@ -122,12 +161,6 @@ class Comparison:
         """Length of the reference coefficients."""
         return self._reference.map(lambda fit: float(np.linalg.norm(fit)))
 
-    def _steps(self) -> Iterator[bool]:
-        for start in range(0, self.trials, BLOCK):
-            for cell in self._cells:
-                cell.errors.append(self._errors(cell, start // BLOCK, min(BLOCK, self.trials - start)))
-                yield True
-
     def _errors(self, cell: _Cell, block: int, trials: int) -> np.ndarray:
         if cell.statistic is None:
             cell.statistic = cell.plan.measure(self._problem.private)
@@ -135,6 +168,19 @@ class Comparison:
         found = cell.plan.perturb(cell.statistic, noise, trials).coefficients
         distance = self._reference.map(lambda fit: np.linalg.norm(found - fit, axis=1)).reveal(_LAB)
         return np.nan_to_num(distance, nan=np.inf)
+
+
+def budget_grid(low: float, high: float, count: int) -> list[float]:
+    """Total budgets evenly on a log axis.
+
+    Raises:
+        InputError: a bad budget, or the range is upside down.
+    """
+    if low > high:
+        raise InputError(f"The smallest budget ({low:g}) must not be above the largest ({high:g}).")
+    return [
+        float(mu) for mu in np.geomspace(Budget(low).mu, Budget(high).mu, whole_number_between("budgets", count, 1, 50))
+    ]
 
 
 def rescaled(problem: Problem, how: Scale) -> Problem:

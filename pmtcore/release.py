@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
 
-from pmtcore.budgets import Budget, Guarantee, checked_delta, reporting_delta
-from pmtcore.checks import InputError, listed
+from pmtcore.budgets import MU_RANGE, Budget, Guarantee, checked_delta, reporting_delta
+from pmtcore.checks import InputError, listed, number_between
 from pmtcore.encoding import Problem
 from pmtcore.noise import NoiseSource
 from pmtcore.records import Release, Standing, plain
@@ -60,7 +61,25 @@ class Request:
         values = fields.get("parameters") or {}
         if not isinstance(values, Mapping):
             raise InputError("'parameters' in a configuration must be a table of names and values.")
-        return cls(entry.id, Budget(fields["mu"]), dict(values), fields.get("delta"))
+        budget = Budget(number_between("mu", fields["mu"], *MU_RANGE))
+        return cls(entry.id, budget, vars(make_parameters(entry, values)), fields.get("delta"))
+
+
+def request_from_json(data: bytes) -> Request:
+    """A request from the bytes of a saved configuration.
+
+    Raises:
+        InputError: not JSON, not one object, or a field that :meth:`Request.from_dict` refuses.
+    """
+    try:
+        fields = json.loads(data)
+    except ValueError:
+        raise InputError(
+            "The configuration is not JSON; save one with 'Configuration (JSON)' or --save-config."
+        ) from None
+    if not isinstance(fields, dict):
+        raise InputError("The configuration must hold one JSON object with 'method' and 'mu'.")
+    return Request.from_dict(fields)
 
 
 @final

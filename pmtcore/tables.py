@@ -23,6 +23,7 @@ from pmtcore.checks import InputError, listed, whole_number_between
 
 Role = Literal["private", "public"]
 MAX_BYTES = 512 * 2**20
+MAX_UPLOAD_MB = 200
 MAX_COLUMNS = 2000
 MISSING = ["", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A"]
 _CHUNK = 2**20

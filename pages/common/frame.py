@@ -2,9 +2,61 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
+
+from pages.common import session as state
+from pages.common.widgets import badge
+from pmtcore.budgets import compose
+from pmtcore.checks import InputError
+from pmtcore.records import Label
+
+_ASSETS = Path(__file__).resolve().parents[2] / "assets"
 
 
 def draw() -> None:
     """Draw the shared sidebar."""
-    st.sidebar.markdown("**Second Moment**")
+    st.logo(_ASSETS / "logo.svg", icon_image=_ASSETS / "icon.svg", size="large")
+    with st.sidebar:
+        _tables()
+        st.toggle(
+            "Show figures for the curator's eyes",
+            key="curator",
+            persist_state="session",
+            help="Exact figures of private rows, without noise. They are for whoever holds the rows anyway, and "
+            "appear in no download.",
+        )
+        _spent()
+        st.caption(
+            f"{badge(Label.PUBLIC)} from public rows and sizes\n\n"
+            f"{badge(Label.RELEASED)} output of a private mechanism\n\n"
+            f"{badge(Label.PRIVATE)} exact, never leaves"
+        )
+        if st.button("Delete my data", key="forget", icon=":material/delete:", width="stretch"):
+            state.forget()
+            st.rerun()
+
+
+def _tables() -> None:
+    found = state.session()
+    if found.tables is None:
+        return
+    st.markdown(f"**{found.tables.title}**")
+    try:
+        problem = state.current_problem()
+    except InputError:
+        st.caption("The tables need a choice on the Data page.")
+        return
+    rows = "an unknown number of" if problem.public.m is None else f"{problem.public.m:,}"
+    st.caption(
+        f"{problem.private.n:,} private rows, {rows} public rows; "
+        f"{problem.public.target} on {problem.public.d} columns."
+    )
+
+
+def _spent() -> None:
+    spent = state.session().spent
+    total = compose(release.guarantee.mu for release in spent)
+    words = "nothing yet" if not spent else f"mu = {total:.3g} in {len(spent)} release{'s' * (len(spent) > 1)}"
+    st.caption(f"Spent in this session: **{words}**")

@@ -7,9 +7,12 @@ from uuid import uuid4
 
 import streamlit as st
 
-from pmtcore.encoding import Choices, Problem
+from pmtcore import datasets
+from pmtcore.checks import InputError
+from pmtcore.encoding import Choices, Problem, default_choices, prepare
 from pmtcore.experiments import Comparison
 from pmtcore.records import Release
+from pmtcore.release import Request
 from pmtcore.tables import MomentTable, Table
 
 _KEY = "second_moment"
@@ -17,13 +20,19 @@ _KEY = "second_moment"
 
 @dataclass(slots=True)
 class Tables:
-    """The two tables as read, before columns are chosen."""
+    """The two tables as read, before columns are chosen. ``key`` is new whenever they are."""
 
+    key: str
     title: str
     private: Table
     public: Table | MomentTable
     lab_reasons: tuple[str, ...] = ()
     public_rows: int | None = None  # rows behind a moment matrix
+
+    @property
+    def may_be_studied(self) -> bool:
+        """Whether exact figures of these tables harm nobody: synthetic, or public tables split for study."""
+        return bool(self.lab_reasons)
 
 
 @dataclass(slots=True)
@@ -38,21 +47,78 @@ class Session:
     choices: Choices | None = None
     problem: Problem | None = None
     releases: dict[str, Release] = field(default_factory=dict)
+    requests: dict[str, Request] = field(default_factory=dict)
     next_request: str = field(default_factory=lambda: uuid4().hex)
     comparison: Comparison | None = None
+    showcase: Comparison | None = None
 
     @property
     def spent(self) -> list[Release]:
         """Releases that cost something, oldest first."""
         return [release for release in self.releases.values() if release.guarantee.mu > 0]
 
+    def open(self, tables: Tables) -> None:
+        """Take up new tables; what was computed from the old ones is dropped."""
+        self.tables, self.choices, self.problem = tables, None, None
+        self.comparison = self.showcase = None
+
+    def choose(self, choices: Choices) -> Problem:
+        """The problem for these choices, prepared once.
+
+        Raises:
+            InputError: the tables do not fit the choices.
+        """
+        if self.tables is None:
+            raise InputError("No tables are open; choose them on the Data page.")
+        if self.problem is None or choices != self.choices:
+            self.choices, self.problem, self.comparison, self.showcase = choices, None, None, None
+            tables = self.tables
+            self.problem = prepare(
+                tables.private,
+                tables.public,
+                choices,
+                lab_reasons=tables.lab_reasons,
+                public_rows=tables.public_rows,
+            )
+        return self.problem
+
 
 def session() -> Session:
-    """This browser session's state, made on first use."""
+    """This browser session's state; a new one opens on the demo."""
     if _KEY not in st.session_state:
-        st.session_state[_KEY] = Session()
+        made = Session()
+        made.open(demo_tables())
+        st.session_state[_KEY] = made
     found: Session = st.session_state[_KEY]
     return found
+
+
+def forget() -> None:
+    """Drop every table and result of this session."""
+    st.session_state.clear()
+
+
+def demo_tables(**knobs: float) -> Tables:
+    """The synthetic demo."""
+    return named_tables("demo", **knobs)
+
+
+def named_tables(id: str, **knobs: float) -> Tables:
+    """Tables by name."""
+    private, public, reasons = datasets.load(id, **knobs)
+    return Tables(private.sha256, datasets.entry(id).title, private, public, reasons)
+
+
+def current_problem() -> Problem:
+    """The session's problem; with first guesses where nothing was chosen yet.
+
+    Raises:
+        InputError: the tables do not fit together.
+    """
+    found = session()
+    if found.tables is None:
+        raise InputError("No tables are open; choose them on the Data page.")
+    return found.choose(found.choices or default_choices(found.tables.private, found.tables.public))
 
 
 def curator() -> bool:

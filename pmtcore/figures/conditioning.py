@@ -83,3 +83,10 @@ def truncation(found: list[Diagnosis], radius: float) -> go.Figure:
     figure.add_vline(x=radius, line={"color": QUIET, "dash": "dash"}, annotation_text="radius")
     figure.update_yaxes(tickformat=".0%", rangemode="tozero")
     return finish(figure, "radius, in whitened units", "share of rows outside", 320)
+
+
+def truncation_table(found: list[Diagnosis]) -> pd.DataFrame:
+    """Share of rows outside, at a few radii."""
+    radii = np.linspace(0.5, 2 * found[0].radius, 16)
+    columns = {f"share outside, {d.label.value}": [d.rate(radius) for radius in radii] for d in found}
+    return pd.DataFrame({"radius": radii, **columns})

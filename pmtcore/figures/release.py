@@ -15,7 +15,18 @@ from pmtcore.records import Release
 from pmtcore.registry import Prediction
 from pmtcore.release import Preview
 
-_PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#44AA99", "#888888")
+_PALETTE = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#882255",
+    "#999933",
+    "#44AA99",
+    "#888888",
+)
 _MOST = 40
 
 

@@ -1,0 +1,201 @@
+"""Choosing tables and columns: the parts of the Data page."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import streamlit as st
+
+from pages.common import session as state
+from pages.common.session import Tables
+from pages.common.widgets import badge, show_error
+from pmtcore import datasets
+from pmtcore.checks import InputError
+from pmtcore.encoding import MISSING_POLICIES, UNSEEN_POLICIES, Choices, Problem, default_choices, schema_summary
+from pmtcore.records import Label
+from pmtcore.tables import MAX_UPLOAD_MB, MomentTable, Table, read_moment, read_table
+
+_TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
+_SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload"}
+_KNOBS: dict[str, dict[str, Any]] = {
+    "n": {"label": "Private rows", "options": [500, 1000, 2000, 5000, 10_000, 50_000], "value": 5000},
+    "m": {"label": "Public rows", "options": [20, 50, 100, 200, 500, 1000], "value": 200},
+    "d": {"label": "Features", "options": [2, 4, 8, 10, 16], "value": 8},
+    "kappa_bar": {"label": "Averaged condition number", "options": [3, 15, 50, 200, 1000, 100_000], "value": 200},
+    "noise": {"label": "Noise of the response", "options": [0.05, 0.2, 0.5, 1.0, 2.0], "value": 0.5},
+}
+
+
+def source() -> None:
+    """Where the tables come from."""
+    start = {} if "source" in st.session_state else {"default": "demo"}
+    chosen = st.segmented_control(
+        "Tables",
+        list(_SOURCES),
+        format_func=_SOURCES.__getitem__,
+        key="source",
+        required=True,
+        persist_state="session",
+        label_visibility="collapsed",
+        **start,
+    )
+    try:
+        {"demo": _demo, "name": _by_name, "upload": _upload}[chosen or "demo"]()
+    except InputError as error:
+        show_error(error)
+
+
+def _demo() -> None:
+    columns = st.columns(len(_KNOBS))
+    knobs: dict[str, float] = {}
+    for column, (name, knob) in zip(columns, _KNOBS.items(), strict=True):
+        key = f"demo-{name}"
+        start = {} if key in st.session_state else {"value": knob["value"]}
+        knobs[name] = column.select_slider(
+            knob["label"], knob["options"], key=key, format_func="{:,}".format, persist_state="session", **start
+        )
+    _open_named("demo", **knobs)
+
+
+def _by_name() -> None:
+    ids = [id for id in datasets.names() if id != "demo"]
+    chosen = st.selectbox(
+        "Table", ids, format_func=lambda id: datasets.entry(id).title, key="table-name", persist_state="session"
+    )
+    st.caption(f"{datasets.entry(chosen).summary} A release from such a split is marked as a lab figure.")
+    _open_named(chosen)
+
+
+def _open_named(id: str, **knobs: float) -> None:
+    mark = repr((id, sorted(knobs.items())))
+    if st.session_state.get("opened") != mark:
+        tables = state.named_tables(id, **knobs)
+        current = state.session().tables
+        if current is None or current.key != tables.key:
+            state.session().open(tables)
+        st.session_state["opened"] = mark
+
+
+def _upload() -> None:
+    left, right = st.columns(2)
+    with left:
+        private = st.file_uploader("Private table", type=_TYPES, key="upload-private", max_upload_size=MAX_UPLOAD_MB)
+        st.caption("CSV, TSV or Parquet, also gzip'ed. It stays in this session's memory.")
+    with right:
+        kind = st.segmented_control(
+            "Public data", ["rows", "moment matrix"], default="rows", key="upload-kind", required=True
+        )
+        public = st.file_uploader(
+            f"Public {kind}", type=_TYPES, key=f"upload-public-{kind}", max_upload_size=MAX_UPLOAD_MB
+        )
+        behind = 0
+        if kind == "moment matrix":
+            behind = st.number_input("Rows behind the matrix (0: unknown)", 0, 10**9, 0, key="upload-behind")
+    if private is None or public is None:
+        tables = state.session().tables
+        st.info(
+            f"Choose both files. Until then {tables.title if tables else 'nothing'} stays open.",
+            icon=":material/upload:",
+        )
+        return
+    mark = repr((private.file_id, public.file_id, kind, behind))
+    if st.session_state.get("opened") == mark:
+        return
+    read = read_table(private.getvalue(), private.name, "private")
+    table: Table | MomentTable
+    if kind == "rows":
+        table = read_table(public.getvalue(), public.name, "public")
+    else:
+        table = read_moment(public.getvalue(), public.name)
+    state.session().open(Tables(uuid4().hex, f"{private.name}, {public.name}", read, table, (), int(behind) or None))
+    st.session_state["opened"] = mark
+
+
+def columns() -> Problem | None:
+    """Target, features and policies; the prepared problem, or a sentence and ``None``."""
+    found = state.session()
+    if found.tables is None:
+        return None
+    try:
+        first = default_choices(found.tables.private, found.tables.public)
+        with st.expander("Columns and policies", icon=":material/tune:", expanded=not found.tables.may_be_studied):
+            choices = _choices(found.tables, found.choices or first)
+        return found.choose(choices)
+    except InputError as error:
+        show_error(error)
+        return None
+
+
+def _choices(tables: Tables, current: Choices) -> Choices:
+    names = schema_summary(tables.private, tables.public)["column"].tolist()
+    key = tables.key[:12]
+    left, right = st.columns([1, 3])
+    with left:
+        target = st.selectbox(
+            "Target", names, index=names.index(current.target), key=f"target-{key}", persist_state="session"
+        )
+    others = [name for name in names if name != target]
+    with right:
+        picked = st.multiselect(
+            "Features (empty: all)",
+            others,
+            default=[name for name in current.features or () if name in others],
+            key=f"features-{key}-{target}",
+            persist_state="session",
+        )
+    a, b, c, d = st.columns(4)
+    with a:
+        missing = st.selectbox(
+            "Missing values",
+            MISSING_POLICIES,
+            key=f"missing-{key}",
+            persist_state="session",
+            help="refuse: say where they are; empty-row: such a private row counts as zeros, so that n stays public; "
+            "public-median: fill in medians of the public rows.",
+        )
+    with b:
+        unseen = st.selectbox(
+            "Unseen categories",
+            UNSEEN_POLICIES,
+            key=f"unseen-{key}",
+            persist_state="session",
+            help="Categories that only private rows have: refuse them, or count them as 'other'.",
+        )
+    with c:
+        ridge = st.number_input(
+            "Public ridge",
+            0.0,
+            1e6,
+            0.0,
+            format="%g",
+            key=f"ridge-{key}",
+            persist_state="session",
+            help="For features that are collinear in the public rows.",
+        )
+    with d:
+        intercept = st.toggle("Intercept", True, key=f"intercept-{key}", persist_state="session")
+    return Choices(
+        target=target,
+        features=tuple(picked) or None,
+        intercept=intercept,
+        missing=missing,
+        unseen=unseen,
+        public_ridge=ridge,
+    )
+
+
+def preview() -> None:
+    """The schema and the first public rows; private rows only for the curator."""
+    tables = state.session().tables
+    if tables is None:
+        return
+    with st.expander("Look at the tables", icon=":material/visibility:"):
+        st.markdown(f"{badge(Label.PUBLIC)} columns of the public table")
+        st.dataframe(schema_summary(tables.private, tables.public), hide_index=True, alt="Columns of the public table")
+        if isinstance(tables.public, Table):
+            st.markdown(f"{badge(Label.PUBLIC)} first public rows")
+            st.dataframe(tables.public.frame.head(5), hide_index=True, alt="First public rows")
+        if state.curator():
+            st.markdown(f"{badge(Label.PRIVATE)} first private rows")
+            st.dataframe(tables.private.frame.head(5), hide_index=True, alt="First private rows")

@@ -1,0 +1,146 @@
+"""Widgets that pages share: labels, charts with their tables, forms read from the registry."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from pages.common import session as state
+from pmtcore.budgets import Budget, Guarantee, reporting_delta
+from pmtcore.checks import InputError
+from pmtcore.encoding import Problem
+from pmtcore.records import Label
+from pmtcore.registry import Method
+
+_BADGES = {
+    Label.PUBLIC: ":green-badge[:material/public: public]",
+    Label.RELEASED: ":blue-badge[:material/lock_open: released]",
+    Label.PRIVATE: ":red-badge[:material/lock: private, curator only]",
+}
+
+
+def badge(label: Label) -> str:
+    """A kind of number as markdown: colour, icon and word."""
+    return _BADGES[label]
+
+
+def show_error(error: InputError) -> None:
+    """One sentence: what, where, what to do."""
+    st.error(str(error), icon=":material/error:")
+
+
+def problem_or_stop() -> Problem:
+    """The session's problem, or the sentence that says why there is none."""
+    try:
+        return state.current_problem()
+    except InputError as error:
+        show_error(error)
+        st.page_link("pages/work/data.py", label="Choose tables and columns", icon=":material/table:")
+        st.stop()
+
+
+def chart(figure: go.Figure, key: str, alt: str, table: pd.DataFrame, label: Label) -> None:
+    """A figure, its kind, and the same figures as a table under it; private ones have no download."""
+    st.plotly_chart(figure, width="stretch", key=key, alt=alt, config={"displaylogo": False})
+    with st.expander("Table", icon=":material/table_rows:"):
+        st.markdown(badge(label))
+        st.dataframe(table, hide_index=True, width="stretch", alt=alt)
+        if label is not Label.PRIVATE:
+            st.download_button(
+                "Download the table",
+                table.to_csv(index=False),
+                f"{key}.csv",
+                "text/csv",
+                key=f"{key}-csv",
+                on_click="ignore",
+            )
+
+
+def parameter_form(method: Method, key: str) -> dict[str, Any]:
+    """Widgets for a method's parameters, drawn from the fields of its registry entry."""
+    fields = dataclasses.fields(method.parameters)
+    if not fields:
+        st.caption("This method has no parameters.")
+    return {item.name: _field(item, f"{key}-{method.id}-{item.name}") for item in fields}
+
+
+def _field(item: dataclasses.Field[Any], key: str) -> Any:
+    meta = item.metadata
+    common: dict[str, Any] = {"label": meta["label"], "help": meta["help"], "key": key, "persist_state": "session"}
+    if meta["choices"]:
+        return st.segmented_control(
+            options=list(meta["choices"]),
+            default=None if key in st.session_state else item.default,
+            required=True,
+            **common,
+        )
+    start = {} if key in st.session_state else {"value": item.default}
+    whole = isinstance(item.default, int)
+    low, high = (None if meta[end] is None else (int if whole else float)(meta[end]) for end in ("low", "high"))
+    return st.number_input(
+        min_value=low, max_value=high, format=None if whole else "%g", step=1 if whole else None, **start, **common
+    )
+
+
+def budget_input(key: str, n: int) -> tuple[Budget, float]:
+    """A total budget in the unit the user thinks in, the other units beside it; and the delta for epsilon.
+
+    Raises:
+        InputError: out of range.
+    """
+    units = {"mu": "mu (GDP)", "rho": "rho (zCDP)", "epsilon": "epsilon, delta"}
+    unit = st.segmented_control(
+        "Unit of the budget",
+        list(units),
+        format_func=units.__getitem__,
+        key=f"{key}-unit",
+        required=True,
+        persist_state="session",
+        **({} if f"{key}-unit" in st.session_state else {"default": "mu"}),
+    )
+    starts = {"mu": 1.0, "rho": 0.5, "epsilon": 4.0}
+    left, right = st.columns(2)
+    with left:
+        amount = _number(f"Total {unit}", f"{key}-{unit}", starts[unit or "mu"])
+    with right:
+        delta = _text_number("delta, where epsilon is stated", f"{key}-delta", f"{reporting_delta(n):g}")
+    budget = {
+        "mu": lambda: Budget(amount),
+        "rho": lambda: Budget.from_rho(amount),
+        "epsilon": lambda: Budget.from_epsilon(amount, delta),
+    }[unit or "mu"]()
+    return budget, delta
+
+
+def _number(label: str, key: str, start: float) -> float:
+    value = st.number_input(
+        label,
+        key=key,
+        format="%g",
+        step=0.1,
+        persist_state="session",
+        **({} if key in st.session_state else {"value": start}),
+    )
+    return float(value)
+
+
+def _text_number(label: str, key: str, start: str) -> float:
+    text = st.text_input(
+        label, key=key, persist_state="session", **({} if key in st.session_state else {"value": start})
+    )
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{label} must be a number such as 1e-6, got {text!r}.") from None
+
+
+def guarantee_line(guarantee: Guarantee) -> str:
+    """A guarantee in all three units, in one line."""
+    return (
+        f"mu = {guarantee.mu:.4g} · rho = {guarantee.rho:.4g} · epsilon = {guarantee.epsilon:.4g} at "
+        f"delta = {guarantee.delta:g} · {guarantee.neighbours.value}: {guarantee.neighbours.words}"
+    )

@@ -1,0 +1,122 @@
+"""Compare: repeated trials in the lab, error against budget."""
+
+from __future__ import annotations
+
+import time
+
+import streamlit as st
+
+from pages.common.session import curator, session
+from pages.common.widgets import badge, chart, problem_or_stop, show_error
+from pmtcore.checks import InputError
+from pmtcore.experiments import Comparison, budget_grid, rescaled
+from pmtcore.figures import compare as figures
+from pmtcore.records import Curator, Label
+from pmtcore.registry import methods
+from pmtcore.words import comparison_words
+
+ALWAYS = ["public-only"]
+SCALES = {"none": "as it is", "z": "z-scores", "minmax": "to [0, 1]", "max": "by the largest"}
+
+
+def controls() -> None:
+    """What to run; starts a comparison."""
+    ids = [entry.id for entry in methods() if entry.gives_coefficients and entry.id not in (*ALWAYS, "non-private")]
+    with st.form("compare-form"):
+        chosen = st.multiselect(
+            "Methods",
+            ids,
+            default=["joint-pmt", "pmt-ridge"],
+            key="compare-methods",
+            help="public-only is always drawn.",
+        )
+        a, b, c, d = st.columns(4)
+        low = a.number_input("Smallest mu", 1e-3, 100.0, 0.1, format="%g", key="compare-low")
+        high = b.number_input("Largest mu", 1e-3, 100.0, 10.0, format="%g", key="compare-high")
+        count = c.number_input("Budgets", 1, 50, 10, key="compare-count")
+        trials = d.number_input("Trials", 1, 5000, 100, key="compare-trials")
+        scale = a.selectbox("Scale the whole table", list(SCALES), format_func=SCALES.__getitem__, key="compare-scale")
+        seed = b.number_input("Seed", 0, 2**31, 1, key="compare-seed", help="The same seed gives the same figure.")
+        pressed = st.form_submit_button("Run", type="primary", key="compare-run", icon=":material/play_arrow:")
+    if pressed:
+        try:
+            mus = budget_grid(low, high, int(count))
+            session().comparison = Comparison(
+                rescaled(problem, scale), [*chosen, *ALWAYS], mus, trials=int(trials), seed=int(seed)
+            )
+        except InputError as error:
+            show_error(error)
+
+
+def advance(run: Comparison, seconds: float = 0.4) -> None:
+    """Work for a moment; what is done is kept."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and run.step():
+        pass
+
+
+def live() -> None:
+    """Progress, stop, and the picture so far; called again and again while a run is going on."""
+    run = session().comparison
+    if run is None:
+        return
+    was_live = run.live
+    if was_live:
+        advance(run)
+        left = "" if run.seconds_left is None else f", about {run.seconds_left:.0f} s left"
+        st.progress(run.share, f"{run.share:.0%} done{left}")
+        if st.button("Stop", key="compare-stop", icon=":material/stop:"):
+            run.stop()
+    picture(run)
+    if was_live and not run.live:
+        st.rerun()
+
+
+def picture(run: Comparison) -> None:
+    """What is there so far."""
+    found = run.summaries().reveal(Curator("shown on the Compare page"))
+    if not found:
+        return
+    studied = session().tables is not None and session().tables.may_be_studied  # type: ignore[union-attr]
+    st.markdown(
+        f"{badge(Label.PRIVATE)} "
+        + (
+            "These rows are synthetic or public, so the figures harm nobody."
+            if studied
+            else "Distances to a private fit."
+        )
+    )
+    st.markdown(f"**{comparison_words(found)}**")
+    chart(
+        figures.comparison(found),
+        "comparison",
+        "Median distance to the fit without privacy against the total budget, with 10 to 90 % bands",
+        figures.comparison_table(found),
+        Label.PRIVATE,
+    )
+    note = "stopped" if run.stopped else "done" if not run.live else "running"
+    st.caption(
+        f"{run.trials_done} trials for each method and budget, {note}; bands from the 10 % to the 90 % quantile."
+    )
+
+
+problem = problem_or_stop()
+st.title("Compare")
+st.markdown(
+    "How far from the fit without privacy does each method land? Repeated releases of the same rows, for the lab: "
+    "nothing here may be published, and nothing is spent on synthetic tables."
+)
+tables = session().tables
+if tables is not None and not tables.may_be_studied and not curator():
+    st.info(
+        "These figures are distances to an exact private fit, so they are for the curator's eyes. Switch them on in "
+        "the sidebar, or open the demo.",
+        icon=":material/lock:",
+    )
+    st.stop()
+controls()
+running = session().comparison is not None and session().comparison.live  # type: ignore[union-attr]
+st.fragment(live, run_every=0.6 if running else None)()
+if session().comparison is not None and not running and st.button("More trials", key="compare-more"):
+    session().comparison.extend()  # type: ignore[union-attr]
+    st.rerun()
