@@ -1,23 +1,32 @@
-"""The frame: page list, shared sidebar. Run with ``streamlit run app.py``."""
+"""The frame: page list and shared sidebar. Run with ``streamlit run app.py``.
+
+Read twice: imported once by the server, before any session, and run as a script by every session.
+"""
 
 from pathlib import Path
 
 import streamlit as st
-
-from pages.common import frame
+from streamlit.runtime.pages_manager import PagesManager
 
 ROOT = Path(__file__).parent
 
-st.set_page_config(page_title="Second Moment", page_icon=str(ROOT / "assets" / "icon.svg"), layout="wide")
-navigation = st.navigation(
-    {
-        "Work": [
-            st.Page("pages/work/data.py", title="Data", icon=":material/table:", default=True),
-            st.Page("pages/work/conditioning.py", title="Conditioning", icon=":material/target:"),
-            st.Page("pages/work/release.py", title="Release", icon=":material/verified_user:"),
-            st.Page("pages/work/compare.py", title="Compare", icon=":material/science:"),
-        ]
-    }
-)
-frame.draw()
-navigation.run()
+if __name__ != "__main__":
+    # A folder `pages/` would make the first deep link on a fresh server a page without this frame (decision 0002).
+    PagesManager.uses_pages_directory = False
+    app = st.App(ROOT / "app.py")
+else:
+    from pages.common import frame
+
+    st.set_page_config(page_title="Second Moment", page_icon=str(ROOT / "assets" / "icon.svg"), layout="wide")
+    navigation = st.navigation(
+        {
+            "Work": [
+                st.Page("pages/work/data.py", title="Data", icon=":material/table:", default=True),
+                st.Page("pages/work/conditioning.py", title="Conditioning", icon=":material/target:"),
+                st.Page("pages/work/release.py", title="Release", icon=":material/verified_user:"),
+                st.Page("pages/work/compare.py", title="Compare", icon=":material/science:"),
+            ]
+        }
+    )
+    frame.draw()
+    navigation.run()

@@ -171,10 +171,7 @@ def _bounded(data: bytes, where: str, limit: int) -> bytes:
 
 
 def _frame(data: bytes, where: str, hide_names: bool) -> pd.DataFrame:
-    if data[:4] == b"PAR1":
-        frame = _parquet(data, where)
-    else:
-        frame = _text(data, where, hide_names)
+    frame = _parquet(data, where) if data[:4] == b"PAR1" else _text(data, where, hide_names)
     frame.columns = pd.Index([str(column).strip() for column in frame.columns])
     _check_names(list(frame.columns), where, hide_names)
     return frame

@@ -50,9 +50,8 @@ def release_words(release: Release) -> str:
         return release.guarantee.words
     share = float(np.median(release.bands.privacy / np.maximum(release.bands.sampling, 1e-300)))
     size = "smaller than" if share < 0.7 else "about as large as" if share < 1.4 else "larger than"
-    return (
-        f"For the typical coefficient the privacy noise is {size} the sampling error "
-        f"({share:.2g} times): {'privacy cost little here' if share < 0.7 else 'a larger budget would narrow the bands'}."
+    return f"For the typical coefficient the privacy noise is {size} the sampling error ({share:.2g} times): " + (
+        "privacy cost little here." if share < 0.7 else "a larger budget would narrow the bands."
     )
 
 
@@ -65,9 +64,9 @@ def comparison_words(summaries: Sequence[Summary]) -> str:
     here = {s.method: s.error_median for s in real if s.mu == middle}
     best = min(here, key=lambda name: here[name])
     others = [
-        f"{here[name] / here[best]:.3g} times that of {best}" + (f" ({name})")
+        f"{name} is {here[name] / here[best]:.3g} times as far"
         for name in ("pmt-ridge", "public-only")
-        if name in here and name != best and here[best] > 0
+        if name in here and name != best
     ]
-    tail = f"; the error is {' and '.join(others)}" if others else ""
+    tail = f"; {', '.join(others)}" if others else ""
     return f"At mu = {middle:.3g}, {best} comes closest to the fit without privacy{tail}."

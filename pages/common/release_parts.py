@@ -132,7 +132,7 @@ def free(found: Release) -> None:
     shown = {
         "Residual sd": released.get("residual_sd"),
         "R squared": released.get("r_squared"),
-        "Condition number, released moment": released.get("after_whitening", {}).get("kappa"),
+        "Condition number": released.get("after_whitening", {}).get("kappa"),
     }
     for column, (title, value) in zip(columns, shown.items(), strict=False):
         if value is not None:

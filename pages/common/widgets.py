@@ -16,6 +16,7 @@ from pmtcore.encoding import Problem
 from pmtcore.records import Label
 from pmtcore.registry import Method
 
+PLAIN = {"displaylogo": False, "modeBarButtonsToRemove": ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]}
 _BADGES = {
     Label.PUBLIC: ":green-badge[:material/public: public]",
     Label.RELEASED: ":blue-badge[:material/lock_open: released]",
@@ -45,7 +46,7 @@ def problem_or_stop() -> Problem:
 
 def chart(figure: go.Figure, key: str, alt: str, table: pd.DataFrame, label: Label) -> None:
     """A figure, its kind, and the same figures as a table under it; private ones have no download."""
-    st.plotly_chart(figure, width="stretch", key=key, alt=alt, config={"displaylogo": False})
+    st.plotly_chart(figure, width="stretch", key=key, alt=alt, config=PLAIN)
     with st.expander("Table", icon=":material/table_rows:"):
         st.markdown(badge(label))
         st.dataframe(table, hide_index=True, width="stretch", alt=alt)

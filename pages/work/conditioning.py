@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common.session import curator
-from pages.common.widgets import badge, chart, problem_or_stop
+from pages.common.widgets import PLAIN, badge, chart, problem_or_stop
 from pmtcore import diagnostics
 from pmtcore.diagnostics import Diagnosis
 from pmtcore.figures import conditioning as figures
@@ -67,7 +67,7 @@ with right:
         width="stretch",
         key="ellipses",
         alt="Ellipse of the longest and shortest direction before and after whitening",
-        config={"displaylogo": False},
+        config=PLAIN,
     )
     st.markdown(f"{badge(shown[-1].label)} {conditioning_words(shown[-1])}")
 

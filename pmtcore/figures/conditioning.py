@@ -45,7 +45,7 @@ def spectrum_table(found: list[Diagnosis]) -> pd.DataFrame:
 
 def ellipses(diagnosis: Diagnosis) -> go.Figure:
     """The longest and the shortest direction before and after, each scaled to its longest."""
-    parts = [("before", diagnosis.before, BEFORE), ("after whitening", diagnosis.after, AFTER)]
+    parts = [("before", diagnosis.before, BEFORE), ("after", diagnosis.after, AFTER)]
     drawn = [(name, part, colour) for name, part, colour in parts if part is not None]
     figure = make_subplots(rows=1, cols=len(drawn), subplot_titles=[_axes_words(n, p) for n, p, _ in drawn])
     angle = np.linspace(0, 2 * np.pi, 181)
@@ -59,12 +59,12 @@ def ellipses(diagnosis: Diagnosis) -> go.Figure:
         figure.update_yaxes(range=[-1.1, 1.1], showticklabels=False, scaleanchor=f"x{column}", row=1, col=column)
     finish(figure, "longest direction", "", 320)
     figure.update_yaxes(title="shortest direction", col=1)
-    return figure.update_layout(showlegend=False, margin={"t": 32})
+    return figure.update_layout(showlegend=False, margin={"t": 44})
 
 
 def _axes_words(name: str, part: Conditioning) -> str:
     ratio = np.sqrt(part.kappa)
-    return f"{name}: 1 to {ratio:.3g}" if np.isfinite(ratio) else f"{name}: flat"
+    return f"{name}<br>{ratio:.3g} to 1" if np.isfinite(ratio) else f"{name}<br>flat"
 
 
 def truncation(found: list[Diagnosis], radius: float) -> go.Figure:

@@ -78,11 +78,9 @@ def tradeoff(mu: float) -> go.Figure:
     figure.add_scatter(
         x=[0.05],
         y=[at_five],
-        mode="markers+text",
-        text=[f"  5 % → {at_five:.0%}"],
-        textposition="middle right",
-        marker={"size": 10, "color": "#D55E00"},
-        showlegend=False,
+        mode="markers",
+        marker={"size": 11, "color": "#D55E00"},
+        name=f"{at_five:.0%} at 5 % false alarms",
     )
     figure.update_xaxes(tickformat=".0%", range=[0, 1])
     figure.update_yaxes(tickformat=".0%", range=[0, 1.02])
