@@ -20,6 +20,8 @@ from typing import Any, final
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.stats import chi2
+from scipy.stats import f as f_distribution
 
 from pmtcore.bands import Part, limits, robust_part
 from pmtcore.budgets import Budget, Neighbours
@@ -179,11 +181,18 @@ class JointOutcome(Outcome):
         return np.asarray(features.T @ (self.plan.ball.weights(rows)[:, None] * features) / len(rows))
 
     @cached_property
-    def _gram_precision(self) -> float:
-        """Weight of the released Gram matrix against the expected one, ``v0/(v0 + sigma^2/2)``."""
+    def _gram_precision(self) -> np.ndarray:
+        """Weight (trials,) of the released Gram matrix against the expected one, ``v0/(v0 + sigma^2/2)``.
+
+        ``v0 = 1/m + 1/n`` where public and private rows are alike. Where the released matrix lies further
+        from the expected one than that and the noise allow, ``v0`` is what the distance says.
+        """
         if self.plan.parameters.shrinkage == "none":
-            return 1.0
+            return np.ones(len(self.gram))
         v0 = 1 / self.plan.n + (1 / self.plan.public.m if self.plan.public.m else 0.25)
+        entries = self.plan.public.d * (self.plan.public.d + 1) // 2
+        distance = np.sum((self.gram - self._expected_gram) ** 2, axis=(1, 2)) / (2 * entries)
+        v0 = _unless_far(v0, distance, self.v, entries)
         return v0 / (v0 + self.v)
 
     @cached_property
@@ -191,11 +200,10 @@ class JointOutcome(Outcome):
         """Precision-weighted Gram matrix, eigenvalues floored: positive definite whatever the noise."""
         if self.plan.parameters.shrinkage == "none":
             return self.gram
-        mixed = self._expected_gram + self._gram_precision * (self.gram - self._expected_gram)
-        values, vectors = np.linalg.eigh(mixed)
-        if np.all(values > _FLOOR):
-            return np.asarray(mixed)
-        return np.asarray((vectors * np.maximum(values, _FLOOR)[:, None, :]) @ np.swapaxes(vectors, 1, 2))
+        weight = self._gram_precision[:, None, None]
+        values, vectors = np.linalg.eigh(self._expected_gram + weight * (self.gram - self._expected_gram))
+        floor = np.minimum(_FLOOR, 4 * np.sqrt(self.v * self.plan.public.d))
+        return np.asarray((vectors * np.maximum(values, floor)[:, None, :]) @ np.swapaxes(vectors, 1, 2))
 
     @cached_property
     def unshrunk(self) -> np.ndarray:
@@ -213,9 +221,11 @@ class JointOutcome(Outcome):
         if self.plan.parameters.shrinkage == "none":
             return self.unshrunk
         if public.m is not None:
-            prior = 1 / max(public.m - public.d - 1, 1)
-            noise = self.v_cross + self.v * public.d * prior
-            if noise > prior / 10:
+            alike = 1 / max(public.m - public.d - 1, 1)
+            noise = self.v_cross + self.v * public.d * alike
+            if noise > alike / 10:
+                size = np.mean(self.cross**2, axis=1)
+                prior = _unless_far(alike, size, noise, public.d)[:, None, None]
                 gram = self.stable_gram
                 left = gram @ gram / noise + np.eye(public.d) / prior
                 right = np.einsum("tij,tj->ti", gram, self.cross) / noise
@@ -227,7 +237,7 @@ class JointOutcome(Outcome):
     def _noise_covariance(self) -> np.ndarray:
         """``C`` (d, d) of the first trial: covariance of ``q - P delta`` from the noise (maths.md, 7)."""
         delta = self.unshrunk[0]
-        v_gram = self.v * self._gram_precision  # posterior variance of an entry of P
+        v_gram = self.v * self._gram_precision[0]  # posterior variance of an entry of P
         return np.asarray(
             self.v_cross * np.eye(len(delta)) + v_gram * (delta @ delta * np.eye(len(delta)) + np.outer(delta, delta))
         )
@@ -282,6 +292,19 @@ class JointOutcome(Outcome):
             centre = public.fit + public.residual_scale * back_transform(public.feature_root, self.unshrunk[0])
         return limits(estimate, centre, Part(privacy), self._sampling_part(inverse), self._truncation_part(inverse))
 
+    def _looks_shifted(self) -> bool:
+        """Whether the correction is far larger than alike samples give: at most about one false alarm in 500.
+
+        ``|delta|^2 (m - d)/d`` is F-distributed for Gaussian errors, since ``delta`` is the error of the public
+        fit in its own units; noise and private sampling come on top.
+        """
+        public, delta = self.plan.public, self.unshrunk[0]
+        if public.m is None:
+            return False
+        rest = public.m - public.d
+        own = public.d / rest * f_distribution.isf(1e-3, public.d, rest)
+        return bool(delta @ delta > own + (self.v_cross + 1 / self.plan.n) * chi2.isf(1e-3, public.d))
+
     def joint_moment(self) -> np.ndarray:
         """Released joint second moment (D, D) in the units of the table, first trial."""
         public, d = self.plan.public, self.plan.public.d
@@ -316,9 +339,23 @@ class JointOutcome(Outcome):
             found.append(
                 "The noise made the released moment indefinite; it was combined with the public one by precision."
             )
-        if self._gram_precision < 0.5:
+        if self._looks_shifted():
+            found.append(
+                "The private rows do not look like the public ones: the correction to the public fit is larger than "
+                "its sampling error and the noise explain. Truncation may then bias the fit beyond its bands."
+            )
+        if self._gram_precision[0] < 0.5:
             found.append("At this budget the released moment weighs less than the public one.")
         return tuple(found)
+
+
+def _unless_far(expected: float, mean_square: np.ndarray, noise: float, count: int) -> np.ndarray:
+    """A prior variance (trials,): as expected, unless the mean of ``count`` squares is far above it plus noise.
+
+    Far is three standard deviations of such a mean; then the variance is the excess over the noise.
+    """
+    far = mean_square > (expected + noise) * (1 + 3 * np.sqrt(2 / count))
+    return np.where(far, mean_square - noise, expected)
 
 
 def plan(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
