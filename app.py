@@ -28,5 +28,7 @@ else:
             ]
         }
     )
-    frame.draw()
-    navigation.run()
+    try:
+        navigation.run()
+    finally:  # the sidebar says what is open, so it comes after the page that may open something, or stop
+        frame.draw()

@@ -97,7 +97,7 @@ def read_moment(data: bytes, name: str) -> MomentTable:
     """
     where = f"The moment matrix {name!r}"
     frame = _frame(_unzipped(data, where, MAX_BYTES), where, hide_names=False)
-    if frame.shape[1] == len(frame) + 1:
+    if frame.shape[1] == len(frame) + 1 and not pd.api.types.is_numeric_dtype(frame.iloc[:, 0]):
         labels, frame = [str(label).strip() for label in frame.iloc[:, 0]], frame.iloc[:, 1:]
         if labels != list(frame.columns):
             raise InputError(

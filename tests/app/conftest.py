@@ -1,0 +1,48 @@
+"""AppTest on the whole app, from its entry point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _no_automatic_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """AppTest forgets, before each run, that the app has its own navigation (decision 0002)."""
+    original = PagesManager.__init__
+
+    def init(self, *args, **kwargs):
+        PagesManager.uses_pages_directory = False
+        original(self, *args, **kwargs)
+
+    monkeypatch.setattr(PagesManager, "__init__", init)
+
+
+@pytest.fixture
+def app() -> AppTest:
+    """A new session on the first page."""
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    found = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    assert not found.exception
+    return found
+
+
+def words(app: AppTest) -> str:
+    """All text on the page, sidebar included."""
+    parts = [*app.markdown, *app.caption, *app.title, *app.subheader, *app.info, *app.warning, *app.success, *app.error]
+    parts += [*app.sidebar.markdown, *app.sidebar.caption]
+    return "\n".join(str(part.value) for part in parts)
+
+
+def go(app: AppTest, page: str) -> AppTest:
+    """Open a page."""
+    app.switch_page(f"pages/work/{page}.py").run()
+    assert not app.exception
+    return app

@@ -1,0 +1,285 @@
+"""The pages, each from a new session on the demo."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pmtcore.experiments import BLOCK
+from pmtcore.registry import methods
+from tests.app.conftest import go, words
+
+SECRET = "98765.4321"
+PRIVATE = "private, curator only"
+
+
+def csv(n: int, seed: int, secret: bool = False) -> bytes:
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"height": rng.normal(170, 9, n), "age": rng.normal(40, 12, n)})
+    table["weight"] = 0.9 * table["height"] - 80 + 0.2 * table["age"] + rng.normal(0, 5, n)
+    if secret:
+        table.loc[0, "age"] = float(SECRET)
+    return table.to_csv(index=False).encode()
+
+
+def upload(app, private=None, public=None):
+    """Upload a pair of tables on the Data page."""
+    app.segmented_control(key="source").set_value("upload").run()
+    app.file_uploader(key="upload-private").set_value(("mine.csv", private or csv(400, 1, secret=True), "text/csv"))
+    app.file_uploader(key="upload-public-rows").set_value(("theirs.csv", public or csv(60, 2), "text/csv"))
+    app.run()
+    assert not app.exception
+    return app
+
+
+@pytest.mark.parametrize("page", ["data", "conditioning", "release", "compare"])
+def test_every_page_opens_on_the_demo(app, page):
+    """A deep link to any page works in a new session: the demo is open, nothing has to be chosen first."""
+    if page != "data":
+        go(app, page)
+    assert not app.error
+    assert "Synthetic demo" in words(app)
+
+
+def test_the_first_page_shows_a_result(app):
+    """A new visitor sees a result before being asked for anything."""
+    assert "comes closest to the fit without privacy" in words(app)
+    (chart,) = app.get("plotly_chart")
+    names = [trace.get("name") for trace in json.loads(chart.proto.spec)["data"]]
+    assert {"joint-pmt", "pmt-ridge", "public-only"} <= set(names)
+
+
+def test_demo_knobs_change_the_demo(app):
+    """Fewer rows, and the sidebar says so; the choice survives a page change."""
+    app.select_slider(key="demo-n").set_value(1000).run()
+    assert "1,000 private rows" in words(app)
+    go(app, "conditioning")
+    assert "1,000 private rows" in words(app)
+    go(app, "data")
+    assert app.select_slider(key="demo-n").value == 1000
+
+
+def test_upload_choose_and_keep(app):
+    """Uploaded tables open; the target guessed can be changed; choices survive page changes."""
+    upload(app)
+    assert "400** private rows, **60** public rows" in words(app)
+    target = next(box for box in app.selectbox if box.label == "Target")
+    assert target.value == "weight"
+    target.set_value("height").run()
+    assert "explain **height**" in words(app)
+    go(app, "conditioning")
+    assert "height on 3 columns" in words(app)
+    go(app, "data")
+    assert "explain **height**" in words(app)
+
+
+def test_a_bad_upload_is_one_sentence_and_loses_nothing(app):
+    """A file without a header row is refused in one sentence; the tables that were open stay open."""
+    upload(app)
+    app.file_uploader(key="upload-private").set_value(("bad.csv", b"1,2,3\n98765.4321,5,6\n", "text/csv")).run()
+    assert len(app.error) == 1
+    assert "no header row" in app.error[0].value
+    assert SECRET not in words(app)
+    assert "mine.csv" in words(app)
+
+
+def test_columns_that_do_not_fit_are_said_where_they_are_chosen(app):
+    """A text column in the private table: one sentence, and the chooser is still there."""
+    bad = csv(50, 1).replace(b"height,age", b"height,age") + b"tall,30,70\n"
+    upload(app, private=bad)
+    assert any("'height' must be numeric" in error.value for error in app.error)
+    assert any(box.label == "Target" for box in app.selectbox)
+
+
+def test_no_private_figure_without_the_switch(app):
+    """With the switch off nothing private is on any page of uploaded tables; with it on, it is labelled."""
+    upload(app)
+    for page in ("data", "conditioning", "release", "compare"):
+        go(app, page)
+        shown = words(app).replace(f":red-badge[:material/lock: {PRIVATE}] exact, never leaves", "")
+        assert PRIVATE not in shown
+        for frame in app.dataframe:
+            assert SECRET not in frame.value.to_csv()
+    go(app, "conditioning")
+    app.sidebar.toggle(key="curator").set_value(True).run()
+    assert words(app).count(PRIVATE) > 2
+    names = [t.get("name") for t in json.loads(app.get("plotly_chart")[0].proto.spec)["data"]]
+    assert "before, exact" in names
+
+
+def test_compare_on_uploaded_tables_is_for_the_curator(app):
+    """Distances to a private fit stay behind the switch."""
+    upload(app)
+    go(app, "compare")
+    assert "for the curator's eyes" in app.info[0].value
+    assert not [b for b in app.button if b.label == "Run"]
+
+
+def test_the_radius_moves_the_rate(app):
+    """The truncation rate answers to the slider."""
+    go(app, "conditioning")
+    before = words(app)
+    app.slider(key="radius").set_value(2.0).run()
+    assert "At radius 2," in words(app) and words(app) != before
+
+
+def do_release(app):
+    """Confirm and press."""
+    next(box for box in app.checkbox if box.label.startswith("I spend")).check().run()
+    next(button for button in app.button if button.label == "Release").click().run()
+    assert not app.exception
+    return app
+
+
+def session(app):
+    return app.session_state["second_moment"]
+
+
+def test_a_release_spends_once(app):
+    """Confirm, release; reruns and page changes find it there and spend nothing; a new one has a new id."""
+    upload(app)
+    go(app, "release")
+    assert next(button for button in app.button if button.label == "Release").disabled
+    do_release(app)
+    assert "Sound: these figures may leave" in words(app)
+    (first,) = session(app).releases.values()
+    app.run()
+    go(app, "data")
+    go(app, "release")
+    assert list(session(app).releases.values()) == [first]
+    assert "mu = 1 in 1 release" in words(app)
+    app.button(key="release-new").click().run()
+    do_release(app)
+    assert len(session(app).releases) == 2
+    assert "mu = 1.41 in 2 releases" in words(app)
+
+
+def test_a_second_click_on_the_same_request_spends_nothing(app):
+    """The same request id, pressed again as an impatient user does, finds its release."""
+    go(app, "release")
+    do_release(app)
+    state = session(app)
+    (id,) = state.releases
+    found = state.releases[id]
+    state.next_request = id
+    app.run()
+    assert state.releases == {id: found}
+
+
+def test_the_demo_makes_a_lab_figure(app):
+    """A release from synthetic tables says that it is not one."""
+    go(app, "release")
+    do_release(app)
+    assert "A lab figure, not a release: the table is synthetic" in words(app)
+
+
+def test_a_seed_makes_a_lab_figure(app):
+    """Repeatable noise is said on the face of the result."""
+    upload(app)
+    go(app, "release")
+    app.toggle(key="release-seeded").set_value(True).run()
+    do_release(app)
+    assert "seed" in next(w.value for w in app.warning)
+
+
+@pytest.mark.parametrize("id", ["pmt-ridge", "pmt-moment", "public-only", "dp-ols-public"])
+def test_other_methods_release(app, id):
+    """Every kind of result has a page."""
+    go(app, "release")
+    app.selectbox(key="release-method").set_value(id).run()
+    do_release(app)
+    assert not app.error
+
+
+def test_forms_are_the_registry(app):
+    """Each parameter of each sound method has a widget with its label."""
+    go(app, "release")
+    for entry in methods():
+        if entry.standing.value == "sound":
+            app.selectbox(key="release-method").set_value(entry.id).run()
+            labels = {w.label for w in [*app.number_input, *app.segmented_control]}
+            for field in dataclasses.fields(entry.parameters):
+                assert field.metadata["label"] in labels, (entry.id, field.name)
+
+
+def test_bad_budget_is_a_sentence(app):
+    """A budget of zero, and a delta that is no number: one sentence each, no button."""
+    go(app, "release")
+    app.number_input(key="release-mu").set_value(0.0).run()
+    assert "mu must be between" in app.error[0].value
+    app.number_input(key="release-mu").set_value(1.0).run()
+    app.text_input(key="release-delta").set_value("small").run()
+    assert "must be a number such as 1e-6" in app.error[0].value
+
+
+def test_units_agree(app):
+    """A budget in rho or epsilon shows the same total in mu."""
+    go(app, "release")
+    app.segmented_control(key="release-unit").set_value("rho").run()
+    app.number_input(key="release-rho").set_value(2.0).run()
+    assert next(m for m in app.metric if m.label == "mu").value == "2"
+    app.segmented_control(key="release-unit").set_value("epsilon").run()
+    assert next(m for m in app.metric if m.label == "epsilon").value == "4"
+
+
+def test_configuration_round_trip(app):
+    """An exported configuration fills the form again; a bad one is a sentence."""
+    go(app, "release")
+    saved = {"method": "pmt-ridge", "mu": 2.5, "parameters": {"lam": 0.25}, "delta": 1e-8}
+    app.file_uploader(key="config-file").set_value(("c.json", json.dumps(saved).encode(), "application/json")).run()
+    assert app.selectbox(key="release-method").value == "pmt-ridge"
+    assert app.number_input(key="release-mu").value == 2.5
+    assert app.number_input(key="release-pmt-ridge-lam").value == 0.25
+    do_release(app)
+    (request,) = session(app).requests.values()
+    assert request.as_dict()["mu"] == 2.5 and request.as_dict()["delta"] == 1e-8
+    app.button(key="release-new").click().run()
+    app.file_uploader(key="config-file").set_value(("d.json", b"{}", "application/json")).run()
+    assert "needs 'method' and 'mu'" in app.error[0].value
+
+
+def finish(app, limit: int = 60):
+    """AppTest runs no timers: each run does a part."""
+    for _ in range(limit):
+        if not session(app).comparison.live:
+            break
+        app.run()
+    return app
+
+
+def test_compare_runs_extends_and_repeats(app):
+    """A comparison runs to its end, more trials extend it, and the same seed repeats it."""
+    go(app, "compare")
+    next(b for b in app.button if b.label == "Run").click().run()
+    finish(app)
+    run = session(app).comparison
+    assert run.trials_done == 100 and not run.live
+    assert "comes closest" in words(app)
+    app.run()
+    app.button(key="compare-more").click().run()
+    finish(app)
+    assert session(app).comparison.trials_done == 200
+
+
+def test_compare_stops_and_keeps(app):
+    """Stop keeps the trials that are done."""
+    go(app, "compare")
+    app.number_input(key="compare-trials").set_value(5000)
+    next(b for b in app.button if b.label == "Run").click().run()
+    app.button(key="compare-stop").click().run()
+    run = session(app).comparison
+    assert run.stopped and not run.live
+    assert run.share >= BLOCK / 5000 / 3
+    assert app.get("plotly_chart")
+
+
+def test_delete_my_data(app):
+    """The button forgets tables and releases."""
+    upload(app)
+    app.sidebar.button(key="forget").click().run()
+    assert "mine.csv" not in words(app)
+    assert session(app).releases == {}
