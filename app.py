@@ -28,7 +28,5 @@ else:
             ]
         }
     )
-    try:
-        navigation.run()
-    finally:  # the sidebar says what is open, so it comes after the page that may open something, or stop
-        frame.draw()
+    navigation.run()
+    frame.draw()  # after the page: the sidebar says what the page opened or spent

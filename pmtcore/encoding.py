@@ -264,32 +264,33 @@ def _column(values: pd.Series[Any], name: str, choices: Choices) -> _Column:
         )
     if is_numeric(values) and name not in choices.levels:
         return _Column(name, fill=_public_median(values))
-    counts = values.dropna().astype(str).str.strip().value_counts()
-    declared = tuple(str(level) for level in choices.levels.get(name, ()))
+    return _categories(values, name, choices)
+
+
+def _categories(values: pd.Series[Any], name: str, choices: Choices) -> _Column:
+    """Levels of a categorical column: public ones with at least two rows, or the declared among them."""
+    found = values.dropna().astype(str).str.strip().value_counts()
+    counts = {str(level): int(count) for level, count in found.items()}
+    declared = {str(level) for level in choices.levels.get(name, ())}
     if not declared and len(counts) > _MOST_LEVELS:
         raise InputError(
             f"Column {name!r} has {len(counts)} different texts in the public table (at most {_MOST_LEVELS} "
             f"categories); leave it out, or declare its levels."
         )
-    if declared:
-        counts = counts.reindex([*declared, *[level for level in counts.index if level not in declared]], fill_value=0)
-    often = sorted(
-        level for level, count in counts.items() if count >= _FEWEST_ROWS and (not declared or level in declared)
-    )
-    rare = [str(level) for level in counts.index if level not in often]
+    often = sorted(k for k, count in counts.items() if count >= _FEWEST_ROWS and (not declared or k in declared))
     if len(often) < 2:
         raise InputError(f"Column {name!r} has fewer than two categories with public rows; leave it out.")
     reference = max(often, key=lambda level: (counts[level], level))
     levels = [level for level in often if level != reference]
+    rare = set(counts) - set(often)
     notes = [f"Categories of {name!r} are compared with {reference!r}."]
-    rare_rows = int(sum(counts[level] for level in rare))
-    if rare_rows >= _FEWEST_ROWS and OTHER not in often:
+    if sum(counts[level] for level in rare) >= _FEWEST_ROWS and OTHER not in often:
         levels.append(OTHER)
         notes.append(f"Rare public categories of {name!r} count as {OTHER!r}.")
     if choices.unseen == "other":
         home = OTHER if OTHER in levels else reference
         notes.append(f"Categories of {name!r} that the public table does not have count as {home!r}.")
-    return _Column(name, 0.0, tuple(levels), reference, frozenset(rare), tuple(notes))
+    return _Column(name, 0.0, tuple(levels), reference, frozenset(rare | declared - set(often)), tuple(notes))
 
 
 def _with_moment(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from pmtcore.budgets import Budget
 from pmtcore.moments import INTERCEPT, PublicData, public_from_rows
 from pmtcore.records import Curator, PrivateRows
 from pmtcore.registry import make_parameters, method
-from pmtcore.budgets import Budget
 from pmtcore.synthetic import Synthetic, synthetic
 
 TEST = Curator("a test compares it")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pmtcore.noise import SeededNoise
 from pmtcore.moments import public_from_rows
+from pmtcore.noise import SeededNoise
 from tests.lab import FALSE_ALARM, make, names, plan
 
 DRAWS = 400

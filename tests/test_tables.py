@@ -119,7 +119,7 @@ def test_rare_public_levels_make_an_other():
 
 def test_declared_levels():
     """Levels can be declared; public rows outside them are refused like any unseen level."""
-    with pytest.raises(InputError, match="levels that the public table does not have|fewer than two"):
+    with pytest.raises(InputError, match=r"levels that the public table does not have"):
         sides(with_other_town, levels={"town": ("north", "south", "west")})
     problem = sides(levels={"town": ("north", "south", "west")})
     assert "town=west" in problem.public.names
@@ -135,7 +135,7 @@ def holes(table):
 
 def test_missing_values_refused_by_name():
     """The default names the columns and the table."""
-    with pytest.raises(InputError, match=r"private table has missing values in 'age', 'town' and? ?'pay'|'age'"):
+    with pytest.raises(InputError, match=r"private table has missing values in 'age', 'town', 'pay'"):
         sides(holes)
 
 

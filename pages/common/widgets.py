@@ -34,14 +34,14 @@ def show_error(error: InputError) -> None:
     st.error(str(error), icon=":material/error:")
 
 
-def problem_or_stop() -> Problem:
-    """The session's problem, or the sentence that says why there is none."""
+def problem_or_sentence() -> Problem | None:
+    """The session's problem, or ``None`` under the sentence that says why there is none."""
     try:
         return state.current_problem()
     except InputError as error:
         show_error(error)
         st.page_link("pages/work/data.py", label="Choose tables and columns", icon=":material/table:")
-        st.stop()
+        return None
 
 
 def chart(figure: go.Figure, key: str, alt: str, table: pd.DataFrame, label: Label) -> None:

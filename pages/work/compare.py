@@ -7,8 +7,9 @@ import time
 import streamlit as st
 
 from pages.common.session import curator, session
-from pages.common.widgets import badge, chart, problem_or_stop, show_error
+from pages.common.widgets import badge, chart, problem_or_sentence, show_error
 from pmtcore.checks import InputError
+from pmtcore.encoding import Problem
 from pmtcore.experiments import Comparison, budget_grid, rescaled
 from pmtcore.figures import compare as figures
 from pmtcore.records import Curator, Label
@@ -19,7 +20,7 @@ ALWAYS = ["public-only"]
 SCALES = {"none": "as it is", "z": "z-scores", "minmax": "to [0, 1]", "max": "by the largest"}
 
 
-def controls() -> None:
+def controls(problem: Problem) -> None:
     """What to run; starts a comparison."""
     ids = [entry.id for entry in methods() if entry.gives_coefficients and entry.id not in (*ALWAYS, "non-private")]
     with st.form("compare-form"):
@@ -77,15 +78,10 @@ def picture(run: Comparison) -> None:
     found = run.summaries().reveal(Curator("shown on the Compare page"))
     if not found:
         return
-    studied = session().tables is not None and session().tables.may_be_studied  # type: ignore[union-attr]
-    st.markdown(
-        f"{badge(Label.PRIVATE)} "
-        + (
-            "These rows are synthetic or public, so the figures harm nobody."
-            if studied
-            else "Distances to a private fit."
-        )
-    )
+    tables = session().tables
+    harmless = tables is not None and tables.may_be_studied
+    words = "These rows are synthetic or public: no harm done." if harmless else "Distances to a private fit."
+    st.markdown(f"{badge(Label.PRIVATE)} {words}")
     st.markdown(f"**{comparison_words(found)}**")
     chart(
         figures.comparison(found),
@@ -100,23 +96,38 @@ def picture(run: Comparison) -> None:
     )
 
 
-problem = problem_or_stop()
-st.title("Compare")
-st.markdown(
-    "How far from the fit without privacy does each method land? Repeated releases of the same rows, for the lab: "
-    "nothing here may be published, and nothing is spent on synthetic tables."
-)
-tables = session().tables
-if tables is not None and not tables.may_be_studied and not curator():
+def may_show() -> bool:
+    """Whether the figures may be on this screen; says so where they may not."""
+    tables = session().tables
+    if tables is None or tables.may_be_studied or curator():
+        return True
     st.info(
         "These figures are distances to an exact private fit, so they are for the curator's eyes. Switch them on in "
         "the sidebar, or open the demo.",
         icon=":material/lock:",
     )
-    st.stop()
-controls()
-running = session().comparison is not None and session().comparison.live  # type: ignore[union-attr]
-st.fragment(live, run_every=0.6 if running else None)()
-if session().comparison is not None and not running and st.button("More trials", key="compare-more"):
-    session().comparison.extend()  # type: ignore[union-attr]
-    st.rerun()
+    return False
+
+
+def page(problem: Problem) -> None:
+    """The whole page."""
+    st.title("Compare")
+    st.markdown(
+        "How far from the fit without privacy does each method land? Repeated releases of the same rows, for the lab: "
+        "nothing here may be published, and nothing is spent on synthetic tables."
+    )
+    if not may_show():
+        return
+    controls(problem)
+    run = session().comparison
+    if run is None:
+        return
+    st.fragment(live, run_every=0.6 if run.live else None)()
+    if not run.live and st.button("More trials", key="compare-more", icon=":material/add:"):
+        run.extend()
+        st.rerun()
+
+
+current = problem_or_sentence()
+if current is not None:
+    page(current)

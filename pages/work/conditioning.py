@@ -5,9 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common.session import curator
-from pages.common.widgets import PLAIN, badge, chart, problem_or_stop
+from pages.common.widgets import PLAIN, badge, chart, problem_or_sentence
 from pmtcore import diagnostics
 from pmtcore.diagnostics import Diagnosis
+from pmtcore.encoding import Problem
 from pmtcore.figures import conditioning as figures
 from pmtcore.records import Curator, Label
 from pmtcore.words import conditioning_words, truncation_words
@@ -32,68 +33,74 @@ def metrics(found: Diagnosis) -> None:
         )
 
 
-problem = problem_or_stop()
-shown = [diagnostics.predicted(problem.public, problem.private.n, ETA)]
-if curator():
-    shown.append(diagnostics.exact(problem, ETA).reveal(Curator("shown on the Conditioning page")))
-label = Label.PRIVATE if len(shown) > 1 else Label.PUBLIC
+def page(problem: Problem) -> None:
+    """The whole page."""
+    shown = [diagnostics.predicted(problem.public, problem.private.n, ETA)]
+    if curator():
+        shown.append(diagnostics.exact(problem, ETA).reveal(Curator("shown on the Conditioning page")))
+    label = Label.PRIVATE if len(shown) > 1 else Label.PUBLIC
 
-st.title("Conditioning")
-st.markdown(
-    "A private fit inverts a noisy second moment. Noise is the same in every direction, so the shortest direction "
-    "suffers most. Whitening with the public moment makes all directions about equally long."
-)
-for found in shown:
-    metrics(found)
-if not curator():
-    st.caption(
-        "After whitening as predicted from public rows. The exact figures are private: switch them on in the sidebar."
+    st.title("Conditioning")
+    st.markdown(
+        "A private fit inverts a noisy second moment. Noise is the same in every direction, so the shortest direction "
+        "suffers most. Whitening with the public moment makes all directions about equally long."
     )
+    for found in shown:
+        metrics(found)
+    if not curator():
+        st.caption(
+            "After whitening as predicted from public rows. The exact figures are private: switch them on in the sidebar."
+        )
 
-left, right = st.columns([3, 2])
-with left:
-    st.subheader("Spectrum of the second moment")
+    left, right = st.columns([3, 2])
+    with left:
+        st.subheader("Spectrum of the second moment")
+        chart(
+            figures.spectrum(shown),
+            "spectrum",
+            "Eigenvalues of the second moment before and after whitening, log axis",
+            figures.spectrum_table(shown),
+            label,
+        )
+    with right:
+        st.subheader("The two worst directions")
+        st.plotly_chart(
+            figures.ellipses(shown[-1]),
+            width="stretch",
+            key="ellipses",
+            alt="Ellipse of the longest and shortest direction before and after whitening",
+            config=PLAIN,
+        )
+        st.markdown(f"{badge(shown[-1].label)} {conditioning_words(shown[-1])}")
+
+    st.subheader("Truncation")
+    top = float(max(2 * shown[0].radius, 1.0))
+    start = {} if "radius" in st.session_state else {"value": shown[0].radius}
+    radius = st.slider(
+        "Radius, in whitened units",
+        0.0,
+        top,
+        key="radius",
+        persist_state="session",
+        help="Starts at the papers' radius.",
+        **start,
+    )
     chart(
-        figures.spectrum(shown),
-        "spectrum",
-        "Eigenvalues of the second moment before and after whitening, log axis",
-        figures.spectrum_table(shown),
+        figures.truncation(shown, radius),
+        "truncation",
+        "Share of rows outside the radius as the radius moves",
+        figures.truncation_table(shown),
         label,
     )
-with right:
-    st.subheader("The two worst directions")
-    st.plotly_chart(
-        figures.ellipses(shown[-1]),
-        width="stretch",
-        key="ellipses",
-        alt="Ellipse of the longest and shortest direction before and after whitening",
-        config=PLAIN,
+    for found in shown:
+        st.markdown(f"{badge(found.label)} {truncation_words(found, radius)}")
+    st.caption(
+        "These are norms of the features alone, as the papers truncate them. The joint release chooses its own radius for "
+        "features and residual together, from public rows; it is shown before each release."
     )
-    st.markdown(f"{badge(shown[-1].label)} {conditioning_words(shown[-1])}")
+    st.page_link("pages/work/release.py", label="Next: Release", icon=":material/arrow_forward:")
 
-st.subheader("Truncation")
-top = float(max(2 * shown[0].radius, 1.0))
-start = {} if "radius" in st.session_state else {"value": shown[0].radius}
-radius = st.slider(
-    "Radius, in whitened units",
-    0.0,
-    top,
-    key="radius",
-    persist_state="session",
-    help="Starts at the papers' radius.",
-    **start,
-)
-chart(
-    figures.truncation(shown, radius),
-    "truncation",
-    "Share of rows outside the radius as the radius moves",
-    figures.truncation_table(shown),
-    label,
-)
-for found in shown:
-    st.markdown(f"{badge(found.label)} {truncation_words(found, radius)}")
-st.caption(
-    "These are norms of the features alone, as the papers truncate them. The joint release chooses its own radius for "
-    "features and residual together, from public rows; it is shown before each release."
-)
-st.page_link("pages/work/release.py", label="Next: Release", icon=":material/arrow_forward:")
+
+current = problem_or_sentence()
+if current is not None:
+    page(current)

@@ -6,60 +6,84 @@ import streamlit as st
 
 from pages.common import release_parts as parts
 from pages.common.session import session
-from pages.common.widgets import budget_input, parameter_form, problem_or_stop, show_error
+from pages.common.widgets import budget_input, parameter_form, problem_or_sentence, show_error
 from pmtcore.checks import InputError
-from pmtcore.noise import SecureNoise, SeededNoise
+from pmtcore.encoding import Problem
+from pmtcore.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.registry import method
-from pmtcore.release import Request, preview, release
+from pmtcore.release import Preview, Request, preview, release
 
-problem = problem_or_stop()
-state = session()
-st.title("Release")
-done = state.releases.get(state.next_request)
-if done is not None:
-    parts.show(done, state.requests[state.next_request])
-    st.stop()
 
-st.markdown(
-    "One figure that leaves costs budget for good. Everything on this page before the button is public and free."
-)
-parts.import_configuration()
-left, right = st.columns([1, 1], gap="large")
-try:
+def ask(problem: Problem) -> tuple[Request, Preview] | None:
+    """What is to be released, with its cost beside it; a sentence and ``None`` where it cannot be."""
+    left, right = st.columns(2, gap="large")
     with left:
         st.subheader("Method and budget")
-        chosen = parts.method_choice()
-        budget, delta = budget_input("release", problem.private.n)
-        with st.expander("Parameters", icon=":material/tune:"):
-            values = parameter_form(method(chosen), "release")
-    request = Request(chosen, budget, values, delta)
-    prospect = preview(problem, request)
-except InputError as error:
-    show_error(error)
-    st.stop()
-with left:
-    parts.cost(prospect)
-with right:
-    parts.meaning(prospect)
-parts.prospects(prospect)
+        try:
+            chosen = parts.method_choice()
+            budget, delta = budget_input("release", problem.private.n)
+            with st.expander("Parameters", icon=":material/tune:"):
+                values = parameter_form(method(chosen), "release")
+            request = Request(chosen, budget, values, delta)
+            prospect = preview(problem, request)
+        except InputError as error:
+            show_error(error)
+            return None
+        parts.cost(prospect)
+    with right:
+        parts.meaning(prospect)
+    return request, prospect
 
-st.subheader("Spend it")
-with st.expander("Lab: repeatable noise", icon=":material/science:"):
-    seeded = st.toggle("Use a seed", key="release-seeded", help="The result can be repeated, so it is a lab figure.")
-    seed = st.number_input("Seed", 0, 2**31, 1, key="release-seed", disabled=not seeded)
-sure = st.checkbox(
-    f"I spend mu = {prospect.guarantee.mu:.4g} on this table. It cannot be taken back.",
-    key=f"sure-{state.next_request}",
-)
-if st.button(
-    "Release", type="primary", disabled=not sure, key=f"go-{state.next_request}", icon=":material/verified_user:"
-):
+
+def source() -> NoiseSource:
+    """Where the noise comes from: the system's entropy, unless the lab asks for a seed."""
+    with st.expander("Lab: repeatable noise", icon=":material/science:"):
+        seeded = st.toggle(
+            "Use a seed", key="release-seeded", help="The result can be repeated, so it is a lab figure."
+        )
+        seed = st.number_input("Seed", 0, 2**31, 1, key="release-seed", disabled=not seeded)
+    return SeededNoise(int(seed)) if seeded else SecureNoise()
+
+
+def spend(problem: Problem, request: Request, prospect: Preview) -> None:
+    """The confirmation and the button. One request id releases once, however often it is pressed."""
+    state = session()
+    id = state.next_request
+    st.subheader("Spend it")
+    noise = source()
+    sure = st.checkbox(
+        f"I spend mu = {prospect.guarantee.mu:.4g} on this table. It cannot be taken back.", key=f"sure-{id}"
+    )
+    if not st.button("Release", type="primary", disabled=not sure, key=f"go-{id}", icon=":material/verified_user:"):
+        return
     try:
-        if state.next_request not in state.releases:
-            source = SeededNoise(int(seed)) if seeded else SecureNoise()
-            state.requests[state.next_request] = request
-            state.releases[state.next_request] = release(problem, request, source)
+        if id not in state.releases:
+            state.requests[id] = request
+            state.releases[id] = release(problem, request, noise)
         st.rerun()
     except InputError as error:
         show_error(error)
-parts.earlier()
+
+
+def page(problem: Problem) -> None:
+    """The whole page: the form, or the release it led to."""
+    state = session()
+    st.title("Release")
+    done = state.releases.get(state.next_request)
+    if done is not None:
+        parts.show(done, state.requests[state.next_request])
+        return
+    st.markdown(
+        "One figure that leaves costs budget for good. Everything on this page before the button is public and free."
+    )
+    parts.import_configuration()
+    asked = ask(problem)
+    if asked is not None:
+        parts.prospects(asked[1])
+        spend(problem, *asked)
+    parts.earlier()
+
+
+current = problem_or_sentence()
+if current is not None:
+    page(current)

@@ -189,11 +189,11 @@ class JointOutcome(Outcome):
         """
         if self.plan.parameters.shrinkage == "none":
             return np.ones(len(self.gram))
-        v0 = 1 / self.plan.n + (1 / self.plan.public.m if self.plan.public.m else 0.25)
+        alike = 1 / self.plan.n + (1 / self.plan.public.m if self.plan.public.m else 0.25)
         entries = self.plan.public.d * (self.plan.public.d + 1) // 2
         distance = np.sum((self.gram - self._expected_gram) ** 2, axis=(1, 2)) / (2 * entries)
-        v0 = _unless_far(v0, distance, self.v, entries)
-        return v0 / (v0 + self.v)
+        v0 = _unless_far(alike, distance, self.v, entries)
+        return np.asarray(v0 / (v0 + self.v))
 
     @cached_property
     def stable_gram(self) -> np.ndarray:
