@@ -63,7 +63,7 @@ def epsilon_from_mu(mu: float, delta: float) -> float:
     """The smallest epsilon at this delta for a mu-GDP mechanism; 0 where delta alone is enough.
 
     >>> round(epsilon_from_mu(1.0, 1e-6), 4)
-    4.8855
+    4.8866
     """
     mu, goal = _checked_mu(mu), math.log(checked_delta(delta))
     if log_delta(mu, 0.0) <= goal:

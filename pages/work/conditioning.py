@@ -49,7 +49,7 @@ def page(problem: Problem) -> None:
         metrics(found)
     if not curator():
         st.caption(
-            "After whitening as predicted from public rows. The exact figures are private: switch them on in the sidebar."
+            "After whitening as predicted from public rows. Exact figures are private: switch them on in the sidebar."
         )
 
     left, right = st.columns([3, 2])
@@ -95,7 +95,7 @@ def page(problem: Problem) -> None:
     for found in shown:
         st.markdown(f"{badge(found.label)} {truncation_words(found, radius)}")
     st.caption(
-        "These are norms of the features alone, as the papers truncate them. The joint release chooses its own radius for "
+        "These are norms of the features alone, as the papers truncate them. The joint release chooses its own for "
         "features and residual together, from public rows; it is shown before each release."
     )
     st.page_link("pages/work/release.py", label="Next: Release", icon=":material/arrow_forward:")

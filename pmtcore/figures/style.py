@@ -32,7 +32,7 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360) -> go.Figure:
 
 def log_axis(figure: go.Figure, axis: str) -> None:
     """A log axis labelled in plain numbers at powers of ten."""
-    settings = {"type": "log", "dtick": 1, "exponentformat": "power", "minor": {"showgrid": False}}
+    settings = {"type": "log", "dtick": 1, "tickformat": "~g", "minor": {"showgrid": False}}
     (figure.update_xaxes if axis == "x" else figure.update_yaxes)(**settings)
 
 

@@ -1,0 +1,60 @@
+"""Documentation is checked against the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pmtcore.cli import _parser
+from pmtcore.registry import methods
+
+ROOT = Path(__file__).resolve().parents[1]
+MATHS = (ROOT / "docs" / "maths.md").read_text()
+README = (ROOT / "README.md").read_text()
+
+
+def test_every_cited_proof_is_there():
+    """A docstring that cites maths.md, N cites a section that exists."""
+    sections = set(re.findall(r"^#+ (\d+(?:\.\d+)?)\.? ", MATHS, re.MULTILINE))
+    for path in (ROOT / "pmtcore").rglob("*.py"):
+        text = path.read_text().replace("``", "")
+        for cited in re.findall(r"maths\.md,? (?:section )?(\d+(?:\.\d+)?)", text):
+            assert cited in sections, f"{path.name} cites section {cited}"
+
+
+def test_every_method_has_its_words():
+    """Each registered method is named in the proofs, and each erratum it carries is explained there."""
+    for entry in methods():
+        assert f"`{entry.id}`" in MATHS or entry.id.startswith("dp-"), entry.id
+        for erratum in entry.errata:
+            assert f"**{erratum}**" in MATHS, erratum
+
+
+def test_every_command_is_in_the_readme():
+    """A command that exists is in the README's table."""
+    (subparsers,) = (a for a in _parser()._actions if hasattr(a, "choices") and a.dest == "command")
+    for name in subparsers.choices:
+        assert f"`{name}`" in README, name
+
+
+def test_decisions_are_numbered_and_every_dependency_has_its_reason():
+    """Notes are 0001, 0002, ...; each requirement is in the table of dependencies."""
+    notes = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    assert [int(note.name[:4]) for note in notes] == list(range(1, len(notes) + 1))
+    reasons = notes[0].read_text()
+    for line in (ROOT / "requirements.txt").read_text().split():
+        assert re.match(r"[a-z]+", line).group() in reasons
+
+
+def test_the_two_lines_are_there():
+    """The README has one line that starts the app and one that passes the tests, each a single command line."""
+    for mark, words in (("start", "streamlit run app.py"), ("tests", "pytest")):
+        block = re.search(rf"<!-- {mark} -->(.*?)<!-- /{mark} -->", README, re.DOTALL).group(1)
+        lines = [line for line in block.splitlines() if line.startswith("python3")]
+        assert len(lines) == 1 and words in lines[0]
+
+
+def test_nothing_names_this_machine():
+    """No tracked text has an absolute path of a home or work folder."""
+    for path in [ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("pmtcore/**/*.py")]:
+        assert not re.search(r"/(home|work|root|tmp)/\w", path.read_text()), path
