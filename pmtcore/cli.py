@@ -113,6 +113,7 @@ def _table_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-intercept", action="store_true")
     parser.add_argument("--missing", default="refuse", metavar="refuse|empty-row|public-median")
     parser.add_argument("--unseen", default="refuse", metavar="refuse|other", help="levels only private rows have")
+    parser.add_argument("--levels", action="append", default=[], metavar="'COLUMN=A|B|C'", help="declared categories")
     parser.add_argument("--family", default="gaussian", metavar="gaussian", help="linear regression")
 
 
@@ -261,7 +262,7 @@ def _budget(chosen: argparse.Namespace) -> Budget:
 
 
 def _problem(chosen: argparse.Namespace) -> Any:
-    from pmtcore.encoding import Choices, prepare  # noqa: PLC0415
+    from pmtcore.encoding import Choices, levels_from_text, prepare  # noqa: PLC0415
     from pmtcore.tables import read_moment_path, read_path  # noqa: PLC0415
 
     one_of("family", chosen.family, ("gaussian", "linear"))
@@ -274,6 +275,7 @@ def _problem(chosen: argparse.Namespace) -> Any:
         intercept=not chosen.no_intercept,
         missing=chosen.missing,
         unseen=chosen.unseen,
+        levels=levels_from_text(chosen.levels),
         public_ridge=chosen.public_ridge,
     )
     private = read_path(chosen.private, "private")

@@ -104,8 +104,12 @@ def _spectrum_in_units(root: np.ndarray, whitened: np.ndarray) -> Conditioning:
 
 
 def _expected_after(d: int, m: int) -> Conditioning:
-    """Mean spectrum of the inverse moment of m Gaussian rows: what whitening by m rows leaves, n large."""
-    rng = np.random.default_rng(0)  # a fixed public constant, not a release
-    rows = rng.standard_normal((_DRAWS, m, d)) if m * d <= 50_000 else rng.standard_normal((10, m, d))
-    spectra = np.linalg.eigvalsh(np.einsum("tmi,tmj->tij", rows, rows, optimize=True) / m)
-    return Conditioning(np.sort(np.mean(1 / spectra, axis=0)))
+    """Mean spectrum of the inverse moment of m Gaussian rows: what whitening by m rows leaves, n large.
+
+    The moment is Wishart, drawn by its Bartlett factor, so that m may be large.
+    """
+    rng = np.random.default_rng(0)  # a fixed public constant: nothing here is a release
+    factor = np.tril(rng.standard_normal((_DRAWS, d, d)), -1)
+    factor[:, np.arange(d), np.arange(d)] = np.sqrt(rng.chisquare(m - np.arange(d), (_DRAWS, d)))
+    singular = np.linalg.svd(factor, compute_uv=False)
+    return Conditioning(np.sort(np.mean(m / singular**2, axis=0)))

@@ -7,7 +7,7 @@ complete set of dummies is collinear with an intercept, and without one it would
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NoReturn, final
 
@@ -54,6 +54,22 @@ class Choices:
     def as_dict(self) -> dict[str, Any]:
         """Plain fields."""
         return asdict(self)
+
+
+def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Declared categories from lines such as ``town = north | south | west``.
+
+    Raises:
+        InputError: a line of another form.
+    """
+    found = {}
+    for line in lines:
+        name, equals, levels = line.partition("=")
+        parts = tuple(part.strip() for part in levels.split("|") if part.strip())
+        if not equals or len(parts) < 2:
+            raise InputError(f"Declared categories are written as 'column = a | b | c', got {line.strip()!r}.")
+        found[name.strip()] = parts
+    return found
 
 
 @final
@@ -287,10 +303,15 @@ def _categories(values: pd.Series[Any], name: str, choices: Choices) -> _Column:
     if sum(counts[level] for level in rare) >= _FEWEST_ROWS and OTHER not in often:
         levels.append(OTHER)
         notes.append(f"Rare public categories of {name!r} count as {OTHER!r}.")
+    home = OTHER if OTHER in levels else reference
+    few = declared - set(often)
+    if few:
+        notes.append(
+            f"Declared categories of {name!r} with fewer than two public rows count as {home!r}: {listed(sorted(few))}."
+        )
     if choices.unseen == "other":
-        home = OTHER if OTHER in levels else reference
         notes.append(f"Categories of {name!r} that the public table does not have count as {home!r}.")
-    return _Column(name, 0.0, tuple(levels), reference, frozenset(rare | declared - set(often)), tuple(notes))
+    return _Column(name, 0.0, tuple(levels), reference, frozenset(rare | few), tuple(notes))
 
 
 def _with_moment(

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import stats
 
 from pmtcore.moments import public_from_rows
+from pmtcore.noise import SeededNoise, release_symmetric
 from pmtcore.records import PrivateRows
 from pmtcore.truncation import cross_sensitivity, moment_sensitivity, papers_moment_sensitivity, truncate
-from tests.lab import TEST, make, names, plan
+from tests.lab import FALSE_ALARM, TEST, make, names, plan
 
 D = 3
 HUGE = st.sampled_from([0.0, 1.0, -1.0, 1e-300, 1e6, -1e6, 1e100])
@@ -115,6 +117,35 @@ def test_every_sound_method_meets_its_total_budget(mu, n, seed):
         total = (2 * r * r / n / gram) ** 2 + (2 * r * ry / n / cross) ** 2
         assert math.sqrt(total) == pytest.approx(mu)
         assert found.mu == mu
+
+
+def test_each_mechanism_adds_the_noise_it_states(seed):
+    """Released minus exact statistic has the stated variance, by a chi-square test; 20 % less would be seen."""
+    _, data, rows = make(200, 60, seed)
+    joint, moment, two = (plan(id, data, 200, 1.3) for id in ("joint-pmt", "pmt-moment", "pmt-ridge"))
+    trials = 3000
+    two_out, two_exact = two.run(rows, SeededNoise(seed, 1), trials), two.measure(rows).reveal(TEST)
+    joint_noise = release_symmetric(joint.measure(rows), joint.sigma, SeededNoise(seed), trials, "isometric")
+    again = joint.run(rows, SeededNoise(seed), trials)
+    assert np.allclose(again.gram, joint_noise[:, :-1, :-1])
+    drawn = {
+        "joint": (joint_noise[:, 0, 0] - joint.measure(rows).reveal(TEST)[0, 0], joint.sigma),
+        "joint, off the diagonal": (
+            again.cross[:, 0] * joint.ball.response_scale - joint.measure(rows).reveal(TEST)[0, -1],
+            joint.sigma / math.sqrt(2),
+        ),
+        "moment": (
+            moment.run(rows, SeededNoise(seed), trials).whitened[:, 0, 1] - moment.measure(rows).reveal(TEST)[0, 1],
+            moment.sigma,
+        ),
+        "gram": (two_out.gram[:, 0, 1] - two_exact[0, 1], two.sigmas[0]),
+        "cross": (two_out.cross[:, 0] - two_exact[0, -1], two.sigmas[1]),
+    }
+    for name, (noise, sigma) in drawn.items():
+        total = np.sum(noise**2)
+        assert stats.chi2.cdf(total / sigma**2, trials) > FALSE_ALARM, name
+        assert stats.chi2.sf(total / sigma**2, trials) > FALSE_ALARM, name
+        assert stats.chi2.cdf(0.64 * total / sigma**2, trials) < FALSE_ALARM, name
 
 
 def test_the_papers_parameters_by_hand(seed):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pmtcore.checks import InputError
-from pmtcore.encoding import Choices, default_choices, prepare, schema_summary
+from pmtcore.encoding import Choices, default_choices, levels_from_text, prepare, schema_summary
 from pmtcore.moments import INTERCEPT
 from pmtcore.tables import read_moment, read_table, split
 from tests.lab import TEST
@@ -121,8 +121,11 @@ def test_declared_levels():
     """Levels can be declared; public rows outside them are refused like any unseen level."""
     with pytest.raises(InputError, match=r"levels that the public table does not have"):
         sides(with_other_town, levels={"town": ("north", "south", "west")})
-    problem = sides(levels={"town": ("north", "south", "west")})
+    problem = sides(levels=levels_from_text(["town = north | south|west | far"]))
     assert "town=west" in problem.public.names
+    assert any("'far'" in note for note in problem.notes)
+    with pytest.raises(InputError, match="written as"):
+        levels_from_text(["town: north"])
 
 
 def holes(table):

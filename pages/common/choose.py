@@ -12,7 +12,15 @@ from pages.common.session import Tables
 from pages.common.widgets import badge, show_error
 from pmtcore import datasets
 from pmtcore.checks import InputError
-from pmtcore.encoding import MISSING_POLICIES, UNSEEN_POLICIES, Choices, Problem, default_choices, schema_summary
+from pmtcore.encoding import (
+    MISSING_POLICIES,
+    UNSEEN_POLICIES,
+    Choices,
+    Problem,
+    default_choices,
+    levels_from_text,
+    schema_summary,
+)
 from pmtcore.records import Label
 from pmtcore.tables import MAX_UPLOAD_MB, MomentTable, Table, read_moment, read_table
 
@@ -173,6 +181,14 @@ def _choices(tables: Tables, current: Choices) -> Choices:
             persist_state="session",
             help="For features that are collinear in the public rows.",
         )
+    declared = st.text_area(
+        "Declared categories",
+        key=f"levels-{key}",
+        persist_state="session",
+        placeholder="town = north | south | west",
+        help="One column a line. Without a declaration, the categories are those of the public table.",
+        height=68,
+    )
     with d:
         intercept = st.toggle("Intercept", True, key=f"intercept-{key}", persist_state="session")
     return Choices(
@@ -181,6 +197,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         intercept=intercept,
         missing=missing,
         unseen=unseen,
+        levels=levels_from_text(line for line in declared.splitlines() if line.strip()),
         public_ridge=ridge,
     )
 
