@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from uuid import uuid4
 
+import pandas as pd
 import streamlit as st
 
 from pages.common.session import session
-from pages.common.widgets import badge, chart, guarantee_line, show_error
+from pages.common.widgets import PLAIN, badge, chart, guarantee_line, show_error
+from pmtcore.budgets import compose
 from pmtcore.checks import InputError
 from pmtcore.figures import release as figures
 from pmtcore.records import Label, Release, Standing
@@ -32,8 +34,11 @@ def method_choice() -> str:
     entry = method(chosen)
     errata = f" Errata: {', '.join(entry.errata)}." if entry.errata else ""
     st.caption(f"{entry.summary} Source: {entry.source}. Sound: {entry.standing_reason}.{errata}")
-    lab = ", ".join(e.id for e in methods() if e.standing is Standing.LAB)
-    st.caption(f"For the lab only, on the Compare page: {lab}.")
+    with st.expander("Methods that cannot be released", icon=":material/science:"):
+        for lab in methods():
+            if lab.standing is Standing.LAB:
+                st.markdown(f"**{lab.id}**, {lab.title[0].lower()}{lab.title[1:]}: {lab.standing_reason}.")
+        st.caption("They can be studied on the Compare page.")
     return chosen
 
 
@@ -44,7 +49,7 @@ def cost(found: Preview) -> None:
     if guarantee.mu == 0:
         st.markdown("Nothing: no private row is read.")
         return
-    columns = st.columns(3)
+    columns = st.columns([2, 2, 3])
     columns[0].metric("mu", f"{guarantee.mu:.4g}")
     columns[1].metric("rho", f"{guarantee.rho:.4g}")
     columns[2].metric(
@@ -66,25 +71,20 @@ def meaning(found: Preview) -> None:
         figures.tradeoff_table(found.guarantee.mu),
         Label.PUBLIC,
     )
-    st.markdown(found.guarantee.words)
+    st.markdown(f"{badge(Label.PUBLIC)} {found.guarantee.words}")
 
 
 def prospects(found: Preview) -> None:
     """Predicted errors and a verdict, from public figures alone."""
     st.subheader("What to expect")
-    facts = found.facts
-    line = [f"radius {facts['radius']:.3g}"] if "radius" in facts else []
-    if "predicted_truncation_rate" in facts:
-        line.append(f"{facts['predicted_truncation_rate']:.1%} of the rows truncated")
-    if "noise_sd" in facts:
-        line.append(f"noise sd {facts['noise_sd']:.2g} on a moment near 1")
-    st.markdown(f"{badge(Label.PUBLIC)} {', '.join(line)}" if line else badge(Label.PUBLIC))
     for sentence in found.verdict:
         st.info(sentence, icon=":material/info:")
     figure = figures.predicted(found)
     if figure is None:
-        st.caption("No prediction of the errors for this method.")
+        st.markdown(f"{badge(Label.PUBLIC)} There is no prediction of the errors for this method.")
+        _facts(found)
         return
+    st.markdown(f"{badge(Label.PUBLIC)} {figures.predicted_words(found)}")
     chart(
         figure,
         "predicted",
@@ -92,25 +92,79 @@ def prospects(found: Preview) -> None:
         figures.predicted_table(found),
         Label.PUBLIC,
     )
+    _facts(found)
+
+
+def _facts(found: Preview) -> None:
+    words = figures.facts_words(found.facts)
+    if words:
+        st.caption(f"Chosen from public figures: {words}.")
+
+
+def confirmation(found: Preview) -> str:
+    """What the user agrees to."""
+    if found.guarantee.mu == 0:
+        return "I spend nothing: this method reads no private row."
+    return f"I spend mu = {found.guarantee.mu:.4g} on this table. It cannot be taken back."
+
+
+def confirmation_key(found: Preview) -> str:
+    """A key that changes with what is confirmed, so that a tick for one amount never counts for another."""
+    state = session()
+    table = "" if state.tables is None else state.tables.key
+    return f"sure-{state.next_request}-{table}-{found.method.id}-{found.guarantee.mu!r}"
+
+
+def other_table(id: str) -> None:
+    """Say so when the release on screen came from a table that is no longer open."""
+    state = session()
+    if state.tables is not None and state.sources[id] != state.tables.private.sha256:
+        st.info(
+            f"This release came from another table. '{state.tables.title}' is open now; New release starts from it.",
+            icon=":material/swap_horiz:",
+        )
 
 
 def show(found: Release, request: Request) -> None:
     """A finished release."""
     standing(found)
     if found.names:
-        st.subheader("Coefficients")
-        st.markdown(f"**{release_words(found)}**")
-        alt = "Released coefficients with 95 % bands, standardized by the public spread of their column"
-        chart(figures.coefficients(found), "coefficients", alt, figures.coefficients_table(found), Label.RELEASED)
-        with st.expander("In words", icon=":material/notes:"):
-            for sentence in coefficient_words(found):
-                st.markdown(sentence)
+        coefficients(found)
     free(found)
     downloads(found, request)
     if st.button("New release", key="release-new", icon=":material/add:"):
         session().next_request = uuid4().hex
         st.rerun()
     earlier()
+
+
+def coefficients(found: Release) -> None:
+    """Coefficients with bands, the parts of the bands beside them, and a plain line for each."""
+    st.subheader("Coefficients")
+    st.markdown(f"{badge(Label.RELEASED)} **{release_words(found)}**")
+    apart = figures.parts(found)
+    left, right = st.columns([3, 2], gap="medium") if apart is not None else (st.container(), None)
+    with left:
+        alt = "Released coefficients with 95 % bands, standardized by the public spread of their column"
+        chart(figures.coefficients(found), "coefficients", alt, figures.coefficients_table(found), Label.RELEASED)
+    if apart is None or right is None:
+        st.caption("There are no error bands for this method.")
+        return
+    with right:
+        st.plotly_chart(
+            apart,
+            width="stretch",
+            key="parts",
+            alt="Standard errors from the privacy noise, from sampling and from truncation, apart",
+            config=PLAIN,
+        )
+        with st.expander("In words", icon=":material/notes:"):
+            st.markdown("\n".join(f"- {sentence}" for sentence in coefficient_words(found)))
+    st.caption(
+        "The band holds all parts together, at 95 %; the bars show them apart. Privacy: the noise that was added. "
+        "Sampling: other rows from the same population. Truncation: rows moved in to the radius. The intercept is in "
+        "the table."
+    )
 
 
 def standing(found: Release) -> None:
@@ -127,34 +181,36 @@ def standing(found: Release) -> None:
 
 def free(found: Release) -> None:
     """What came out beside the coefficients at no further cost."""
-    released = found.released
-    columns = st.columns(4)
-    shown = {
-        "Residual sd": released.get("residual_sd"),
-        "R squared": released.get("r_squared"),
-        "Condition number": released.get("after_whitening", {}).get("kappa"),
-    }
-    for column, (title, value) in zip(columns, shown.items(), strict=False):
-        if value is not None:
-            column.metric(title, f"{value:.3g}")
-    if "ridge_path" in released:
-        st.subheader("Ridge path, free")
-        penalties = [float(f"{lam:.3g}") for lam in released["ridge_path"]["lam"]]
-        lam = st.select_slider("Ridge penalty", penalties, key="ridge-lam")
+    singles = figures.results(found)
+    if singles:
+        for column, (title, value) in zip(st.columns(3), singles.items(), strict=False):
+            column.metric(title, value)
+    if "ridge_path" in found.released:
+        st.subheader("Ridge path")
+        st.markdown(f"{badge(Label.RELEASED)} {figures.ridge_words(found)}")
+        lam = st.select_slider(
+            "Ridge penalty",
+            figures.penalties(found),
+            key="ridge-lam",
+            persist_state="session",
+            format_func="{:g}".format,
+        )
         alt = "Standardized coefficients along the ridge path"
         table = figures.ridge_path_table(found)
         chart(figures.ridge_path(found, lam), "ridge-path", alt, table, Label.RELEASED)
-        at = table.iloc[penalties.index(lam)]
-        st.caption(f"At penalty {lam:g}: " + ", ".join(f"{name} {at[name]:.4g}" for name in found.names))
-    if "moment" in released:
-        st.subheader("Released second moment")
+        at = figures.at_penalty(found, lam)
+        st.dataframe(at, hide_index=True, width="stretch", alt=f"Coefficients at penalty {lam:g}", key="ridge-at")
+    if "moment" in found.released:
+        st.subheader("Second moment")
+        st.markdown(f"{badge(Label.RELEASED)} {figures.moment_words(found)}")
         alt = "Released second moment, entries over the root of their diagonals"
         chart(figures.moment(found), "moment", alt, figures.moment_table(found), Label.RELEASED)
 
 
 def downloads(found: Release, request: Request) -> None:
     """The record, the coefficients, the configuration."""
-    columns = st.columns(3)
+    st.subheader("Take it with you")
+    columns = st.columns(3 if found.names else 2)
     record = json.dumps(found.as_dict(), indent=2)
     columns[0].download_button(
         "Record (JSON)", record, "release.json", "application/json", key="record", on_click="ignore", width="stretch"
@@ -165,7 +221,7 @@ def downloads(found: Release, request: Request) -> None:
             "Coefficients (CSV)", table, "coefficients.csv", "text/csv", key="csv", on_click="ignore", width="stretch"
         )
     fields = json.dumps(request.as_dict(), indent=2)
-    columns[2].download_button(
+    columns[-1].download_button(
         "Configuration (JSON)",
         fields,
         "request.json",
@@ -181,11 +237,25 @@ def earlier() -> None:
     spent = session().spent
     if not spent:
         return
-    with st.expander(f"Releases of this session ({len(spent)})", icon=":material/history:"):
-        for release in spent:
-            st.markdown(
-                f"{release.title}, {release.target}: {guarantee_line(release.guarantee)} ({release.standing.value})"
-            )
+    with st.expander(f"Releases from this table, in this session ({len(spent)})", icon=":material/history:"):
+        rows = [
+            {
+                "method": release.method,
+                "target": release.target,
+                "rows": release.n,
+                "mu": release.guarantee.mu,
+                "neighbours": release.guarantee.neighbours.value,
+                "standing": release.standing.value,
+            }
+            for release in spent
+        ]
+        st.dataframe(
+            pd.DataFrame(rows), hide_index=True, width="stretch", alt="Releases of this session", key="earlier"
+        )
+        total = compose(release.guarantee.mu for release in spent)
+        st.markdown(
+            f"Together mu = {total:.4g}: releases from one table add up as the root of the sum of their squared mu."
+        )
 
 
 def import_configuration() -> None:
@@ -196,13 +266,24 @@ def import_configuration() -> None:
             return
         st.session_state["config-read"] = file.file_id
         try:
-            request = request_from_json(file.getvalue())
+            fill(request_from_json(file.getvalue()))
         except InputError as error:
             show_error(error)
             return
-        keys = {"release-method": request.method, "release-unit": "mu", "release-mu": request.budget.mu}
-        if request.delta is not None:
-            keys["release-delta"] = f"{request.delta:g}"
-        keys |= {f"release-{request.method}-{name}": value for name, value in request.parameters.items()}
-        st.session_state.update(keys)
         st.success("The form below now holds this configuration.", icon=":material/check:")
+
+
+def fill(request: Request) -> None:
+    """Put a configuration into the widgets of the form.
+
+    Raises:
+        InputError: its method is for the lab.
+    """
+    entry = method(request.method)
+    if entry.standing is Standing.LAB:
+        raise InputError(f"The configuration names {entry.id}, which cannot be released: {entry.standing_reason}.")
+    keys = {"release-method": request.method, "release-unit": "mu", "release-mu": request.budget.mu}
+    if request.delta is not None:
+        keys["release-delta"] = repr(float(request.delta))
+    keys |= {f"release-{request.method}-{name}": value for name, value in request.parameters.items()}
+    st.session_state.update(keys)

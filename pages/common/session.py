@@ -48,14 +48,26 @@ class Session:
     problem: Problem | None = None
     releases: dict[str, Release] = field(default_factory=dict)
     requests: dict[str, Request] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)  # request id: digest of the private table it was spent on
     next_request: str = field(default_factory=lambda: uuid4().hex)
     comparison: Comparison | None = None
     showcase: Comparison | None = None
 
     @property
     def spent(self) -> list[Release]:
-        """Releases that cost something, oldest first."""
-        return [release for release in self.releases.values() if release.guarantee.mu > 0]
+        """Releases that cost something on the private table that is open, oldest first."""
+        if self.tables is None:
+            return []
+        here = self.tables.private.sha256
+        return [r for id, r in self.releases.items() if r.guarantee.mu > 0 and self.sources[id] == here]
+
+    def keep(self, request: Request, release: Release) -> None:
+        """File a release under the request id that was confirmed."""
+        if self.tables is None:
+            raise InputError("No tables are open; choose them on the Data page.")
+        id = self.next_request
+        self.requests[id], self.releases[id] = request, release
+        self.sources[id] = self.tables.private.sha256
 
     def open(self, tables: Tables) -> None:
         """Take up new tables; what was computed from the old ones is dropped."""

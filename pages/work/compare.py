@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import streamlit as st
 
@@ -12,12 +13,17 @@ from pmtcore.checks import InputError
 from pmtcore.encoding import Problem
 from pmtcore.experiments import Comparison, budget_grid, rescaled
 from pmtcore.figures import compare as figures
-from pmtcore.records import Curator, Label
-from pmtcore.registry import methods
+from pmtcore.records import Curator, Label, Standing
+from pmtcore.registry import method, methods
 from pmtcore.words import comparison_words
 
 ALWAYS = ["public-only"]
-SCALES = {"none": "as it is", "z": "z-scores", "minmax": "to [0, 1]", "max": "by the largest"}
+KEEP: dict[str, Any] = {"persist_state": "session"}
+SCALES = {"z": "z-scores", "none": "as it is", "minmax": "to [0, 1]", "max": "by the largest"}
+
+
+def _named(id: str) -> str:
+    return f"{id} (lab)" if method(id).standing is Standing.LAB else id
 
 
 def controls(problem: Problem) -> None:
@@ -28,16 +34,23 @@ def controls(problem: Problem) -> None:
             "Methods",
             ids,
             default=["joint-pmt", "pmt-ridge"],
+            format_func=_named,
             key="compare-methods",
-            help="public-only is always drawn.",
+            help="public-only is always drawn. 'lab' marks methods that are compared as published but not released.",
+            **KEEP,
         )
-        a, b, c, d = st.columns(4)
-        low = a.number_input("Smallest mu", 1e-3, 100.0, 0.1, format="%g", key="compare-low")
-        high = b.number_input("Largest mu", 1e-3, 100.0, 10.0, format="%g", key="compare-high")
-        count = c.number_input("Budgets", 1, 50, 10, key="compare-count")
-        trials = d.number_input("Trials", 1, 5000, 100, key="compare-trials")
-        scale = a.selectbox("Scale the whole table", list(SCALES), format_func=SCALES.__getitem__, key="compare-scale")
-        seed = b.number_input("Seed", 0, 2**31, 1, key="compare-seed", help="The same seed gives the same figure.")
+        a, b, c = st.columns(3)
+        low = a.number_input("Smallest mu", 1e-3, 100.0, 0.1, format="%g", key="compare-low", **KEEP)
+        high = b.number_input("Largest mu", 1e-3, 100.0, 10.0, format="%g", key="compare-high", **KEEP)
+        count = c.number_input("Budgets between", 1, 50, 10, key="compare-count", help="Evenly on a log axis.", **KEEP)
+        a, b, c = st.columns(3)
+        trials = a.number_input("Trials", 1, 5000, 100, key="compare-trials", **KEEP)
+        seed = b.number_input(
+            "Seed", 0, 2**31, 1, key="compare-seed", help="The same seed gives the same figure.", **KEEP
+        )
+        scale = c.selectbox(
+            "Scale the whole table", list(SCALES), format_func=SCALES.__getitem__, key="compare-scale", **KEEP
+        )
         pressed = st.form_submit_button("Run", type="primary", key="compare-run", icon=":material/play_arrow:")
     if pressed:
         try:
@@ -57,20 +70,24 @@ def advance(run: Comparison, seconds: float = 0.4) -> None:
 
 
 def live() -> None:
-    """Progress, stop, and the picture so far; called again and again while a run is going on."""
+    """Progress, stop, and the picture so far; called again and again while a run is going on.
+
+    What can be clicked is drawn before the work, so that it stays under the pointer.
+    """
     run = session().comparison
     if run is None:
         return
-    was_live = run.live
-    if was_live:
-        advance(run)
-        left = "" if run.seconds_left is None else f", about {run.seconds_left:.0f} s left"
+    if run.live:
+        left = "" if run.seconds_left is None else f", about {max(run.seconds_left, 1):.0f} s of computing left"
         st.progress(run.share, f"{run.share:.0%} done{left}")
         if st.button("Stop", key="compare-stop", icon=":material/stop:"):
             run.stop()
+            st.rerun()
     picture(run)
-    if was_live and not run.live:
-        st.rerun()
+    if run.live:
+        advance(run)
+        if not run.live:
+            st.rerun()
 
 
 def picture(run: Comparison) -> None:
@@ -92,7 +109,8 @@ def picture(run: Comparison) -> None:
     )
     note = "stopped" if run.stopped else "done" if not run.live else "running"
     st.caption(
-        f"{run.trials_done} trials for each method and budget, {note}; bands from the 10 % to the 90 % quantile."
+        f"{run.trials_done} trials for each method and budget, {note}. Line: median over the trials; band: from the "
+        "10 % to the 90 % quantile. The fit without privacy is at distance 0 from itself, so it is not drawn."
     )
 
 
@@ -122,7 +140,7 @@ def page(problem: Problem) -> None:
     run = session().comparison
     if run is None:
         return
-    st.fragment(live, run_every=0.6 if run.live else None)()
+    st.fragment(live, run_every=1.0 if run.live else None)()
     if not run.live and st.button("More trials", key="compare-more", icon=":material/add:"):
         run.extend()
         st.rerun()

@@ -8,7 +8,7 @@ from pages.common import choose
 from pages.common.session import Session, session
 from pages.common.widgets import badge, chart, show_error
 from pmtcore.checks import InputError
-from pmtcore.experiments import Comparison
+from pmtcore.experiments import Comparison, rescaled
 from pmtcore.figures import compare as figures
 from pmtcore.records import Curator, Label
 from pmtcore.words import comparison_words
@@ -22,7 +22,9 @@ def showcase(found: Session) -> None:
         return
     try:
         if found.showcase is None:
-            found.showcase = Comparison(found.problem, SHOWCASE, [0.1, 0.3, 1.0, 3.0, 10.0], trials=50, seed=1).run()
+            found.showcase = Comparison(
+                rescaled(found.problem, "z"), SHOWCASE, [0.1, 0.3, 1.0, 3.0, 10.0], trials=50, seed=1
+            ).run()
         summaries = found.showcase.summaries().reveal(Curator("synthetic or public rows, shown on the Data page"))
     except InputError as error:
         show_error(error)
@@ -37,7 +39,8 @@ def showcase(found: Session) -> None:
         Label.PRIVATE,
     )
     st.caption(
-        "50 repeated releases for each point, in the lab; the rows are synthetic or public, so this harms nobody."
+        "Coefficients of the standardized table, 50 repeated releases for each point, in the lab; the rows are "
+        "synthetic or public, so this harms nobody."
     )
 
 

@@ -39,9 +39,14 @@ def source() -> NoiseSource:
     """Where the noise comes from: the system's entropy, unless the lab asks for a seed."""
     with st.expander("Lab: repeatable noise", icon=":material/science:"):
         seeded = st.toggle(
-            "Use a seed", key="release-seeded", help="The result can be repeated, so it is a lab figure."
+            "Use a seed",
+            key="release-seeded",
+            persist_state="session",
+            help="The result can be repeated, so it is a lab figure.",
         )
-        seed = st.number_input("Seed", 0, 2**31, 1, key="release-seed", disabled=not seeded)
+        seed = st.number_input("Seed", 0, 2**31, 1, key="release-seed", persist_state="session", disabled=not seeded)
+    if seeded:
+        st.warning("With a seed the result is a lab figure and may not leave.", icon=":material/science:")
     return SeededNoise(int(seed)) if seeded else SecureNoise()
 
 
@@ -51,15 +56,14 @@ def spend(problem: Problem, request: Request, prospect: Preview) -> None:
     id = state.next_request
     st.subheader("Spend it")
     noise = source()
-    sure = st.checkbox(
-        f"I spend mu = {prospect.guarantee.mu:.4g} on this table. It cannot be taken back.", key=f"sure-{id}"
-    )
+    # The key holds what is confirmed: another amount, method or table is another question, not yet answered.
+    sure = st.checkbox(parts.confirmation(prospect), key=parts.confirmation_key(prospect))
     if not st.button("Release", type="primary", disabled=not sure, key=f"go-{id}", icon=":material/verified_user:"):
         return
     try:
         if id not in state.releases:
-            state.requests[id] = request
-            state.releases[id] = release(problem, request, noise)
+            with st.spinner("Releasing", show_time=True):
+                state.keep(request, release(problem, request, noise))
         st.rerun()
     except InputError as error:
         show_error(error)
@@ -71,6 +75,7 @@ def page(problem: Problem) -> None:
     st.title("Release")
     done = state.releases.get(state.next_request)
     if done is not None:
+        parts.other_table(state.next_request)
         parts.show(done, state.requests[state.next_request])
         return
     st.markdown(

@@ -82,6 +82,7 @@ def truncation(found: list[Diagnosis], radius: float) -> go.Figure:
         )
     figure.add_vline(x=radius, line={"color": QUIET, "dash": "dash"}, annotation_text="radius")
     figure.update_yaxes(tickformat=".0%", rangemode="tozero")
+    figure.update_xaxes(range=[0, 2 * found[0].radius])
     return finish(figure, "radius, in whitened units", "share of rows outside", 320)
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.budgets import attacker_power
-from pmtcore.figures.style import AFTER, PRIVACY, QUIET, SAMPLING, finish, log_axis, translucent
+from pmtcore.figures.style import AFTER, PRIVACY, QUIET, SAMPLING, TRUNCATION, finish, log_axis, translucent
 from pmtcore.moments import INTERCEPT
 from pmtcore.records import Release
 from pmtcore.registry import Prediction
 from pmtcore.release import Preview
+from pmtcore.words import coefficient_words
 
 _PALETTE = (
     "#0072B2",
@@ -28,21 +31,57 @@ _PALETTE = (
     "#888888",
 )
 _MOST = 40
+_PARTS = {"privacy": (PRIVACY, ""), "sampling": (SAMPLING, "/"), "truncation": (TRUNCATION, ".")}  # colour, hatch
 
 
 def predicted(preview: Preview) -> go.Figure | None:
     """Predicted standard errors, privacy and sampling, relative to those of the public fit alone."""
     if preview.predicted is None or preview.public_alone is None:
         return None
-    names, ratios = list(preview.names)[:_MOST], _relative(preview.predicted, preview.public_alone)
+    names = list(preview.names)[:_MOST]
+    figure = _bars(names, _relative(preview.predicted, preview.public_alone))
+    figure.add_vline(x=1, line={"color": QUIET, "dash": "dash"})
+    return finish(figure, "standard error, public fit alone = 1 (dashed)", "", _tall(len(names)))
+
+
+def _bars(names: Sequence[str], parts: Mapping[str, np.ndarray]) -> go.Figure:
+    """Bars side by side for the parts of each coefficient's error, told apart by colour and hatching."""
     figure = go.Figure()
-    for name, colour in (("privacy", PRIVACY), ("sampling", SAMPLING)):
-        figure.add_bar(y=names, x=ratios[name][:_MOST], name=name, orientation="h", marker={"color": colour})
-    figure.add_vline(x=1, line={"color": QUIET, "dash": "dash"}, annotation_text="public fit alone")
+    for part, values in parts.items():
+        colour, hatch = _PARTS[part]
+        pattern = {"shape": hatch, "fillmode": "overlay", "fgcolor": "#ffffff", "size": 6, "solidity": 0.25}
+        marker = {"color": colour, "pattern": pattern}
+        figure.add_bar(y=list(names), x=values[: len(names)], name=part, orientation="h", marker=marker)
     figure.update_layout(barmode="group", bargap=0.35)
     figure.update_yaxes(autorange="reversed")
     figure.update_xaxes(rangemode="tozero")
-    return finish(figure, "standard error, public fit alone = 1", "", _tall(len(names)))
+    return figure
+
+
+def predicted_words(preview: Preview) -> str:
+    """The prediction in one sentence; empty where the method has none."""
+    if preview.predicted is None or preview.public_alone is None:
+        return ""
+    if preview.guarantee.mu == 0:
+        return "This is the public fit itself: its error comes from the few public rows, not from privacy."
+    share = float(np.median(preview.predicted.total / np.maximum(preview.public_alone.total, 1e-300)))
+    longer = float(np.median(preview.predicted.total / np.maximum(preview.predicted.sampling, 1e-300)))
+    price = f"{100 * (longer - 1):.2g} % longer" if longer < 2 else f"{longer:.2g} times as long"
+    return (
+        f"Expected for the typical coefficient: a standard error {share:.2g} times that of the public fit alone. "
+        f"The privacy noise makes it {price} than sampling would on its own."
+    )
+
+
+def facts_words(facts: Mapping[str, Any]) -> str:
+    """The public figures of a plan in one line; empty where it has none."""
+    found = [f"radius {facts['radius']:.3g} in whitened units"] if "radius" in facts else []
+    if "predicted_truncation_rate" in facts:
+        rate = facts["predicted_truncation_rate"]
+        found.append("no row expected outside it" if rate == 0 else f"{100 * rate:.2g} % of the rows expected outside")
+    if "noise_sd" in facts:
+        found.append(f"noise sd {facts['noise_sd']:.2g} on each entry of a moment near 1")
+    return ", ".join(found)
 
 
 def predicted_table(preview: Preview) -> pd.DataFrame:
@@ -80,10 +119,10 @@ def tradeoff(mu: float) -> go.Figure:
         y=[at_five],
         mode="markers",
         marker={"size": 11, "color": "#D55E00"},
-        name=f"{at_five:.0%} at 5 % false alarms",
+        name=f"{math.ceil(1000 * at_five) / 10:g} % at 5 % false alarms",
     )
-    figure.update_xaxes(tickformat=".0%", range=[0, 1])
-    figure.update_yaxes(tickformat=".0%", range=[0, 1.02])
+    figure.update_xaxes(tickformat=".0%", range=[0, 1.02], dtick=0.25)
+    figure.update_yaxes(tickformat=".0%", range=[0, 1.02], dtick=0.25)
     return finish(figure, "false alarms", "detections", 320)
 
 
@@ -94,37 +133,69 @@ def tradeoff_table(mu: float) -> pd.DataFrame:
 
 
 def coefficients(release: Release) -> go.Figure:
-    """Coefficients with their bands, each times the public spread of its column; the intercept is left out."""
-    shown = [j for j, name in enumerate(release.names) if name != INTERCEPT][:_MOST]
-    names = [release.names[j] for j in shown]
-    spread = np.asarray(release.facts["spread"])[shown]
+    """Forest plot: coefficients with 95 % bands, each times the public spread of its column, intercept left out."""
+    shown, names, spread = _shown(release)
     at = release.coefficients[shown] * spread
     figure = go.Figure()
-    if release.bands is not None:
-        bands = release.bands
-        low, high = bands.low[shown] * spread, bands.high[shown] * spread
-        figure.add_scatter(**_segments(low, high, names), name="95 % band", line={"color": QUIET, "width": 2})
-        half = 1.96 * bands.privacy[shown] * spread
-        figure.add_scatter(
-            **_segments(at - half, at + half, names),
-            name="of this, privacy noise",
-            line={"color": translucent(PRIVACY, 0.45), "width": 9},
-        )
-    figure.add_scatter(
-        x=at, y=names, mode="markers", name="released", marker={"size": 10, "color": PRIVACY, "line": {"width": 0}}
-    )
     if "public_fit" in release.facts:
         figure.add_scatter(
             x=np.asarray(release.facts["public_fit"])[shown] * spread,
             y=names,
             mode="markers",
             name="public fit alone",
-            marker={"size": 9, "color": "#009E73", "symbol": "diamond-open", "line": {"width": 2}},
+            marker={"size": 9, "color": "#009E73", "symbol": "diamond-open", "line": {"width": 1.5}},
+            opacity=0.75,
         )
+    if release.bands is not None:
+        low, high = release.bands.low[shown] * spread, release.bands.high[shown] * spread
+        line = {"color": translucent(PRIVACY, 0.5), "width": 5}
+        figure.add_scatter(**_segments(low, high, names), name="95 % band", line=line)
+    words = [line for line, name in zip(_hover(release), release.names, strict=True) if name in names]
+    figure.add_scatter(
+        x=at,
+        y=names,
+        mode="markers",
+        name="released",
+        marker={"size": 7, "color": PRIVACY},
+        customdata=words,
+        hovertemplate="%{customdata}<extra></extra>",
+    )
     figure.add_vline(x=0, line={"color": QUIET, "width": 1})
     figure.update_yaxes(autorange="reversed", categoryorder="array", categoryarray=names)
-    unit = f"change of {release.target} for one standard deviation of the feature"
-    return finish(figure, unit, "", _tall(len(names)))
+    return finish(figure, _unit(release), "", _tall(len(names)))
+
+
+def parts(release: Release) -> go.Figure | None:
+    """Standard errors of the privacy noise, of sampling and of truncation, apart; in the forest plot's units."""
+    if release.bands is None:
+        return None
+    shown, names, spread = _shown(release)
+    bands = release.bands
+    found = {"privacy": bands.privacy, "sampling": bands.sampling}
+    if bands.truncation is not None:
+        found["truncation"] = bands.truncation
+    figure = _bars(names, {part: values[shown] * spread for part, values in found.items()})
+    return finish(figure, "standard error, same units", "", _tall(len(names)))
+
+
+def _shown(release: Release) -> tuple[list[int], list[str], np.ndarray]:
+    """Which coefficients are drawn, their names, the public spread (k,) of their columns."""
+    shown = [j for j, name in enumerate(release.names) if name != INTERCEPT][:_MOST]
+    return shown, [release.names[j] for j in shown], np.asarray(release.facts["spread"])[shown]
+
+
+def _unit(release: Release) -> str:
+    return f"change of {release.target} for one standard deviation of the feature"
+
+
+def _hover(release: Release) -> list[str]:
+    """What is read over each coefficient: its value, and the plain line about its parts."""
+    lines = iter(coefficient_words(release))
+    found = []
+    for name, value in zip(release.names, release.coefficients, strict=True):
+        line = "" if name == INTERCEPT else next(lines, "")
+        found.append(f"{name} = {value:.4g}" + "<br>".join(["", *line.removeprefix(f"{name}: ").split(", ")]))
+    return found
 
 
 def _segments(low: np.ndarray, high: np.ndarray, names: Sequence[str]) -> dict[str, object]:
@@ -161,6 +232,14 @@ def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
     return finish(figure, "ridge penalty", "standardized coefficient", 380)
 
 
+def ridge_words(release: Release) -> str:
+    """What the path is, and where on it the release itself stands."""
+    return (
+        "Read off the same release: any penalty, at no further cost. Penalties are in the units of the table; the "
+        f"coefficients above have penalty {release.parameters.get('lam', 0.0):g}."
+    )
+
+
 def ridge_path_table(release: Release) -> pd.DataFrame:
     """The path in rows: penalty, then coefficients in the units of the table."""
     path = release.released["ridge_path"]
@@ -175,16 +254,58 @@ def moment(release: Release) -> go.Figure:
     scale = np.sqrt(np.maximum(np.abs(np.diag(matrix)), 1e-300))
     names = release.released["names"]
     figure = go.Figure(
-        go.Heatmap(z=matrix / np.outer(scale, scale), x=names, y=names, zmin=-1, zmax=1, colorscale="RdBu", zmid=0)
+        go.Heatmap(
+            z=matrix / np.outer(scale, scale),
+            x=names,
+            y=names,
+            zmin=-1,
+            zmax=1,
+            colorscale="RdBu",
+            xgap=1,
+            ygap=1,
+            colorbar={"thickness": 12, "outlinewidth": 0, "dtick": 0.5},
+            hovertemplate="%{y}, %{x}: %{z:.3f}<extra></extra>",
+        )
     )
     figure.update_yaxes(autorange="reversed")
-    return finish(figure, "", "", 440)
+    return finish(figure, "", "", min(160 + 36 * len(names), 620))
+
+
+def moment_words(release: Release) -> str:
+    """How to read the picture of a moment."""
+    return (
+        "Each entry is over the root of its two diagonal entries: 1 (blue) where two columns move together, -1 (red) "
+        "where they move against each other. The table and the download hold the entries themselves."
+    )
 
 
 def moment_table(release: Release) -> pd.DataFrame:
     """The released moment with its names."""
     names = release.released["names"]
     return pd.DataFrame(release.released["moment"], columns=names, index=names).reset_index(names="column")
+
+
+def at_penalty(release: Release, lam: float) -> pd.DataFrame:
+    """The coefficients at one penalty of the path (the nearest), in the units of the table: one row."""
+    table = ridge_path_table(release)
+    nearest = int(np.argmin(np.abs(np.log(table["penalty"].to_numpy() / lam))))
+    return table.iloc[[nearest]]
+
+
+def penalties(release: Release) -> list[float]:
+    """The penalties of the path, rounded for a slider."""
+    return [float(f"{lam:.3g}") for lam in release.released["ridge_path"]["lam"]]
+
+
+def results(release: Release) -> dict[str, str]:
+    """Single figures released beside the coefficients, with their titles; only those there are."""
+    released = release.released
+    found = {
+        "Residual sd": released.get("residual_sd"),
+        "R squared": released.get("r_squared"),
+        "Condition number, whitened": released.get("after_whitening", {}).get("kappa"),
+    }
+    return {title: f"{value:.3g}" for title, value in found.items() if value is not None}
 
 
 def _tall(rows: int) -> int:

@@ -66,7 +66,9 @@ def page(server: str) -> Iterator[object]:
         if os.environ.get("CI"):
             pytest.fail("no Chromium: CI must install it")
         pytest.skip("no Chromium on this machine: install the package 'chromium', or set CHROMIUM")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=30_000)  # a noisy machine may take its time; nothing here is timed
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)

@@ -70,7 +70,7 @@ def test_upload_release_download(page: Page, server: str, tmp_path: Path) -> Non
     page.screenshot(path=str(tmp_path / "release-400.png"))
 
 
-def test_compare_runs_stops_and_draws(page: Page, server: str) -> None:
+def test_compare_runs_stops_and_draws(page: Page, server: str, tmp_path: Path) -> None:
     """A long comparison shows progress, stops on request, and keeps its picture."""
     page.goto(f"{server}/compare")
     trials = page.get_by_label("Trials")
@@ -80,6 +80,8 @@ def test_compare_runs_stops_and_draws(page: Page, server: str) -> None:
     expect(page.get_by_text(re.compile(r"\d+% done"))).to_be_visible()
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_text(re.compile("trials for each method and budget, stopped"))).to_be_visible()
+    expect(page.locator(".js-plotly-plot")).to_have_count(1)
     expect(page.locator(".js-plotly-plot")).to_be_visible()
     expect(page.get_by_role("button", name="More trials")).to_be_visible()
+    page.screenshot(path=str(tmp_path / "compare.png"), full_page=True)
     assert page.get_by_test_id("stException").count() == 0

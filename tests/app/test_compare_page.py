@@ -1,0 +1,99 @@
+"""The Compare page: runs in the lab, for the curator where rows are private."""
+
+from __future__ import annotations
+
+import json
+
+from tests.app.conftest import go, words
+from tests.app.test_pages import PRIVATE, finish, session, upload
+
+
+def run(app, **numbers):
+    """Fill the form, press Run, and go on to the end."""
+    for key, value in numbers.items():
+        app.number_input(key=f"compare-{key}").set_value(value)
+    next(b for b in app.button if b.label == "Run").click().run()
+    assert not app.exception
+    return app
+
+
+def figures(app):
+    """The table under the picture."""
+    return next(frame.value for frame in app.dataframe if "median" in frame.value.columns)
+
+
+def test_the_same_seed_gives_the_same_figures(app):
+    """A run repeats under its seed, and another seed gives other figures."""
+    go(app, "compare")
+    tables = []
+    for seed in (7, 7, 8):
+        finish(run(app, trials=20, count=3, seed=seed))
+        app.run()
+        tables.append(figures(app))
+    assert tables[0].equals(tables[1])
+    assert not tables[0].equals(tables[2])
+
+
+def test_public_only_is_always_drawn(app):
+    """Whatever is chosen, the public fit is there to be beaten, as a dashed line."""
+    go(app, "compare")
+    app.multiselect(key="compare-methods").set_value(["pmt-ols"])
+    finish(run(app, trials=20, count=2))
+    app.run()
+    data = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
+    lines = {t["name"]: t for t in data if "name" in t}
+    assert set(lines) == {"pmt-ols", "public-only"}
+    assert lines["public-only"]["line"]["dash"] == "dash"
+
+
+def test_lab_methods_are_named_as_such(app):
+    """Methods that are compared as published but cannot be released carry the word."""
+    go(app, "compare")
+    options = app.multiselect(key="compare-methods").options
+    assert "dp-ridge (lab)" in options and "joint-pmt" in options
+
+
+def test_a_range_upside_down_is_a_sentence(app):
+    """One sentence, and no run."""
+    go(app, "compare")
+    run(app, low=5.0, high=1.0)
+    assert "must not be above the largest" in app.error[0].value
+    assert session(app).comparison is None
+
+
+def test_uploaded_tables_need_the_switch_and_lose_it_again(app):
+    """With the switch a run on private rows is shown as private, without a download; without it, it is hidden."""
+    upload(app)
+    app.sidebar.toggle(key="curator").set_value(True).run()
+    go(app, "compare")
+    finish(run(app, trials=20, count=2))
+    app.run()
+    assert app.get("plotly_chart")
+    assert "Distances to a private fit" in words(app)
+    assert words(app).count(PRIVATE) >= 3
+    assert not app.get("download_button")
+    app.sidebar.toggle(key="curator").set_value(False).run()
+    assert not app.get("plotly_chart")
+    assert not any("median" in frame.value.columns for frame in app.dataframe)
+
+
+def test_inputs_survive_a_page_change(app):
+    """The form keeps what was chosen."""
+    go(app, "compare")
+    app.multiselect(key="compare-methods").set_value(["pmt-ols"])
+    finish(run(app, trials=30, count=2, seed=4))
+    go(app, "data")
+    go(app, "compare")
+    assert app.multiselect(key="compare-methods").value == ["pmt-ols"]
+    assert app.number_input(key="compare-trials").value == 30
+    assert app.number_input(key="compare-seed").value == 4
+    assert app.get("plotly_chart"), "a finished run is still there"
+
+
+def test_other_tables_end_a_run(app):
+    """A run belongs to its tables: other tables open without it."""
+    go(app, "compare")
+    run(app, trials=5000)
+    go(app, "data")
+    upload(app)
+    assert session(app).comparison is None

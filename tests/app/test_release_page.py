@@ -1,0 +1,216 @@
+"""The Release page: what is confirmed, what is spent, what is shown, what comes back in."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.app.conftest import go, words
+from tests.app.test_pages import do_release, session, upload
+
+
+def confirmation(app):
+    return next(box for box in app.checkbox if box.label.startswith("I spend"))
+
+
+def bring(app, fields, name="c.json"):
+    data = fields if isinstance(fields, bytes) else json.dumps(fields).encode()
+    app.file_uploader(key="config-file").set_value((name, data, "application/json")).run()
+    assert not app.exception
+    return app
+
+
+def traces(app, with_name):
+    """The chart that has a trace of that name."""
+    charts = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+    return next(c for c in charts if with_name in [trace.get("name") for trace in c["data"]])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda app: app.number_input(key="release-mu").set_value(5.0).run(),
+        lambda app: app.selectbox(key="release-method").set_value("pmt-ridge").run(),
+    ],
+)
+def test_a_tick_counts_only_for_what_was_ticked(app, change):
+    """Whoever confirmed mu = 1 has not confirmed mu = 5, nor another method."""
+    go(app, "release")
+    confirmation(app).check().run()
+    assert not next(b for b in app.button if b.label == "Release").disabled
+    change(app)
+    assert not confirmation(app).value
+    assert next(b for b in app.button if b.label == "Release").disabled
+
+
+def test_a_tick_counts_only_for_its_table(app):
+    """Another table is another question."""
+    go(app, "release")
+    confirmation(app).check().run()
+    go(app, "data")
+    upload(app)
+    go(app, "release")
+    assert not confirmation(app).value
+
+
+def test_every_lab_method_is_listed_with_its_reason(app):
+    """Lab methods are not on offer, and the page says why."""
+    go(app, "release")
+    offered = app.selectbox(key="release-method").options
+    assert not any("dp-ridge)" in option for option in offered)
+    assert "computed from private rows without noise" in words(app)
+
+
+def test_a_release_from_other_tables_says_so(app):
+    """A release stays on screen when other tables are opened, under a line that says where it came from."""
+    go(app, "release")
+    do_release(app)
+    assert not app.info
+    go(app, "data")
+    upload(app)
+    go(app, "release")
+    assert "This release came from another table" in app.info[0].value
+    assert len(session(app).releases) == 1
+
+
+def test_the_same_seed_repeats_a_lab_release(app):
+    """The lab's seed makes the same figures again; the warning stands before the button too."""
+    go(app, "release")
+    app.toggle(key="release-seeded").set_value(True).run()
+    assert "may not leave" in app.warning[0].value
+    do_release(app)
+    app.button(key="release-new").click().run()
+    assert app.toggle(key="release-seeded").value
+    do_release(app)
+    first, second = session(app).releases.values()
+    assert first.as_dict() == second.as_dict()
+    assert first.standing.value == "lab"
+
+
+def test_without_a_seed_no_release_is_like_another(app):
+    """The noise of a release is fresh."""
+    go(app, "release")
+    do_release(app)
+    app.button(key="release-new").click().run()
+    do_release(app)
+    first, second = session(app).releases.values()
+    assert (first.coefficients != second.coefficients).all()
+
+
+def test_public_only_costs_nothing(app):
+    """The public fit asks for no budget and leaves the account alone."""
+    go(app, "release")
+    app.selectbox(key="release-method").set_value("public-only").run()
+    assert confirmation(app).label.startswith("I spend nothing")
+    do_release(app)
+    assert session(app).spent == []
+    assert "**nothing yet**" in words(app)
+
+
+def test_forest_plot_parts_and_words(app):
+    """A release shows its bands, their parts apart, and a plain line for each coefficient."""
+    upload(app)
+    go(app, "release")
+    do_release(app)
+    assert traces(app, "95 % band") and traces(app, "public fit alone") and traces(app, "truncation")
+    assert "height: the privacy noise moves it by about" in words(app)
+    assert {m.label for m in app.metric} == {"Residual sd", "R squared", "Condition number, whitened"}
+
+
+def test_the_slider_reads_the_released_path(app):
+    """Any penalty of the path: its coefficients are those of the record, and nothing is spent."""
+    go(app, "release")
+    do_release(app)
+    (found,) = session(app).releases.values()
+    path = found.released["ridge_path"]
+    slider = app.select_slider(key="ridge-lam")
+    slider.set_value(slider.options[10] if not isinstance(slider.options[10], str) else float(slider.options[10])).run()
+    rows = [frame.value for frame in app.dataframe if list(frame.value.columns)[:1] == ["penalty"]]
+    (row,) = [frame for frame in rows if len(frame) == 1]
+    assert row.iloc[0].tolist() == [path["lam"][10], *path["coefficients"][10]]
+    assert len(session(app).releases) == 1
+
+
+def test_moment_has_a_picture_and_no_coefficients(app):
+    """A released moment is a heatmap with a table; there is nothing to download as coefficients."""
+    go(app, "release")
+    app.selectbox(key="release-method").set_value("pmt-moment").run()
+    do_release(app)
+    kinds = [json.loads(chart.proto.spec)["data"][0]["type"] for chart in app.get("plotly_chart")]
+    assert kinds == ["heatmap"]
+    assert {b.label for b in app.get("download_button")} >= {"Record (JSON)", "Configuration (JSON)"}
+    assert "Coefficients (CSV)" not in {b.label for b in app.get("download_button")}
+
+
+def test_earlier_releases_add_up(app):
+    """The list of this session's releases has each with its mu, and the total."""
+    go(app, "release")
+    for _ in range(2):
+        do_release(app)
+        app.button(key="release-new").click().run()
+    table = next(frame.value for frame in app.dataframe if "standing" in frame.value.columns)
+    assert table["mu"].tolist() == [1.0, 1.0]
+    assert "Together mu = 1.414" in words(app)
+
+
+def test_what_is_exported_comes_back_the_same(app):
+    """Export, import in a new form, release: the two requests are equal to the last digit."""
+    go(app, "release")
+    app.selectbox(key="release-method").set_value("pmt-ridge").run()
+    app.segmented_control(key="release-unit").set_value("epsilon").run()
+    app.number_input(key="release-epsilon").set_value(2.7).run()
+    app.text_input(key="release-delta").set_value("1.2345678e-7").run()
+    app.number_input(key="release-pmt-ridge-lam").set_value(0.3).run()
+    do_release(app)
+    (request,) = session(app).requests.values()
+    app.button(key="release-new").click().run()
+    app.selectbox(key="release-method").set_value("joint-pmt").run()
+    bring(app, request.as_dict())
+    do_release(app)
+    first, second = session(app).requests.values()
+    assert first.as_dict() == second.as_dict()
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        (b"not json", "not JSON"),
+        (b"[1, 2]", "one JSON object"),
+        ({"method": "dp-ridge", "mu": 1}, "dp-ridge, which cannot be released"),
+        ({"method": "nobody", "mu": 1}, "no method 'nobody'"),
+        ({"method": "joint-pmt", "mu": 0}, "mu must be between"),
+        ({"method": "joint-pmt", "mu": 1, "delta": 2}, "delta must be"),
+        ({"method": "joint-pmt", "mu": 1, "parameters": {"bogus": 1}}, "no parameter"),
+        ({"method": "joint-pmt", "mu": 1, "rows": "/etc/passwd"}, "it has"),
+    ],
+)
+def test_a_bad_configuration_is_one_sentence(app, fields, sentence):
+    """A file that is no configuration changes nothing and says what is wrong."""
+    go(app, "release")
+    bring(app, fields)
+    (error,) = app.error
+    assert sentence in error.value
+    assert app.selectbox(key="release-method").value == "joint-pmt"
+    assert app.number_input(key="release-mu").value == 1.0
+
+
+def test_a_configuration_with_delta_as_text(app):
+    """1e-6 in quotes is read as the number it is."""
+    go(app, "release")
+    bring(app, {"method": "joint-pmt", "mu": 1, "delta": "1e-6"})
+    assert not app.error
+    assert float(app.text_input(key="release-delta").value) == 1e-6
+
+
+def test_inputs_survive_a_page_change(app):
+    """Method, budget and seed are still there after a look at another page."""
+    go(app, "release")
+    app.selectbox(key="release-method").set_value("pmt-ridge").run()
+    app.number_input(key="release-mu").set_value(2.0).run()
+    app.toggle(key="release-seeded").set_value(True).run()
+    go(app, "conditioning")
+    go(app, "release")
+    assert app.selectbox(key="release-method").value == "pmt-ridge"
+    assert app.number_input(key="release-mu").value == 2.0
+    assert app.toggle(key="release-seeded").value
