@@ -26,6 +26,13 @@ def file(name: str, data: bytes) -> dict:
     return {"name": name, "mimeType": "text/csv", "buffer": data}
 
 
+def settled(page: Page) -> None:
+    """Wait until no script run is going on: a click during one can meet a button about to be replaced."""
+    page.wait_for_selector("[data-testid='stApp'][data-test-script-state='notRunning']")
+    page.wait_for_timeout(1000)
+    page.wait_for_selector("[data-testid='stApp'][data-test-script-state='notRunning']")
+
+
 def test_a_deep_link_on_a_fresh_server(page: Page, server: str) -> None:
     """The first request a server ever gets is a deep link: the page comes with its frame and no dialog."""
     page.goto(f"{server}/conditioning")
@@ -47,12 +54,14 @@ def test_upload_release_download(page: Page, server: str, tmp_path: Path) -> Non
     inputs.nth(1).set_input_files(file("theirs.csv", csv(60, 2)))
     expect(page.get_by_text("800 private rows, 60 public rows; PE on 3 columns.")).to_be_visible()
     page.get_by_role("link", name="Release", exact=True).click()
+    settled(page)
     page.get_by_text("I spend mu = 1 on this table").click()
     button = page.get_by_test_id("stMain").get_by_role("button", name="Release")
     expect(button).to_be_enabled()
     button.dblclick()
     expect(page.get_by_text("these figures may leave")).to_be_visible()
     expect(page.get_by_text("mu = 1 in 1 release")).to_be_visible()
+    settled(page)
     with page.expect_download() as download:
         page.get_by_role("button", name="Record (JSON)").click()
     text = Path(download.value.path()).read_text()
