@@ -51,6 +51,8 @@ def test_upload_release_download(page: Page, server: str, tmp_path: Path) -> Non
     inputs = page.get_by_test_id("stFileUploaderDropzoneInput")
     expect(inputs).to_have_count(2)
     inputs.nth(0).set_input_files(file("mine.csv", csv(800, 1, mark=True)))
+    expect(page.get_by_text("mine.csv").first).to_be_visible()
+    settled(page)  # Streamlit may lose the second of two files chosen within milliseconds of each other
     inputs.nth(1).set_input_files(file("theirs.csv", csv(60, 2)))
     expect(page.get_by_text("800 private rows, 60 public rows; PE on 3 columns.")).to_be_visible()
     page.get_by_role("link", name="Release", exact=True).click()
