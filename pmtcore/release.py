@@ -61,8 +61,11 @@ class Request:
         values = fields.get("parameters") or {}
         if not isinstance(values, Mapping):
             raise InputError("'parameters' in a configuration must be a table of names and values.")
+        if isinstance(fields["mu"], bool):
+            raise InputError("mu in a configuration must be a number, got true or false.")
         budget = Budget(number_between("mu", fields["mu"], *MU_RANGE))
-        return cls(entry.id, budget, vars(make_parameters(entry, values)), fields.get("delta"))
+        delta = None if fields.get("delta") is None else checked_delta(fields["delta"])
+        return cls(entry.id, budget, vars(make_parameters(entry, values)), delta)
 
 
 def request_from_json(data: bytes) -> Request:
@@ -73,7 +76,7 @@ def request_from_json(data: bytes) -> Request:
     """
     try:
         fields = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError(
             "The configuration is not JSON; save one with 'Configuration (JSON)' or --save-config."
         ) from None

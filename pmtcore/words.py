@@ -49,6 +49,9 @@ def release_words(release: Release) -> str:
     if release.bands is None or release.guarantee.mu == 0:
         return release.guarantee.words
     share = float(np.median(release.bands.privacy / np.maximum(release.bands.sampling, 1e-300)))
+    lost = release.bands.truncation
+    if lost is not None and np.median(lost) > np.median(np.maximum(release.bands.privacy, release.bands.sampling)):
+        return "For the typical coefficient truncation is the largest part of the error: choose a wider radius."
     size = "smaller than" if share < 0.7 else "about as large as" if share < 1.4 else "larger than"
     return f"For the typical coefficient the privacy noise is {size} the sampling error ({share:.2g} times): " + (
         "privacy cost little here." if share < 0.7 else "a larger budget would narrow the bands."

@@ -194,6 +194,9 @@ PARAMETERS = {
     "configuration not JSON": lambda: request_from_json(b"mu=1"),
     "configuration a list": lambda: request_from_json(b"[1]"),
     "configuration without a budget": lambda: request_from_json(b'{"method": "joint-pmt"}'),
+    "configuration too deep": lambda: request_from_json(b"[" * 100_000),
+    "configuration with mu true": lambda: request_from_json(b'{"method": "joint-pmt", "mu": true}'),
+    "configuration with a bad delta": lambda: request_from_json(b'{"method": "joint-pmt", "mu": 1, "delta": "x"}'),
     "configuration with more": lambda: request_from_json(b'{"method": "joint-pmt", "mu": 1, "path": "x"}'),
     "configuration with a bad budget": lambda: request_from_json(b'{"method": "joint-pmt", "mu": "x"}'),
     "configuration with bad parameters": lambda: request_from_json(

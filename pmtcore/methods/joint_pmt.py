@@ -32,7 +32,7 @@ from pmtcore.records import Bands, Private, PrivateRows, Standing
 from pmtcore.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
 from pmtcore.truncation import moment_sensitivity
 
-RIDGE_PATH = tuple(float(x) for x in np.geomspace(1e-4, 1e2, 25))
+_PATH_POINTS = 31
 _FLOOR = 0.05  # smallest eigenvalue left to the released Gram matrix, relative to whitened units
 
 
@@ -321,14 +321,16 @@ class JointOutcome(Outcome):
         variance = self.residual_variance * public.residual_scale**2
         total = moment[-1, -1] - (moment[0, -1] ** 2 / moment[0, 0] if public.has_intercept else 0.0)
         spectrum = conditioning(self.gram[0])
+        ends = np.linalg.svd(public.feature_root, compute_uv=False)[[-1, 0]] ** 2  # public eigenvalues
+        path = np.geomspace(ends[0] / 100, ends[1] * 10, _PATH_POINTS)  # from no effect to nothing left
         return {
             "residual_variance": variance,
             "residual_sd": float(np.sqrt(variance)),
             "r_squared": float(1 - variance / total) if total > 0 else None,
             "after_whitening": spectrum.as_dict() if spectrum.lambda_min > 0 else {"lambda_min": spectrum.lambda_min},
             "ridge_path": {
-                "lam": list(RIDGE_PATH),
-                "coefficients": [self.ridge(lam)[0].tolist() for lam in RIDGE_PATH],
+                "lam": path.tolist(),
+                "coefficients": [self.ridge(float(lam))[0].tolist() for lam in path],
             },
         }
 
