@@ -62,11 +62,6 @@ def conditioning(moment: np.ndarray) -> Conditioning:
     return Conditioning(np.linalg.eigvalsh(moment))
 
 
-def second_moment(rows: np.ndarray) -> np.ndarray:
-    """``X'X / n`` of rows (n, d)."""
-    return np.asarray(rows.T @ rows / len(rows))
-
-
 def joint(features: np.ndarray, response: np.ndarray) -> np.ndarray:
     """Rows ``z = (x, y)``, (k, d + 1), the response last."""
     return np.column_stack([features, response])
@@ -141,6 +136,17 @@ class PublicData:
         return (left * values) @ left.T, (left / values) @ left.T
 
     @cached_property
+    def whitened_in_sample(self) -> np.ndarray:
+        """Public rows in whitened coordinates (m, d + 1); no rows, an empty array, where only a moment is known."""
+        return np.empty((0, self.d + 1)) if self.rows is None else whiten(self.factor, self.rows)
+
+    @cached_property
+    def left_out_residual(self) -> np.ndarray:
+        """Public residuals (m,) in units of ``s_B``, each from the fit without its row: ``r/(1 - h/m)``."""
+        z = self.whitened_in_sample
+        return np.asarray(z[:, -1] / np.maximum(1 - np.sum(z[:, :-1] ** 2, axis=1) / max(len(z), 1), 1e-6))
+
+    @cached_property
     def whitened(self) -> np.ndarray | None:
         """Public rows in whitened coordinates (m, d + 1), as if each had been left out of the whitening.
 
@@ -149,7 +155,7 @@ class PublicData:
         """
         if self.rows is None or self.m is None:
             return None
-        z = whiten(self.factor, self.rows)  # (m, d + 1)
+        z = self.whitened_in_sample
         inner = np.sum(z[:, : self.d] ** 2, axis=1)
         outer = left_out_norm(inner + z[:, -1] ** 2, self.m)
         inner_out = left_out_norm(inner, self.m)

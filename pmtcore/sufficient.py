@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
 
@@ -39,6 +39,14 @@ class Coordinates:
         return np.column_stack([x.T @ x, x.T @ y])
 
 
+def predicted_truncation(public: PublicData, root: np.ndarray, radius: float) -> dict[str, float]:
+    """The share of public rows ``W x`` outside the radius, as a fact of a plan; none without public rows."""
+    if public.rows is None:
+        return {}
+    norms = np.linalg.norm(public.rows[:, :-1] @ root.T, axis=1)
+    return {"predicted_truncation_rate": truncation_rate(norms, radius)}
+
+
 @final
 @dataclass(frozen=True)
 class TwoPartPlan(Plan):
@@ -55,7 +63,6 @@ class TwoPartPlan(Plan):
     coordinates: Coordinates
     penalty: np.ndarray
     response_noise_factor: float = 1.0
-    more_facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def sigmas(self) -> tuple[float, float]:
@@ -113,10 +120,7 @@ class TwoPartPlan(Plan):
             "noise_sd": gram_sigma,
             "response_noise_sd": cross_sigma,
         }
-        if self.public.rows is not None:
-            norms = np.linalg.norm(self.public.rows[:, :-1] @ self.coordinates.root.T, axis=1)
-            facts["predicted_truncation_rate"] = truncation_rate(norms, self.coordinates.radius)
-        return facts | dict(self.more_facts)
+        return facts | predicted_truncation(self.public, self.coordinates.root, self.coordinates.radius)
 
 
 @final

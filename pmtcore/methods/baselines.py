@@ -114,9 +114,7 @@ def public_bands(public: PublicData) -> Bands | None:
     if public.rows is None:
         variance = np.sum(inverse**2, axis=1) / (public.m - public.d)
         return limits(public.fit, public.fit, nothing, Part(variance, public.m - public.d))
-    z = whiten(public.factor, public.rows)
-    residual = z[:, -1] / np.maximum(1 - np.sum(z[:, :-1] ** 2, axis=1) / public.m, 1e-6)
-    influence = (z[:, :-1] * residual[:, None]) @ inverse.T
+    influence = (public.whitened_in_sample[:, :-1] * public.left_out_residual[:, None]) @ inverse.T
     return limits(public.fit, public.fit, nothing, robust_part(influence, 1.0, public.m))
 
 

@@ -91,6 +91,12 @@ class JointPlan(Plan):
         """Noise scale: tight replace-one sensitivity of the joint moment over mu."""
         return sigma_for(moment_sensitivity(self.ball.radius, self.n), self.mu)
 
+    @cached_property
+    def public_weights(self) -> np.ndarray:
+        """Weights (m,) of the public rows, whitened as if left out; empty where only a moment is known."""
+        rows = self.public.whitened
+        return np.empty(0) if rows is None else self.ball.weights(rows)
+
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """The truncated joint moment ``(1/n) sum w z~ z~'`` (D, D), private."""
 
@@ -127,7 +133,7 @@ class JointPlan(Plan):
             "noise_over_signal": self.sigma * np.sqrt(2 * (self.public.d + 1)),
         }
         if self.public.whitened is not None:
-            facts["predicted_truncation_rate"] = float(np.mean(self.ball.weights(self.public.whitened) < 1))
+            facts["predicted_truncation_rate"] = float(np.mean(self.public_weights < 1))
         return facts
 
 
@@ -178,7 +184,7 @@ class JointOutcome(Outcome):
         if rows is None:
             return np.eye(public.d) * (1.0 if public.m is None else public.m / max(public.m - public.d - 1, 1))
         features = rows[:, :-1]
-        return np.asarray(features.T @ (self.plan.ball.weights(rows)[:, None] * features) / len(rows))
+        return np.asarray(features.T @ (self.plan.public_weights[:, None] * features) / len(rows))
 
     @cached_property
     def _gram_precision(self) -> np.ndarray:
@@ -249,9 +255,9 @@ class JointOutcome(Outcome):
         inverse = np.linalg.inv(self.stable_gram[0])
         raw = self.power[0] - self.cross[0] @ delta + np.trace(inverse @ self._noise_covariance())
         noise = (2 * self.v) * (1 / self.plan.ball.response_scale**2 + delta @ delta) ** 2
-        if public.rows is None or public.m is None or public.whitened is None:
+        if public.rows is None or public.m is None:
             return float(max(raw, 0.05))
-        z = whiten(public.factor, public.rows)[:, -1] ** 2 * self.plan.ball.weights(public.whitened)
+        z = public.whitened_in_sample[:, -1] ** 2 * self.plan.public_weights
         expected = np.mean(z) * public.m / (public.m - public.d)
         spread = np.var(z) / public.m
         return float(max(expected + spread / (spread + noise) * (raw - expected), 0.05 * expected))
@@ -259,13 +265,11 @@ class JointOutcome(Outcome):
     def _sampling_part(self, inverse: np.ndarray) -> Part:
         """``inverse Omega inverse'/n``, ``Omega = E[w^2 r^2 x x']``: shape from public rows, size released."""
         public, n = self.plan.public, self.plan.n
-        if public.rows is None or public.m is None or public.whitened is None:
+        if public.rows is None or public.m is None:
             middle = inverse @ (self.stable_gram[0] * self.residual_variance) @ inverse.T
             return Part(np.diag(middle) / n)
-        z = whiten(public.factor, public.rows)
-        weights = self.plan.ball.weights(public.whitened)
-        residual = z[:, -1] / np.maximum(1 - np.sum(z[:, :-1] ** 2, axis=1) / public.m, 1e-6)  # left out
-        influence = (z[:, :-1] * (weights * residual)[:, None]) @ inverse.T
+        weights, residual = self.plan.public_weights, public.left_out_residual
+        influence = (public.whitened_in_sample[:, :-1] * (weights * residual)[:, None]) @ inverse.T
         return robust_part(influence, self.residual_variance / np.mean(weights * residual**2), n)
 
     def _truncation_part(self, inverse: np.ndarray) -> Part | None:
@@ -273,7 +277,7 @@ class JointOutcome(Outcome):
         public = self.plan.public
         if public.whitened is None or public.m is None:
             return None
-        lost = (1 - self.plan.ball.weights(public.whitened)) * public.whitened[:, -1]
+        lost = (1 - self.plan.public_weights) * public.whitened[:, -1]
         moves = (public.whitened[:, :-1] * lost[:, None]) @ inverse.T
         return Part(np.mean(moves, axis=0) ** 2 + np.var(moves, axis=0, ddof=1) / public.m)
 

@@ -23,8 +23,8 @@ from pmtcore.moments import PublicData, conditioning
 from pmtcore.noise import NoiseSource, release_symmetric, sigma_for
 from pmtcore.records import Private, PrivateRows, Standing
 from pmtcore.registry import Method, Outcome, Parameters, Plan, parameter, register
-from pmtcore.sufficient import Coordinates, TwoPartPlan
-from pmtcore.truncation import papers_moment_sensitivity, papers_radius, truncate, truncation_rate
+from pmtcore.sufficient import Coordinates, TwoPartPlan, predicted_truncation
+from pmtcore.truncation import papers_moment_sensitivity, papers_radius, truncate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,11 +102,8 @@ class MomentPlan(Plan):
 
     def facts(self) -> Mapping[str, Any]:
         """Radius, noise and predicted truncation rate."""
-        facts: dict[str, Any] = {"radius": self.radius, "noise_sd": self.sigma}
-        if self.public.rows is not None:
-            norms = np.linalg.norm(self.public.rows[:, :-1] @ self.public.symmetric_root[1], axis=1)
-            facts["predicted_truncation_rate"] = truncation_rate(norms, self.radius)
-        return facts
+        facts = {"radius": self.radius, "noise_sd": self.sigma}
+        return facts | predicted_truncation(self.public, self.public.symmetric_root[1], self.radius)
 
 
 @final
