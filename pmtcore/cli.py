@@ -22,7 +22,7 @@ from pmtcore.budgets import (
     checked_delta,
     epsilon_from_rho_bound,
 )
-from pmtcore.checks import InputError, one_of
+from pmtcore.checks import InputError
 from pmtcore.records import Curator, Label, plain
 from pmtcore.registry import method, methods
 
@@ -114,7 +114,10 @@ def _table_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--missing", default="refuse", metavar="refuse|empty-row|public-median")
     parser.add_argument("--unseen", default="refuse", metavar="refuse|other", help="levels only private rows have")
     parser.add_argument("--levels", action="append", default=[], metavar="'COLUMN=A|B|C'", help="declared categories")
-    parser.add_argument("--family", default="gaussian", metavar="gaussian", help="linear regression")
+    families = "gaussian|logistic|poisson|boosting"
+    parser.add_argument("--family", default="gaussian", metavar=families, help="what kind of regression")
+    parser.add_argument("--lam", type=float, help="ridge penalty of a family other than gaussian (default 0.01)")
+    parser.add_argument("--positive", metavar="LABEL", help="the value of the target that counts as 1")
 
 
 def _methods(_: argparse.Namespace) -> Answer:
@@ -265,7 +268,6 @@ def _problem(chosen: argparse.Namespace) -> Any:
     from pmtcore.encoding import Choices, levels_from_text, prepare  # noqa: PLC0415
     from pmtcore.tables import read_moment_path, read_path  # noqa: PLC0415
 
-    one_of("family", chosen.family, ("gaussian", "linear"))
     if (chosen.public is None) == (chosen.public_moment is None):
         raise InputError("Give --public FILE or --public-moment FILE, one of the two.")
     features = None if chosen.features is None else tuple(part.strip() for part in chosen.features.split(","))
@@ -277,6 +279,9 @@ def _problem(chosen: argparse.Namespace) -> Any:
         unseen=chosen.unseen,
         levels=levels_from_text(chosen.levels),
         public_ridge=chosen.public_ridge,
+        family=chosen.family,
+        lam=chosen.lam,
+        positive=chosen.positive,
     )
     private = read_path(chosen.private, "private")
     public = read_path(chosen.public, "public") if chosen.public else read_moment_path(chosen.public_moment)

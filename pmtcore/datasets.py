@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.checks import InputError, number_between, whole_number_between
+from pmtcore.encoding import Choices
 from pmtcore.synthetic import synthetic
 from pmtcore.tables import Table, read_path, split
 
@@ -33,6 +34,12 @@ class Entry:
     target: str
     public_rows: int
     file: str | None = None  # None: made here
+    family: str = "gaussian"
+
+    @property
+    def choices(self) -> Choices:
+        """What to fit when nothing else is chosen."""
+        return Choices(target=self.target, family=self.family)
 
     @property
     def path(self) -> Path | None:
@@ -55,6 +62,14 @@ _ENTRIES = {
             "demo", "Synthetic demo", "The papers' synthetic setting, with a condition number of your choice.", "y", 200
         ),
         Entry(
+            "demo-labels",
+            "Synthetic demo with labels",
+            "The papers' synthetic setting with labels 0 and 1: 10,000 private and 200 public rows.",
+            "y",
+            200,
+            family="logistic",
+        ),
+        Entry(
             "white-wine",
             "White wine quality (UCI)",
             "4,898 wines, 11 physicochemical measurements, quality from 0 to 10; 249 rows taken as public (paper B).",
@@ -70,8 +85,29 @@ _ENTRIES = {
             192,
             "ccpp.csv.gz",
         ),
+        Entry(
+            "banknote",
+            "Banknote authentication (UCI)",
+            "1,372 banknotes, 4 figures of their images, forged or not; 137 rows taken as public (paper A).",
+            "class",
+            137,
+            "banknote.csv.gz",
+            "logistic",
+        ),
+        Entry(
+            "bank",
+            "Bank marketing (UCI)",
+            "45,211 calls, 16 features, subscribed or not; 4,521 rows taken as public (paper A).",
+            "y",
+            4521,
+            "bank-full.csv.gz",
+            "logistic",
+        ),
     )
 }
+
+
+_LABELS = {"n": 10_000, "d": 6, "kappa_bar": 50.0, "size": 0.5}  # labels that are not all certain
 
 
 def data_directory() -> Path:
@@ -108,7 +144,8 @@ def load(id: str, *, seed: int = 0, **knobs: float) -> Loaded:
     """
     found = entry(id)
     if found.file is None:
-        return _demo(found, seed=seed, **knobs)
+        labels = {} if found.family == "gaussian" else _LABELS
+        return _demo(found, seed=seed, **{**labels, **knobs})
     if found.path is None:
         raise InputError(
             f"The table {found.title!r} is not on this machine; get it from the UCI archive and put it as "
@@ -128,6 +165,7 @@ def _demo(
     d: float = 8,
     kappa_bar: float = 200.0,
     noise: float = 0.5,
+    size: float = 1.0,
 ) -> Loaded:
     rows = whole_number_between("private rows", n, 50, 200_000)
     public_rows = whole_number_between("public rows", m, 3, 20_000)
@@ -144,9 +182,11 @@ def _demo(
         trace=trace,
         noise=number_between("noise", noise, 1e-6, 1e6),
         seed=whole_number_between("seed", seed, 0, 2**63 - 1),
+        family=found.family,
+        size=size,
     )
     columns = [f"x{j + 1}" for j in range(features)]
-    stamp = hashlib.sha256(repr((rows, public_rows, features, bend, noise, seed)).encode()).hexdigest()
+    stamp = hashlib.sha256(repr((found.id, rows, public_rows, features, bend, noise, seed)).encode()).hexdigest()
     private = _table(draw.private_x, draw.private_y, columns, "private", stamp)
     public = _table(draw.public_x, draw.public_y, columns, "public", stamp[::-1])
     return private, public, ("the table is synthetic",)

@@ -15,16 +15,18 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.checks import InputError, listed, number_between, one_of
+from pmtcore.families import GAUSSIAN, Family, family
 from pmtcore.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
 from pmtcore.records import PrivateRows
 from pmtcore.tables import MomentTable, Table
+from pmtcore.targets import Coding, coding, is_numeric, numbers
 
 MISSING_POLICIES = ("refuse", "empty-row", "public-median")
 UNSEEN_POLICIES = ("refuse", "other")
 OTHER = "other"
 _MOST_LEVELS = 50
 _FEWEST_ROWS = 2
-_LARGEST = 1e150
+_DEFAULT_LAM = 0.01  # of the families other than the linear one (decision 0009)
 _MOST_FEATURES = 1000
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
 
@@ -41,8 +43,16 @@ class Choices:
     unseen: str = "refuse"
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     public_ridge: float = 0.0
+    family: str = GAUSSIAN.id
+    lam: float | None = None  # ridge penalty of a family other than the linear one; None: 0.01
+    positive: str | None = None  # the label that counts as 1
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "family", family(self.family).id)
+        if self.lam is not None:
+            number_between("lam", self.lam, 0.0, 1e9)
+            if self.family == GAUSSIAN.id:
+                raise InputError("The ridge penalty of a linear fit is a parameter of its method; set it there.")
         one_of("missing", self.missing, MISSING_POLICIES)
         one_of("unseen", self.unseen, UNSEEN_POLICIES)
         number_between("public ridge", self.public_ridge, 0.0, 1e6)
@@ -50,6 +60,18 @@ class Choices:
             raise InputError(f"The target {self.target!r} is also among the features; leave it out there.")
         if self.features is not None and len(set(self.features)) < len(self.features):
             raise InputError("A feature is named twice; name each feature once.")
+
+    @property
+    def model(self) -> Family:
+        """The family."""
+        return family(self.family)
+
+    @property
+    def penalty(self) -> float:
+        """The penalty that is part of what is fitted."""
+        if self.family == GAUSSIAN.id:
+            return 0.0
+        return _DEFAULT_LAM if self.lam is None else self.lam
 
     def as_dict(self) -> dict[str, Any]:
         """Plain fields."""
@@ -126,21 +148,28 @@ def prepare(
     if isinstance(public, MomentTable):
         return _with_moment(private, public, choices, features, lab_reasons, public_rows)
     columns = [_column(public.frame[name], name, choices) for name in features]
-    notes = tuple(note for column in columns for note in column.notes)
-    coder = _Coder(tuple(columns), choices, _public_median(public.frame[choices.target]))
-    x, y, kept = coder.rows(public)
+    labelled = choices.target in public.frame.columns
+    target = coding(public.frame[choices.target] if labelled else None, choices.target, choices.model, choices.positive)
+    notes = target.notes + tuple(note for column in columns for note in column.notes)
+    coder = _Coder(tuple(columns), choices, target)
+    x, y, kept = coder.rows(public, labelled)
     if not np.all(kept):
         notes += (f"{int(np.sum(~kept))} public rows with missing values were left out.",)
-    data = public_from_rows(x[kept], y[kept], coder.names, choices.target, choices.public_ridge)
+    if not labelled:
+        notes += ("The public rows have no target: they serve to whiten and to choose the radius.",)
+    data = public_from_rows(
+        x[kept],
+        y[kept] if labelled else None,
+        coder.names,
+        choices.target,
+        choices.public_ridge,
+        choices.model,
+        choices.penalty,
+    )
     px, py, _ = coder.rows(private)
     if choices.missing == "empty-row":
         notes += ("A private row with a missing value counts as a row of zeros, so that n stays public.",)
     return Problem(PrivateRows.from_arrays(px, py, coder.names), data, choices, notes, lab_reasons)
-
-
-def is_numeric(column: pd.Series[Any]) -> bool:
-    """Whether a column holds numbers or truth values."""
-    return bool(pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column))
 
 
 @final
@@ -185,16 +214,16 @@ class _Column:
 class _Coder:
     columns: tuple[_Column, ...]
     choices: Choices
-    target_median: float
+    target: Coding
 
     @property
     def names(self) -> tuple[str, ...]:
         found = tuple(name for column in self.columns for name in column.names)
         return ((INTERCEPT, *found)) if self.choices.intercept else found
 
-    def rows(self, table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def rows(self, table: Table, labelled: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Features (n, d), response (n,), and which rows are whole; the others are zeros."""
-        y = numbers(table, self.choices.target)
+        y = self.target.encode(table) if labelled else np.zeros(table.n)
         blocks = [np.ones((table.n, 1))] if self.choices.intercept else []
         for column in self.columns:
             block = column.encode(table, self.choices)
@@ -219,28 +248,6 @@ class _Coder:
         return x, y, kept
 
 
-def numbers(table: Table, name: str) -> np.ndarray:
-    """A numeric column (n,), NaN where missing.
-
-    Raises:
-        InputError: text, dates, infinite or absurdly large values.
-    """
-    column = table.frame[name]
-    if not is_numeric(column):
-        if not column.isna().all():
-            raise InputError(
-                f"Column {name!r} must be numeric, but in the {table.role} table it has text in it; clean the column, "
-                f"or leave it out."
-            )
-        raise InputError(f"Column {name!r} of the {table.role} table is empty; leave it out.")
-    values = column.astype(float).to_numpy(dtype=float, na_value=np.nan).copy()
-    if np.any(np.isinf(values)):
-        raise InputError(f"Column {name!r} of the {table.role} table has infinite values; replace or remove them.")
-    if np.any(np.abs(values) > _LARGEST):
-        raise InputError(f"Column {name!r} of the {table.role} table has values beyond 1e150; rescale or clean it.")
-    return values
-
-
 def _common(private: Table, public: Table | MomentTable) -> list[str]:
     columns = public.columns if isinstance(public, MomentTable) else tuple(public.frame.columns)
     found = [name for name in columns if name in private.frame.columns]
@@ -256,6 +263,9 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
     common = _common(private, public)
     columns = list(public.columns if isinstance(public, MomentTable) else public.frame.columns)
     for name in (choices.target, *(choices.features or ())):
+        unlabelled = name == choices.target and choices.model is not GAUSSIAN and isinstance(public, Table)
+        if unlabelled and name not in columns and name in private.frame.columns:
+            continue  # labels are private only
         if name not in columns:
             raise InputError(f"The public table has no column {name!r}; it has {listed(columns)}.")
         if name not in common:
@@ -324,7 +334,11 @@ def _with_moment(
 ) -> Problem:
     """A problem whose public side is a moment matrix: numeric features only."""
     order = [*features, choices.target]
-    coder = _Coder(tuple(_Column(name) for name in features), choices, float("nan"))
+    coder = _Coder(
+        tuple(_Column(name) for name in features),
+        choices,
+        coding(None, choices.target, choices.model, choices.positive),
+    )
     if choices.missing == "public-median":
         raise InputError("A moment matrix has no medians; choose 'refuse' or 'empty-row' for missing values.")
     if choices.intercept:
@@ -337,7 +351,13 @@ def _with_moment(
         order = [given[0], *order]
     at = [public.columns.index(name) for name in order]
     data = public_from_moment(
-        public.matrix[np.ix_(at, at)], coder.names, choices.target, public_rows, choices.public_ridge
+        public.matrix[np.ix_(at, at)],
+        coder.names,
+        choices.target,
+        public_rows,
+        choices.public_ridge,
+        choices.model,
+        choices.penalty,
     )
     x, y, _ = coder.rows(private)
     return Problem(PrivateRows.from_arrays(x, y, coder.names), data, choices, (), lab_reasons)

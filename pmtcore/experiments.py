@@ -18,7 +18,8 @@ import numpy as np
 from pmtcore.budgets import Budget
 from pmtcore.checks import InputError, listed, one_of, whole_number_between
 from pmtcore.encoding import Problem
-from pmtcore.methods.baselines import least_squares
+from pmtcore.families import GAUSSIAN
+from pmtcore.methods.baselines import exact_fit
 from pmtcore.moments import joint, public_from_rows
 from pmtcore.noise import SeededNoise
 from pmtcore.records import Curator, Private, PrivateRows
@@ -96,11 +97,10 @@ class Comparison:
         if not chosen or not mus:
             raise InputError("A comparison needs at least one method and one budget.")
         self._problem = problem
-        fit = least_squares(problem.public, problem.private)
-        self._reference = fit if reference is None else Private(reference)
+        self._reference = exact_fit(problem.public, problem.private) if reference is None else Private(reference)
         self._cells = [
             _Cell(entry, mu, entry.plan(problem.public, problem.private.n, Budget(mu), make_parameters(entry, values)))
-            for entry, values in ((_comparable(name), values) for name, values in chosen.items())
+            for entry, values in ((_comparable(name, problem), values) for name, values in chosen.items())
             for mu in mus
         ]
         self.stopped = False
@@ -197,10 +197,21 @@ def rescaled(problem: Problem, how: Scale) -> Problem:
         raise InputError("Rescaling the table needs public rows; with a moment matrix choose the scale 'none'.")
     private = problem.private.concatenate(joint).reveal(_LAB)
     shift, width = _affine(np.vstack([private, public.rows]), how, fixed=public.has_intercept)
+    if public.family is not GAUSSIAN:  # labels and counts stay what they are
+        shift[-1], width[-1] = 0.0, 1.0
     private, rows = (private - shift) / width, (public.rows - shift) / width
+    response = rows[:, -1] if public.labelled else None
     return Problem(
         private=PrivateRows.from_arrays(private[:, :-1], private[:, -1], public.names),
-        public=public_from_rows(rows[:, :-1], rows[:, -1], public.names, public.target, problem.choices.public_ridge),
+        public=public_from_rows(
+            rows[:, :-1],
+            response,
+            public.names,
+            public.target,
+            problem.choices.public_ridge,
+            public.family,
+            public.lam,
+        ),
         choices=problem.choices,
         notes=problem.notes,
         lab_reasons=(*problem.lab_reasons, "the whole table was rescaled by its private rows (E23)"),
@@ -221,8 +232,9 @@ def _affine(table: np.ndarray, how: Scale, fixed: bool) -> tuple[np.ndarray, np.
     return shift, np.where(width > 0, width, 1.0)
 
 
-def _comparable(name: str) -> Method:
+def _comparable(name: str, problem: Problem) -> Method:
     entry = method(name)
+    entry.check_suits(problem.public)
     if not entry.gives_coefficients:
         raise InputError(f"{listed([name])} estimates a moment and has no coefficients to compare.")
     return entry

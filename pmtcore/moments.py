@@ -15,9 +15,11 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import block_diag, solve_triangular
 
+from pmtcore import newton
 from pmtcore.checks import InputError, listed
+from pmtcore.families import GAUSSIAN, Family
 from pmtcore.records import Private, PrivateRows
 
 INTERCEPT = "(intercept)"
@@ -78,6 +80,9 @@ class PublicData:
         factor: (d + 1, d + 1) lower triangular, ``factor @ factor.T`` is the joint second moment.
         m: number of public rows, ``None`` where only a moment was given without it.
         rows: (m, d + 1) or ``None``.
+        family, lam: what is fitted: the minimizer of the mean loss plus ``lam/2 ||beta||^2``, the intercept
+            unpenalized. ``lam`` is 0 for the linear family, whose methods have a penalty of their own.
+        labelled: whether the public rows have the response; without it their last column is zero.
     """
 
     names: tuple[str, ...]
@@ -85,6 +90,9 @@ class PublicData:
     factor: np.ndarray
     m: int | None
     rows: np.ndarray | None = None
+    family: Family = GAUSSIAN
+    lam: float = 0.0
+    labelled: bool = True
 
     @property
     def d(self) -> int:
@@ -117,9 +125,32 @@ class PublicData:
         return float(self.factor[-1, -1])
 
     @cached_property
+    def centre(self) -> np.ndarray:
+        """The public fit in whitened coordinates (d,); zero where the family needs labelled rows and has none."""
+        if self.family is GAUSSIAN:
+            return np.asarray(self.factor[-1, : self.d])
+        if self.rows is None or self.m is None or not self.labelled:
+            return np.zeros(self.d)
+        z = whiten(self.feature_root, self.rows[:, :-1])
+        return newton.fit(self.family, newton.Rows(z, self.rows[:, -1], np.ones(self.m)), self.penalty)
+
+    @cached_property
     def fit(self) -> np.ndarray:
-        """Coefficients (d,) of the public least squares fit."""
-        return back_transform(self.feature_root, self.factor[-1, : self.d])
+        """Coefficients (d,) of the public fit."""
+        return back_transform(self.feature_root, self.centre)
+
+    @cached_property
+    def unit_penalty(self) -> np.ndarray:
+        """``L_x^{-1} D L_x^{-T}`` (d, d): ``||beta||^2`` without the intercept, in whitened coordinates."""
+        free = np.ones(self.d)
+        free[0] = 0.0 if self.has_intercept else 1.0
+        inverse = solve_triangular(self.feature_root, np.diag(free), lower=True)
+        return np.asarray(inverse @ inverse.T)
+
+    @property
+    def penalty(self) -> np.ndarray:
+        """``lam`` times :attr:`unit_penalty` (d, d)."""
+        return self.lam * self.unit_penalty
 
     @property
     def spread(self) -> np.ndarray:
@@ -181,9 +212,15 @@ def back_transform(root: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
 
 
 def public_from_rows(
-    features: np.ndarray, response: np.ndarray, names: Iterable[str], target: str, ridge: float = 0.0
+    features: np.ndarray,
+    response: np.ndarray | None,
+    names: Iterable[str],
+    target: str,
+    ridge: float = 0.0,
+    family: Family = GAUSSIAN,
+    lam: float = 0.0,
 ) -> PublicData:
-    """Public data from rows (m, d) and (m,).
+    """Public data from rows (m, d) and (m,), or from features alone.
 
     Args:
         ridge: added to the diagonal of the equilibrated moment of the features, the intercept excepted; an
@@ -199,17 +236,26 @@ def public_from_rows(
             f"The public table has {m} usable rows for {d} columns (intercept and category columns counted); "
             f"whitening needs at least {d + 2}: add public rows, or choose fewer features."
         )
-    rows = joint(features, response)
-    scale = _column_scale(np.sqrt(np.mean(rows**2, axis=0)), names, target)
-    stack = rows / scale / math.sqrt(m)
+    labelled = response is not None
+    rows = joint(features, np.zeros(m) if response is None else response)
+    scale = _column_scale(np.sqrt(np.mean(rows[:, : d + labelled] ** 2, axis=0)), names, target)
+    stack = rows[:, : d + labelled] / scale / math.sqrt(m)
     if ridge:
-        stack = np.vstack([stack, _ridge_rows(names, ridge)])
-    factor = _positive_root(np.asarray(np.linalg.qr(stack, mode="r")), names, target) * scale[:, None]
-    return PublicData(names, target, factor, m, rows)
+        stack = np.vstack([stack, _ridge_rows(names, ridge)[:, : d + labelled]])
+    factor = _positive_root(np.asarray(np.linalg.qr(stack, mode="r")), names, target, labelled) * scale[:, None]
+    if not labelled:  # the unknown response counts as a unit of its own
+        factor = block_diag(factor, 1.0)
+    return PublicData(names, target, factor, m, rows, family, lam, labelled)
 
 
 def public_from_moment(
-    moment: np.ndarray, names: Iterable[str], target: str, m: int | None, ridge: float = 0.0
+    moment: np.ndarray,
+    names: Iterable[str],
+    target: str,
+    m: int | None,
+    ridge: float = 0.0,
+    family: Family = GAUSSIAN,
+    lam: float = 0.0,
 ) -> PublicData:
     """Public data from a joint second moment (d + 1, d + 1), ordered as ``(*names, target)``.
 
@@ -240,7 +286,8 @@ def public_from_moment(
             "The moment matrix is not positive definite: some features are collinear in it, or its entries "
             "were rounded too far; leave columns out, or give more digits."
         ) from None
-    return PublicData(names, target, _positive_root(root, names, target) * scale[:, None], m)
+    factor = _positive_root(root, names, target) * scale[:, None]
+    return PublicData(names, target, factor, m, None, family, lam)
 
 
 def private_joint_moment(rows: PrivateRows) -> Private[np.ndarray]:
@@ -249,7 +296,7 @@ def private_joint_moment(rows: PrivateRows) -> Private[np.ndarray]:
 
 
 def _column_scale(scale: np.ndarray, names: tuple[str, ...], target: str) -> np.ndarray:
-    zero = [name for name, size in zip((*names, target), scale, strict=True) if not size > 0]
+    zero = [name for name, size in zip((*names, target), scale, strict=False) if not size > 0]
     if zero:
         raise InputError(f"In the public table {listed(zero)} is zero in every row; leave it out.")
     return scale
@@ -261,13 +308,13 @@ def _ridge_rows(names: tuple[str, ...], ridge: float) -> np.ndarray:
     return np.diag([*weights, 0.0])
 
 
-def _positive_root(upper: np.ndarray, names: tuple[str, ...], target: str) -> np.ndarray:
+def _positive_root(upper: np.ndarray, names: tuple[str, ...], target: str, labelled: bool = True) -> np.ndarray:
     """Lower triangular root with a positive diagonal from the upper factor of an equilibrated moment."""
     upper = upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]
     for j, name in enumerate(names):
         if not upper[j, j] > _DEPENDENT:
             raise InputError(_dependence(upper, j, name, names))
-    if not upper[-1, -1] > _DEPENDENT:
+    if labelled and not upper[-1, -1] > _DEPENDENT:
         raise InputError(
             f"The public rows fit {target!r} exactly, so they say nothing about its spread; add public rows, "
             f"or leave out a feature that repeats the target."

@@ -107,18 +107,18 @@ def symmetric_noise(source: NoiseSource, trials: int, d: int, form: Form) -> np.
 def release_symmetric(
     statistic: Private[np.ndarray], sigma: float, source: NoiseSource, trials: int, form: Form
 ) -> np.ndarray:
-    """A private symmetric matrix (d, d) plus noise, independently for each trial: (trials, d, d).
+    """A private symmetric matrix (d, d), or one for each trial, plus independent noise: (trials, d, d).
 
     Guarantee: mu-GDP for ``sigma = sensitivity / mu``, sensitivity in Frobenius norm (``docs/maths.md``, 2).
     """
     value = statistic.reveal(_MECHANISM)
-    return value + sigma * symmetric_noise(source, trials, value.shape[0], form)
+    return value + sigma * symmetric_noise(source, trials, value.shape[-1], form)
 
 
 def release_vector(statistic: Private[np.ndarray], sigma: float, source: NoiseSource, trials: int) -> np.ndarray:
-    """A private vector (k,) plus noise, independently for each trial: (trials, k).
+    """A private vector (k,), or one for each trial, plus independent noise: (trials, k).
 
     Guarantee: mu-GDP for ``sigma = sensitivity / mu``, sensitivity in Euclidean norm (``docs/maths.md``, 2).
     """
     value = statistic.reveal(_MECHANISM)
-    return value + sigma * source.normal(trials, len(value))
+    return value + sigma * source.normal(trials, value.shape[-1])

@@ -16,6 +16,7 @@ import numpy as np
 
 from pmtcore.budgets import Budget, Neighbours
 from pmtcore.checks import InputError, listed, number_between, one_of, whole_number_between
+from pmtcore.families import GAUSSIAN
 from pmtcore.moments import PublicData
 from pmtcore.noise import NoiseSource
 from pmtcore.records import Bands, Private, PrivateRows, Standing
@@ -129,6 +130,25 @@ class Method:
     plan: Callable[[PublicData, int, Budget, Any], Plan]
     gives_coefficients: bool = True
     colour: str = "#555555"
+    families: tuple[str, ...] = (GAUSSIAN.id,)
+    recommended: bool = False  # the one to start from in its families
+    needs_labels: bool = True  # whether public rows must have the response
+
+    def check_suits(self, public: PublicData) -> None:
+        """Refuse a method that does not fit the family or the public data.
+
+        Raises:
+            InputError: another family, or public rows without the response that the method needs.
+        """
+        if public.family.id not in self.families:
+            sound = [m for m in methods() if public.family.id in m.families and m.standing is Standing.SOUND]
+            fitting = [m.id for m in sorted(sound, key=lambda m: not m.recommended)]
+            raise InputError(
+                f"{self.id} fits {listed(self.families)} regression, not {public.family.id!r}; choose "
+                f"{listed(fitting)}, or another family."
+            )
+        if self.needs_labels and not public.labelled:
+            raise InputError(f"{self.id} needs public rows with the target {public.target!r}; choose another method.")
 
     def as_dict(self) -> dict[str, Any]:
         """The entry in plain types (the ``methods`` command)."""
@@ -137,9 +157,11 @@ class Method:
             "title": self.title,
             "summary": self.summary,
             "task": self.task,
+            "families": list(self.families),
             "source": self.source,
             "neighbours": self.neighbours.value,
             "standing": self.standing.value,
+            "recommended": self.recommended,
             "standing_reason": self.standing_reason,
             "errata": list(self.errata),
             "parameters": {
@@ -165,6 +187,21 @@ def methods() -> list[Method]:
     import pmtcore.methods  # noqa: F401, PLC0415  # found here so that the registry itself imports no method
 
     return sorted(_METHODS.values(), key=lambda m: (m.standing is Standing.LAB, m.id))
+
+
+def suiting(public: PublicData) -> list[Method]:
+    """Methods that suit the family and these public data."""
+    return [
+        entry
+        for entry in methods()
+        if public.family.id in entry.families and (public.labelled or not entry.needs_labels)
+    ]
+
+
+def recommended(public: PublicData) -> Method:
+    """The method to start from: the first sound one that suits and calls itself recommended, else the first."""
+    sound = [entry for entry in suiting(public) if entry.standing is Standing.SOUND and entry.gives_coefficients]
+    return next((entry for entry in sound if entry.recommended), sound[0])
 
 
 def method(id: str) -> Method:

@@ -108,9 +108,11 @@ class Preview:
 def preview(problem: Problem, request: Request) -> Preview:
     """The request's cost and prospects, from public figures alone; free."""
     entry, parameters, plan = _plan(problem, request)
-    alone = method("public-only")
-    public_plan = alone.plan(problem.public, problem.private.n, request.budget, make_parameters(alone, {}))
-    facts, predicted, public_alone = plan.facts(), plan.predicted(), public_plan.predicted()
+    facts, predicted, public_alone = plan.facts(), plan.predicted(), None
+    if problem.public.labelled:
+        alone = method("public-only")
+        public_plan = alone.plan(problem.public, problem.private.n, request.budget, make_parameters(alone, {}))
+        public_alone = public_plan.predicted()
     return Preview(
         entry,
         parameters,
@@ -155,14 +157,22 @@ def release(problem: Problem, request: Request, source: NoiseSource) -> Release:
         n=problem.private.n,
         public_rows=problem.public.m,
         seed=source.seed,
-        facts={**plan.facts(), "spread": problem.public.spread, "public_fit": problem.public.fit},
+        facts=_facts(problem, plan),
         released=outcome.released(),
         notes=problem.notes + outcome.notes(),
     )
 
 
+def _facts(problem: Problem, plan: Plan) -> dict[str, Any]:
+    """Public figures of the plan and the problem."""
+    public = problem.public
+    facts = {**plan.facts(), "family": public.family.id, "spread": public.spread}
+    return facts | ({"public_fit": public.fit} if public.labelled else {})
+
+
 def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]:
     entry = method(request.method)
+    entry.check_suits(problem.public)
     parameters = make_parameters(entry, request.parameters)
     return entry, parameters, entry.plan(problem.public, problem.private.n, request.budget, parameters)
 

@@ -7,6 +7,8 @@ from typing import final
 
 import numpy as np
 
+from pmtcore import families
+
 
 @final
 @dataclass(frozen=True)
@@ -21,12 +23,24 @@ class Synthetic:
 
 
 def synthetic(
-    n: int, m: int, *, d: int = 10, lambda_min: float = 0.17, trace: float = 26.0, noise: float = 0.05, seed: int
+    n: int,
+    m: int,
+    *,
+    d: int = 10,
+    lambda_min: float = 0.17,
+    trace: float = 26.0,
+    noise: float = 0.05,
+    seed: int,
+    family: str = "gaussian",
+    size: float = 1.0,
 ) -> Synthetic:
-    """The synthetic setting of A section 6 and B section 4.
+    """The synthetic setting of A section 6 and B section 4; labels or counts for another family.
 
     The second moment has the given trace and (nearly) smallest eigenvalue: the mean vector supplies the
     large eigenvalue, as B section 4.1 describes, and the covariance the rest, evenly on a log axis.
+
+    Args:
+        size: standard deviation of the coefficients.
     """
     rng = np.random.default_rng(seed)
     spectrum = np.geomspace(lambda_min, 1.0, d)
@@ -35,7 +49,16 @@ def synthetic(
     axes = np.linalg.qr(rng.standard_normal((d, d)))[0]
     mean = axes @ (rng.standard_normal(d) * np.sqrt(spectrum))
     mean *= np.sqrt(max(trace - spectrum.sum(), 0.0)) / np.linalg.norm(mean)
-    beta = rng.standard_normal(d)
+    beta = size * rng.standard_normal(d)
     x = mean + (rng.standard_normal((n + m, d)) * np.sqrt(spectrum)) @ axes.T
-    y = x @ beta + noise * rng.standard_normal(n + m)
+    y = _responses(rng, x @ beta, noise, family)
     return Synthetic(x[:n], y[:n], x[n:], y[n:], beta)
+
+
+def _responses(rng: np.random.Generator, z: np.ndarray, noise: float, name: str) -> np.ndarray:
+    chosen = families.family(name)
+    if chosen is families.GAUSSIAN:
+        return z + noise * rng.standard_normal(len(z))
+    if chosen.binary:
+        return np.asarray(rng.random(len(z)) < chosen.mean(z), dtype=float)
+    return rng.poisson(chosen.mean(z)).astype(float)

@@ -45,3 +45,8 @@ def weather(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     x = np.column_stack([np.ones(n), pressure, warm, tiny, dew])
     y = 400 + 0.06 * pressure - 1.9 * warm + 2e5 * tiny + 0.4 * dew + rng.standard_normal(n)
     return x, y
+
+
+def suited(entry, *problems):
+    """The first of the problems whose family a method fits."""
+    return next(p for p in problems if p.public.family.id in entry.families)

@@ -9,10 +9,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = [
     {"checks"},
-    {"budgets"},
+    {"budgets", "families"},
+    {"newton"},
     {"records"},
-    {"noise", "truncation", "tables", "synthetic", "bands", "moments"},
+    {"noise", "truncation", "tables", "synthetic", "bands", "moments", "targets"},
     {"registry", "radius", "encoding", "datasets"},
+    {"glm", "objective"},
     {"sufficient", "diagnostics"},
     {"methods"},
     {"release", "experiments"},

@@ -9,20 +9,27 @@ import pytest
 
 from pmtcore.budgets import Budget
 from pmtcore.checks import InputError
+from pmtcore.datasets import entry as entry_of
 from pmtcore.datasets import load
 from pmtcore.encoding import Problem, default_choices, prepare
 from pmtcore.experiments import BLOCK, Comparison, budget_grid, rescaled
 from pmtcore.noise import SecureNoise, SeededNoise
 from pmtcore.records import Private, Standing
-from pmtcore.registry import methods
+from pmtcore.registry import methods, suiting
 from pmtcore.release import Request, preview, release, request_from_json
-from tests.lab import TEST
+from tests.lab import TEST, suited
 
 
 @pytest.fixture(scope="module")
 def problem() -> Problem:
     private, public, _ = load("demo", n=2000, m=100, d=5)
     return prepare(private, public, default_choices(private, public))
+
+
+@pytest.fixture(scope="module")
+def labels() -> Problem:
+    private, public, _ = load("demo-labels", n=2000, m=100, d=5)
+    return prepare(private, public, entry_of("demo-labels").choices)
 
 
 def results(run: Comparison) -> list[dict]:
@@ -61,12 +68,17 @@ def test_stopping_keeps_what_is_done(problem):
     assert isinstance(run.summaries(), Private)
 
 
-def test_every_method_with_coefficients_can_be_compared(problem):
+@pytest.mark.parametrize("kind", ["problem", "labels"])
+def test_every_method_with_coefficients_can_be_compared(kind, request):
     """All of the registry runs; the non-private fit is at distance 0 to itself."""
-    ids = [entry.id for entry in methods() if entry.gives_coefficients]
+    problem = request.getfixturevalue(kind)
+    ids = [entry.id for entry in suiting(problem.public) if entry.gives_coefficients]
     rows = {row["method"]: row for row in results(Comparison(problem, ids, [1.0], trials=10, seed=1).run())}
     assert set(rows) == set(ids)
     assert rows["non-private"]["error_median"] < 1e-10
+    assert {e.id for e in methods() if e.gives_coefficients} == set(ids) | {
+        e.id for e in methods() if problem.public.family.id not in e.families
+    }
     assert rows["public-only"]["error_sd"] < 1e-12
 
 
@@ -96,8 +108,9 @@ def test_budget_grid_is_even_on_a_log_axis():
 
 
 @pytest.mark.parametrize("entry", [e for e in methods() if e.standing is Standing.SOUND], ids=lambda e: e.id)
-def test_every_sound_method_releases(problem, entry):
+def test_every_sound_method_releases(problem, labels, entry):
     """A release with secure noise is sound, its record is plain JSON, and its cost is the budget asked for."""
+    problem = suited(entry, problem, labels)
     found = release(problem, Request(entry.id, Budget(2.0)), SecureNoise())
     assert found.standing is Standing.SOUND
     record = json.loads(json.dumps(found.as_dict()))
@@ -107,8 +120,9 @@ def test_every_sound_method_releases(problem, entry):
 
 
 @pytest.mark.parametrize("entry", [e for e in methods() if e.standing is Standing.LAB], ids=lambda e: e.id)
-def test_no_lab_method_releases(problem, entry):
+def test_no_lab_method_releases(problem, labels, entry):
     """A lab method is refused, with the reason."""
+    problem = suited(entry, problem, labels)
     with pytest.raises(InputError, match="for the lab"):
         release(problem, Request(entry.id, Budget(2.0)), SecureNoise())
 
@@ -123,7 +137,15 @@ def test_a_seeded_release_says_so(problem):
     assert np.array_equal(found.coefficients, again.coefficients)
 
 
-def test_preview_reads_no_private_row(problem):
+def test_a_method_of_another_family_is_refused(problem, labels):
+    """A sentence that names what would fit."""
+    with pytest.raises(InputError, match=r"choose .*joint-pmt"):
+        release(problem, Request("pmt-objective", Budget(1.0)), SecureNoise())
+    with pytest.raises(InputError, match=r"choose .*pmt-objective"):
+        release(labels, Request("joint-pmt", Budget(1.0)), SecureNoise())
+
+
+def test_preview_reads_no_private_row(problem, labels):
     """A preview works with private rows that cannot be read at all."""
 
     def forbidden():
@@ -131,19 +153,27 @@ def test_preview_reads_no_private_row(problem):
 
     from pmtcore.records import PrivateRows
 
-    sealed = Problem(PrivateRows(forbidden, 2000, problem.private.names), problem.public, problem.choices)
+    def seal(open: Problem) -> Problem:
+        return Problem(PrivateRows(forbidden, 2000, open.private.names), open.public, open.choices)
+
+    sealed = seal(problem)
     for entry in methods():
-        found = preview(sealed, Request(entry.id, Budget(1.0)))
+        found = preview(seal(suited(entry, problem, labels)), Request(entry.id, Budget(1.0)))
         assert found.guarantee.mu in (0.0, 1.0)
     assert preview(sealed, Request("joint-pmt", Budget(1.0))).worthwhile
     assert not preview(sealed, Request("joint-pmt", Budget(0.001))).worthwhile
 
 
-def test_predicted_errors_are_near_the_realized_ones(problem):
+def test_predicted_errors_are_near_the_realized_ones(problem, labels):
     """Predicted privacy sd within a factor 1.5 of the band's, in the median over coefficients."""
-    for id in ("joint-pmt", "pmt-ridge"):
+    for id, open in (
+        ("joint-pmt", problem),
+        ("pmt-ridge", problem),
+        ("pmt-objective", labels),
+        ("pmt-score", labels),
+    ):
         request = Request(id, Budget(20.0))
-        ratio = preview(problem, request).predicted.privacy / release(problem, request, SeededNoise(1)).bands.privacy
+        ratio = preview(open, request).predicted.privacy / release(open, request, SeededNoise(1)).bands.privacy
         assert 1 / 1.5 < np.median(ratio) < 1.5
 
 

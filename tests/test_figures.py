@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import pytest
 
 from pmtcore.budgets import Budget, Guarantee, Neighbours, attacker_power
-from pmtcore.datasets import load
+from pmtcore.datasets import entry, load
 from pmtcore.encoding import Problem, default_choices, prepare
 from pmtcore.experiments import Comparison, Summary
 from pmtcore.figures import compare
@@ -89,6 +89,9 @@ def released_bands(problem: Problem, id: str):
 @pytest.mark.parametrize("id", [e.id for e in methods() if e.standing.value == "sound"])
 def test_every_sound_method_has_its_pictures(problem, id):
     """No sound method breaks a figure, and every figure has a table."""
+    if "gaussian" not in method(id).families:
+        private, public, reasons = load("demo-labels", n=500, m=60, d=3)
+        problem = prepare(private, public, entry("demo-labels").choices, lab_reasons=reasons)
     found, prospect = released(problem, id), looked(problem, id)
     assert isinstance(figures.results(found), dict)
     assert figures.facts_words(prospect.facts) or id == "public-only"

@@ -17,10 +17,10 @@ from pmtcore.encoding import (
     UNSEEN_POLICIES,
     Choices,
     Problem,
-    default_choices,
     levels_from_text,
     schema_summary,
 )
+from pmtcore.families import FAMILIES, GAUSSIAN
 from pmtcore.records import Label
 from pmtcore.tables import MAX_UPLOAD_MB, MomentTable, Table, read_moment, read_table
 
@@ -126,7 +126,7 @@ def columns() -> Problem | None:
     if found.tables is None:
         return None
     try:
-        first = default_choices(found.tables.private, found.tables.public)
+        first = found.tables.first
         with st.expander("Columns and policies", icon=":material/tune:", expanded=not found.tables.may_be_studied):
             choices = _choices(found.tables, found.choices or first)
         return found.choose(choices)
@@ -140,6 +140,16 @@ def _choices(tables: Tables, current: Choices) -> Choices:
     key = tables.key[:12]
     left, right = st.columns([1, 3])
     with left:
+        kinds = list(FAMILIES)
+        family = st.selectbox(
+            "Regression",
+            kinds,
+            index=kinds.index(current.family),
+            format_func=lambda id: FAMILIES[id].title,
+            key=f"family-{key}",
+            persist_state="session",
+            help="linear for numbers, logistic or boosting for two labels, Poisson for counts.",
+        )
         target = st.selectbox(
             "Target", names, index=names.index(current.target), key=f"target-{key}", persist_state="session"
         )
@@ -189,6 +199,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         help="One column a line. Without a declaration, the categories are those of the public table.",
         height=68,
     )
+    lam, positive = _of_family(family, current, key)
     with d:
         intercept = st.toggle("Intercept", True, key=f"intercept-{key}", persist_state="session")
     return Choices(
@@ -199,7 +210,38 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         unseen=unseen,
         levels=levels_from_text(line for line in declared.splitlines() if line.strip()),
         public_ridge=ridge,
+        family=family,
+        lam=lam,
+        positive=positive,
     )
+
+
+def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, str | None]:
+    """Penalty and positive label, where the family has them."""
+    if family == GAUSSIAN.id:
+        return None, None
+    left, right = st.columns([1, 3])
+    start = current.penalty if current.family == family else Choices(target=current.target, family=family).penalty
+    lam = left.number_input(
+        "Ridge penalty",
+        0.0,
+        1e9,
+        start,
+        format="%g",
+        key=f"lam-{key}-{family}",
+        persist_state="session",
+        help="Part of what is fitted, by every method; the intercept is not penalized. Labels that are almost "
+        "separable have no finite fit without it.",
+    )
+    positive = None
+    if FAMILIES[family].binary:
+        positive = right.text_input(
+            "Label that counts as 1 (empty: the larger, or yes)",
+            current.positive or "",
+            key=f"positive-{key}",
+            persist_state="session",
+        )
+    return float(lam), (positive or "").strip() or None
 
 
 def preview() -> None:

@@ -13,21 +13,23 @@ from pages.common.widgets import PLAIN, badge, chart, guarantee_line, show_error
 from pmtcore.budgets import compose
 from pmtcore.checks import InputError
 from pmtcore.figures import release as figures
+from pmtcore.moments import PublicData
 from pmtcore.records import Label, Release, Standing
-from pmtcore.registry import method, methods
+from pmtcore.registry import method, methods, recommended, suiting
 from pmtcore.release import Preview, Request, request_from_json
 from pmtcore.words import coefficient_words, release_words
 
 
-def method_choice() -> str:
-    """A sound method, with what the registry says of it."""
-    sound = [entry.id for entry in methods() if entry.standing is Standing.SOUND]
-    start = {} if "release-method" in st.session_state else {"index": sound.index("joint-pmt")}
+def method_choice(public: PublicData) -> str:
+    """A sound method that suits the problem, with what the registry says of it."""
+    sound = [entry.id for entry in suiting(public) if entry.standing is Standing.SOUND]
+    key = f"release-method-{public.family.id}"
+    start = {} if key in st.session_state else {"index": sound.index(recommended(public).id)}
     chosen: str = st.selectbox(
         "Method",
         sound,
         format_func=lambda id: f"{method(id).title} ({id})",
-        key="release-method",
+        key=key,
         persist_state="session",
         **start,
     )
@@ -282,7 +284,10 @@ def fill(request: Request) -> None:
     entry = method(request.method)
     if entry.standing is Standing.LAB:
         raise InputError(f"The configuration names {entry.id}, which cannot be released: {entry.standing_reason}.")
-    keys = {"release-method": request.method, "release-unit": "mu", "release-mu": request.budget.mu}
+    keys = {f"release-method-{family}": request.method for family in entry.families} | {
+        "release-unit": "mu",
+        "release-mu": request.budget.mu,
+    }
     if request.delta is not None:
         keys["release-delta"] = repr(float(request.delta))
     keys |= {f"release-{request.method}-{name}": value for name, value in request.parameters.items()}

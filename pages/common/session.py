@@ -28,6 +28,16 @@ class Tables:
     public: Table | MomentTable
     lab_reasons: tuple[str, ...] = ()
     public_rows: int | None = None  # rows behind a moment matrix
+    named: Choices | None = None  # what a table opened by name is fitted with
+
+    @property
+    def first(self) -> Choices:
+        """What to fit when nothing is chosen yet.
+
+        Raises:
+            InputError: the tables have no numeric column in common.
+        """
+        return self.named or default_choices(self.private, self.public)
 
     @property
     def may_be_studied(self) -> bool:
@@ -118,7 +128,8 @@ def demo_tables(**knobs: float) -> Tables:
 def named_tables(id: str, **knobs: float) -> Tables:
     """Tables by name."""
     private, public, reasons = datasets.load(id, **knobs)
-    return Tables(private.sha256, datasets.entry(id).title, private, public, reasons)
+    entry = datasets.entry(id)
+    return Tables(private.sha256, entry.title, private, public, reasons, named=entry.choices)
 
 
 def current_problem() -> Problem:
@@ -130,7 +141,7 @@ def current_problem() -> Problem:
     found = session()
     if found.tables is None:
         raise InputError("No tables are open; choose them on the Data page.")
-    return found.choose(found.choices or default_choices(found.tables.private, found.tables.public))
+    return found.choose(found.choices or found.tables.first)
 
 
 def curator() -> bool:

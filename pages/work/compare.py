@@ -14,10 +14,11 @@ from pmtcore.encoding import Problem
 from pmtcore.experiments import Comparison, budget_grid, rescaled
 from pmtcore.figures import compare as figures
 from pmtcore.records import Curator, Label, Standing
-from pmtcore.registry import method, methods
+from pmtcore.registry import method, recommended, suiting
 from pmtcore.words import comparison_words
 
 ALWAYS = ["public-only"]
+PAPERS = ["pmt-ridge", "pmt-logistic"]
 KEEP: dict[str, Any] = {"persist_state": "session"}
 SCALES = {"z": "z-scores", "none": "as it is", "minmax": "to [0, 1]", "max": "by the largest"}
 
@@ -28,14 +29,20 @@ def _named(id: str) -> str:
 
 def controls(problem: Problem) -> None:
     """What to run; starts a comparison."""
-    ids = [entry.id for entry in methods() if entry.gives_coefficients and entry.id not in (*ALWAYS, "non-private")]
+    ids = [
+        entry.id
+        for entry in suiting(problem.public)
+        if entry.gives_coefficients and entry.id not in (*ALWAYS, "non-private")
+    ]
+    always = ALWAYS if problem.public.labelled else []
+    family = problem.public.family.id
     with st.form("compare-form"):
         chosen = st.multiselect(
             "Methods",
             ids,
-            default=["joint-pmt", "pmt-ridge"],
+            default=[recommended(problem.public).id, *(id for id in PAPERS if id in ids)],
             format_func=_named,
-            key="compare-methods",
+            key=f"compare-methods-{family}",
             help="public-only is always drawn. 'lab' marks methods that are compared as published but not released.",
             **KEEP,
         )
@@ -56,7 +63,7 @@ def controls(problem: Problem) -> None:
         try:
             mus = budget_grid(low, high, int(count))
             session().comparison = Comparison(
-                rescaled(problem, scale), [*chosen, *ALWAYS], mus, trials=int(trials), seed=int(seed)
+                rescaled(problem, scale), [*chosen, *always], mus, trials=int(trials), seed=int(seed)
             )
         except InputError as error:
             show_error(error)

@@ -20,7 +20,7 @@ def ask(problem: Problem) -> tuple[Request, Preview] | None:
     with left:
         st.subheader("Method and budget")
         try:
-            chosen = parts.method_choice()
+            chosen = parts.method_choice(problem.public)
             budget, delta = budget_input("release", problem.private.n)
             with st.expander("Parameters", icon=":material/tune:"):
                 values = parameter_form(method(chosen), "release")

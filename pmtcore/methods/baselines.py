@@ -1,7 +1,7 @@
 """``public-only`` and ``non-private``: the two ends every private method is held against.
 
-``public-only`` is least squares on the public data: it reads no private row and costs nothing.
-``non-private`` is least squares (or ridge) on the private rows without noise: for the lab, never released.
+``public-only`` is the fit to the public data: it reads no private row and costs nothing.
+``non-private`` is the fit to the private rows without noise: for the lab, never released.
 """
 
 from __future__ import annotations
@@ -11,14 +11,30 @@ from typing import final
 
 import numpy as np
 
+from pmtcore import newton
 from pmtcore.bands import Part, limits, robust_part
 from pmtcore.budgets import Budget, Neighbours
+from pmtcore.families import FAMILIES, GAUSSIAN
+from pmtcore.glm import Shape
 from pmtcore.moments import PublicData, back_transform, joint, whiten
 from pmtcore.noise import NoiseSource
 from pmtcore.records import Bands, Curator, Private, PrivateRows, Standing
 from pmtcore.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
 
 _LAB = Curator("the non-private fit, lab only")
+
+
+def exact_fit(public: PublicData, rows: PrivateRows, lam: float | None = None) -> Private[np.ndarray]:
+    """Exact fit (d,) of the family to private rows: what every private method tries to reach, private."""
+    if public.family is GAUSSIAN:
+        return least_squares(public, rows, lam or 0.0)
+    penalty = public.penalty if lam is None else lam * public.unit_penalty
+
+    def solve(z: np.ndarray) -> np.ndarray:
+        fitted = newton.fit(public.family, newton.Rows(z[:, :-1], z[:, -1], np.ones(len(z))), penalty, public.centre)
+        return back_transform(public.feature_root, fitted)
+
+    return rows.concatenate(lambda x, y: joint(whiten(public.feature_root, x), y)).map(solve)
 
 
 def least_squares(public: PublicData, rows: PrivateRows, lam: float = 0.0) -> Private[np.ndarray]:
@@ -58,7 +74,7 @@ class NonPrivateParameters(Parameters):
     lam: float = parameter(
         0.0,
         label="Ridge penalty",
-        help="In the units of the table, the intercept included.",
+        help="Of a linear fit, in the units of the table, the intercept included; of another family, the problem's.",
         low=0.0,
         high=1e9,
         log=True,
@@ -109,6 +125,8 @@ def public_bands(public: PublicData) -> Bands | None:
     """Sampling bands of the public fit; robust (HC3) with rows, homoskedastic with a moment alone."""
     if public.m is None or public.m <= public.d:
         return None
+    if public.family is not GAUSSIAN:
+        return None if public.rows is None else _glm_bands(public)
     inverse = public.residual_scale * back_transform(public.feature_root, np.eye(public.d)).T  # s_B L_x^{-T}
     nothing = Part(np.zeros(public.d))
     if public.rows is None:
@@ -116,6 +134,12 @@ def public_bands(public: PublicData) -> Bands | None:
         return limits(public.fit, public.fit, nothing, Part(variance, public.m - public.d))
     influence = (public.whitened_in_sample[:, :-1] * public.left_out_residual[:, None]) @ inverse.T
     return limits(public.fit, public.fit, nothing, robust_part(influence, 1.0, public.m))
+
+
+def _glm_bands(public: PublicData) -> Bands:
+    """Robust bands of a public fit of any family (maths.md, 9.4)."""
+    influence = back_transform(public.feature_root, Shape.of(public).influence)
+    return limits(public.fit, public.fit, Part(np.zeros(public.d)), robust_part(influence, 1.0, len(influence)))
 
 
 @final
@@ -129,7 +153,7 @@ class NonPrivatePlan(Plan):
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """The exact fit (d,), private."""
-        return least_squares(self.public, rows, self.lam)
+        return exact_fit(self.public, rows, self.lam if self.public.family is GAUSSIAN else None)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> Outcome:
         """Guarantee: none."""
@@ -148,13 +172,14 @@ register(
     Method(
         id="public-only",
         title="Public fit alone",
-        summary="Least squares on the public data: spends nothing, and often hard to beat.",
-        task="linear",
+        summary="The fit to the public data: spends nothing, and often hard to beat.",
+        task="any",
         source="baseline",
         neighbours=Neighbours.REPLACE_ONE,
         standing=Standing.SOUND,
         standing_reason="reads no private row",
         errata=(),
+        families=tuple(FAMILIES),
         parameters=NoParameters,
         plan=_public_plan,
         colour="#009E73",
@@ -164,13 +189,15 @@ register(
     Method(
         id="non-private",
         title="Without privacy",
-        summary="Least squares on the private rows: the figure every private method tries to reach.",
-        task="linear",
+        summary="The fit to the private rows: the figure every private method tries to reach.",
+        task="any",
         source="baseline",
         neighbours=Neighbours.REPLACE_ONE,
         standing=Standing.LAB,
         standing_reason="no noise at all",
         errata=(),
+        families=tuple(FAMILIES),
+        needs_labels=False,
         parameters=NonPrivateParameters,
         plan=_non_private_plan,
         colour="#888888",

@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.stats import chi2
 from scipy.stats import f as f_distribution
 
@@ -162,16 +161,8 @@ class JointOutcome(Outcome):
             return public.fit + public.residual_scale * back_transform(root, self.correction)
         level = public.factor[-1, : public.d] + public.residual_scale * self.correction
         right = np.einsum("tij,tj->ti", self.stable_gram, level)
-        penalized = self.stable_gram + lam * self._penalty
+        penalized = self.stable_gram + lam * self.plan.public.unit_penalty
         return back_transform(root, np.linalg.solve(penalized, right[..., None])[..., 0])
-
-    @cached_property
-    def _penalty(self) -> np.ndarray:
-        root = self.plan.public.feature_root
-        free = np.ones(self.plan.public.d)
-        free[0] = 0.0 if self.plan.public.has_intercept else 1.0
-        inverse = solve_triangular(root, np.diag(free), lower=True)
-        return np.asarray(inverse @ inverse.T)
 
     @cached_property
     def _expected_gram(self) -> np.ndarray:
@@ -288,7 +279,7 @@ class JointOutcome(Outcome):
         shrunk coefficient falls outside, they are widened to contain it.
         """
         public, lam = self.plan.public, self.plan.parameters.lam
-        penalized = self.stable_gram[0] + lam * self._penalty
+        penalized = self.stable_gram[0] + lam * self.plan.public.unit_penalty
         inverse = public.residual_scale * back_transform(public.feature_root, np.linalg.inv(penalized)).T
         privacy = np.einsum("ij,jk,ik->i", inverse, self._noise_covariance(), inverse)
         estimate = centre = self.coefficients[0]
@@ -394,6 +385,7 @@ register(
         errata=(),
         parameters=JointParameters,
         plan=plan,
+        recommended=True,
         colour="#0072B2",
     )
 )

@@ -19,6 +19,7 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.budgets import Budget, Neighbours
+from pmtcore.families import FAMILIES
 from pmtcore.moments import PublicData, conditioning
 from pmtcore.noise import NoiseSource, release_symmetric, sigma_for
 from pmtcore.records import Private, PrivateRows, Standing
@@ -167,6 +168,8 @@ register(
         parameters=PmtParameters,
         plan=_moment_plan,
         gives_coefficients=False,
+        families=tuple(FAMILIES),
+        needs_labels=False,
         colour="#882255",
         **_COMMON,
     )

@@ -37,7 +37,7 @@ def test_the_same_seed_gives_the_same_figures(app):
 def test_public_only_is_always_drawn(app):
     """Whatever is chosen, the public fit is there to be beaten, as a dashed line."""
     go(app, "compare")
-    app.multiselect(key="compare-methods").set_value(["pmt-ols"])
+    app.multiselect(key="compare-methods-gaussian").set_value(["pmt-ols"])
     finish(run(app, trials=20, count=2))
     app.run()
     data = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
@@ -49,7 +49,7 @@ def test_public_only_is_always_drawn(app):
 def test_lab_methods_are_named_as_such(app):
     """Methods that are compared as published but cannot be released carry the word."""
     go(app, "compare")
-    options = app.multiselect(key="compare-methods").options
+    options = app.multiselect(key="compare-methods-gaussian").options
     assert "dp-ridge (lab)" in options and "joint-pmt" in options
 
 
@@ -80,11 +80,11 @@ def test_uploaded_tables_need_the_switch_and_lose_it_again(app):
 def test_inputs_survive_a_page_change(app):
     """The form keeps what was chosen."""
     go(app, "compare")
-    app.multiselect(key="compare-methods").set_value(["pmt-ols"])
+    app.multiselect(key="compare-methods-gaussian").set_value(["pmt-ols"])
     finish(run(app, trials=30, count=2, seed=4))
     go(app, "data")
     go(app, "compare")
-    assert app.multiselect(key="compare-methods").value == ["pmt-ols"]
+    assert app.multiselect(key="compare-methods-gaussian").value == ["pmt-ols"]
     assert app.number_input(key="compare-trials").value == 30
     assert app.number_input(key="compare-seed").value == 4
     assert app.get("plotly_chart"), "a finished run is still there"

@@ -31,7 +31,7 @@ def traces(app, with_name):
     "change",
     [
         lambda app: app.number_input(key="release-mu").set_value(5.0).run(),
-        lambda app: app.selectbox(key="release-method").set_value("pmt-ridge").run(),
+        lambda app: app.selectbox(key="release-method-gaussian").set_value("pmt-ridge").run(),
     ],
 )
 def test_a_tick_counts_only_for_what_was_ticked(app, change):
@@ -57,7 +57,7 @@ def test_a_tick_counts_only_for_its_table(app):
 def test_every_lab_method_is_listed_with_its_reason(app):
     """Lab methods are not on offer, and the page says why."""
     go(app, "release")
-    offered = app.selectbox(key="release-method").options
+    offered = app.selectbox(key="release-method-gaussian").options
     assert not any("dp-ridge)" in option for option in offered)
     assert "computed from private rows without noise" in words(app)
 
@@ -101,7 +101,7 @@ def test_without_a_seed_no_release_is_like_another(app):
 def test_public_only_costs_nothing(app):
     """The public fit asks for no budget and leaves the account alone."""
     go(app, "release")
-    app.selectbox(key="release-method").set_value("public-only").run()
+    app.selectbox(key="release-method-gaussian").set_value("public-only").run()
     assert confirmation(app).label.startswith("I spend nothing")
     do_release(app)
     assert session(app).spent == []
@@ -135,7 +135,7 @@ def test_the_slider_reads_the_released_path(app):
 def test_moment_has_a_picture_and_no_coefficients(app):
     """A released moment is a heatmap with a table; there is nothing to download as coefficients."""
     go(app, "release")
-    app.selectbox(key="release-method").set_value("pmt-moment").run()
+    app.selectbox(key="release-method-gaussian").set_value("pmt-moment").run()
     do_release(app)
     kinds = [json.loads(chart.proto.spec)["data"][0]["type"] for chart in app.get("plotly_chart")]
     assert kinds == ["heatmap"]
@@ -157,7 +157,7 @@ def test_earlier_releases_add_up(app):
 def test_what_is_exported_comes_back_the_same(app):
     """Export, import in a new form, release: the two requests are equal to the last digit."""
     go(app, "release")
-    app.selectbox(key="release-method").set_value("pmt-ridge").run()
+    app.selectbox(key="release-method-gaussian").set_value("pmt-ridge").run()
     app.segmented_control(key="release-unit").set_value("epsilon").run()
     app.number_input(key="release-epsilon").set_value(2.7).run()
     app.text_input(key="release-delta").set_value("1.2345678e-7").run()
@@ -165,7 +165,7 @@ def test_what_is_exported_comes_back_the_same(app):
     do_release(app)
     (request,) = session(app).requests.values()
     app.button(key="release-new").click().run()
-    app.selectbox(key="release-method").set_value("joint-pmt").run()
+    app.selectbox(key="release-method-gaussian").set_value("joint-pmt").run()
     bring(app, request.as_dict())
     do_release(app)
     first, second = session(app).requests.values()
@@ -191,7 +191,7 @@ def test_a_bad_configuration_is_one_sentence(app, fields, sentence):
     bring(app, fields)
     (error,) = app.error
     assert sentence in error.value
-    assert app.selectbox(key="release-method").value == "joint-pmt"
+    assert app.selectbox(key="release-method-gaussian").value == "joint-pmt"
     assert app.number_input(key="release-mu").value == 1.0
 
 
@@ -206,11 +206,11 @@ def test_a_configuration_with_delta_as_text(app):
 def test_inputs_survive_a_page_change(app):
     """Method, budget and seed are still there after a look at another page."""
     go(app, "release")
-    app.selectbox(key="release-method").set_value("pmt-ridge").run()
+    app.selectbox(key="release-method-gaussian").set_value("pmt-ridge").run()
     app.number_input(key="release-mu").set_value(2.0).run()
     app.toggle(key="release-seeded").set_value(True).run()
     go(app, "conditioning")
     go(app, "release")
-    assert app.selectbox(key="release-method").value == "pmt-ridge"
+    assert app.selectbox(key="release-method-gaussian").value == "pmt-ridge"
     assert app.number_input(key="release-mu").value == 2.0
     assert app.toggle(key="release-seeded").value

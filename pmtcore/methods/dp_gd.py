@@ -1,0 +1,123 @@
+"""``dp-gd``: noisy clipped gradient descent (A, section 6, after Avella-Medina, Bradshaw and Loh 2023).
+
+    beta <- beta - lr (mean clip_c((b' - y) x) + P beta + g),   g ~ N(0, (2 c sqrt(T)/(mu n))^2 I)
+
+T steps from 0 on untransformed rows, each row's gradient clipped to length c. Neighbours: replace-one. The
+budget is a total, as in the paper's own experiments for this method (E20).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.budgets import Budget, Neighbours
+from pmtcore.families import FAMILIES
+from pmtcore.moments import PublicData, joint
+from pmtcore.noise import NoiseSource, release_vector, sigma_for
+from pmtcore.records import Private, PrivateRows, Standing
+from pmtcore.registry import Method, Outcome, Parameters, Plan, parameter, register
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescentParameters(Parameters):
+    """Public parameters of ``dp-gd``."""
+
+    steps: int = parameter(200, label="Steps", help="Each step spends its share of the budget.", low=1, high=100_000)
+    clip: float = parameter(
+        1.0, label="Gradient clip", help="Each row's gradient is clipped to this length.", low=1e-9, high=1e9, log=True
+    )
+    rate: float = parameter(0.09, label="Learning rate", help="Length of a step.", low=1e-9, high=1e6, log=True)
+
+
+@final
+@dataclass(frozen=True)
+class DescentPlan(Plan):
+    """``dp-gd`` with everything fixed."""
+
+    public: PublicData
+    n: int
+    mu: float
+    parameters: DescentParameters
+
+    @property
+    def sigma(self) -> float:
+        """``2 c sqrt(T)/(mu n)``."""
+        return sigma_for(2 * self.parameters.clip / self.n, self.mu / math.sqrt(self.parameters.steps))
+
+    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """The rows (n, d + 1), private."""
+        return rows.concatenate(joint)
+
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> DescentOutcome:
+        """The descent, all trials at once.
+
+        Guarantee: T Gaussian mechanisms at ``mu/sqrt(T)`` each, together mu-GDP under replace-one.
+        """
+        public, p = self.public, self.parameters
+        free = np.ones(public.d)
+        free[0] = 0.0 if public.has_intercept else 1.0
+        theta = np.zeros((trials, public.d))
+        lengths = statistic.map(lambda z: np.linalg.norm(z[:, :-1], axis=1)[:, None])
+        boxed = statistic.with_(lengths)
+        for _ in range(p.steps):
+            mean = boxed.map(partial(self._clipped, theta))
+            theta = theta - p.rate * (release_vector(mean, self.sigma, source, trials) + public.lam * free * theta)
+        return DescentOutcome(theta)
+
+    def _clipped(self, theta: np.ndarray, boxed: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        """Mean clipped gradient (t, d)."""
+        z, lengths = boxed
+        residual = self.public.family.mean(z[:, :-1] @ theta.T) - z[:, -1:]
+        bound = self.parameters.clip / np.maximum(lengths, 1e-300)
+        return np.asarray(np.clip(residual, -bound, bound).T @ z[:, :-1]) / self.n
+
+    def facts(self) -> Mapping[str, Any]:
+        """Noise of each step."""
+        return {"noise_sd": self.sigma, "penalty": self.public.lam}
+
+
+@final
+class DescentOutcome(Outcome):
+    """Last iterates (trials, d)."""
+
+    def __init__(self, theta: np.ndarray) -> None:
+        self._theta = theta
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """See :class:`Outcome`."""
+        return self._theta
+
+    def notes(self) -> tuple[str, ...]:
+        """It has no bands."""
+        return ("This method has no error bands.",)
+
+
+def _plan(public: PublicData, n: int, budget: Budget, parameters: DescentParameters) -> DescentPlan:
+    return DescentPlan(public, n, budget.mu, parameters)
+
+
+register(
+    Method(
+        id="dp-gd",
+        title="Noisy gradient descent",
+        summary="Clipped gradients of untransformed rows with noise at every step.",
+        task="any",
+        source="A, section 6; Avella-Medina et al. 2023",
+        neighbours=Neighbours.REPLACE_ONE,
+        standing=Standing.SOUND,
+        standing_reason="T Gaussian mechanisms on clipped gradients",
+        errata=("E20",),
+        parameters=DescentParameters,
+        plan=_plan,
+        families=tuple(FAMILIES),
+        needs_labels=False,
+        colour="#F0E442",
+    )
+)

@@ -1,0 +1,341 @@
+"""``pmt-logistic``, ``pmt-glm``, ``dp-logistic``: noisy Newton steps, as paper A has them.
+
+    beta <- beta - (H + P + G)^{-1} (score + P beta + g),   T steps from 0
+    H = mean b'' x~ x~',  score = mean (b' - y) x~,  G ~ SG_d(sigma1^2),  g ~ N(0, sigma2^2 I)
+
+* ``pmt-logistic`` (A, Algorithm 3): whitened rows truncated to ``R^2 = d (1 + log(2n/eta))``,
+  ``sigma1 = sqrt(T) R^2/(2 mu' n)``, ``sigma2 = 2 sqrt(T) R/(mu' n)``, P the penalty in whitened coordinates.
+* ``pmt-glm`` (A, Algorithm 4): any canonical family, responses clipped to ``[-Ry, Ry]``,
+  ``sigma1 = 2 sqrt(T) R^2 M''/(mu' n)``, ``sigma2 = 2 sqrt(T) R (Ry + M')/(mu' n)``, M over ``|z| <= R_beta R``.
+* ``dp-logistic`` (A, Algorithm 5): rows as they are, ``R^2 = tr(S) + d log(n/eta)``.
+
+``mu' = mu/sqrt(2)``: the budget is a total. Departures: E1 (``sigma2`` has R, not R^2; the printed form can be
+chosen), E2 (T steps, not T + 1), E3 (iterates are projected to ``||beta|| <= R_beta`` in the coordinates of
+the rows, so that M bounds what it should; at most the projection is post-processing), and a noisy Hessian
+that is not positive definite has its eigenvalues raised to the noise level ``sigma1 sqrt(d)``, where the print
+solves as it is (also a choice). Neighbours: replace-one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.budgets import Budget, Neighbours
+from pmtcore.checks import InputError
+from pmtcore.families import FAMILIES, GAUSSIAN
+from pmtcore.glm import Clip
+from pmtcore.methods.pmt_linear import PmtParameters
+from pmtcore.moments import PublicData, joint, private_joint_moment
+from pmtcore.newton import Rows
+from pmtcore.noise import NoiseSource, release_symmetric, release_vector
+from pmtcore.records import Curator, Private, PrivateRows, Standing
+from pmtcore.registry import Method, Outcome, Plan, parameter, register
+from pmtcore.truncation import papers_radius, trace_radius
+
+_LAB = Curator("radius from private rows, as published (E4): lab only")
+_SETTLED = 0.1  # last step over length of the coefficients, below which the iteration counts as settled
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewtonParameters(PmtParameters):
+    """Public parameters of the noisy Newton methods."""
+
+    steps: int = parameter(5, label="Newton steps", help="Each step spends its share of the budget.", low=1, high=1000)
+    indefinite: str = parameter(
+        "floor",
+        label="Indefinite Hessian",
+        help="floor: eigenvalues below the noise level are raised to it; printed: solved as it is.",
+        choices=("floor", "printed"),
+    )
+    score_noise: str = parameter(
+        "repaired",
+        label="Noise on the score",
+        help="repaired: R as in the proof; printed: R squared, as the listing has it (E1).",
+        choices=("repaired", "printed"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedNewtonParameters(NewtonParameters):
+    """Public parameters of ``pmt-glm``."""
+
+    bound: float = parameter(
+        0.0,
+        label="Coefficient bound (0: automatic)",
+        help="Iterates are kept within this length in whitened coordinates; automatic: twice the public fit's.",
+        low=0.0,
+        high=1e6,
+    )
+    response_bound: float = parameter(
+        0.0,
+        label="Response bound (0: automatic)",
+        help="Responses are clipped to it; automatic: 1 for labels, else 1.5 times the largest public one.",
+        low=0.0,
+        high=1e12,
+    )
+
+
+@final
+@dataclass(frozen=True)
+class Steps:
+    """The public constants of an iteration in the coordinates of the rows."""
+
+    root: np.ndarray  # W (d, d): rows are x W', coefficients W' beta~
+    radius: float
+    score_bound: float  # sup |b' - y|
+    slope_bound: float  # the sensitivity of mean b'' x x' is counted as 2 slope_bound R^2/n
+    penalty: np.ndarray
+    coefficient_bound: float = math.inf
+    response_bound: float = math.inf
+
+
+@final
+@dataclass(frozen=True)
+class NewtonPlan(Plan):
+    """``T`` noisy Newton steps."""
+
+    public: PublicData
+    n: int
+    mu: float
+    steps: Steps
+    parameters: NewtonParameters
+
+    @property
+    def sigmas(self) -> tuple[float, float]:
+        """Noise on Hessian and score of each step (A, Algorithm 4 line 3)."""
+        part = self.mu / math.sqrt(2) / math.sqrt(self.parameters.steps)
+        s, power = self.steps, 2 if self.parameters.score_noise == "printed" else 1
+        return (
+            2 * s.radius**2 * s.slope_bound / (part * self.n),
+            2 * s.radius**power * s.score_bound / (part * self.n),
+        )
+
+    def measure(self, rows: PrivateRows) -> Private[Rows]:
+        """Transformed and truncated rows, private."""
+        s = self.steps
+        found = rows.concatenate(lambda x, y: joint(x @ s.root.T, np.clip(y, -s.response_bound, s.response_bound)))
+        return found.map(lambda z: Clip(s.radius).apply(z[:, :-1], z[:, -1]))
+
+    def perturb(self, statistic: Private[Rows], source: NoiseSource, trials: int) -> NewtonOutcome:
+        """The iteration, all trials at once.
+
+        Guarantee: each of 2T Gaussian mechanisms is ``mu/sqrt(2T)``-GDP under replace-one, together mu-GDP
+        (A, Theorems 5.2 and 2.1).
+        """
+        hessian_sd, score_sd = self.sigmas
+        s = self.steps
+        path = [np.zeros((trials, self.public.d))]
+        for _ in range(self.parameters.steps):
+            sums = statistic.map(partial(self._sums, path[-1]))
+            score = release_vector(sums.map(lambda pair: pair[0]), score_sd, source, trials)
+            hessian = release_symmetric(sums.map(lambda pair: pair[1]), hessian_sd, source, trials, "papers")
+            step = self._solve(hessian + s.penalty, score + path[-1] @ s.penalty)
+            path.append(_projected(path[-1] - step, s.coefficient_bound))
+        return NewtonOutcome(self, np.stack(path))
+
+    def _sums(self, theta: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        score, hessian = rows.sums(self.public.family, theta)
+        return score / self.n, hessian / self.n
+
+    def _solve(self, hessian: np.ndarray, score: np.ndarray) -> np.ndarray:
+        if self.parameters.indefinite == "floor":
+            values, vectors = np.linalg.eigh(hessian)
+            floor = self.sigmas[0] * math.sqrt(self.public.d)
+            inner = np.einsum("tji,tj->ti", vectors, score) / np.maximum(values, floor)
+            return np.asarray(np.einsum("tij,tj->ti", vectors, inner))
+        return np.asarray(np.linalg.solve(hessian, score[..., None])[..., 0])
+
+    def facts(self) -> Mapping[str, Any]:
+        """Radius and noise scales."""
+        hessian_sd, score_sd = self.sigmas
+        return {
+            "radius": self.steps.radius,
+            "noise_sd": hessian_sd,
+            "score_noise_sd": score_sd,
+            "penalty": self.public.lam,
+            "noise_over_signal": hessian_sd * math.sqrt(2 * self.public.d),
+        }
+
+
+@final
+class NewtonOutcome(Outcome):
+    """Iterates (T + 1, trials, d) in the coordinates of the rows."""
+
+    def __init__(self, plan: NewtonPlan, path: np.ndarray) -> None:
+        self.plan = plan
+        self.path = path
+
+    @property
+    def iterates(self) -> np.ndarray:
+        """Coefficients after each step (T + 1, trials, d), in the units of the table."""
+        return np.asarray(self.path @ self.plan.steps.root)
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Coefficients after the last step (trials, d)."""
+        return np.asarray(self.path[-1] @ self.plan.steps.root)
+
+    def notes(self) -> tuple[str, ...]:
+        """Whether the iteration settled; it has no error bands."""
+        found = ["This method has no error bands; pmt-objective has."]
+        last = np.linalg.norm(self.path[-1, 0] - self.path[-2, 0])
+        if not last <= _SETTLED * np.linalg.norm(self.path[-1, 0]):
+            found.append("The iteration did not settle: the last step was as long as a tenth of the coefficients.")
+        return tuple(found)
+
+
+@final
+@dataclass(frozen=True)
+class AsPublished(Plan):
+    """``dp-logistic`` with the private trace: not private, whatever the noise (E4)."""
+
+    public: PublicData
+    n: int
+    mu: float
+    parameters: NewtonParameters
+
+    def measure(self, rows: PrivateRows) -> Private[tuple[NewtonPlan, Rows]]:
+        """The plan that the private trace makes, and its rows."""
+        moment = private_joint_moment(rows).reveal(_LAB) / self.n
+        inner = _untransformed(self.public, self.n, self.mu, self.parameters, float(np.trace(moment[:-1, :-1])))
+        return inner.measure(rows).map(lambda found: (inner, found))
+
+    def perturb(self, statistic: Private[tuple[NewtonPlan, Rows]], source: NoiseSource, trials: int) -> NewtonOutcome:
+        """Guarantee: none. The claim is mu-GDP; the radius leaks (E4)."""
+        inner, _ = statistic.reveal(_LAB)
+        return inner.perturb(statistic.map(lambda pair: pair[1]), source, trials)
+
+
+def _projected(theta: np.ndarray, bound: float) -> np.ndarray:
+    length = np.maximum(np.linalg.norm(theta, axis=1), 1e-300)
+    return np.asarray(theta * np.minimum(1.0, bound / length)[:, None])
+
+
+def _whitened(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
+    """The symmetric root, and the penalty in its coordinates: the intercept is not penalized."""
+    _, root = public.symmetric_root
+    free = np.ones(public.d)
+    free[0] = 0.0 if public.has_intercept else 1.0
+    return root, public.lam * (root * free) @ root.T
+
+
+def _pmt_logistic(public: PublicData, n: int, budget: Budget, parameters: NewtonParameters) -> NewtonPlan:
+    root, penalty = _whitened(public)
+    steps = Steps(root, papers_radius(public.d, n, parameters.eta), 1.0, 0.25, penalty)
+    return NewtonPlan(public, n, budget.mu, steps, parameters)
+
+
+def _pmt_glm(public: PublicData, n: int, budget: Budget, parameters: BoundedNewtonParameters) -> NewtonPlan:
+    root, penalty = _whitened(public)
+    family, radius = public.family, papers_radius(public.d, n, parameters.eta)
+    bound = parameters.bound or 2 * float(np.linalg.norm(public.centre)) or 1.0
+    response = parameters.response_bound or _response_bound(public)
+    score = 1.0 if family.binary else response + family.largest_mean(bound * radius)
+    slope = family.largest_slope(bound * radius)
+    if not math.isfinite(score * slope * radius) or slope > 1e100:
+        raise InputError(
+            f"The mean of a {family.title} regression is not bounded within this coefficient bound; set a smaller one."
+        )
+    steps = Steps(root, radius, score, slope, penalty, bound, response)
+    return NewtonPlan(public, n, budget.mu, steps, parameters)
+
+
+def _response_bound(public: PublicData) -> float:
+    if public.family.binary:
+        return 1.0
+    if public.rows is not None and public.labelled:
+        return 1.5 * float(np.max(np.abs(public.rows[:, -1])))
+    if public.family is GAUSSIAN and public.labelled:
+        return 4 * public.response_scale
+    raise InputError(
+        f"pmt-glm needs a bound on the responses of {public.family.title} regression: set response_bound, or give "
+        f"public rows with the target."
+    )
+
+
+def _untransformed(public: PublicData, n: int, mu: float, parameters: NewtonParameters, trace: float) -> NewtonPlan:
+    free = np.ones(public.d)
+    free[0] = 0.0 if public.has_intercept else 1.0
+    radius = trace_radius(trace, public.d, n, 2 * parameters.eta)  # log(n/eta)
+    return NewtonPlan(public, n, mu, Steps(np.eye(public.d), radius, 1.0, 0.25, public.lam * np.diag(free)), parameters)
+
+
+def _dp_logistic(public: PublicData, n: int, budget: Budget, parameters: NewtonParameters) -> NewtonPlan:
+    trace = float(np.trace(public.moment[:-1, :-1]))
+    return _untransformed(public, n, budget.mu, parameters, trace)
+
+
+_SOUND: dict[str, Any] = {
+    "task": "glm",
+    "neighbours": Neighbours.REPLACE_ONE,
+    "standing": Standing.SOUND,
+    "standing_reason": "2T Gaussian mechanisms on rows truncated to a public radius",
+    "needs_labels": False,
+}
+
+register(
+    Method(
+        id="pmt-logistic",
+        title="Whitened noisy Newton",
+        summary="T noisy Newton steps on whitened, truncated rows.",
+        source="A, Algorithm 3",
+        errata=("E1", "E2", "E23"),
+        parameters=NewtonParameters,
+        plan=_pmt_logistic,
+        families=("logistic",),
+        colour="#D55E00",
+        **_SOUND,
+    )
+)
+register(
+    Method(
+        id="pmt-glm",
+        title="Whitened noisy Newton, any family",
+        summary="T noisy Newton steps with bounded responses and coefficients.",
+        source="A, Algorithm 4",
+        errata=("E2", "E3", "E23"),
+        parameters=BoundedNewtonParameters,
+        plan=_pmt_glm,
+        families=tuple(FAMILIES),
+        colour="#CC79A7",
+        **_SOUND,
+    )
+)
+register(
+    Method(
+        id="dp-logistic-public",
+        title="Untransformed noisy Newton, public radius",
+        summary="T noisy Newton steps on untransformed rows; only the radius is public.",
+        source="A, Algorithm 5, repaired",
+        errata=("E1",),
+        parameters=NewtonParameters,
+        plan=_dp_logistic,
+        families=("logistic",),
+        colour="#E69F00",
+        **_SOUND,
+    )
+)
+register(
+    Method(
+        id="dp-logistic",
+        title="Untransformed noisy Newton (as published)",
+        summary="T noisy Newton steps on untransformed rows; the baseline of paper A.",
+        task="glm",
+        source="A, Algorithm 5 with Theorem 5.4",
+        neighbours=Neighbours.REPLACE_ONE,
+        standing=Standing.LAB,
+        standing_reason="the radius and the noise scale are computed from private rows without noise (E4)",
+        errata=("E1", "E4", "E23"),
+        parameters=NewtonParameters,
+        plan=lambda public, n, budget, parameters: AsPublished(public, n, budget.mu, parameters),
+        families=("logistic",),
+        needs_labels=False,
+        colour="#999999",
+    )
+)

@@ -1,0 +1,257 @@
+"""``pmt-objective``: a generalized linear fit from one noisy objective, centred at the public fit.
+
+Whitened rows, one noise draw (``objective``), where the papers' Newton methods draw ``2T``. What comes out is
+then freed from the pull of the extra modulus by one public Newton step, and combined with the public fit by
+precision: both post-processing. Neighbours: replace-one. Public: the public data, n, clip, modulus.
+Goes past the papers (``science.md`` 4.3); proofs in ``docs/maths.md``, section 9. The design weights rows
+beyond four radii down further; here rows are clipped at ``reach`` radii and the modulus grows with it, which
+is what the proof needs (decision 0009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from scipy.stats import chi2
+
+from pmtcore.bands import Part, limits, robust_part
+from pmtcore.budgets import Budget, Neighbours
+from pmtcore.glm import Clip, Shape, choose_clip
+from pmtcore.moments import PublicData, back_transform, joint, whiten
+from pmtcore.newton import Rows
+from pmtcore.noise import NoiseSource
+from pmtcore.objective import Perturbation, noise_sd
+from pmtcore.records import Bands, Private, PrivateRows, Standing
+from pmtcore.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
+
+_FAR = 1e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlmParameters(Parameters):
+    """Public parameters shared by the methods that choose their own truncation."""
+
+    radius: float = parameter(
+        0.0, label="Radius (0: automatic)", help="Truncation radius in whitened units.", low=0.0, high=1e6
+    )
+    shrinkage: str = parameter(
+        "auto",
+        label="Public fit",
+        help="auto: combine the released fit with the public one by their known precision; none: leave it alone.",
+        choices=("auto", "none"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectiveParameters(GlmParameters):
+    """Public parameters of ``pmt-objective``."""
+
+    reach: float = parameter(
+        0.0,
+        label="Reach (0: automatic)",
+        help="Rows are clipped at this many radii; between, their loss is weighted down.",
+        low=0.0,
+        high=100.0,
+    )
+    modulus: float = parameter(
+        1.0,
+        label="Modulus",
+        help="In units of the least that privacy needs.",
+        low=1.0,
+        high=1e6,
+        log=True,
+    )
+
+
+@final
+@dataclass(frozen=True)
+class ObjectivePlan(Plan):
+    """``pmt-objective`` with clip and modulus fixed."""
+
+    public: PublicData
+    n: int
+    mu: float
+    clip: Clip
+    parameters: ObjectiveParameters
+
+    @cached_property
+    def mechanism(self) -> Perturbation:
+        """The mechanism in whitened coordinates."""
+        public = self.public
+        return Perturbation(
+            public.family,
+            self.n,
+            self.clip.radius,
+            self.clip.reach,
+            self.mu,
+            public.penalty,
+            public.centre,
+            self.parameters.modulus,
+        )
+
+    @cached_property
+    def shape(self) -> Shape | None:
+        """What the public rows say; ``None`` without rows."""
+        return None if self.public.rows is None else Shape.of(self.public)
+
+    def measure(self, rows: PrivateRows) -> Private[Rows]:
+        """Whitened, clipped and weighted rows, private."""
+        whitened = rows.concatenate(lambda x, y: joint(whiten(self.public.feature_root, x), y))
+        return whitened.map(lambda z: self.clip.apply(z[:, :-1], z[:, -1]))
+
+    def perturb(self, statistic: Private[Rows], source: NoiseSource, trials: int) -> ObjectiveOutcome:
+        """The release.
+
+        Guarantee: mu-GDP under replace-one: one perturbed objective (maths.md, 9.1); all else is
+        post-processing.
+        """
+        return ObjectiveOutcome(self, self.mechanism.release(statistic, source, trials))
+
+    def predicted(self) -> Prediction | None:
+        """Privacy sd from the public Hessian, sampling sd from public influence."""
+        if self.shape is None:
+            return None
+        inverse = np.linalg.inv(self.shape.hessians(self.shape.clipped(self.clip), self.public.centre[None])[0])
+        privacy = self.mechanism.noise / self.n * np.linalg.norm(self._to_table(inverse), axis=0)
+        sampling = np.sqrt(np.mean(self._to_table(self.shape.influence) ** 2, axis=0) / self.n)
+        return Prediction(privacy, sampling)
+
+    def _to_table(self, rows: np.ndarray) -> np.ndarray:
+        return back_transform(self.public.feature_root, rows)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Radius, reach, noise, modulus, and the share of rows that public rows lead one to expect outside."""
+        facts: dict[str, Any] = {
+            "radius": self.clip.radius,
+            "reach": self.clip.reach,
+            "noise_sd": self.mechanism.noise / self.n,
+            "modulus": self.mechanism.modulus / self.n,
+            "penalty": self.public.lam,
+        }
+        if self.shape is not None:
+            facts["predicted_truncation_rate"] = float(np.mean(self.shape.norms > self.clip.radius))
+        return facts
+
+
+@final
+class ObjectiveOutcome(Outcome):
+    """Post-processing of released minimizers (trials, d) in whitened coordinates."""
+
+    def __init__(self, plan: ObjectivePlan, minimizer: np.ndarray) -> None:
+        self.plan = plan
+        self.minimizer = minimizer
+        self._rows = None if plan.shape is None else plan.shape.clipped(plan.clip)
+
+    @cached_property
+    def _inverse(self) -> np.ndarray:
+        """Inverse Hessians of the mean loss (trials, d, d) at the minimizers, from public rows."""
+        if self.plan.shape is None or self._rows is None:
+            raise ValueError("public rows are needed")
+        return np.linalg.inv(self.plan.shape.hessians(self._rows, self.minimizer))
+
+    @cached_property
+    def free(self) -> np.ndarray:
+        """Minimizers without the pull of the extra modulus (trials, d): one public Newton step (maths.md, 9.3)."""
+        if self.plan.shape is None:
+            return self.minimizer
+        pull = self.plan.mechanism.modulus / self.plan.n * (self.minimizer - self.plan.public.centre)
+        return np.asarray(self.minimizer + np.einsum("tij,tj->ti", self._inverse, pull))
+
+    @cached_property
+    def _noise(self) -> np.ndarray:
+        """Covariance (trials, d, d) that the noise gives the free minimizers."""
+        sd = self.plan.mechanism.noise / self.plan.n
+        return np.asarray(sd**2 * self._inverse @ self._inverse)
+
+    @cached_property
+    def whitened(self) -> np.ndarray:
+        """Coefficients (trials, d): free minimizers combined with the public fit by precision."""
+        shape, public = self.plan.shape, self.plan.public
+        if shape is None or not public.labelled or self.plan.parameters.shrinkage == "none":
+            return self.free
+        return public.centre + shrunk(self.free - public.centre, shape.prior(self.plan.n), self._noise)
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Coefficients (trials, d) in the units of the table."""
+        return back_transform(self.plan.public.feature_root, self.whitened)
+
+    def bands(self) -> Bands | None:
+        """Privacy, sampling and truncation parts around the free minimizer (maths.md, 9.4)."""
+        plan, shape, rows = self.plan, self.plan.shape, self._rows
+        if shape is None or rows is None:
+            return None
+        return glm_bands(shape, rows, self._inverse[0], self._noise[0], self.free[0], self.coefficients[0], plan.n)
+
+    def notes(self) -> tuple[str, ...]:
+        """What the public rows could not give."""
+        if self.plan.shape is None:
+            return ("Without public rows there are no error bands, and the pull of the modulus stays in.",)
+        return ()
+
+
+def shrunk(correction: np.ndarray, prior: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Corrections (t, d) pulled to zero by precision: ``prior (prior + noise)^{-1} correction``.
+
+    Where a correction is far larger than prior and noise allow (once in a thousand for alike samples), the
+    prior is widened to what its size says.
+    """
+    d = correction.shape[1]
+    total = prior + noise
+    size = np.einsum("ti,ti->t", correction, np.linalg.solve(total, correction[..., None])[..., 0]) / d
+    wide = np.where(size * d > chi2.isf(_FAR, d), np.maximum(size, 1.0), 1.0)[:, None, None] * prior
+    return np.asarray((wide @ np.linalg.solve(wide + noise, correction[..., None]))[..., 0])
+
+
+def glm_bands(
+    shape: Shape, rows: Rows, inverse: np.ndarray, noise: np.ndarray, free: np.ndarray, estimate: np.ndarray, n: int
+) -> Bands:
+    """Bands around the free minimizer (d,), all parts from public rows or the release (maths.md, 9.4)."""
+    public = shape.public
+
+    def to_table(vectors: np.ndarray) -> np.ndarray:
+        return back_transform(public.feature_root, vectors)
+
+    privacy = np.diag(to_table(to_table(noise).T))
+    if not public.labelled:
+        middle = to_table(to_table(inverse - inverse @ public.penalty @ inverse).T)
+        return limits(estimate, to_table(free), Part(privacy), Part(np.diag(middle) / n))
+    ratio = inverse @ shape.hessian  # influence at the public fit, in the curvature of the released one
+    sampling = robust_part(to_table(shape.influence @ ratio.T), 1.0, n)
+    moves = to_table(shape.moves(rows, inverse))
+    lost = Part(np.mean(moves, axis=0) ** 2 + np.var(moves, axis=0, ddof=1) / len(moves))
+    return limits(estimate, to_table(free), Part(privacy), sampling, lost)
+
+
+def _plan(public: PublicData, n: int, budget: Budget, parameters: ObjectiveParameters) -> ObjectivePlan:
+    reaches = (parameters.reach,) if parameters.reach else None
+    if parameters.radius:
+        return ObjectivePlan(public, n, budget.mu, Clip(parameters.radius, max(parameters.reach, 1.0)), parameters)
+    noise = noise_sd(1.0, budget.mu) / n
+    clip = choose_clip(public, n, noise) if reaches is None else choose_clip(public, n, noise, (max(reaches[0], 1.0),))
+    return ObjectivePlan(public, n, budget.mu, clip, parameters)
+
+
+register(
+    Method(
+        id="pmt-objective",
+        title="Whitened objective perturbation",
+        summary="One noisy objective centred at the public fit; the recommended method for labels.",
+        task="glm",
+        source="beyond A; D1 of the derivations",
+        neighbours=Neighbours.REPLACE_ONE,
+        standing=Standing.SOUND,
+        standing_reason="one perturbed objective, strongly convex by public constants; its Jacobian costs nothing",
+        errata=(),
+        parameters=ObjectiveParameters,
+        plan=_plan,
+        families=("logistic", "boosting"),
+        needs_labels=False,
+        recommended=True,
+        colour="#0072B2",
+    )
+)

@@ -1,0 +1,207 @@
+"""``pmt-score``: one noisy score at the public fit; the rest of the equation is public.
+
+    q = mean w x~ (y - b'(x~'c)) + g,   w = min(1, R/||x~||),   |y - b'| clipped to G,   g ~ N(0, (2 R G/(mu n))^2 I)
+    solve  mean_pub w x~ (b'(x~'beta) - b'(x~'c)) = q
+
+for any canonical link (D3 of the derivations; maths.md, 10). Few numbers leave, so it does best at small
+budgets and in many dimensions; the public side of the equation is a mean of m rows, which leaves a floor at
+large ones. Neighbours: replace-one. Public: the public data with labels, n, R, G.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.budgets import Budget, Neighbours
+from pmtcore.checks import InputError
+from pmtcore.glm import Clip, Shape, choose_clip, score_doubt
+from pmtcore.methods.pmt_objective import GlmParameters, glm_bands
+from pmtcore.moments import PublicData, back_transform, whiten
+from pmtcore.newton import Rows
+from pmtcore.noise import NoiseSource, release_vector, sigma_for
+from pmtcore.records import Bands, Private, PrivateRows, Standing
+from pmtcore.registry import Method, Outcome, Plan, Prediction, register
+from pmtcore.truncation import cross_sensitivity
+
+_STEPS = 60
+_ROOM = 1.5  # the residual bound of counts: this many times the largest public residual
+
+
+@final
+@dataclass(frozen=True)
+class ScorePlan(Plan):
+    """``pmt-score`` with radius and residual bound fixed."""
+
+    public: PublicData
+    n: int
+    mu: float
+    clip: Clip
+    bound: float
+    parameters: GlmParameters
+
+    @property
+    def sigma(self) -> float:
+        """``2 R G/(mu n)``."""
+        return sigma_for(cross_sensitivity(self.clip.radius, self.bound, self.n), self.mu)
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What the public rows say."""
+        return Shape.of(self.public)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Public rows, weighted, with the means at the public fit as responses."""
+        rows = self.shape.clipped(self.clip)
+        return Rows(
+            self.shape.rows.features,
+            self.public.family.mean(self.shape.rows.features @ self.public.centre),
+            rows.weights,
+        )
+
+    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """The mean weighted score (d,), private."""
+
+        def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
+            z = whiten(self.public.feature_root, features)
+            residual = np.clip(response - self.public.family.mean(z @ self.public.centre), -self.bound, self.bound)
+            _, weights = Clip(self.clip.radius, np.inf).factors(np.linalg.norm(z, axis=1))
+            return np.asarray((weights * residual) @ z)
+
+        return rows.sum(block).map(lambda total: total / self.n)
+
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> ScoreOutcome:
+        """The release.
+
+        Guarantee: mu-GDP under replace-one: one Gaussian mechanism of sensitivity ``2 R G/n`` (maths.md, 10).
+        """
+        return ScoreOutcome(self, release_vector(statistic, self.sigma, source, trials))
+
+    @cached_property
+    def doubt(self) -> np.ndarray:
+        """Covariance (d, d) of the equation: noise, and the public side being a mean of m rows."""
+        return np.asarray(self.sigma**2 * np.eye(self.public.d) + score_doubt(self.shape, self.rows))
+
+    def predicted(self) -> Prediction | None:
+        """Privacy sd, the floor of the public side included, and sampling sd."""
+        inverse = np.linalg.inv(self.shape.hessians(self.rows, self.public.centre[None])[0])
+        table = back_transform(self.public.feature_root, inverse)
+        privacy = np.sqrt(np.einsum("ji,jk,ki->i", table, self.doubt, table))
+        influence = back_transform(self.public.feature_root, self.shape.influence)
+        return Prediction(privacy, np.sqrt(np.mean(influence**2, axis=0) / self.n))
+
+    def facts(self) -> Mapping[str, Any]:
+        """Radius, residual bound, noise, predicted truncation."""
+        return {
+            "radius": self.clip.radius,
+            "residual_bound": self.bound,
+            "noise_sd": self.sigma,
+            "penalty": self.public.lam,
+            "predicted_truncation_rate": float(np.mean(self.shape.norms > self.clip.radius)),
+        }
+
+
+@final
+class ScoreOutcome(Outcome):
+    """Post-processing of released scores (trials, d)."""
+
+    def __init__(self, plan: ScorePlan, score: np.ndarray) -> None:
+        self.plan = plan
+        # the penalized score of the whole problem at the public fit
+        self.score = score - plan.public.penalty @ plan.public.centre
+
+    def _solve(self, precision_of_public: np.ndarray) -> np.ndarray:
+        """Minimizers (t, d) of ``|G(theta) - q|^2`` in the metric of the doubt plus the prior's pull.
+
+        Levenberg's damping, all trials at once; ``G`` is the penalized score of the public rows less its
+        value at the public fit.
+        """
+        plan, public = self.plan, self.plan.public
+        metric = np.linalg.inv(plan.doubt)
+
+        def at(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            gradient, hessian = plan.rows.sums(public.family, theta)
+            m = len(plan.rows.response)
+            gap = gradient / m + (theta - public.centre) @ public.penalty - self.score
+            away = theta - public.centre
+            cost = np.einsum("ti,ij,tj->t", gap, metric, gap)
+            cost += np.einsum("ti,ij,tj->t", away, precision_of_public, away)
+            return gap, hessian / m + public.penalty, cost
+
+        theta = np.broadcast_to(public.centre, self.score.shape).copy()
+        gap, jacobian, cost = at(theta)
+        damping = np.full(len(theta), 1e-3)
+        for _ in range(_STEPS):
+            curvature = jacobian @ metric @ jacobian + precision_of_public
+            slope = np.einsum("tij,jk,tk->ti", jacobian, metric, gap) + (theta - public.centre) @ precision_of_public
+            size = np.trace(curvature, axis1=1, axis2=2)[:, None, None] / public.d * np.eye(public.d)
+            step = np.linalg.solve(curvature + damping[:, None, None] * size, slope[..., None])[..., 0]
+            found, turned, after = at(theta - step)
+            better = after <= cost
+            damping = np.where(better, damping / 5, damping * 5)
+            theta = np.where(better[:, None], theta - step, theta)
+            gap, jacobian = np.where(better[:, None], found, gap), np.where(better[:, None, None], turned, jacobian)
+            cost = np.where(better, after, cost)
+        return theta
+
+    @cached_property
+    def whitened(self) -> np.ndarray:
+        """Coefficients (trials, d), combined with the public fit by precision."""
+        if self.plan.parameters.shrinkage == "none":
+            return self.free
+        return self._solve(np.linalg.inv(self.plan.shape.prior(self.plan.n)))
+
+    @cached_property
+    def free(self) -> np.ndarray:
+        """Coefficients (trials, d) from the score alone, with a prior a hundred times wider."""
+        return self._solve(np.linalg.inv(self.plan.shape.prior(self.plan.n)) / 1e4)
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Coefficients (trials, d) in the units of the table."""
+        return back_transform(self.plan.public.feature_root, self.whitened)
+
+    def bands(self) -> Bands:
+        """Privacy (with the public side's floor), sampling and truncation parts (maths.md, 9.4 and 10)."""
+        plan = self.plan
+        inverse = np.linalg.inv(plan.shape.hessians(plan.rows, self.free[:1])[0])
+        noise = inverse @ plan.doubt @ inverse
+        seen = Rows(plan.rows.features, plan.shape.rows.response, plan.rows.weights)
+        return glm_bands(plan.shape, seen, inverse, noise, self.free[0], self.coefficients[0], plan.n)
+
+
+def _plan(public: PublicData, n: int, budget: Budget, parameters: GlmParameters) -> ScorePlan:
+    if public.rows is None:
+        raise InputError("pmt-score needs public rows; with a moment matrix choose pmt-objective.")
+    bound = 1.0
+    if not public.family.binary:
+        residual = public.rows[:, -1] - public.family.mean(public.rows[:, :-1] @ public.fit)
+        bound = _ROOM * float(np.max(np.abs(residual)))
+    noise = 2 * bound / (budget.mu * n)
+    clip = Clip(parameters.radius) if parameters.radius else choose_clip(public, n, noise, (np.inf,), from_public=True)
+    return ScorePlan(public, n, budget.mu, clip, bound, parameters)
+
+
+register(
+    Method(
+        id="pmt-score",
+        title="Whitened score at the public fit",
+        summary="Releases only d numbers, the score at the public fit; best at small budgets.",
+        task="glm",
+        source="beyond A; D3 of the derivations",
+        neighbours=Neighbours.REPLACE_ONE,
+        standing=Standing.SOUND,
+        standing_reason="one Gaussian mechanism on a bounded score; everything after is post-processing",
+        errata=(),
+        parameters=GlmParameters,
+        plan=_plan,
+        families=("logistic", "boosting", "poisson"),
+        recommended=True,
+        colour="#56B4E9",
+    )
+)
