@@ -22,7 +22,7 @@ from pmtcore.budgets import (
     checked_delta,
     epsilon_from_rho_bound,
 )
-from pmtcore.checks import InputError
+from pmtcore.checks import InputError, whole_number_between
 from pmtcore.records import Curator, Label, plain
 from pmtcore.registry import method, methods
 
@@ -92,6 +92,15 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("--trials", type=int, default=100)
     compare.add_argument("--scale", default="none", metavar="none|z|minmax|max")
     compare.add_argument("--seed", type=int, default=0)
+    compare.add_argument("--axis", default="budget", metavar="AXIS", help="budget, 'private rows', 'public rows', ...")
+    compare.add_argument("--values", metavar="X[,X...]", help="places on another axis than the budget")
+    local = command("local", _local, "Local model: publish a configuration, randomize own rows, aggregate reports.")
+    _local_arguments(local)
+    gallery = command("gallery", _gallery, "The papers' experiments: the list, or one recomputed with its verdict.")
+    gallery.add_argument("figure", nargs="?", metavar="FIGURE", help="such as A1; without it, the list")
+    gallery.add_argument("--quick", action="store_true", help="fewer trials than the paper")
+    gallery.add_argument("--trials", type=int, help="a number of trials of your own")
+    gallery.add_argument("--workers", type=int, default=2, help="processes")
     return parser
 
 
@@ -209,17 +218,72 @@ def _compare(chosen: argparse.Namespace) -> Answer:
     problem = rescaled(_problem(chosen), chosen.scale)
     names = [name.strip() for name in chosen.methods.split(",") if name.strip()]
     mus = [_number("--mu", part) for part in chosen.mu.split(",") if part.strip()]
-    run = Comparison(problem, names, mus, trials=chosen.trials, seed=chosen.seed).run()
+    values = [_number("--values", part) for part in (chosen.values or "").split(",") if part.strip()]
+    run = Comparison(problem, names, mus, trials=chosen.trials, seed=chosen.seed, axis=chosen.axis, values=values).run()
     rows = [summary.as_dict() for summary in run.summaries().reveal(_CURATOR)]
     norm = run.reference_norm().reveal(_CURATOR)
     lines = [_PRIVATE + f"distance to the non-private fit (length {norm:.4g})"]
-    lines.append(f"{'method':16} {'mu':>8} {'median':>11} {'mean':>11} {'sd':>11} {'trials':>7}")
+    lines.append(f"{'method':16} {chosen.axis[:8]:>8} {'median':>11} {'mean':>11} {'sd':>11} {'trials':>7}")
     for row in rows:
         lines.append(
-            f"{row['method']:16} {row['mu']:8.4g} {row['error_median']:11.4g} {row['error_mean']:11.4g} "
+            f"{row['method']:16} {row['x']:8.4g} {row['error_median']:11.4g} {row['error_mean']:11.4g} "
             f"{row['error_sd']:11.4g} {row['trials']:7d}"
         )
     return {"label": Label.PRIVATE.value, "rows": rows, "reference_norm": norm, "scale": chosen.scale}, "\n".join(lines)
+
+
+def _local_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the three halves."""
+    parser.add_argument("step", choices=("configure", "randomize", "aggregate"))
+    parser.add_argument("--public", metavar="FILE", help="public rows, labelled or not (configure, aggregate)")
+    parser.add_argument("--rows", metavar="FILE", help="own rows (randomize)")
+    parser.add_argument("--reports", metavar="FILE", help="randomized reports, JSON lines or Parquet (aggregate)")
+    parser.add_argument("--config", metavar="FILE", help="the published configuration (randomize, aggregate)")
+    parser.add_argument("--out", dest="destination", metavar="FILE", help="where to write: configuration or reports")
+    parser.add_argument("--target", metavar="COLUMN")
+    parser.add_argument("--features", metavar="A,B")
+    parser.add_argument("--no-intercept", action="store_true")
+    parser.add_argument("--family", default="logistic")
+    parser.add_argument("--positive", metavar="LABEL")
+    parser.add_argument("--epsilon", type=float, help="of each report, pure with PrivUnit (configure)")
+    parser.add_argument("--mu", type=float, help="of each report, in place of epsilon (configure)")
+    parser.add_argument("--scheme", default="whitened", metavar="whitened|moments")
+    parser.add_argument("--response-bound", type=float, default=0.0)
+    parser.add_argument("--people", type=int, default=10_000, help="expected number of reports (configure)")
+
+
+def _local(chosen: argparse.Namespace) -> Answer:
+    from pmtcore.local.commands import run  # noqa: PLC0415
+    from pmtcore.noise import SecureNoise  # noqa: PLC0415
+
+    return run(chosen, SecureNoise())
+
+
+def _gallery(chosen: argparse.Namespace) -> Answer:
+    from pmtcore.gallery import Computation, figure, figures, store  # noqa: PLC0415
+
+    if chosen.figure is None:
+        listed = [{"id": f.id, "title": f.title, "claim": f.claim, "trials": f.trials} for f in figures()]
+        return {"figures": listed}, "\n".join(f"{f['id']:5} {f['title']}: {f['claim']}" for f in listed)
+    made = figure(chosen.figure)
+    trials = chosen.trials or (made.quick if chosen.quick else None)
+    run = Computation(made, trials, workers=whole_number_between("workers", chosen.workers, 0, 64))
+    try:
+        for share in run.steps():
+            if sys.stderr.isatty():
+                print(f"\r{share:.0%}", end="", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        if not run.share:
+            raise
+        print("pmtcore: stopped; what was done is kept.", file=sys.stderr)
+    record = run.as_dict()
+    store(record)
+    lines = [f"{made.source}, {record['trials']} trials"]
+    lines += [
+        f"{'holds         ' if v['holds'] else 'does not hold '} {v['claim']} ({v['figures']})"
+        for v in record["verdict"]
+    ]
+    return record, "\n".join(lines)
 
 
 def _request(chosen: argparse.Namespace) -> Any:
@@ -265,7 +329,8 @@ def _budget(chosen: argparse.Namespace) -> Budget:
 
 
 def _problem(chosen: argparse.Namespace) -> Any:
-    from pmtcore.encoding import Choices, levels_from_text, prepare  # noqa: PLC0415
+    from pmtcore.choices import Choices, levels_from_text  # noqa: PLC0415
+    from pmtcore.encoding import prepare  # noqa: PLC0415
     from pmtcore.tables import read_moment_path, read_path  # noqa: PLC0415
 
     if (chosen.public is None) == (chosen.public_moment is None):

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.checks import InputError, number_between, whole_number_between
-from pmtcore.encoding import Choices
+from pmtcore.choices import Choices
 from pmtcore.synthetic import synthetic
 from pmtcore.tables import Table, read_path, split
 
@@ -35,11 +35,12 @@ class Entry:
     public_rows: int
     file: str | None = None  # None: made here
     family: str = "gaussian"
+    positive: str | None = None
 
     @property
     def choices(self) -> Choices:
         """What to fit when nothing else is chosen."""
-        return Choices(target=self.target, family=self.family)
+        return Choices(target=self.target, family=self.family, positive=self.positive)
 
     @property
     def path(self) -> Path | None:
@@ -102,6 +103,16 @@ _ENTRIES = {
             4521,
             "bank-full.csv.gz",
             "logistic",
+        ),
+        Entry(
+            "covertype",
+            "Forest cover type (UCI)",
+            "581,012 patches of forest, 54 features, type 2 or another; 20,000 rows taken as public (paper C).",
+            "Cover_Type",
+            20_000,
+            "covertype.csv.gz",
+            "logistic",
+            "2",
         ),
     )
 }

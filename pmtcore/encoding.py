@@ -7,91 +7,25 @@ complete set of dummies is collinear with an intercept, and without one it would
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any, NoReturn, final
 
 import numpy as np
 import pandas as pd
 
-from pmtcore.checks import InputError, listed, number_between, one_of
-from pmtcore.families import GAUSSIAN, Family, family
+from pmtcore.checks import InputError, listed
+from pmtcore.choices import Choices
+from pmtcore.families import GAUSSIAN
 from pmtcore.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
 from pmtcore.records import PrivateRows
 from pmtcore.tables import MomentTable, Table
 from pmtcore.targets import Coding, coding, is_numeric, numbers
 
-MISSING_POLICIES = ("refuse", "empty-row", "public-median")
-UNSEEN_POLICIES = ("refuse", "other")
 OTHER = "other"
 _MOST_LEVELS = 50
 _FEWEST_ROWS = 2
-_DEFAULT_LAM = 0.01  # of the families other than the linear one (decision 0009)
 _MOST_FEATURES = 1000
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Choices:
-    """What the user chose about the tables; public, and exported with a configuration."""
-
-    target: str
-    features: tuple[str, ...] | None = None
-    intercept: bool = True
-    missing: str = "refuse"
-    unseen: str = "refuse"
-    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    public_ridge: float = 0.0
-    family: str = GAUSSIAN.id
-    lam: float | None = None  # ridge penalty of a family other than the linear one; None: 0.01
-    positive: str | None = None  # the label that counts as 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "family", family(self.family).id)
-        if self.lam is not None:
-            number_between("lam", self.lam, 0.0, 1e9)
-            if self.family == GAUSSIAN.id:
-                raise InputError("The ridge penalty of a linear fit is a parameter of its method; set it there.")
-        one_of("missing", self.missing, MISSING_POLICIES)
-        one_of("unseen", self.unseen, UNSEEN_POLICIES)
-        number_between("public ridge", self.public_ridge, 0.0, 1e6)
-        if self.features is not None and self.target in self.features:
-            raise InputError(f"The target {self.target!r} is also among the features; leave it out there.")
-        if self.features is not None and len(set(self.features)) < len(self.features):
-            raise InputError("A feature is named twice; name each feature once.")
-
-    @property
-    def model(self) -> Family:
-        """The family."""
-        return family(self.family)
-
-    @property
-    def penalty(self) -> float:
-        """The penalty that is part of what is fitted."""
-        if self.family == GAUSSIAN.id:
-            return 0.0
-        return _DEFAULT_LAM if self.lam is None else self.lam
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain fields."""
-        return asdict(self)
-
-
-def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Declared categories from lines such as ``town = north | south | west``.
-
-    Raises:
-        InputError: a line of another form.
-    """
-    found = {}
-    for line in lines:
-        name, equals, levels = line.partition("=")
-        parts = tuple(part.strip() for part in levels.split("|") if part.strip())
-        if not equals or len(parts) < 2:
-            raise InputError(f"Declared categories are written as 'column = a | b | c', got {line.strip()!r}.")
-        found[name.strip()] = parts
-    return found
 
 
 @final
@@ -147,6 +81,44 @@ def prepare(
     features = _features(private, public, choices)
     if isinstance(public, MomentTable):
         return _with_moment(private, public, choices, features, lab_reasons, public_rows)
+    data, coder, notes = _public_side(public, choices, features)
+    px, py, _ = coder.rows(private)
+    if choices.missing == "empty-row":
+        notes += ("A private row with a missing value counts as a row of zeros, so that n stays public.",)
+    return Problem(PrivateRows.from_arrays(px, py, coder.names), data, choices, notes, lab_reasons)
+
+
+def prepare_public(public: Table, choices: Choices) -> PublicData:
+    """The public side alone, where private rows stay on other devices.
+
+    Raises:
+        InputError: as :func:`prepare`.
+    """
+    names = [name for name in public.frame.columns if name != choices.target]
+    missing = [name for name in choices.features or () if name not in names]
+    if missing:
+        raise InputError(f"The public table has no column {listed(missing)}; it has {listed(names)}.")
+    return _public_side(public, choices, list(choices.features or names))[0]
+
+
+def rows_of(table: Table, names: tuple[str, ...], choices: Choices) -> tuple[np.ndarray, np.ndarray]:
+    """Numeric rows (k, d), (k,) of a device's own table, in the order of published names.
+
+    Raises:
+        InputError: a column is missing or not numeric.
+    """
+    wanted = [*(choices.features or ()), choices.target]
+    if any(name not in table.frame.columns for name in wanted):
+        raise InputError("The table of own rows lacks a column of the configuration; see its 'names' and 'target'.")
+    target = coding(None, choices.target, choices.model, choices.positive)
+    x, y, _ = _Coder(tuple(_Column(name) for name in choices.features or ()), choices, target).rows(table)
+    if x.shape[1] != len(names):
+        raise InputError("The configuration has category columns; publish one with numeric features only.")
+    return x, y
+
+
+def _public_side(public: Table, choices: Choices, features: list[str]) -> tuple[PublicData, _Coder, tuple[str, ...]]:
+    """Public data, the coder that private rows go through too, and what to say about both."""
     columns = [_column(public.frame[name], name, choices) for name in features]
     labelled = choices.target in public.frame.columns
     target = coding(public.frame[choices.target] if labelled else None, choices.target, choices.model, choices.positive)
@@ -166,10 +138,7 @@ def prepare(
         choices.model,
         choices.penalty,
     )
-    px, py, _ = coder.rows(private)
-    if choices.missing == "empty-row":
-        notes += ("A private row with a missing value counts as a row of zeros, so that n stays public.",)
-    return Problem(PrivateRows.from_arrays(px, py, coder.names), data, choices, notes, lab_reasons)
+    return data, coder, notes
 
 
 @final

@@ -231,19 +231,20 @@ def public_from_rows(
     """
     names = tuple(names)
     m, d = features.shape
-    if m < d + 2:
+    if m < d + 1:
         raise InputError(
             f"The public table has {m} usable rows for {d} columns (intercept and category columns counted); "
-            f"whitening needs at least {d + 2}: add public rows, or choose fewer features."
+            f"whitening needs at least {d + 1}: add public rows, or choose fewer features."
         )
     labelled = response is not None
+    linear = labelled and family is GAUSSIAN
     rows = joint(features, np.zeros(m) if response is None else response)
-    scale = _column_scale(np.sqrt(np.mean(rows[:, : d + labelled] ** 2, axis=0)), names, target)
-    stack = rows[:, : d + labelled] / scale / math.sqrt(m)
+    scale = _column_scale(np.sqrt(np.mean(rows[:, : d + linear] ** 2, axis=0)), names, target)
+    stack = rows[:, : d + linear] / scale / math.sqrt(m)
     if ridge:
-        stack = np.vstack([stack, _ridge_rows(names, ridge)[:, : d + labelled]])
-    factor = _positive_root(np.asarray(np.linalg.qr(stack, mode="r")), names, target, labelled) * scale[:, None]
-    if not labelled:  # the unknown response counts as a unit of its own
+        stack = np.vstack([stack, _ridge_rows(names, ridge)[:, : d + linear]])
+    factor = _positive_root(np.asarray(np.linalg.qr(stack, mode="r")), names, target, linear) * scale[:, None]
+    if not linear:  # only features are whitened; the response counts as a unit of its own
         factor = block_diag(factor, 1.0)
     return PublicData(names, target, factor, m, rows, family, lam, labelled)
 
@@ -308,13 +309,13 @@ def _ridge_rows(names: tuple[str, ...], ridge: float) -> np.ndarray:
     return np.diag([*weights, 0.0])
 
 
-def _positive_root(upper: np.ndarray, names: tuple[str, ...], target: str, labelled: bool = True) -> np.ndarray:
+def _positive_root(upper: np.ndarray, names: tuple[str, ...], target: str, with_target: bool = True) -> np.ndarray:
     """Lower triangular root with a positive diagonal from the upper factor of an equilibrated moment."""
     upper = upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]
     for j, name in enumerate(names):
         if not upper[j, j] > _DEPENDENT:
             raise InputError(_dependence(upper, j, name, names))
-    if labelled and not upper[-1, -1] > _DEPENDENT:
+    if with_target and not upper[-1, -1] > _DEPENDENT:
         raise InputError(
             f"The public rows fit {target!r} exactly, so they say nothing about its spread; add public rows, "
             f"or leave out a feature that repeats the target."

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from typing import Literal, final
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from pmtcore.checks import whole_number_between
 from pmtcore.records import Curator, Private
@@ -78,6 +78,11 @@ class ZeroNoise(NoiseSource):
     def normal(self, trials: int, size: int) -> np.ndarray:
         """See :meth:`NoiseSource.normal`."""
         return np.zeros((trials, size))
+
+
+def uniform(source: NoiseSource, trials: int, size: int) -> np.ndarray:
+    """Independent numbers from (0, 1), shape (trials, size), from the same source as the noise."""
+    return np.asarray(ndtr(source.normal(trials, size)))
 
 
 def sigma_for(sensitivity: float, mu: float) -> float:

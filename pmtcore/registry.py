@@ -132,6 +132,8 @@ class Method:
     colour: str = "#555555"
     families: tuple[str, ...] = (GAUSSIAN.id,)
     recommended: bool = False  # the one to start from in its families
+    local: bool = False  # whether rows are randomized on their owners' devices, without a curator
+    same_target: bool = True  # whether its coefficients estimate the family's own fit
     needs_labels: bool = True  # whether public rows must have the response
 
     def check_suits(self, public: PublicData) -> None:
@@ -161,6 +163,7 @@ class Method:
             "source": self.source,
             "neighbours": self.neighbours.value,
             "standing": self.standing.value,
+            "trust": "local" if self.local else "central",
             "recommended": self.recommended,
             "standing_reason": self.standing_reason,
             "errata": list(self.errata),

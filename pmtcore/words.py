@@ -58,18 +58,26 @@ def release_words(release: Release) -> str:
     )
 
 
-def comparison_words(summaries: Sequence[Summary]) -> str:
-    """Who is best at the middle budget, and by how much."""
+def comparison_words(summaries: Sequence[Summary], axis: str = "budget") -> str:
+    """Who is best in the middle of the axis, and by how much."""
     real = [s for s in summaries if s.error_median > 0]
     if not real:
         return ""
-    middle = sorted({s.mu for s in real})[len({s.mu for s in real}) // 2]
-    here = {s.method: s.error_median for s in real if s.mu == middle}
+    places = sorted({s.x for s in real})
+    middle = places[len(places) // 2]
+    here = {s.method: s.error_median for s in real if s.x == middle}
     best = min(here, key=lambda name: here[name])
     others = [
         f"{name} is {here[name] / here[best]:.3g} times as far"
-        for name in ("pmt-ridge", "public-only")
+        for name in ("pmt-ridge", "pmt-logistic", "public-only")
         if name in here and name != best
     ]
     tail = f"; {', '.join(others)}" if others else ""
-    return f"At mu = {middle:.3g}, {best} comes closest to the fit without privacy{tail}."
+    where = (
+        f"mu = {middle:.3g}"
+        if axis == "budget"
+        else f"{middle:.3g} {axis}"
+        if "rows" in axis
+        else f"{axis} {middle:.3g}"
+    )
+    return f"At {where}, {best} comes closest to the fit without privacy{tail}."

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from pmtcore.budgets import Budget, Guarantee, Neighbours
 from pmtcore.checks import InputError
+from pmtcore.choices import Choices
 from pmtcore.cli import main
-from pmtcore.encoding import Choices, prepare
+from pmtcore.encoding import prepare
 from pmtcore.registry import make_parameters, method
 from pmtcore.release import request_from_json
 from pmtcore.tables import read_moment, read_table

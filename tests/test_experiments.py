@@ -72,12 +72,12 @@ def test_stopping_keeps_what_is_done(problem):
 def test_every_method_with_coefficients_can_be_compared(kind, request):
     """All of the registry runs; the non-private fit is at distance 0 to itself."""
     problem = request.getfixturevalue(kind)
-    ids = [entry.id for entry in suiting(problem.public) if entry.gives_coefficients]
+    ids = [entry.id for entry in suiting(problem.public) if entry.gives_coefficients and entry.same_target]
     rows = {row["method"]: row for row in results(Comparison(problem, ids, [1.0], trials=10, seed=1).run())}
     assert set(rows) == set(ids)
     assert rows["non-private"]["error_median"] < 1e-10
-    assert {e.id for e in methods() if e.gives_coefficients} == set(ids) | {
-        e.id for e in methods() if problem.public.family.id not in e.families
+    assert {e.id for e in methods() if e.gives_coefficients and e.same_target} == set(ids) | {
+        e.id for e in methods() if problem.public.family.id not in e.families and e.same_target
     }
     assert rows["public-only"]["error_sd"] < 1e-12
 
@@ -184,3 +184,37 @@ def test_a_request_round_trips():
     assert again.as_dict() == request_from_json(json.dumps(again.as_dict()).encode()).as_dict()
     assert again.parameters["radius_mode"] == "inference"
     assert (again.budget, again.delta, again.method) == (request.budget, request.delta, request.method)
+
+
+@pytest.mark.parametrize(
+    ("kind", "axis", "values", "ids"),
+    [
+        ("problem", "private rows", [200, 2000], ["joint-pmt", "pmt-ridge"]),
+        ("problem", "public rows", [12, 100], ["joint-pmt", "public-only"]),
+        ("problem", "penalty", [0.001, 1.0], ["pmt-ridge"]),
+        ("labels", "penalty", [0.001, 1.0], ["pmt-objective", "public-only"]),
+        ("labels", "steps", [2, 6], ["pmt-logistic"]),
+    ],
+)
+def test_other_axes(kind, axis, values, ids, request):
+    """Error against rows, penalty or iterations at one budget; more rows are better, places are what was asked."""
+    problem = request.getfixturevalue(kind)
+    run = Comparison(problem, ids, [1.0], trials=20, seed=3, axis=axis, values=values).run()
+    rows = results(run)
+    assert {(row["method"], row["x"]) for row in rows} == {(id, x) for id in ids for x in values}
+    if "rows" in axis:
+        first, last = (next(r for r in rows if r["method"] == ids[0] and r["x"] == x) for x in values)
+        assert last["error_median"] < first["error_median"]
+    assert run.sampling is not None and run.sampling > 0
+
+
+def test_bad_axes_are_sentences(problem):
+    """Unknown axis, too many rows, no values."""
+    for axis, values, words in (
+        ("moon", [1], "axis must be one of"),
+        ("private rows", [10**6], "private rows must be between"),
+        ("public rows", [3], "public rows must be between"),
+        ("penalty", [], "values to try"),
+    ):
+        with pytest.raises(InputError, match=words):
+            Comparison(problem, ["joint-pmt"], [1.0], trials=1, seed=1, axis=axis, values=values)

@@ -20,6 +20,7 @@ from pmtcore.noise import SeededNoise
 from pmtcore.records import Curator, Release
 from pmtcore.registry import method, methods
 from pmtcore.release import Preview, Request, preview, release
+from tests.lab import suited
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +93,7 @@ def test_every_sound_method_has_its_pictures(problem, id):
     if "gaussian" not in method(id).families:
         private, public, reasons = load("demo-labels", n=500, m=60, d=3)
         problem = prepare(private, public, entry("demo-labels").choices, lab_reasons=reasons)
+    problem = suited(method(id), problem)
     found, prospect = released(problem, id), looked(problem, id)
     assert isinstance(figures.results(found), dict)
     assert figures.facts_words(prospect.facts) or id == "public-only"
@@ -189,5 +191,15 @@ def test_comparison_table_has_all_rows(problem):
     """Every method and budget has a row, the reference with distance 0 too."""
     table = compare.comparison_table(summaries(problem))
     assert len(table) == 8
-    assert list(table.columns) == ["method", "total mu", "median", "10 %", "90 %", "mean", "sd", "trials"]
+    assert list(table.columns) == [
+        "method",
+        "total mu",
+        "place on the axis",
+        "median",
+        "10 %",
+        "90 %",
+        "mean",
+        "sd",
+        "trials",
+    ]
     assert (table.loc[table["method"] == "non-private", "median"] < 1e-9).all()

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from pmtcore.budgets import Guarantee, Neighbours
-from pmtcore.encoding import Choices, prepare
+from pmtcore.choices import Choices
+from pmtcore.encoding import prepare
 from pmtcore.records import Curator, Private, PrivateRows, Release, Standing, plain
 from pmtcore.tables import read_table
 
@@ -20,14 +21,17 @@ ROOT = Path(__file__).resolve().parents[1]
 SECRET = 4711.25
 
 MAY_OPEN = {
+    "pmtcore/local/randomizers.py": "local randomizers: every row is randomized on its own",
     "pmtcore/objective.py": "mechanism: rows are opened where only the minimizer with its noise leaves",
     "pmtcore/methods/noisy_newton.py": "as published: lab only, the registry refuses to release it",
     "pmtcore/noise.py": "mechanisms: noise is added in the same expression",
     "pmtcore/methods/baselines.py": "non-private: lab only, the registry refuses to release it",
     "pmtcore/methods/dp_linear.py": "as published: lab only, the registry refuses to release it",
+    "pmtcore/gallery/central.py": "synthetic and public tables only",
     "pmtcore/experiments.py": "lab: errors are boxed again before they are handed out",
     "pmtcore/cli.py": "describe and compare, labelled; run by whoever holds the file",
     "pages/work/conditioning.py": "behind the curator's switch",
+    "pages/study/local.py": "behind the curator switch, or synthetic and public tables",
     "pages/work/compare.py": "behind the curator's switch, or synthetic and public tables",
     "pages/work/data.py": "synthetic and public tables only",
 }

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pmtcore.choices import Choices
 from pmtcore.datasets import load
-from pmtcore.encoding import Choices, prepare
+from pmtcore.encoding import prepare
 from pmtcore.experiments import Comparison, rescaled
 from tests.lab import TEST
 

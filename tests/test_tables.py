@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from pmtcore.checks import InputError
-from pmtcore.encoding import Choices, default_choices, levels_from_text, prepare, schema_summary
+from pmtcore.choices import Choices, levels_from_text
+from pmtcore.encoding import default_choices, prepare, schema_summary
 from pmtcore.moments import INTERCEPT
 from pmtcore.tables import read_moment, read_table, split
 from tests.lab import TEST

@@ -12,14 +12,8 @@ from pages.common.session import Tables
 from pages.common.widgets import badge, show_error
 from pmtcore import datasets
 from pmtcore.checks import InputError
-from pmtcore.encoding import (
-    MISSING_POLICIES,
-    UNSEEN_POLICIES,
-    Choices,
-    Problem,
-    levels_from_text,
-    schema_summary,
-)
+from pmtcore.choices import MISSING_POLICIES, UNSEEN_POLICIES, Choices, levels_from_text
+from pmtcore.encoding import Problem, schema_summary
 from pmtcore.families import FAMILIES, GAUSSIAN
 from pmtcore.records import Label
 from pmtcore.tables import MAX_UPLOAD_MB, MomentTable, Table, read_moment, read_table

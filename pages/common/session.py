@@ -9,7 +9,8 @@ import streamlit as st
 
 from pmtcore import datasets
 from pmtcore.checks import InputError
-from pmtcore.encoding import Choices, Problem, default_choices, prepare
+from pmtcore.choices import Choices
+from pmtcore.encoding import Problem, default_choices, prepare
 from pmtcore.experiments import Comparison
 from pmtcore.records import Release
 from pmtcore.release import Request

@@ -11,7 +11,7 @@ from pages.common.session import curator, session
 from pages.common.widgets import badge, chart, problem_or_sentence, show_error
 from pmtcore.checks import InputError
 from pmtcore.encoding import Problem
-from pmtcore.experiments import Comparison, budget_grid, rescaled
+from pmtcore.experiments import AXES, Comparison, budget_grid, grid, rescaled
 from pmtcore.figures import compare as figures
 from pmtcore.records import Curator, Label, Standing
 from pmtcore.registry import method, recommended, suiting
@@ -27,12 +27,45 @@ def _named(id: str) -> str:
     return f"{id} (lab)" if method(id).standing is Standing.LAB else id
 
 
+def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
+    """The range on the axis, how many places, and the budget where the axis is another."""
+    d, m = problem.public.d, problem.public.m or 0
+    ranges: dict[str, tuple[float, float]] = {
+        "budget": (0.1, 10.0),
+        "private rows": (float(max(problem.private.n // 20, 10)), float(problem.private.n)),
+        "public rows": (float(d + 2), float(max(m, d + 2))),
+        "penalty": (1e-4, 1.0),
+        "steps": (1.0, 20.0),
+    }
+    name = "mu" if axis == "budget" else AXES[axis]
+    a, b, c, e = st.columns(4)
+    start = ranges[axis]
+    low = a.number_input(f"Smallest {name}", 1e-9, 1e9, start[0], format="%g", key=f"compare-low-{axis}", **KEEP)
+    high = b.number_input(f"Largest {name}", 1e-9, 1e9, start[1], format="%g", key=f"compare-high-{axis}", **KEEP)
+    count = c.number_input("Places between", 1, 50, 10 if axis == "budget" else 6, key=f"compare-count-{axis}", **KEEP)
+    mu = 1.0
+    if axis != "budget":
+        mu = e.number_input("Total mu", 1e-3, 100.0, 1.0, format="%g", key="compare-mu", **KEEP)
+    return float(low), float(high), int(count), float(mu)
+
+
 def controls(problem: Problem) -> None:
     """What to run; starts a comparison."""
+    axis = (
+        st.segmented_control(
+            "Error against",
+            [axis for axis in AXES if axis != "epsilon"],
+            key="compare-axis",
+            required=True,
+            **({} if "compare-axis" in st.session_state else {"default": "budget"}),
+            **KEEP,
+        )
+        or "budget"
+    )
     ids = [
         entry.id
         for entry in suiting(problem.public)
-        if entry.gives_coefficients and entry.id not in (*ALWAYS, "non-private")
+        if entry.gives_coefficients and entry.same_target and entry.id not in (*ALWAYS, "non-private")
     ]
     always = ALWAYS if problem.public.labelled else []
     family = problem.public.family.id
@@ -46,10 +79,7 @@ def controls(problem: Problem) -> None:
             help="public-only is always drawn. 'lab' marks methods that are compared as published but not released.",
             **KEEP,
         )
-        a, b, c = st.columns(3)
-        low = a.number_input("Smallest mu", 1e-3, 100.0, 0.1, format="%g", key="compare-low", **KEEP)
-        high = b.number_input("Largest mu", 1e-3, 100.0, 10.0, format="%g", key="compare-high", **KEEP)
-        count = c.number_input("Budgets between", 1, 50, 10, key="compare-count", help="Evenly on a log axis.", **KEEP)
+        low, high, count, mu = _places(problem, axis)
         a, b, c = st.columns(3)
         trials = a.number_input("Trials", 1, 5000, 100, key="compare-trials", **KEEP)
         seed = b.number_input(
@@ -61,9 +91,11 @@ def controls(problem: Problem) -> None:
         pressed = st.form_submit_button("Run", type="primary", key="compare-run", icon=":material/play_arrow:")
     if pressed:
         try:
-            mus = budget_grid(low, high, int(count))
+            places: dict[str, Any] = {"mus": budget_grid(low, high, count)}
+            if axis != "budget":
+                places = {"mus": [mu], "axis": axis, "values": grid(low, high, count, whole=axis not in ("penalty",))}
             session().comparison = Comparison(
-                rescaled(problem, scale), [*chosen, *always], mus, trials=int(trials), seed=int(seed)
+                rescaled(problem, scale), [*chosen, *always], trials=int(trials), seed=int(seed), **places
             )
         except InputError as error:
             show_error(error)
@@ -106,18 +138,21 @@ def picture(run: Comparison) -> None:
     harmless = tables is not None and tables.may_be_studied
     words = "These rows are synthetic or public: no harm done." if harmless else "Distances to a private fit."
     st.markdown(f"{badge(Label.PRIVATE)} {words}")
-    st.markdown(f"**{comparison_words(found)}**")
+    st.markdown(f"**{comparison_words(found, run.axis)}**")
+    mean = st.toggle(
+        "Means with one standard deviation", key="compare-mean", help="Else medians with 10 to 90 %.", **KEEP
+    )
     chart(
-        figures.comparison(found),
+        figures.comparison(found, run.axis, mean, run.sampling),
         "comparison",
-        "Median distance to the fit without privacy against the total budget, with 10 to 90 % bands",
+        f"Distance to the fit without privacy against {AXES[run.axis]}, with bands",
         figures.comparison_table(found),
         Label.PRIVATE,
     )
     note = "stopped" if run.stopped else "done" if not run.live else "running"
     st.caption(
-        f"{run.trials_done} trials for each method and budget, {note}. Line: median over the trials; band: from the "
-        "10 % to the 90 % quantile. The fit without privacy is at distance 0 from itself, so it is not drawn."
+        f"{run.trials_done} trials for each method and place, {note}. The fit without privacy is at distance 0 from "
+        "itself; the dotted line is what it is itself expected to be off by, from public rows."
     )
 
 

@@ -11,7 +11,8 @@ from tests.app.test_pages import PRIVATE, finish, session, upload
 def run(app, **numbers):
     """Fill the form, press Run, and go on to the end."""
     for key, value in numbers.items():
-        app.number_input(key=f"compare-{key}").set_value(value)
+        name = f"{key}-budget" if key in {"low", "high", "count"} else key
+        app.number_input(key=f"compare-{name}").set_value(value)
     next(b for b in app.button if b.label == "Run").click().run()
     assert not app.exception
     return app
@@ -42,7 +43,7 @@ def test_public_only_is_always_drawn(app):
     app.run()
     data = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
     lines = {t["name"]: t for t in data if "name" in t}
-    assert set(lines) == {"pmt-ols", "public-only"}
+    assert set(lines) == {"pmt-ols", "public-only", "non-private: its own sampling error"}
     assert lines["public-only"]["line"]["dash"] == "dash"
 
 
@@ -97,3 +98,16 @@ def test_other_tables_end_a_run(app):
     go(app, "data")
     upload(app)
     assert session(app).comparison is None
+
+
+def test_error_against_public_rows(app):
+    """Another axis: its range is offered, its name is on the picture and in the sentence."""
+    go(app, "compare")
+    app.segmented_control(key="compare-axis").set_value("public rows").run()
+    app.number_input(key="compare-count-public rows").set_value(3)
+    finish(run(app, trials=10))
+    app.run()
+    assert "public rows" in words(app)
+    layout = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]
+    assert layout["xaxis"]["title"]["text"] == "public rows m"
+    assert len(set(figures(app)["place on the axis"])) == 3

@@ -1,0 +1,107 @@
+"""Gallery: the papers' experiments, what they say beside what came out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import streamlit as st
+
+from pages.common.widgets import chart, show_error
+from pmtcore.checks import InputError
+from pmtcore.figures import gallery as pictures
+from pmtcore.gallery import Computation, Figure, figure, figures, load_stored, store
+from pmtcore.records import Label
+
+KEY = "gallery-run"
+
+
+def choose() -> Figure:
+    """Which figure; the link names it."""
+    ids = [entry.id for entry in figures()]
+    stored = next((id for id in ids if load_stored(figure(id))), ids[0])
+    asked = st.query_params.get("figure", stored)
+    chosen = st.selectbox(
+        "Figure",
+        ids,
+        index=ids.index(asked) if asked in ids else 0,
+        format_func=lambda id: f"{id}  {figure(id).title} ({figure(id).source})",
+        key="gallery-figure",
+    )
+    st.query_params["figure"] = chosen
+    return figure(chosen)
+
+
+def show(chosen: Figure, record: dict[str, object]) -> None:
+    """Picture, verdict, table."""
+    chart(
+        pictures.picture(chosen, record),
+        f"gallery-{chosen.id}",
+        f"{chosen.title}: {chosen.y_label} against {chosen.x_label}",
+        pictures.table(record),
+        Label.PUBLIC,
+    )
+    st.caption(
+        f"{record['trials']} trials, computed on {record['computed']}; the paper has {chosen.trials}. Line: mean; "
+        f"band: one standard deviation (not below the 10 % quantile on a log axis)."
+    )
+    st.subheader("What the paper says, and what came out")
+    for line, entry in zip(pictures.verdict_words(record["verdict"]), record["verdict"], strict=True):  # type: ignore[arg-type, call-overload]
+        (st.success if entry["holds"] else st.warning)(line)
+    if chosen.notes:
+        st.caption(chosen.notes)
+
+
+def start(chosen: Figure) -> None:
+    """Buttons that recompute."""
+    left, right, _ = st.columns([1, 1, 2])
+    quick = left.button(f"Recompute, {chosen.quick} trials", key="gallery-quick", icon=":material/bolt:")
+    full = right.button(f"Recompute, {chosen.trials} trials", key="gallery-full", icon=":material/replay:")
+    if quick or full:
+        try:
+            made = Computation(chosen, chosen.quick if quick else chosen.trials)
+            st.session_state[KEY] = (made, made.steps())
+            st.rerun()
+        except InputError as error:
+            show_error(error)
+
+
+def advance(made: Computation, steps: Iterator[float]) -> bool:
+    """Work for a moment; whether work is left."""
+    end = time.monotonic() + 0.6
+    while time.monotonic() < end:
+        if next(steps, None) is None:
+            return False
+    return True
+
+
+def live() -> None:
+    """Progress, stop, and the picture so far."""
+    made, steps = st.session_state[KEY]
+    st.progress(min(made.share, 1.0), f"{made.share:.0%} of {made.trials} trials")
+    if st.button("Stop, keep what is done", key="gallery-stop", icon=":material/stop:"):
+        made.stop()
+    if not advance(made, steps):
+        record = made.as_dict()
+        if record["series"]:
+            store(record)
+            st.session_state[f"gallery-last-{made.figure.id}"] = record
+        del st.session_state[KEY]
+        st.rerun()
+
+
+st.title("Gallery")
+st.markdown(
+    "The published experiments, recomputed here on data of the same kind: what the paper says beside what came out."
+)
+current = choose()
+st.markdown(f"**{current.source}.** {current.claim}")
+if KEY in st.session_state:
+    st.fragment(live, run_every=0.2)()
+else:
+    start(current)
+    found = st.session_state.get(f"gallery-last-{current.id}") or load_stored(current)
+    if found is None:
+        st.info("Not computed yet on this machine; a quick run takes seconds to a minute.", icon=":material/info:")
+    else:
+        show(current, found)

@@ -1,0 +1,135 @@
+"""Local model: every row randomized by its owner; what that costs beside a trusted curator."""
+
+from __future__ import annotations
+
+import json
+
+import streamlit as st
+
+from pages.common.session import curator, session
+from pages.common.widgets import badge, chart, problem_or_sentence, show_error
+from pmtcore.checks import InputError
+from pmtcore.encoding import Problem
+from pmtcore.experiments import central_and_local, rescaled
+from pmtcore.families import FAMILIES
+from pmtcore.figures import compare as figures
+from pmtcore.local import setup
+from pmtcore.methods.local_glm import LocalPlan, WhitenedParameters
+from pmtcore.noise import SeededNoise
+from pmtcore.records import Curator, Label
+
+EPSILONS = [1.0, 2.0, 4.0, 8.0, 16.0]
+TRIALS = 10
+
+
+def words() -> None:
+    """Who is trusted with what."""
+    st.title("Local model")
+    left, right = st.columns(2, gap="large")
+    left.markdown(
+        "**A trusted curator** sees all rows and adds noise once, to the result. The noise does not grow with the "
+        "number of rows, so its effect falls as 1/n."
+    )
+    right.markdown(
+        "**Nobody is trusted**: each person's own device randomizes their row before it leaves. n noises are averaged, "
+        "so the effect falls as 1/√n: far more rows are needed for the same accuracy."
+    )
+
+
+def collect(problem: Problem) -> None:
+    """What a device would be sent, and what it would send back."""
+    epsilon = st.select_slider(
+        "Epsilon of each report", [0.5, 1.0, 2.0, 4.0, 8.0, 16.0], 4.0, key="local-epsilon", persist_state="session"
+    )
+    made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", 0.0, float(epsilon))
+    st.markdown(
+        f"{badge(Label.PUBLIC)} Each device sends **{made.dimension}** numbers, purely **{epsilon:g}**-private in its "
+        f"own row (any two rows of one person look alike up to a factor e^{epsilon:g})."
+    )
+    st.download_button(
+        "Configuration for the devices (JSON)",
+        json.dumps({**made.as_dict(), "family": problem.public.family.id, "positive": problem.choices.positive}),
+        "local-configuration.json",
+        "application/json",
+        on_click="ignore",
+        icon=":material/download:",
+    )
+    with st.expander("On the command line", icon=":material/terminal:"):
+        st.code(
+            "python -m pmtcore local randomize --config local-configuration.json --rows own.csv --out reports.jsonl\n"
+            "python -m pmtcore local aggregate --config local-configuration.json --reports reports.jsonl "
+            "--public public.csv",
+            language="bash",
+        )
+
+
+def fit_another(problem: Problem) -> None:
+    """Remark 16: many losses from one collection."""
+    st.subheader("Fit another model, no further cost")
+    epsilon = float(st.session_state["local-epsilon"])
+    made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", 0.0, epsilon)
+    plan = LocalPlan(problem.public, problem.private.n, made.mu, made, WhitenedParameters(randomizer="privunit"))
+    outcome = plan.run(problem.private, SeededNoise(1), 1)
+    chosen = st.segmented_control(
+        "Loss",
+        [id for id, family in FAMILIES.items() if family.binary],
+        default="logistic",
+        format_func=lambda id: FAMILIES[id].title,
+        key="local-loss",
+        required=True,
+    )
+    st.markdown(
+        f"{badge(Label.RELEASED)} simulated collection (seed 1, a lab figure): the same reports answer every loss."
+    )
+    values = outcome.fit(chosen or "logistic")[0]
+    st.dataframe(
+        {"coefficient": list(problem.public.names), "estimate": values.tolist()},
+        hide_index=True,
+        alt="Coefficients from one simulated local collection",
+    )
+
+
+def beside(problem: Problem) -> None:
+    """Central and local at equal epsilon."""
+    st.subheader("Central and local on this table")
+    tables = session().tables
+    if tables is None or not (tables.may_be_studied or curator()):
+        st.info("Distances to an exact private fit are for the curator: switch on in the sidebar, or open a demo.")
+        return
+    mark = ("local", tables.key, repr(problem.choices))
+    if st.session_state.get("local-mark") != mark:
+        with st.spinner("Simulating every device", show_time=True):
+            found = central_and_local(rescaled(problem, "z"), EPSILONS, TRIALS, 1)
+            st.session_state["local-found"] = found.reveal(Curator("shown on the Local page, harmless or curator"))
+        st.session_state["local-mark"] = mark
+    summaries = st.session_state["local-found"]
+    st.markdown(badge(Label.PRIVATE))
+    chart(
+        figures.comparison(summaries, "epsilon"),
+        "local-comparison",
+        "Distance to the fit without privacy against epsilon, central and local",
+        figures.comparison_table(summaries),
+        Label.PRIVATE,
+    )
+    st.caption(
+        f"{TRIALS} simulated releases of the standardized table for each point. Central: (epsilon, delta) at the "
+        "reporting delta; local: purely epsilon for each report."
+    )
+
+
+words()
+current = problem_or_sentence()
+if current is not None:
+    if current.public.family.id not in ("logistic", "boosting"):
+        st.info(
+            "The local methods here fit labels: open 'Synthetic demo with labels' on the Data page.",
+            icon=":material/info:",
+        )
+        st.page_link("pages/work/data.py", label="Data", icon=":material/table:")
+    else:
+        try:
+            collect(current)
+            fit_another(current)
+            beside(current)
+        except InputError as error:
+            show_error(error)

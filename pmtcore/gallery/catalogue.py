@@ -1,0 +1,25 @@
+"""All figures of the gallery."""
+
+from __future__ import annotations
+
+from pmtcore.checks import InputError
+from pmtcore.gallery import paper_a, paper_b, paper_c
+from pmtcore.gallery.engine import Figure
+
+_FIGURES = {figure.id: figure for part in (paper_a, paper_b, paper_c) for figure in part.FIGURES}
+
+
+def figures() -> list[Figure]:
+    """Every figure, by paper."""
+    return list(_FIGURES.values())
+
+
+def figure(id: str) -> Figure:
+    """The figure of that id.
+
+    Raises:
+        InputError: there is none.
+    """
+    if id not in _FIGURES:
+        raise InputError(f"There is no figure {id!r}; choose one of {', '.join(_FIGURES)}.")
+    return _FIGURES[id]

@@ -1,0 +1,226 @@
+"""``python -m pmtcore local configure | randomize | aggregate``: server, device, server."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json as pj
+import pyarrow.parquet as pq
+
+from pmtcore.checks import InputError, number_between, one_of
+from pmtcore.choices import Choices
+from pmtcore.encoding import prepare_public, rows_of
+from pmtcore.local import setup
+from pmtcore.local.protocol import Configuration, Tally, report_lines
+from pmtcore.methods.local_glm import LocalOutcome, LocalPlan, MomentParameters, WhitenedParameters
+from pmtcore.moments import PublicData
+from pmtcore.noise import NoiseSource
+from pmtcore.tables import Table, read_path
+
+_BLOCK = 16 * 2**20
+_ROWS = 50_000
+_SCHEMA = pa.schema([("v", pa.int64()), ("c", pa.string()), ("id", pa.string()), ("r", pa.list_(pa.float64()))])
+
+
+def run(chosen: argparse.Namespace, source: NoiseSource) -> tuple[dict[str, Any], str]:
+    """One of the three."""
+    return {"configure": _configure, "randomize": _randomize, "aggregate": _aggregate}[chosen.step](chosen, source)
+
+
+def _configure(chosen: argparse.Namespace, _: NoiseSource) -> tuple[dict[str, Any], str]:
+    public = _public(chosen)
+    one_of("scheme", chosen.scheme, ("whitened", "moments"))
+    if (chosen.epsilon is None) == (chosen.mu is None):
+        raise InputError("Give the budget of a report once: --epsilon E (pure), or --mu M.")
+    if chosen.scheme == "moments":
+        if chosen.mu is None:
+            raise InputError("The scheme 'moments' has Gaussian noise; give --mu M.")
+        made = setup.moments(public, chosen.people, number_between("mu", chosen.mu, 1e-6, 1e3), True, 0.05)
+    elif chosen.epsilon is not None:
+        epsilon = number_between("epsilon", chosen.epsilon, 1e-3, 500.0)
+        made = setup.whitened(public, chosen.people, 1.0, "privunit", chosen.response_bound, epsilon)
+    else:
+        mu = number_between("mu", chosen.mu, 1e-6, 1e3)
+        made = setup.whitened(public, chosen.people, mu, "gaussian", chosen.response_bound)
+    record = {**made.as_dict(), "family": public.family.id, "positive": chosen.positive}
+    Path(_needed(chosen, "destination")).write_text(json.dumps(record) + "\n", encoding="utf-8")
+    return {"digest": made.digest, "dimension": made.dimension, "mu": made.mu, "epsilon": made.epsilon}, (
+        f"configuration {made.digest}: each report has {made.dimension} numbers"
+    )
+
+
+def _randomize(chosen: argparse.Namespace, source: NoiseSource) -> tuple[dict[str, Any], str]:
+    made, choices = _published(chosen)
+    features, response = rows_of(read_path(_needed(chosen, "rows"), "private"), made.names, choices)
+    path, written = Path(_needed(chosen, "destination")), 0
+    if path.suffix == ".parquet":
+        with pq.ParquetWriter(path, _SCHEMA) as sink:
+            for block in _blocks(made, features, response, source):
+                records = [json.loads(line) for line in report_lines(block, made.digest)]
+                sink.write_table(pa.Table.from_pylist(records, schema=_SCHEMA))
+                written += len(block)
+    else:
+        with path.open("w", encoding="utf-8") as lines:
+            for block in _blocks(made, features, response, source):
+                lines.writelines(line + "\n" for line in report_lines(block, made.digest))
+                written += len(block)
+    guarantee = {"mu": made.mu, "epsilon": made.epsilon, "relation": "replace-one, of one's own row"}
+    return {"reports": written, "configuration": made.digest, "guarantee": guarantee}, f"{written} reports written"
+
+
+def _blocks(
+    made: Configuration, features: np.ndarray, response: np.ndarray, source: NoiseSource
+) -> Iterator[np.ndarray]:
+    for start in range(0, len(response), _ROWS):
+        part = slice(start, start + _ROWS)
+        yield made.randomize(features[part], response[part], source)
+
+
+def _aggregate(chosen: argparse.Namespace, _: NoiseSource) -> tuple[dict[str, Any], str]:
+    made, choices = _published(chosen)
+    tally = tally_file(Path(_needed(chosen, "reports")), made)
+    public = _public(chosen, made, choices)
+    if made.randomizer == "privunit" or made.scheme == "whitened":
+        parameters: Any = WhitenedParameters(randomizer=made.randomizer)
+    else:
+        parameters = MomentParameters()
+    plan = LocalPlan(public, max(tally.accepted, 1), made.mu, made, parameters)
+    outcome = LocalOutcome(plan, tally.mean[None])
+    coefficients, bands = outcome.coefficients[0], outcome.bands()
+    record: dict[str, Any] = {
+        "coefficients": dict(zip(made.names, map(float, coefficients), strict=True)),
+        "bands": {},
+        "counts": tally.counts,
+        "n": tally.accepted,
+        "family": public.family.id,
+        "guarantee": {"mu": made.mu, "epsilon": made.epsilon, "neighbours": "replace-one", "trust": "local"},
+        "notes": list(outcome.notes()),
+    }
+    if bands is not None:
+        record["bands"] = {
+            name: {
+                "privacy": float(bands.privacy[j]),
+                "sampling": float(bands.sampling[j]),
+                "low": float(bands.low[j]),
+                "high": float(bands.high[j]),
+            }
+            for j, name in enumerate(made.names)
+        }
+    lines = [f"{tally.accepted} reports used"]
+    lines += [
+        f"left out, {reason}: {count}" for reason, count in tally.counts.items() if count and reason != "accepted"
+    ]
+    lines += [f"{name:20} {value:12.5g}" for name, value in record["coefficients"].items()]
+    return record, "\n".join(lines)
+
+
+def tally_file(path: Path, made: Configuration) -> Tally:
+    """A file of reports in constant memory: Parquet by row groups, JSON lines by blocks."""
+    tally = Tally(made)
+    if path.suffix == ".parquet":
+        try:
+            for batch in pq.ParquetFile(path).iter_batches(_ROWS):
+                _add(tally, pa.Table.from_batches([batch]))
+        except (pa.ArrowException, OSError):
+            raise InputError("The file of reports is not Parquet; check that it was written completely.") from None
+        return tally
+    with path.open("rb") as stream:
+        rest = b""
+        while block := stream.read(_BLOCK):
+            whole, _, rest = (rest + block).rpartition(b"\n")
+            if len(rest) > _BLOCK:
+                tally.counts["unreadable"] += 1
+                rest = b""
+            _lines(tally, whole)
+        _lines(tally, rest)
+    return tally
+
+
+def _lines(tally: Tally, data: bytes) -> None:
+    if not data.strip():
+        return
+    try:
+        options = pj.ParseOptions(explicit_schema=_SCHEMA, unexpected_field_behavior="ignore")
+        table = pj.read_json(pa.BufferReader(data), pj.ReadOptions(block_size=max(len(data), 1)), options)
+    except pa.ArrowException:
+        tally.add_lines(data.split(b"\n"))
+        return
+    if any(table.column(name).null_count for name in _SCHEMA.names) or not _plain_ids(table):
+        tally.add_lines(data.split(b"\n"))
+        return
+    tally.add_table(table)
+
+
+def _add(tally: Tally, table: pa.Table) -> None:
+    try:
+        table = table.select(_SCHEMA.names).cast(_SCHEMA)
+    except (pa.ArrowException, KeyError):
+        raise InputError("The file of reports has other columns than v, c, id and r.") from None
+    if any(table.column(name).null_count for name in _SCHEMA.names) or not _plain_ids(table):
+        tally.add_lines(json.dumps(record).encode() for record in table.to_pylist())
+    else:
+        tally.add_table(table)
+
+
+def _plain_ids(table: pa.Table) -> bool:
+    """Whether every id is hexadecimal, so that a block can be read at once."""
+    import pyarrow.compute as pc  # noqa: PLC0415  # slow to load
+
+    return bool(pc.all(pc.match_substring_regex(table.column("id"), "^[0-9a-f]{1,16}$")).as_py())
+
+
+def _published(chosen: argparse.Namespace) -> tuple[Configuration, Choices]:
+    data = Path(_needed(chosen, "config")).read_bytes()
+    try:
+        fields = json.loads(data)
+        family, positive = fields.pop("family", "logistic"), fields.pop("positive", None)
+        data = json.dumps(fields).encode()
+    except (ValueError, AttributeError, TypeError):
+        family, positive = "logistic", None
+    made = Configuration.from_json(data)
+    features = tuple(name for name in made.names if name != "(intercept)")
+    if chosen.family != "logistic":
+        family = chosen.family
+    choices = Choices(
+        target=made.target,
+        features=features,
+        intercept=made.names[0] == "(intercept)",
+        family=family,
+        positive=chosen.positive or positive,
+    )
+    return made, choices
+
+
+def _public(
+    chosen: argparse.Namespace, made: Configuration | None = None, choices: Choices | None = None
+) -> PublicData:
+    table: Table = read_path(_needed(chosen, "public"), "public")
+    if made is None or choices is None:
+        features = None if chosen.features is None else tuple(name.strip() for name in chosen.features.split(","))
+        choices = Choices(
+            target=_needed(chosen, "target"),
+            features=features,
+            intercept=not chosen.no_intercept,
+            family=chosen.family,
+            positive=chosen.positive,
+        )
+    public = prepare_public(table, choices)
+    if made is not None and public.names != made.names:
+        raise InputError(
+            "The public table does not have the columns of the configuration; use the table it was made from."
+        )
+    return public
+
+
+def _needed(chosen: argparse.Namespace, name: str) -> str:
+    value = getattr(chosen, name)
+    if value is None:
+        option = {"destination": "out"}.get(name, name)
+        raise InputError(f"'local {chosen.step}' needs --{option}.")
+    return str(value)

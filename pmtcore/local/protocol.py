@@ -1,0 +1,323 @@
+"""What the server publishes, what a device computes from one row, and how reports are read back.
+
+A *configuration* is public JSON: columns, whitening, radius, response bounds, randomizer, epsilon. A *report*
+holds a random id, the configuration's digest and the randomized vector, nothing else. Two schemes:
+
+* ``whitened``: ``w x~ (y - centre)``, d numbers at the full budget (``science.md`` 4.4);
+* ``moments``: ``x x'`` and ``x y`` of centred, clipped rows (C, Algorithms 1 to 4), jointly at the full budget.
+
+Reports that do not fit the rules are counted and left out, never averaged in: unreadable, another version or
+configuration, a wrong dimension, not finite, impossibly long, an id seen before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+
+from pmtcore.checks import InputError, one_of
+from pmtcore.glm import Clip
+from pmtcore.local.randomizers import Gaussian, PrivUnit
+from pmtcore.moments import whiten
+from pmtcore.noise import NoiseSource
+from pmtcore.truncation import truncate
+
+VERSION = 1
+REASONS = ("accepted", "unreadable", "other version or configuration", "wrong dimension", "impossible", "duplicate")
+_TAIL = 12.0  # standard deviations beyond which a Gaussian report is impossible
+_FILTER_BITS = 1 << 27
+_HASHES = 5
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Configuration:
+    """Everything public that a device needs.
+
+    Attributes:
+        scheme: ``whitened`` or ``moments``.
+        names, target: columns of a row, in this order; the intercept first when there is one.
+        shift: (d,), subtracted from the features.
+        root: (d, d) lower triangular; features are whitened by it (the identity for ``moments``).
+        radius: the score is at most this long in units of the response (``whitened``), or the row (``moments``).
+        low, high: responses are clipped to it.
+        randomizer: ``privunit`` (pure epsilon) or ``gaussian`` (mu-GDP with the mu that epsilon implies).
+    """
+
+    scheme: str
+    names: tuple[str, ...]
+    target: str
+    shift: np.ndarray
+    root: np.ndarray
+    radius: float
+    low: float
+    high: float
+    randomizer: str
+    mu: float
+    epsilon: float | None = None
+
+    def __post_init__(self) -> None:
+        one_of("scheme", self.scheme, ("whitened", "moments"))
+        one_of("randomizer", self.randomizer, ("privunit", "gaussian"))
+        if self.randomizer == "privunit" and (self.scheme != "whitened" or self.epsilon is None):
+            raise InputError("PrivUnit needs the scheme 'whitened' and a pure epsilon.")
+        if not self.low < self.high or not self.radius > 0 or not self.mu > 0:
+            raise InputError("A configuration needs low < high, a positive radius and a positive budget.")
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return len(self.names)
+
+    @property
+    def dimension(self) -> int:
+        """Length of a report."""
+        return self.d if self.scheme == "whitened" else self.d * (self.d + 1) // 2 + self.d
+
+    @property
+    def centre(self) -> float:
+        """Middle of the response range."""
+        return (self.low + self.high) / 2
+
+    @property
+    def bound(self) -> float:
+        """Length that no vector before randomizing exceeds (``whitened``)."""
+        return self.radius * (self.high - self.low) / 2
+
+    @property
+    def response_bound(self) -> float:
+        """Largest absolute response (``moments``)."""
+        return max(abs(self.low), abs(self.high))
+
+    @cached_property
+    def unit(self) -> PrivUnit:
+        """The PrivUnit randomizer."""
+        if self.epsilon is None:
+            raise InputError("PrivUnit needs a pure epsilon.")
+        return PrivUnit.at(self.d, self.epsilon)
+
+    @cached_property
+    def gaussian(self) -> Gaussian:
+        """The Gaussian randomizer of the whitened scheme: diameter ``R (high - low)``."""
+        return Gaussian(self.mu, 2 * self.bound)
+
+    @cached_property
+    def moment_sds(self) -> tuple[float, float]:
+        """Noise on ``x x'`` in its isometric coordinates, and on ``x y``; jointly mu-GDP (E6 repaired).
+
+        Half of ``mu^2`` each: sensitivities ``sqrt(2) r^2`` and ``2 r Y``.
+        """
+        part = self.mu / math.sqrt(2)
+        return math.sqrt(2) * self.radius**2 / part, 2 * self.radius * self.response_bound / part
+
+    @property
+    def digest(self) -> str:
+        """Names the configuration in every report."""
+        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()[:16]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        fields = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in vars(self).items() if k in _FIELDS}
+        return {"version": VERSION, **fields, "names": list(self.names)}
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Configuration:
+        """From a published file.
+
+        Raises:
+            InputError: not such a file, or of another version.
+        """
+        try:
+            fields = dict(json.loads(data))
+            version = fields.pop("version")
+            made = cls(
+                **{
+                    **fields,
+                    "names": tuple(fields["names"]),
+                    "shift": np.asarray(fields["shift"], dtype=float),
+                    "root": np.asarray(fields["root"], dtype=float),
+                }
+            )
+            if made.shift.shape != (made.d,) or made.root.shape != (made.d, made.d):
+                raise ValueError("shapes")
+        except InputError:
+            raise
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise InputError("The file is not a local configuration; publish one with 'local configure'.") from None
+        if version != VERSION:
+            raise InputError(f"The configuration has version {version}; this program reads version {VERSION}.")
+        return made
+
+    def statistic(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
+        """What rows (k, d), (k,) say before randomizing: (k, dimension)."""
+        y = np.clip(response, self.low, self.high)
+        if self.scheme == "whitened":
+            z = whiten(self.root, features - self.shift)
+            _, weights = Clip(self.radius, np.inf).factors(np.linalg.norm(z, axis=1))
+            return np.asarray(z * (weights * (y - self.centre))[:, None])
+        x = truncate(features - self.shift, self.radius)
+        upper, scale = _triangle(self.d)
+        return np.column_stack([x[:, upper[0]] * x[:, upper[1]] * scale, x * y[:, None]])
+
+    def noise_sds(self) -> np.ndarray:
+        """Standard deviation of the Gaussian noise on each coordinate of a report (dimension,)."""
+        if self.scheme == "whitened":
+            return np.full(self.d, self.gaussian.sd)
+        first, second = self.moment_sds
+        return np.concatenate([np.full(self.dimension - self.d, first), np.full(self.d, second)])
+
+    def randomize(self, features: np.ndarray, response: np.ndarray, source: NoiseSource) -> np.ndarray:
+        """Reports (k, dimension) of rows, each on its own.
+
+        Guarantee: each report is mu-GDP, with PrivUnit epsilon-private, in its own row (maths.md, 12).
+        """
+        exact = self.statistic(features, response)
+        if self.randomizer == "privunit":
+            return self.unit.randomize(exact, self.bound, source)
+        return np.asarray(exact + self.noise_sds() * source.normal(*exact.shape))
+
+    def possible(self, reports: np.ndarray) -> np.ndarray:
+        """Which reports (k, dimension) can have come from :meth:`randomize` (but for odds of 1e-30)."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            finite = np.isfinite(reports).all(axis=1)
+            if self.randomizer == "privunit":
+                length = self.bound / self.unit.shrink
+                return finite & (np.abs(np.linalg.norm(reports, axis=1) - length) < 1e-6 * length)
+            reach = self.bound if self.scheme == "whitened" else max(self.radius**2, self.radius * self.response_bound)
+            return np.asarray(finite & (np.abs(reports) <= reach + _TAIL * self.noise_sds()).all(axis=1))
+
+
+_FIELDS = tuple(Configuration.__dataclass_fields__)
+
+
+def _triangle(d: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Upper triangle and its isometric scale: ``M_ii``, ``sqrt(2) M_ij``."""
+    rows, columns = np.triu_indices(d)
+    return (rows, columns), np.where(rows == columns, 1.0, math.sqrt(2))
+
+
+def unfold(mean: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean ``x x'`` (..., d, d) and ``x y`` (..., d) from mean reports of the ``moments`` scheme."""
+    (rows, columns), scale = _triangle(d)
+    gram = np.empty((*mean.shape[:-1], d, d))
+    gram[..., rows, columns] = gram[..., columns, rows] = mean[..., :-d] / scale
+    return gram, mean[..., -d:]
+
+
+def report_lines(reports: np.ndarray, digest: str) -> Iterator[str]:
+    """Reports as JSON lines, each with a fresh random id."""
+    for row in reports.tolist():
+        yield json.dumps({"v": VERSION, "c": digest, "id": secrets.token_hex(8), "r": row}, separators=(",", ":"))
+
+
+@final
+@dataclass
+class Tally:
+    """A stream of reports in constant memory: their sum, and how many were left out by which rule."""
+
+    configuration: Configuration
+    total: np.ndarray = field(init=False)
+    square: float = 0.0
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
+    _seen: np.ndarray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.total = np.zeros(self.configuration.dimension)
+        self._seen = np.zeros(_FILTER_BITS // 8, dtype=np.uint8)
+
+    @property
+    def accepted(self) -> int:
+        """Reports in the mean."""
+        return self.counts["accepted"]
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean report (dimension,).
+
+        Raises:
+            InputError: there is none.
+        """
+        if not self.accepted:
+            raise InputError("No report could be used; see the counts.")
+        return self.total / self.accepted
+
+    def add_lines(self, lines: Iterable[bytes]) -> None:
+        """One JSON line at a time: for a block with lines that a fast reader refuses."""
+        good: list[tuple[int, list[float]]] = []
+        for line in lines:
+            if line.strip():
+                reason, found = self._read(line)
+                self.counts[reason] += reason != "accepted"
+                if found is not None:
+                    good.append(found)
+        if good:
+            self._take(np.asarray([row for _, row in good]), np.asarray([id for id, _ in good], dtype=np.uint64))
+
+    def _read(self, line: bytes) -> tuple[str, tuple[int, list[float]] | None]:
+        try:
+            record = json.loads(line)
+            version, digest, id, row = record["v"], record["c"], int(str(record["id"]), 16), record["r"]
+            numbers = [float(value) for value in row]
+        except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
+            return "unreadable", None
+        if version != VERSION or isinstance(version, bool) or digest != self.configuration.digest:
+            return "other version or configuration", None
+        if len(numbers) != self.configuration.dimension or any(isinstance(v, bool | str) for v in row):
+            return "wrong dimension", None
+        return "accepted", (id & 0xFFFFFFFFFFFFFFFF, numbers)
+
+    def add_table(self, table: pa.Table) -> None:
+        """A block of reports as columns ``v``, ``c``, ``id``, ``r``."""
+        version = table.column("v").to_numpy()
+        digest = np.asarray(table.column("c").to_pylist(), dtype=object)
+        lists = table.column("r").combine_chunks()
+        lengths = np.diff(lists.offsets.to_numpy())
+        mine = (version == VERSION) & (digest == self.configuration.digest)
+        whole = lengths == self.configuration.dimension
+        self.counts["other version or configuration"] += int(np.sum(~mine))
+        self.counts["wrong dimension"] += int(np.sum(mine & ~whole))
+        keep = mine & whole
+        flat = np.asarray(lists.values.to_numpy(zero_copy_only=False), dtype=float)
+        chosen = np.repeat(keep, lengths)
+        rows = flat[lists.offsets[0].as_py() : lists.offsets[-1].as_py()][chosen]
+        ids = np.asarray([int(id, 16) & 0xFFFFFFFFFFFFFFFF for id in np.asarray(table.column("id").to_pylist())[keep]])
+        self._take(rows.reshape(-1, self.configuration.dimension), ids.astype(np.uint64))
+
+    def _take(self, rows: np.ndarray, ids: np.ndarray) -> None:
+        possible = self.configuration.possible(rows)
+        self.counts["impossible"] += int(np.sum(~possible))
+        rows, ids = rows[possible], ids[possible]
+        fresh = self._fresh(ids)
+        self.counts["duplicate"] += int(np.sum(~fresh))
+        self.counts["accepted"] += int(np.sum(fresh))
+        self.total += rows[fresh].sum(axis=0)
+        self.square += float(np.sum(rows[fresh] ** 2))
+
+    def _fresh(self, ids: np.ndarray) -> np.ndarray:
+        """Which ids are new; a filter of fixed size, which takes one new id in 1e9 for an old one at 1e6 reports."""
+        _, first = np.unique(ids, return_index=True)
+        once = np.zeros(len(ids), dtype=bool)
+        once[first] = True
+        bits = np.stack([(ids * np.uint64(odd) >> np.uint64(37)) for odd in _ODD])  # (hashes, k) below 2^27
+        known = np.all(self._seen[bits >> np.uint64(3)] >> (bits & np.uint64(7)).astype(np.uint8) & 1, axis=0)
+        new = once & ~known.astype(bool)
+        at = bits[:, new].ravel()
+        np.bitwise_or.at(self._seen, at >> np.uint64(3), (1 << (at & np.uint64(7))).astype(np.uint8))
+        return new
+
+
+_ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)
+
+
+def describe(configuration: Configuration) -> Mapping[str, Any]:
+    """The guarantee of one report, in plain types."""
+    return {"mu": configuration.mu, "epsilon": configuration.epsilon, "delta": 0.0 if configuration.epsilon else None}

@@ -1,0 +1,102 @@
+"""Publishing a configuration: radius, whitening and bounds from public rows and n, for nothing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pmtcore.checks import InputError
+from pmtcore.glm import Clip
+from pmtcore.local.protocol import Configuration
+from pmtcore.local.randomizers import PrivUnit, mu_for
+from pmtcore.moments import PublicData, whiten
+
+_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+_ROOM = 1.5
+
+
+def response_range(public: PublicData, bound: float) -> tuple[float, float]:
+    """Responses are clipped to it: labels 0 and 1; else declared, or 1.5 times the largest public response.
+
+    Raises:
+        InputError: neither declared nor to be had from public rows.
+    """
+    if public.family.binary:
+        return 0.0, 1.0
+    if not bound:
+        if public.rows is None or not public.labelled:
+            raise InputError("Responses need a declared bound (response_bound) where public rows have no target.")
+        bound = _ROOM * float(np.max(np.abs(public.rows[:, -1])))
+    return (0.0 if public.family.id == "poisson" else -bound), bound
+
+
+def features(public: PublicData) -> np.ndarray:
+    """Public features (m, d).
+
+    Raises:
+        InputError: only a moment matrix is known.
+    """
+    if public.rows is None:
+        raise InputError("The local methods need public rows; a moment matrix is not enough.")
+    return public.rows[:, :-1]
+
+
+def whitened(
+    public: PublicData, n: int, mu: float, randomizer: str, bound: float = 0.0, epsilon: float | None = None
+) -> Configuration:
+    """The ``whitened`` scheme (``science.md`` 4.4), its radius chosen by predicted variance at n reports."""
+    low, high = response_range(public, bound)
+    x = whiten(public.feature_root, features(public))
+    if randomizer == "privunit" and epsilon is not None:
+        mu = mu_for(epsilon)
+    fields: dict[str, Any] = {
+        "scheme": "whitened",
+        "names": public.names,
+        "target": public.target,
+        "shift": np.zeros(public.d),
+        "root": public.feature_root,
+        "low": low,
+        "high": high,
+        "randomizer": randomizer,
+        "mu": mu,
+        "epsilon": epsilon,
+    }
+    norms = np.linalg.norm(x, axis=1)
+    unit = PrivUnit.at(public.d, epsilon) if randomizer == "privunit" and epsilon is not None else None
+
+    def price(radius: float) -> float:
+        _, weights = Clip(radius, np.inf).factors(norms)
+        gram = (x * weights[:, None]).T @ x / len(x)
+        spread = (high - low) ** 2 / 4
+        sampling = spread * ((x * weights[:, None] ** 2).T @ x) / len(x)
+        size = radius * (high - low)
+        noise = (size / mu) ** 2 if unit is None else (size / 2 / unit.shrink) ** 2 / public.d
+        inverse = np.linalg.pinv(gram)
+        return float(np.trace(inverse @ (sampling + noise * np.eye(public.d)) @ inverse))
+
+    radii = [float(r) for r in np.unique(np.quantile(norms, _QUANTILES)) if r > 0]
+    return Configuration(**fields, radius=min(radii, key=price))
+
+
+def moments(public: PublicData, n: int, mu: float, gaussian: bool, zeta: float, bound: float = 0.0) -> Configuration:
+    """The papers' scheme; features centred with the public mean.
+
+    Args:
+        gaussian: ``r^2 = 5 p ||S||_2 log(n/zeta)`` (C, Algorithms 1 and 3); else the longest public row, with
+            which every row complies that the papers' bounded design has (Algorithms 2 and 4; E7).
+    """
+    low, high = response_range(public, bound)
+    x = features(public)
+    shift = np.mean(x, axis=0)
+    if public.has_intercept:
+        shift[0] = 0.0
+    centred = x - shift
+    radius = float(np.max(np.linalg.norm(centred, axis=1)))
+    if gaussian:
+        top = float(np.linalg.norm(centred.T @ centred / len(x), 2))
+        radius = math.sqrt(5 * public.d * top * math.log(n / zeta))
+    return Configuration(
+        "moments", public.names, public.target, shift, np.eye(public.d), radius, low, high, "gaussian", mu
+    )

@@ -1,0 +1,80 @@
+"""Other families in the app: labels opened by name, released, compared; the gallery."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tests.app.conftest import go, words
+from tests.app.test_pages import do_release, session, upload
+
+
+def by_name(app, id):
+    app.segmented_control(key="source").set_value("name").run()
+    app.selectbox(key="table-name").set_value(id).run()
+    assert not app.exception and not app.error
+    return app
+
+
+def test_labels_release_with_bands(app):
+    """The demo with labels opens as a logistic regression; its recommended method releases with bands."""
+    by_name(app, "demo-labels")
+    assert session(app).problem.public.family.id == "logistic"
+    go(app, "release")
+    assert app.selectbox(key="release-method-logistic").value == "pmt-objective"
+    assert "joint-pmt" not in app.selectbox(key="release-method-logistic").options
+    do_release(app)
+    (found,) = session(app).releases.values()
+    assert found.method == "pmt-objective" and found.bands is not None
+
+
+def test_labels_compare(app):
+    """Compare offers what fits, and runs it."""
+    by_name(app, "demo-labels")
+    go(app, "compare")
+    chosen = app.multiselect(key="compare-methods-logistic").value
+    assert chosen == ["pmt-objective", "pmt-logistic"]
+    app.number_input(key="compare-trials").set_value(2)
+    app.number_input(key="compare-count-budget").set_value(2)
+    next(b for b in app.button if b.label == "Run").click().run()
+    assert not app.exception and session(app).comparison.trials_done >= 1
+
+
+def labelled(n, seed, text=True):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"age": rng.normal(40, 9, n), "income": rng.normal(3, 1, n)})
+    yes = rng.random(n) < 1 / (1 + np.exp(-(frame["age"] - 40) / 9 - frame["income"] + 3))
+    frame["bought"] = np.where(yes, "yes", "no") if text else yes.astype(int)
+    return frame.to_csv(index=False).encode()
+
+
+def test_text_labels_are_coded_and_said(app):
+    """A text target under logistic regression: yes counts as 1, and the page says so."""
+    upload(app, labelled(500, 1), labelled(80, 2))
+    key = session(app).tables.key[:12]
+    app.selectbox(key=f"family-{key}").set_value("logistic").run()
+    app.selectbox(key=f"target-{key}").set_value("bought").run()
+    assert "bought = yes counts as 1." in words(app)
+    assert session(app).problem.public.family.id == "logistic"
+
+
+def test_the_gallery_opens_with_a_result(app):
+    """Every stored figure opens at once, with the trials and the date."""
+    app.switch_page("pages/study/gallery.py").run()
+    assert not app.exception and "trials, computed on" in words(app)
+    app.selectbox(key="gallery-figure").set_value("B3k").run()
+    assert not app.exception and "1.6 after whitening" in words(app)
+
+
+def test_the_local_page_collects_and_compares(app):
+    """Another loss costs nothing; central and local side by side; linear tables get a sentence."""
+    app.switch_page("pages/study/local.py").run()
+    assert not app.exception and "Synthetic demo with labels" in words(app)
+    app.switch_page("pages/work/data.py").run()
+    by_name(app, "demo-labels")
+    app.switch_page("pages/study/local.py").run()
+    assert not app.exception and not app.error
+    first = app.dataframe[0].value["estimate"].tolist()
+    app.segmented_control(key="local-loss").set_value("boosting").run()
+    assert app.dataframe[0].value["estimate"].tolist() != first
+    assert app.get("plotly_chart")
