@@ -23,6 +23,7 @@ else:
             "Work": [
                 st.Page("pages/work/data.py", title="Data", icon=":material/table:", default=True),
                 st.Page("pages/work/conditioning.py", title="Conditioning", icon=":material/target:"),
+                st.Page("pages/work/plan.py", title="Plan", icon=":material/event_note:"),
                 st.Page("pages/work/release.py", title="Release", icon=":material/verified_user:"),
                 st.Page("pages/work/compare.py", title="Compare", icon=":material/science:"),
             ],

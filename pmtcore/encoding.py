@@ -302,12 +302,34 @@ def _with_moment(
     public_rows: int | None,
 ) -> Problem:
     """A problem whose public side is a moment matrix: numeric features only."""
+    coder = _numeric_coder(features, choices)
+    data = _moment_side(public, choices, features, coder.names, public_rows)
+    x, y, _ = coder.rows(private)
+    return Problem(PrivateRows.from_arrays(x, y, coder.names), data, choices, (), lab_reasons)
+
+
+def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | None) -> PublicData:
+    """The public side alone, from a moment matrix.
+
+    Raises:
+        InputError: as :func:`prepare`.
+    """
+    features = [name for name in choices.features or public.columns if name not in (choices.target, *_INTERCEPT_NAMES)]
+    missing = [name for name in (*features, choices.target) if name not in public.columns]
+    if missing or not features:
+        raise InputError(f"The moment matrix has no column {listed(missing)}; it has {listed(public.columns)}.")
+    return _moment_side(public, choices, features, _numeric_coder(features, choices).names, public_rows)
+
+
+def _numeric_coder(features: list[str], choices: Choices) -> _Coder:
+    target = coding(None, choices.target, choices.model, choices.positive)
+    return _Coder(tuple(_Column(name) for name in features), choices, target)
+
+
+def _moment_side(
+    public: MomentTable, choices: Choices, features: list[str], names: tuple[str, ...], public_rows: int | None
+) -> PublicData:
     order = [*features, choices.target]
-    coder = _Coder(
-        tuple(_Column(name) for name in features),
-        choices,
-        coding(None, choices.target, choices.model, choices.positive),
-    )
     if choices.missing == "public-median":
         raise InputError("A moment matrix has no medians; choose 'refuse' or 'empty-row' for missing values.")
     if choices.intercept:
@@ -319,17 +341,15 @@ def _with_moment(
             )
         order = [given[0], *order]
     at = [public.columns.index(name) for name in order]
-    data = public_from_moment(
+    return public_from_moment(
         public.matrix[np.ix_(at, at)],
-        coder.names,
+        names,
         choices.target,
         public_rows,
         choices.public_ridge,
         choices.model,
         choices.penalty,
     )
-    x, y, _ = coder.rows(private)
-    return Problem(PrivateRows.from_arrays(x, y, coder.names), data, choices, (), lab_reasons)
 
 
 def schema_summary(private: Table, public: Table | MomentTable) -> pd.DataFrame:

@@ -18,9 +18,10 @@ LAYERS = [
     {"glm", "objective"},
     {"sufficient", "diagnostics"},
     {"local", "methods"},
-    {"release", "experiments"},
+    {"release", "experiments", "planning"},
     {"gallery"},
     {"words", "figures"},
+    {"arguments", "commands"},
     {"cli"},
     {"__main__"},
 ]

@@ -78,3 +78,14 @@ def test_the_local_page_collects_and_compares(app):
     app.segmented_control(key="local-loss").set_value("boosting").run()
     assert app.dataframe[0].value["estimate"].tolist() != first
     assert app.get("plotly_chart")
+
+
+def test_the_plan_answers_both_ways(app):
+    """Predicted widths of all methods, a verdict, and the budget for a wanted width."""
+    go(app, "plan")
+    assert not app.error and "times the standard error of the public fit" in words(app)
+    assert "It takes a total of" in words(app)
+    app.number_input(key="plan-width").set_value(1e-9).run()
+    assert "no budget is enough" in words(app)
+    app.slider(key="plan-mu").set_value(0.05).run()
+    assert not app.exception

@@ -1,0 +1,99 @@
+"""Commands beside release and compare: plan, local, gallery."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from pmtcore.arguments import number_from, public_from
+from pmtcore.checks import InputError, whole_number_between
+from pmtcore.records import Label
+from pmtcore.registry import method
+
+Answer = tuple[dict[str, Any], str]  # the JSON object, the text
+
+
+def plan(chosen: argparse.Namespace) -> Answer:
+    from pmtcore import planning  # noqa: PLC0415
+
+    public = public_from(chosen)
+    ids = None if chosen.method is None else [method(chosen.method).id]
+    mus = [number_from("--mu", part) for part in chosen.mu.split(",") if part.strip()]
+    found = planning.plan(public, chosen.rows, mus, ids)
+    rows = [row for planned in found for row in planned.rows()]
+    record: dict[str, Any] = {"label": Label.PUBLIC.value, "rows": rows, "n": chosen.rows, "public_rows": public.m}
+    lines = [f"{'method':16} {'mu':>8} {'coefficient':20} {'privacy sd':>11} {'sampling sd':>11} {'95 % half':>11}"]
+    lines += [
+        f"{row['method']:16} {row['mu']:8.4g} {row['coefficient']:20} {row['privacy_sd']:11.4g} "
+        f"{row['sampling_sd']:11.4g} {row['half_width']:11.4g}"
+        for row in rows
+    ]
+    from pmtcore.registry import recommended  # noqa: PLC0415
+
+    id = chosen.method or recommended(public).id
+    record["verdict"] = [planning.verdict(public, chosen.rows, mu, id) for mu in mus]
+    if chosen.width is not None:
+        if chosen.coefficient is None:
+            raise InputError("--width needs --coefficient NAME.")
+        record["budget_for_width"] = planning.budget_for(public, chosen.rows, id, chosen.coefficient, chosen.width)
+        record["rows_for_width"] = planning.rows_for(public, id, mus[0], chosen.coefficient, chosen.width)
+        lines.append(
+            f"{chosen.coefficient} within {chosen.width:g} by {id}: mu {record['budget_for_width']}, "
+            f"or {record['rows_for_width']} rows at mu {mus[0]:g}"
+        )
+    return record, "\n".join([*lines, *record["verdict"]])
+
+
+def local_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the three halves."""
+    parser.add_argument("step", choices=("configure", "randomize", "aggregate"))
+    parser.add_argument("--public", metavar="FILE", help="public rows, labelled or not (configure, aggregate)")
+    parser.add_argument("--rows", metavar="FILE", help="own rows (randomize)")
+    parser.add_argument("--reports", metavar="FILE", help="randomized reports, JSON lines or Parquet (aggregate)")
+    parser.add_argument("--config", metavar="FILE", help="the published configuration (randomize, aggregate)")
+    parser.add_argument("--out", dest="destination", metavar="FILE", help="where to write: configuration or reports")
+    parser.add_argument("--target", metavar="COLUMN")
+    parser.add_argument("--features", metavar="A,B")
+    parser.add_argument("--no-intercept", action="store_true")
+    parser.add_argument("--family", default="logistic")
+    parser.add_argument("--positive", metavar="LABEL")
+    parser.add_argument("--epsilon", type=float, help="of each report, pure with PrivUnit (configure)")
+    parser.add_argument("--mu", type=float, help="of each report, in place of epsilon (configure)")
+    parser.add_argument("--scheme", default="whitened", metavar="whitened|moments")
+    parser.add_argument("--response-bound", type=float, default=0.0)
+    parser.add_argument("--people", type=int, default=10_000, help="expected number of reports (configure)")
+
+
+def local(chosen: argparse.Namespace) -> Answer:
+    from pmtcore.local.commands import run  # noqa: PLC0415
+    from pmtcore.noise import SecureNoise  # noqa: PLC0415
+
+    return run(chosen, SecureNoise())
+
+
+def gallery(chosen: argparse.Namespace) -> Answer:
+    from pmtcore.gallery import Computation, figure, figures, store  # noqa: PLC0415
+
+    if chosen.figure is None:
+        listed = [{"id": f.id, "title": f.title, "claim": f.claim, "trials": f.trials} for f in figures()]
+        return {"figures": listed}, "\n".join(f"{f['id']:5} {f['title']}: {f['claim']}" for f in listed)
+    made = figure(chosen.figure)
+    trials = chosen.trials or (made.quick if chosen.quick else None)
+    run = Computation(made, trials, workers=whole_number_between("workers", chosen.workers, 0, 64))
+    try:
+        for share in run.steps():
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r{share:.0%}")
+    except KeyboardInterrupt:
+        if not run.share:
+            raise
+        sys.stderr.write("pmtcore: stopped; what was done is kept.\n")
+    record = run.as_dict()
+    store(record)
+    lines = [f"{made.source}, {record['trials']} trials"]
+    lines += [
+        f"{'holds         ' if v['holds'] else 'does not hold '} {v['claim']} ({v['figures']})"
+        for v in record["verdict"]
+    ]
+    return record, "\n".join(lines)
