@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
+from uuid import uuid4
 
 from pmtcore import commands as more
 from pmtcore.arguments import budget_arguments, budget_from, number_from, problem_from, settings_from, table_arguments
@@ -91,6 +92,10 @@ def _parser() -> argparse.ArgumentParser:
     release.add_argument("--config", metavar="FILE", help="a request saved by the application or by --save-config")
     release.add_argument("--save-config", metavar="FILE", help="write the request, to be used again")
     release.add_argument("--seed", type=int, help="repeatable noise: the result is then a lab figure")
+    release.add_argument("--ledger", metavar="URL", help="keep the spend in this ledger, a file or a database URL")
+    release.add_argument("--dataset", metavar="NAME", help="whose cap in the ledger it counts against")
+    release.add_argument("--purpose", default="", help="kept in the ledger")
+    release.add_argument("--key", metavar="KEY", help="repeating a key repeats the outcome and spends nothing")
     release.add_argument("--out", metavar="FILE", help="also write what is printed to this file")
     compare = command("compare", _compare, "Lab: distance of methods to the non-private fit over repeated trials.")
     table_arguments(compare)
@@ -101,6 +106,11 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("--seed", type=int, default=0)
     compare.add_argument("--axis", default="budget", metavar="AXIS", help="budget, 'private rows', 'public rows', ...")
     compare.add_argument("--values", metavar="X[,X...]", help="places on another axis than the budget")
+    ledger = command("ledger", more.ledger, "The budget: caps, spends, and whether the log is intact.")
+    ledger.add_argument("step", choices=("cap", "show", "verify"))
+    ledger.add_argument("--ledger", required=True, metavar="URL", help="a file or a database URL")
+    ledger.add_argument("--dataset", metavar="NAME")
+    ledger.add_argument("--mu", type=float, help="the cap, a total under replace-one")
     local = command("local", more.local, "Local model: publish a configuration, randomize own rows, aggregate reports.")
     more.local_arguments(local)
     gallery = command("gallery", more.gallery, "The papers' experiments: the list, or one recomputed with its verdict.")
@@ -157,7 +167,7 @@ def _describe(chosen: argparse.Namespace) -> Answer:
 
 def _release(chosen: argparse.Namespace) -> Answer:
     from pmtcore.noise import SecureNoise, SeededNoise  # noqa: PLC0415
-    from pmtcore.release import release  # noqa: PLC0415
+    from pmtcore.release import recorded_release, release  # noqa: PLC0415
 
     request = _request(chosen)
     source = SecureNoise() if chosen.seed is None else SeededNoise(chosen.seed)
@@ -165,7 +175,16 @@ def _release(chosen: argparse.Namespace) -> Answer:
     if chosen.save_config:
         text = json.dumps(request.as_dict(), indent=2) + "\n"
         Path(chosen.save_config).write_text(text, encoding="utf-8")
-    record = release(problem, request, source).as_dict()
+    if chosen.ledger is None:
+        record = release(problem, request, source).as_dict()
+        return record, _release_text(record)
+    from pmtcore.ledger import Ledger  # noqa: PLC0415
+
+    if chosen.dataset is None:
+        raise InputError("--ledger needs --dataset NAME, whose cap the spend counts against.")
+    key = chosen.key or uuid4().hex
+    found = recorded_release(problem, request, source, Ledger(chosen.ledger), chosen.dataset, key, chosen.purpose)
+    record = {**(found if isinstance(found, dict) else found.as_dict()), "ledger_key": key}
     return record, _release_text(record)
 
 

@@ -97,3 +97,30 @@ def gallery(chosen: argparse.Namespace) -> Answer:
         for v in record["verdict"]
     ]
     return record, "\n".join(lines)
+
+
+def ledger(chosen: argparse.Namespace) -> Answer:
+    """Set a cap, show accounts, verify the chain."""
+    from pmtcore.ledger import Ledger  # noqa: PLC0415
+
+    book = Ledger(chosen.ledger)
+    if chosen.step == "verify":
+        found = book.verify()
+        if not found["intact"]:
+            raise InputError(
+                f"The ledger was changed: event {found['first_bad']} does not fit the chain; restore it from a copy."
+            )
+        return found, f"intact: {found['events']} events, head {found['head']}"
+    if chosen.step == "cap":
+        if chosen.dataset is None or chosen.mu is None:
+            raise InputError("'ledger cap' needs --dataset NAME and --mu M.")
+        accounts = [book.cap(chosen.dataset, chosen.mu)]
+    else:
+        accounts = [a for a in book.accounts() if chosen.dataset in (None, a.dataset)]
+    record = {"datasets": [account.as_dict() for account in accounts]}
+    lines = []
+    for account in accounts:
+        cap = "no cap" if account.cap is None else f"cap {account.cap:.4g}, left {account.left:.4g}"
+        lines.append(f"{account.dataset}: spent mu {account.spent:.4g}, {cap}")
+        lines += [f"  {e.at}  {e.method:16} mu {e.mu:<8.4g} {e.state:9} {e.purpose}" for e in account.entries]
+    return record, "\n".join(lines) or "no data set in this ledger"

@@ -12,6 +12,7 @@ import numpy as np
 from pmtcore.budgets import MU_RANGE, Budget, Guarantee, checked_delta, reporting_delta
 from pmtcore.checks import InputError, listed, number_between
 from pmtcore.encoding import Problem
+from pmtcore.ledger import Ledger
 from pmtcore.noise import NoiseSource
 from pmtcore.records import Release, Standing, plain
 from pmtcore.registry import Method, Parameters, Plan, Prediction, make_parameters, method
@@ -161,6 +162,37 @@ def release(problem: Problem, request: Request, source: NoiseSource) -> Release:
         released=outcome.released(),
         notes=problem.notes + outcome.notes(),
     )
+
+
+def recorded_release(
+    problem: Problem,
+    request: Request,
+    source: NoiseSource,
+    ledger: Ledger,
+    dataset: str,
+    key: str,
+    purpose: str = "",
+) -> Release | dict[str, Any]:
+    """A release whose spend is in the ledger before a private row is read; once for each key.
+
+    Returns the release; for a key that has been released already, the record kept with it.
+
+    Raises:
+        InputError: as :func:`release`; LedgerError where the ledger refuses, and then nothing was released.
+    """
+    entry, _, plan = _plan(problem, request)
+    if entry.standing is Standing.LAB:
+        release(problem, request, source)  # raises, with the reason
+    earlier = ledger.reserve(dataset, key, request.as_dict(), plan.mu, entry.neighbours.value, purpose)
+    if earlier is not None and earlier.record is not None:
+        return dict(earlier.record)
+    try:
+        found = release(problem, request, source)
+    except BaseException as error:
+        ledger.fail(key, type(error).__name__)
+        raise
+    ledger.finish(key, found)
+    return found
 
 
 def _facts(problem: Problem, plan: Plan) -> dict[str, Any]:

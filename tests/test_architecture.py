@@ -16,7 +16,7 @@ LAYERS = [
     {"noise", "truncation", "tables", "synthetic", "bands", "moments", "targets"},
     {"registry", "radius", "encoding", "datasets"},
     {"glm", "objective"},
-    {"sufficient", "diagnostics"},
+    {"sufficient", "diagnostics", "ledger"},
     {"local", "methods"},
     {"release", "experiments", "planning"},
     {"gallery"},
