@@ -64,6 +64,10 @@ class Outcome(ABC):
         """What else the first trial releases at no further cost."""
         return {}
 
+    def seen(self) -> np.ndarray:
+        """What an attacker gets of each trial, (trials, k): the coefficients, or all that they were made from."""
+        return self.coefficients
+
     def notes(self) -> tuple[str, ...]:
         """Stated outcomes of the first trial, a sentence each."""
         return ()

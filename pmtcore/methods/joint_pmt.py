@@ -149,6 +149,11 @@ class JointOutcome(Outcome):
         self.v = plan.sigma**2 / 2  # noise variance of an off-diagonal entry
         self.v_cross = self.v / c**2
 
+    def seen(self) -> np.ndarray:
+        """The released moment (trials, (D + 1) D / 2)."""
+        rows, columns = np.triu_indices(self.plan.public.d)
+        return np.column_stack([self.gram[:, rows, columns], self.cross, self.power])
+
     @property
     def coefficients(self) -> np.ndarray:
         """Coefficients (trials, d) at the plan's ridge penalty."""

@@ -89,3 +89,12 @@ def test_the_plan_answers_both_ways(app):
     assert "no budget is enough" in words(app)
     app.slider(key="plan-mu").set_value(0.05).run()
     assert not app.exception
+
+
+def test_the_audit_page_runs_and_attacks(app):
+    """A sound method passes, a planted fault is caught, both with a picture."""
+    app.switch_page("pages/study/audit.py").run()
+    app.button(key="audit-run").click().run()
+    assert not app.exception and "no violation found" in app.success[0].value
+    app.button(key="audit-attack").click().run()
+    assert not app.exception and "violation" in app.error[0].value
