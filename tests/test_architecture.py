@@ -15,7 +15,7 @@ LAYERS = [
     {"records"},
     {"noise", "truncation", "tables", "synthetic", "bands", "moments", "targets"},
     {"registry", "radius", "encoding", "datasets"},
-    {"glm", "objective"},
+    {"glm", "objective", "exact"},
     {"sufficient", "diagnostics", "ledger"},
     {"local", "methods"},
     {"release", "experiments", "planning"},
