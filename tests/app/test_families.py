@@ -69,14 +69,14 @@ def test_the_gallery_opens_with_a_result(app):
 def test_the_local_page_collects_and_compares(app):
     """Another loss costs nothing; central and local side by side; linear tables get a sentence."""
     app.switch_page("pages/study/local.py").run()
-    assert not app.exception and "Synthetic demo with labels" in words(app)
-    app.switch_page("pages/work/data.py").run()
-    by_name(app, "demo-labels")
-    app.switch_page("pages/study/local.py").run()
+    assert not app.exception and "fit labels" in words(app)
+    app.button(key="local-open").click().run()
     assert not app.exception and not app.error
     first = app.dataframe[0].value["estimate"].tolist()
     app.segmented_control(key="local-loss").set_value("boosting").run()
     assert app.dataframe[0].value["estimate"].tolist() != first
+    app.segmented_control(key="local-axis").set_value("private rows").run()
+    assert not app.exception
     assert app.get("plotly_chart")
 
 
