@@ -98,3 +98,13 @@ def test_the_audit_page_runs_and_attacks(app):
     assert not app.exception and "no violation found" in app.success[0].value
     app.button(key="audit-attack").click().run()
     assert not app.exception and "violation" in app.error[0].value
+
+
+def test_the_retrieval_page_adds_up(app):
+    """Recycled and returned, at every modulus, without an error."""
+    app.switch_page("pages/study/retrieval.py").run()
+    assert not app.exception and app.metric[2].value == "ε 0.5"
+    app.segmented_control(key="retrieval-choice").set_value("return").run()
+    assert app.metric[3].value == "ε 0.5"
+    app.select_slider(key="retrieval-modulus").set_value(0.1).run()
+    assert not app.exception and app.metric[1].value != "ε 0"
