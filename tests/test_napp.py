@@ -9,11 +9,15 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import gamma, kstest
+from sklearn.linear_model import ElasticNet, Lasso
 
+from pmtcore import attacks
 from pmtcore.audit import audit
-from pmtcore.families import LOGISTIC
+from pmtcore.families import GAUSSIAN, LOGISTIC, POISSON
 from pmtcore.local.randomizers import epsilon_for, mu_for
 from pmtcore.methods.baselines import exact_fit
+from pmtcore.napp import Target, limit, literal, retrieved_as_printed
+from pmtcore.newton import Rows
 from pmtcore.noise import SeededNoise, ZeroNoise
 from pmtcore.objective import Perturbation
 from pmtcore.retrieval import split
@@ -129,3 +133,84 @@ def test_weights_below_one_are_refused():
     """The modulus is the minimum over all coordinates (E10)."""
     with pytest.raises(ValueError, match="at least 1"):
         _ = pure(2, weights=np.array([1.0, 0.5])).pull
+
+
+def rows_of(fam, n=150, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-0.5, 0.5, (n, d))
+    z = x @ np.array([2.0, -1.5, 0.0, 0.0])[:d]
+    if fam.binary:
+        y = (rng.random(n) < fam.mean(z)).astype(float)
+    else:
+        y = rng.poisson(fam.mean(z)).astype(float) if fam.id == "poisson" else z + 0.2 * rng.standard_normal(n)
+    return Rows(x, y, np.ones(n))
+
+
+@pytest.mark.parametrize("fam", [GAUSSIAN, LOGISTIC, POISSON], ids=lambda f: f.id)
+def test_literal_augmentation_tends_to_the_limit(fam):
+    """Distance to the limit falls like one over the root of the augmented rows (fitted slope), noise included."""
+    rows, target = rows_of(fam), Target("ridge", 3.0, 1.0)
+    b = np.array([0.8, -0.5, 0.3, 0.1])
+    exact = limit(fam, rows, target, b[None], 1)[0]
+    counts = np.array([400, 1600, 6400, 25_600])
+    errors = [
+        np.mean([np.linalg.norm(literal(fam, rows, target, b, c, seed=s) - exact) for s in range(12)]) for c in counts
+    ]
+    slope = np.polyfit(np.log(counts), np.log(errors), 1)[0]
+    assert -0.65 < slope < -0.35
+
+
+def test_the_limit_is_the_lasso_of_an_independent_solver():
+    """Repaired weights give scikit-learn's lasso and elastic net to 1e-6; printed ones realize 2 Lambda (E14)."""
+    rows, n = rows_of(GAUSSIAN), 150
+    zero = np.zeros((1, 4))
+    for lam, printed in ((2.0, False), (1.0, True)):
+        ours = limit(GAUSSIAN, rows, Target("lasso", lam, 0.0, printed=printed), zero, 5000)[0]
+        theirs = Lasso(alpha=2.0 / n, fit_intercept=False, tol=1e-14, max_iter=100_000).fit(
+            rows.features, rows.response
+        )
+        assert np.allclose(ours, theirs.coef_, atol=1e-6)
+    ours = limit(GAUSSIAN, rows, Target("elastic-net", 2.0, 0.0, kappa=0.5), zero, 5000)[0]
+    theirs = ElasticNet(alpha=(2.0 + 2.0) / n, l1_ratio=0.5, fit_intercept=False, tol=1e-14, max_iter=100_000).fit(
+        rows.features, rows.response
+    )
+    assert np.allclose(ours, theirs.coef_, atol=1e-6)
+
+
+def test_moor_is_closer_to_the_target():
+    """Without noise, the larger of both weights is closer to the plain lasso than their sum."""
+    rows, zero = rows_of(LOGISTIC), np.zeros((1, 4))
+    plain_lasso = limit(LOGISTIC, rows, Target("lasso", 1.0, 0.0), zero, 500)[0]
+    with_moor, without = (
+        np.linalg.norm(limit(LOGISTIC, rows, Target("lasso", 1.0, 0.5, moor=moor), zero, 500)[0] - plain_lasso)
+        for moor in (True, False)
+    )
+    assert with_moor < without
+
+
+def test_retrieval_as_printed_grows_to_a_plateau():
+    """The share retrieved grows with Lambda and stays below (1 - r) eps; fewer coordinates retrieve more (E10)."""
+    theta = np.array([1.0, 0.3, 0.0])
+    found = [retrieved_as_printed(1.0, 0.5, Target("lasso", lam, 0.25), theta) for lam in (0.1, 1.0, 10.0, 1e4)]
+    assert found == sorted(found) and found[0] == 0 and 0.49 < found[-1] < 0.5
+
+
+@pytest.mark.parametrize("attack", [attacks.selection, attacks.iterated], ids=["E11", "E12"])
+def test_the_printed_steps_lose(attack):
+    """An impossible event, seen with the person's row: the claim of epsilon 1 is broken."""
+    found = attack()
+    assert found.without < 0.01 * found.runs and found.with_row > 0.05 * found.runs
+    assert found.wins and found.bound > 1.5
+
+
+def test_ours_does_not():
+    """The same events on public weights keep to the claim."""
+    assert not any(attack.wins for attack in attacks.ours())
+
+
+@pytest.mark.parametrize("id", ["napp-erm", "napp-vs", "napp-vs-plus"])
+def test_printed_methods_run_in_the_lab(id, seed):
+    """They run, give finite coefficients, and cannot be released."""
+    _, public, rows = glm(2000, 100, seed, lam=0.001)
+    outcome = plan(id, public, 2000, 2.0).run(rows, SeededNoise(seed), 5)
+    assert np.all(np.isfinite(outcome.coefficients)) and set(outcome.released()) == {"retrieved_as_printed", "zeros"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common.widgets import badge, chart, show_error
+from pmtcore import attacks
 from pmtcore.audit import audit
 from pmtcore.checks import InputError
 from pmtcore.faults import FAULTS
@@ -29,7 +30,7 @@ def standings() -> None:
         for entry in methods()
     ]
     st.dataframe(rows, hide_index=True, width="stretch", alt="Methods with standing and errata")
-    st.caption("Errata are derived in docs/maths.md, sections 8 and 12.")
+    st.caption("Errata are derived in docs/maths.md, sections 8, 12 and 15.")
 
 
 def one() -> None:
@@ -73,6 +74,14 @@ def planted() -> None:
         )
 
 
+def published() -> None:
+    """Paper D's selection and iterated weights, and the same attack on ours."""
+    st.subheader("Two published steps, attacked")
+    if st.button("Run both attacks (E11, E12)", key="audit-printed", icon=":material/bug_report:"):
+        for attack in (attacks.selection(), attacks.iterated(), *attacks.ours()):
+            (st.error if attack.wins else st.success)(attack.sentence)
+
+
 st.title("Audit")
 st.markdown(
     "A guarantee is a proof; an audit is an attack that could have refuted it. Two neighbouring tables are built to be "
@@ -81,6 +90,7 @@ st.markdown(
 try:
     one()
     planted()
+    published()
     standings()
 except InputError as error:
     show_error(error)

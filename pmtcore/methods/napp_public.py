@@ -140,9 +140,14 @@ class ErmOutcome(Outcome):
         return tuple(found)
 
 
-def _mechanism(
-    public: PublicData, n: int, mu: float, parameters: ErmParameters, **more: Any
+def scaled_mechanism(
+    public: PublicData, n: int, mu: float, modulus: float = 1.0, **more: Any
 ) -> tuple[np.ndarray, Perturbation]:
+    """Public root mean squares (d,), and the mechanism on features divided by them.
+
+    Raises:
+        InputError: no public rows to take bounds from.
+    """
     if public.rows is None:
         raise InputError("Objective perturbation in table units needs public rows for its bounds.")
     scale = np.sqrt(np.maximum(np.diag(public.moment)[: public.d], 1e-300))
@@ -151,11 +156,11 @@ def _mechanism(
     free[0] = 0.0 if public.has_intercept else 1.0
     penalty = public.lam * np.diag(free / scale**2)
     fields: dict[str, Any] = {"centre": np.zeros(public.d)} | more
-    return scale, Perturbation(public.family, n, radius, 1.0, mu, penalty, extra=parameters.modulus, **fields)
+    return scale, Perturbation(public.family, n, radius, 1.0, mu, penalty, extra=modulus, **fields)
 
 
 def _dp_erm(public: PublicData, n: int, budget: Budget, parameters: ErmParameters) -> ErmPlan:
-    scale, mechanism = _mechanism(public, n, budget.mu, parameters)
+    scale, mechanism = scaled_mechanism(public, n, budget.mu, parameters.modulus)
     return ErmPlan(public, n, budget.mu, scale, mechanism)
 
 
@@ -166,7 +171,7 @@ def _napp_public(public: PublicData, n: int, budget: Budget, parameters: NappPar
     centre = public.fit * scale
     size = np.maximum(np.abs(centre), _SMALL * max(float(np.max(np.abs(centre))), 1e-300))
     weights = (float(np.max(size)) / size) ** parameters.gamma
-    scale, mechanism = _mechanism(public, n, mu, parameters, centre=centre, weights=weights, pure=True)
+    scale, mechanism = scaled_mechanism(public, n, mu, parameters.modulus, centre=centre, weights=weights, pure=True)
     return ErmPlan(public, n, mu, scale, mechanism, parts)
 
 
