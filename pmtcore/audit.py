@@ -68,13 +68,19 @@ class Audit:
             return f"violation: at least mu = {self.lower_bound:.3g} where {self.claimed:.3g} was claimed"
         return f"no violation found; from mu = {self.smallest:.3g} on this audit would have seen one"
 
+    @property
+    def epsilon_lower_bound(self) -> float:
+        """Lower bound on epsilon at delta 0.001, from the same counts."""
+        half = self.trials // 2
+        return epsilon_bound(round(self.false_alarms * half), round((1 - self.detections) * half), half, _DELTA)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain fields."""
         return {
             "method": self.method,
             "claimed": self.claimed,
             "lower_bound": self.lower_bound,
-            "epsilon_lower_bound": epsilon_from_mu(self.lower_bound, _DELTA) if self.lower_bound > 0 else 0.0,
+            "epsilon_lower_bound": self.epsilon_lower_bound,
             "epsilon_claimed": epsilon_from_mu(self.claimed, _DELTA) if self.claimed > 0 else 0.0,
             "delta": _DELTA,
             "confidence": self.confidence,
@@ -113,7 +119,7 @@ def audit(
     n = 1 if entry.local else _ROWS  # a report's guarantee is its own
     plan = change(entry.plan(public, n, Budget(mu), make_parameters(entry, values)))
     if plan.mu == 0 and entry.id != "non-private":
-        return Audit(id, 0.0, 0.0, CONFIDENCE, trials, "no private row is read", 0.0, 0.0, 0.0)
+        return Audit(id, 0.0, 0.0, CONFIDENCE, trials, "no private row is read", 1.0, 1.0, 0.0)
     best: tuple[float, str, Runs] | None = None
     for at, (words, tables) in enumerate(_pairs(public, n)):
         runs = _runs(plan, tables, noise, seed, at)

@@ -26,6 +26,7 @@ def test_sound_methods_pass(id):
     found = audit(id, 1.0, 10_000)
     assert not found.violated, found.verdict
     assert found.lower_bound >= TIGHT.get(id, 0.0)
+    assert found.epsilon_lower_bound <= found.as_dict()["epsilon_claimed"] + 1e-9
 
 
 @pytest.mark.parametrize("id", FAULTS)

@@ -9,7 +9,7 @@ from pmtcore import attacks
 from pmtcore.audit import audit
 from pmtcore.checks import InputError
 from pmtcore.errata import ERRATA
-from pmtcore.faults import FAULTS
+from pmtcore.faults import FAULTS, wrong_shape
 from pmtcore.figures import audit as figures
 from pmtcore.records import Label, Standing
 from pmtcore.registry import method, methods
@@ -96,8 +96,12 @@ def planted() -> None:
 
 def published() -> None:
     """Paper D's selection and iterated weights, and the same attack on ours."""
-    st.subheader("Two published steps, attacked")
-    if st.button("Run both attacks (E11, E12)", key="audit-printed", icon=":material/bug_report:"):
+    st.subheader("Published steps, attacked")
+    if st.button("Run the attacks (E8, E11, E12)", key="audit-printed", icon=":material/bug_report:"):
+        for shape, words in ((1.0, "Noise of length Gamma(1), as printed (E8)"), (None, "Noise of length Gamma(d)")):
+            claim, bound = wrong_shape(100_000, shape=shape)
+            sentence = f"{words}: epsilon is at least {bound:.3g} where {claim:.3g} was claimed."
+            (st.error if bound > claim else st.success)(sentence)
         for attack in (attacks.selection(), attacks.iterated(), *attacks.ours()):
             (st.error if attack.wins else st.success)(attack.sentence)
 

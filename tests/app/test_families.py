@@ -98,6 +98,8 @@ def test_the_audit_page_runs_and_attacks(app):
     assert not app.exception and "no violation found" in app.success[0].value
     app.button(key="audit-attack").click().run()
     assert not app.exception and "violation" in app.error[0].value
+    app.button(key="audit-printed").click().run(timeout=120)
+    assert not app.exception and len(app.error) == 3
 
 
 def test_the_retrieval_page_adds_up(app):
