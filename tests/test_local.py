@@ -16,10 +16,10 @@ from pmtcore.cli import main
 from pmtcore.families import LOGISTIC, POISSON, family
 from pmtcore.gallery.local import trial
 from pmtcore.local import setup
-from pmtcore.local.commands import tally_file
 from pmtcore.local.estimators import LINKS, of_family, scale_root, scaled
 from pmtcore.local.protocol import Configuration, Tally, report_lines, unfold
 from pmtcore.local.randomizers import PrivUnit, epsilon_for, mu_for
+from pmtcore.local.reading import tally_file
 from pmtcore.moments import public_from_rows
 from pmtcore.noise import SeededNoise
 from pmtcore.records import PrivateRows
