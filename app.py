@@ -25,10 +25,13 @@ else:
                 st.Page("pages/work/conditioning.py", title="Conditioning", icon=":material/target:"),
                 st.Page("pages/work/plan.py", title="Plan", icon=":material/event_note:"),
                 st.Page("pages/work/release.py", title="Release", icon=":material/verified_user:"),
+                st.Page("pages/work/budget.py", title="Budget", icon=":material/account_balance:"),
                 st.Page("pages/work/compare.py", title="Compare", icon=":material/science:"),
             ],
             "Study": [
                 st.Page("pages/study/local.py", title="Local model", icon=":material/smartphone:"),
+                st.Page("pages/study/retrieval.py", title="Retrieved budget", icon=":material/savings:"),
+                st.Page("pages/study/audit.py", title="Audit", icon=":material/policy:"),
                 st.Page("pages/study/gallery.py", title="Gallery", icon=":material/gallery_thumbnail:"),
             ],
         }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from pmtcore.arguments import number_from, public_from
@@ -124,3 +126,50 @@ def ledger(chosen: argparse.Namespace) -> Answer:
         lines.append(f"{account.dataset}: spent mu {account.spent:.4g}, {cap}")
         lines += [f"  {e.at}  {e.method:16} mu {e.mu:<8.4g} {e.state:9} {e.purpose}" for e in account.entries]
     return record, "\n".join(lines) or "no data set in this ledger"
+
+
+def report(chosen: argparse.Namespace) -> Answer:
+    """The report of a release, from the ledger or from a saved record."""
+    from pmtcore.ledger import Ledger  # noqa: PLC0415
+    from pmtcore.report import report as render  # noqa: PLC0415
+
+    if (chosen.ledger is None) == (chosen.release is None):
+        raise InputError("Give --ledger URL with --key KEY, or --release FILE (what release --json printed).")
+    account = head = None
+    if chosen.ledger is not None:
+        book = Ledger(chosen.ledger)
+        entry = book.entry(chosen.key or "")
+        if entry is None or entry.record is None:
+            raise InputError("The ledger has no release with this key; see 'ledger show'.")
+        record: Any = entry.record
+        account, head = book.account(entry.dataset).as_dict(), book.verify()["head"]
+    else:
+        try:
+            record = json.loads(Path(chosen.release).read_bytes())
+        except ValueError:
+            raise InputError("The file is not JSON; save one with 'release --json --out FILE'.") from None
+    try:
+        text = render(record, account, head)
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise InputError(
+            "The file is not the record of a release; save one with 'release --json --out FILE'."
+        ) from None
+    Path(chosen.html).write_text(text, encoding="utf-8")
+    return {"html": chosen.html}, f"report written to {chosen.html}"
+
+
+def audit(chosen: argparse.Namespace) -> Answer:
+    """A lower bound on a method's privacy against its claim; ``all`` audits every method."""
+    from pmtcore.audit import audit as run  # noqa: PLC0415
+    from pmtcore.registry import methods  # noqa: PLC0415
+
+    if chosen.id == "all":
+        found = [run(entry.id, chosen.mu, chosen.trials, chosen.seed) for entry in methods()]
+        lines = [f"{a.method:20} claimed {a.claimed:<6.3g} bound {a.lower_bound:<6.3g} {a.verdict}" for a in found]
+        return {"audits": [a.as_dict() for a in found]}, "\n".join(lines)
+    one = run(method(chosen.id).id, chosen.mu, chosen.trials, chosen.seed)
+    text = (
+        f"{one.method}: claimed mu = {one.claimed:g}, lower bound {one.lower_bound:.4g} at {one.confidence:.0%} "
+        f"confidence, {one.trials} runs ({one.pair}).\n{one.verdict}"
+    )
+    return one.as_dict(), text

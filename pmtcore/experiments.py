@@ -264,22 +264,30 @@ def _sampling_error(problem: Problem) -> float | None:
     return float(np.linalg.norm(predicted.sampling) * np.sqrt(problem.public.m / problem.private.n))
 
 
-def central_and_local(problem: Problem, epsilons: Sequence[float], trials: int, seed: int) -> Private[list[Summary]]:
+def central_and_local(
+    problem: Problem, epsilons: Sequence[float], trials: int, seed: int, sizes: Sequence[int] = ()
+) -> Private[list[Summary]]:
     """The recommended central method and ``ldp-whitened`` with PrivUnit, at equal epsilon, on the same table.
+
+    Along epsilon, or along the number of private rows (``sizes``) at the first epsilon.
 
     Central: (epsilon, delta) at the reporting delta of n rows. Local: purely epsilon for each report. Distances
     to the non-private fit, for the lab.
     """
-    public, rows = problem.public, problem.private
-    central, delta = recommended(public), reporting_delta(rows.n)
-    known, found = exact_fit(public, rows), []
-    for epsilon in epsilons:
-        mu = mu_from_epsilon(epsilon, delta)
+    public = problem.public
+    central, found = recommended(public), []
+    places: list[tuple[float, float, Problem]] = [(e, e, problem) for e in epsilons]
+    if sizes:
+        places = [(n, epsilons[0], varied(problem, "private rows", n, seed)) for n in sizes]
+    for x, epsilon, here in places:
+        rows = here.private
+        known = exact_fit(public, rows)
+        mu = mu_from_epsilon(epsilon, reporting_delta(rows.n))
         plans = {central.id: central.plan(public, rows.n, Budget(mu), make_parameters(central, {}))}
         made = setup.whitened(public, rows.n, 1.0, "privunit", 0.0, epsilon)
         plans["ldp-whitened"] = LocalPlan(public, rows.n, made.mu, made, WhitenedParameters(randomizer="privunit"))
         for id, plan in plans.items():
-            cell = _Cell(method(id), plan.mu, epsilon, plan, rows, known)
+            cell = _Cell(method(id), plan.mu, x, plan, rows, known)
             outcome = plan.perturb(plan.measure(rows), SeededNoise(seed, zlib.crc32(id.encode())), trials)
             cell.errors.append(_distances(outcome.coefficients, known))
             found.append(_summary(cell))

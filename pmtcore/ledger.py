@@ -263,7 +263,7 @@ class Ledger:
             "dataset": dataset,
             "kind": kind,
             "key": key,
-            "payload": json.dumps(plain(dict(payload)), sort_keys=True),
+            "payload": json.dumps(plain(dict(payload))),
             "previous": previous,
         }
         connection.execute(_EVENTS.insert().values(**row, hash=_digest(row)))

@@ -86,6 +86,13 @@ def covering_ball(public: PublicData, factor: float) -> Ball:
     return Ball(math.sqrt(factor * float(np.max(np.sum(rows**2, axis=1)))), 1.0)
 
 
+def inference_ball(public: PublicData, n: int, mu: float) -> Ball:
+    """Four times the largest public norm^2 where the noise is then below the sampling error, else twice."""
+    wide = covering_ball(public, 4.0)
+    sigma = sigma_for(moment_sensitivity(wide.radius, n), mu)
+    return wide if sigma**2 / 2 < 1 / n else covering_ball(public, 2.0)
+
+
 def moment_only_ball(dimension: int) -> Ball:
     """Without public rows: the radius that Gaussian rows leave once in a thousand, and a fifth more room."""
     return Ball(math.sqrt(1.2 * float(chi2.ppf(0.999, dimension))), 1.0)

@@ -64,6 +64,10 @@ class Outcome(ABC):
         """What else the first trial releases at no further cost."""
         return {}
 
+    def seen(self) -> np.ndarray:
+        """What an attacker gets of each trial, (trials, k): the coefficients, or all that they were made from."""
+        return self.coefficients
+
     def notes(self) -> tuple[str, ...]:
         """Stated outcomes of the first trial, a sentence each."""
         return ()
@@ -132,6 +136,7 @@ class Method:
     colour: str = "#555555"
     families: tuple[str, ...] = (GAUSSIAN.id,)
     recommended: bool = False  # the one to start from in its families
+    exact: bool = False  # whether releases add noise on an integer grid, so that the guarantee holds for the bits
     local: bool = False  # whether rows are randomized on their owners' devices, without a curator
     same_target: bool = True  # whether its coefficients estimate the family's own fit
     needs_labels: bool = True  # whether public rows must have the response
@@ -163,6 +168,7 @@ class Method:
             "source": self.source,
             "neighbours": self.neighbours.value,
             "standing": self.standing.value,
+            "noise": "exact" if self.exact else "floating point",
             "trust": "local" if self.local else "central",
             "recommended": self.recommended,
             "standing_reason": self.standing_reason,

@@ -158,7 +158,7 @@ def release(problem: Problem, request: Request, source: NoiseSource) -> Release:
         n=problem.private.n,
         public_rows=problem.public.m,
         seed=source.seed,
-        facts=_facts(problem, plan),
+        facts={**_facts(problem, plan), "noise": "exact" if entry.exact else "floating point"},
         released=outcome.released(),
         notes=problem.notes + outcome.notes(),
     )
@@ -198,7 +198,7 @@ def recorded_release(
 def _facts(problem: Problem, plan: Plan) -> dict[str, Any]:
     """Public figures of the plan and the problem."""
     public = problem.public
-    facts = {**plan.facts(), "family": public.family.id, "spread": public.spread}
+    facts: dict[str, Any] = {**plan.facts(), "family": public.family.id, "spread": public.spread}
     return facts | ({"public_fit": public.fit} if public.labelled else {})
 
 

@@ -132,6 +132,11 @@ class TwoPartOutcome(Outcome):
         self.gram = gram + plan.penalty
         self.cross = cross
 
+    def seen(self) -> np.ndarray:
+        """Both released statistics."""
+        rows, columns = np.triu_indices(self.cross.shape[1])
+        return np.column_stack([self.gram[:, rows, columns], self.cross])
+
     @cached_property
     def whitened(self) -> np.ndarray:
         """Solution in the coordinates of the statistic (trials, d)."""

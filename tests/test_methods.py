@@ -54,7 +54,7 @@ def test_joint_release_on_raw_units(lam, seed):
     """With an intercept, pressures near 1000 and a column of size 1e-6: predictions are least squares' to 1e-8."""
     public, rows, x = weather_sides(seed)
     y = weather(600, seed)[1]
-    outcome = plan("joint-pmt", public, rows.n, 1.0, **EXACT).run(rows, ZeroNoise(), 1)
+    outcome = plan("joint-pmt", public, rows.n, 1.0, **EXACT).run(rows, ZeroNoise(), 2)
     if lam:
         expected = Ridge(alpha=600 * lam, solver="svd").fit(x[:, 1:], y).predict(x[:, 1:])
     else:  # standardized by hand: scikit-learn's least squares drops the column of size 1e-6
@@ -88,8 +88,8 @@ def test_noise_free_predictions_do_not_move_with_any_affine_change(seed):
     draw, public, rows = make(500, 60, seed)
     mixed = public_from_rows(draw.public_x @ mix, draw.public_y, names(10), "y")
     other = PrivateRows.from_arrays(draw.private_x @ mix, draw.private_y, names(10))
-    first = plan("joint-pmt", public, 500, 1.0).run(rows, ZeroNoise(), 1).coefficients[0]
-    second = plan("joint-pmt", mixed, 500, 1.0).run(other, ZeroNoise(), 1).coefficients[0]
+    first = plan("joint-pmt", public, 500, 1.0).run(rows, ZeroNoise(), 2).coefficients[0]
+    second = plan("joint-pmt", mixed, 500, 1.0).run(other, ZeroNoise(), 2).coefficients[0]
     assert np.allclose(draw.private_x @ first, draw.private_x @ mix @ second, rtol=1e-6, atol=1e-8)
 
 
@@ -113,7 +113,7 @@ def test_privacy_part_of_the_bands_is_the_spread_of_releases(id, seed):
 def test_residual_variance_and_r_squared(seed):
     """Without noise and truncation they are those of the private fit."""
     draw, public, rows = make(3000, 200, seed, noise=0.7)
-    released = plan("joint-pmt", public, rows.n, 900.0, radius=50.0).run(rows, ZeroNoise(), 1).released()
+    released = plan("joint-pmt", public, rows.n, 900.0, radius=50.0).run(rows, ZeroNoise(), 2).released()
     residual = draw.private_y - draw.private_x @ np.linalg.lstsq(draw.private_x, draw.private_y)[0]
     assert released["residual_variance"] == pytest.approx(np.mean(residual**2), rel=0.01)
     share = 1 - np.mean(residual**2) / np.mean(draw.private_y**2)
@@ -166,7 +166,7 @@ def test_public_fit_has_hc3_bands(seed):
     leverage = np.einsum("ij,jk,ik->i", x, inverse, x)
     residual = (y - x @ inverse @ x.T @ y) / (1 - leverage)
     expected = np.sqrt(np.diag(inverse @ (x.T * residual**2) @ x @ inverse))
-    outcome = plan("public-only", public, 50, 1.0).run(PrivateRows.from_arrays(x, y, names(10)), ZeroNoise(), 1)
+    outcome = plan("public-only", public, 50, 1.0).run(PrivateRows.from_arrays(x, y, names(10)), ZeroNoise(), 2)
     assert np.allclose(outcome.bands().sampling, expected, rtol=1e-6)
     assert np.all(outcome.bands().privacy == 0)
 
@@ -192,7 +192,7 @@ def test_moment_release_recovers_the_moment(seed):
     draw, public, rows = make(500, 60, seed)
     found = plan("pmt-moment", public, 500, 1.0, eta=1e-9)
     wide = type(found)(found.public, found.n, found.mu, 1e6)
-    released = wide.run(rows, ZeroNoise(), 1).released()
+    released = wide.run(rows, ZeroNoise(), 2).released()
     expected = draw.private_x.T @ draw.private_x / 500
     assert np.allclose(released["moment"], expected)
     assert np.allclose(np.array(released["inverse"]) @ expected, np.eye(10), atol=1e-8)

@@ -17,6 +17,7 @@ from pmtcore.moments import PublicData
 from pmtcore.records import Label, Release, Standing
 from pmtcore.registry import method, methods, recommended, suiting
 from pmtcore.release import Preview, Request, request_from_json
+from pmtcore.report import report
 from pmtcore.words import coefficient_words, release_words
 
 
@@ -210,9 +211,18 @@ def free(found: Release) -> None:
 
 
 def downloads(found: Release, request: Request) -> None:
-    """The record, the coefficients, the configuration."""
+    """The record, the coefficients, the configuration, the report."""
     st.subheader("Take it with you")
-    columns = st.columns(3 if found.names else 2)
+    *columns, last = st.columns(4 if found.names else 3)
+    last.download_button(
+        "Report (HTML)",
+        report(found.as_dict()),
+        "report.html",
+        "text/html",
+        key="report",
+        on_click="ignore",
+        width="stretch",
+    )
     record = json.dumps(found.as_dict(), indent=2)
     columns[0].download_button(
         "Record (JSON)", record, "release.json", "application/json", key="record", on_click="ignore", width="stretch"

@@ -6,7 +6,7 @@ import json
 
 import streamlit as st
 
-from pages.common.session import curator, session
+from pages.common.session import curator, named_tables, session
 from pages.common.widgets import badge, chart, problem_or_sentence, show_error
 from pmtcore.checks import InputError
 from pmtcore.encoding import Problem
@@ -96,18 +96,26 @@ def beside(problem: Problem) -> None:
     if tables is None or not (tables.may_be_studied or curator()):
         st.info("Distances to an exact private fit are for the curator: switch on in the sidebar, or open a demo.")
         return
-    mark = ("local", tables.key, repr(problem.choices))
+    axis = st.segmented_control(
+        "Error against", ["epsilon", "private rows"], default="epsilon", key="local-axis", required=True
+    )
+    axis, epsilon, n = axis or "epsilon", float(st.session_state["local-epsilon"]), problem.private.n
+    mark = ("local", tables.key, repr(problem.choices), axis, epsilon if axis != "epsilon" else 0.0)
     if st.session_state.get("local-mark") != mark:
         with st.spinner("Simulating every device", show_time=True):
-            found = central_and_local(rescaled(problem, "z"), EPSILONS, TRIALS, 1)
+            scaled = rescaled(problem, "z")
+            if axis == "epsilon":
+                found = central_and_local(scaled, EPSILONS, TRIALS, 1)
+            else:
+                found = central_and_local(scaled, [epsilon], TRIALS, 1, [n // 16, n // 8, n // 4, n // 2, n])
             st.session_state["local-found"] = found.reveal(Curator("shown on the Local page, harmless or curator"))
         st.session_state["local-mark"] = mark
     summaries = st.session_state["local-found"]
     st.markdown(badge(Label.PRIVATE))
     chart(
-        figures.comparison(summaries, "epsilon"),
+        figures.comparison(summaries, axis),
         "local-comparison",
-        "Distance to the fit without privacy against epsilon, central and local",
+        f"Distance to the fit without privacy against {axis}, central and local",
         figures.comparison_table(summaries),
         Label.PRIVATE,
     )
@@ -122,10 +130,12 @@ current = problem_or_sentence()
 if current is not None:
     if current.public.family.id not in ("logistic", "boosting"):
         st.info(
-            "The local methods here fit labels: open 'Synthetic demo with labels' on the Data page.",
+            "The local methods here fit labels: open the synthetic demo with labels, or a table of your own on Data.",
             icon=":material/info:",
         )
-        st.page_link("pages/work/data.py", label="Data", icon=":material/table:")
+        if st.button("Open the demo with labels", key="local-open", icon=":material/table:"):
+            session().open(named_tables("demo-labels"))
+            st.rerun()
     else:
         try:
             collect(current)

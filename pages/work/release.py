@@ -5,13 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common import release_parts as parts
+from pages.common.book import spend_form
 from pages.common.session import session
 from pages.common.widgets import budget_input, parameter_form, problem_or_sentence, show_error
 from pmtcore.checks import InputError
 from pmtcore.encoding import Problem
 from pmtcore.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.registry import method
-from pmtcore.release import Preview, Request, preview, release
+from pmtcore.release import Preview, Request, preview
 
 
 def ask(problem: Problem) -> tuple[Request, Preview] | None:
@@ -56,6 +57,9 @@ def spend(problem: Problem, request: Request, prospect: Preview) -> None:
     id = state.next_request
     st.subheader("Spend it")
     noise = source()
+    where = spend_form(prospect.guarantee.mu)
+    if where is None:
+        return
     # The key holds what is confirmed: another amount, method or table is another question, not yet answered.
     sure = st.checkbox(parts.confirmation(prospect), key=parts.confirmation_key(prospect))
     if not st.button("Release", type="primary", disabled=not sure, key=f"go-{id}", icon=":material/verified_user:"):
@@ -63,7 +67,7 @@ def spend(problem: Problem, request: Request, prospect: Preview) -> None:
     try:
         if id not in state.releases:
             with st.spinner("Releasing", show_time=True):
-                state.keep(request, release(problem, request, noise))
+                state.keep(request, where.release(problem, request, noise, id))
         st.rerun()
     except InputError as error:
         show_error(error)

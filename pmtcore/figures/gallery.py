@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from pmtcore.figures.style import finish, log_axis, translucent
 from pmtcore.gallery.engine import Curve, Figure
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#44AA99", "#777777")
+_COLOURS = ("#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#44AA99", "#777777", "#332288", "#999933")
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _OWN = {"public-only": "#009E73", "joint-pmt": "#0072B2", "pmt-objective": "#0072B2"}
 
@@ -20,8 +20,10 @@ _OWN = {"public-only": "#009E73", "joint-pmt": "#0072B2", "pmt-objective": "#007
 def picture(figure: Figure, record: Mapping[str, Any]) -> go.Figure:
     """Means with the band of one standard deviation, as the papers draw them; medians where means do not exist."""
     drawn = go.Figure()
-    for at, fields in enumerate(record["series"]):
+    at = 0
+    for fields in record["series"]:
         _draw(drawn, Curve.from_dict(fields), at, figure.log_y)
+        at += fields["name"] not in _OWN
     if figure.log_x:
         log_axis(drawn, "x")
     if figure.log_y:
@@ -41,10 +43,16 @@ def _draw(drawn: go.Figure, curve: Curve, at: int, log: bool) -> None:
         name=curve.name,
         legendgroup=curve.name,
         mode="lines+markers",
-        line={"color": colour, "width": 2, "dash": _DASHES[at // len(_COLOURS) % len(_DASHES)]},
+        line={"color": colour, "width": 2, "dash": _dash(curve.name, at)},
         marker={"size": 6, "color": colour},
         hovertemplate=f"{curve.name}<br>%{{x:.4g}}: mean %{{y:.3g}}<extra></extra>",
     )
+
+
+def _dash(name: str, at: int) -> str:
+    if name == "public-only":
+        return "dash"
+    return "solid" if name in _OWN else _DASHES[at // len(_COLOURS) % len(_DASHES)]
 
 
 def table(record: Mapping[str, Any]) -> pd.DataFrame:

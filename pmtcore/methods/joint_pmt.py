@@ -22,11 +22,12 @@ import numpy as np
 from scipy.stats import chi2
 from scipy.stats import f as f_distribution
 
-from pmtcore.bands import Part, limits, robust_part
+from pmtcore.bands import Part, limits, robust_part, unless_far
 from pmtcore.budgets import Budget, Neighbours
+from pmtcore.exact import integer_moment, release_integer_moment, whiten_exactly
 from pmtcore.moments import PublicData, back_transform, conditioning, joint, whiten
 from pmtcore.noise import NoiseSource, release_symmetric, sigma_for
-from pmtcore.radius import Ball, accurate_ball, covering_ball
+from pmtcore.radius import Ball, accurate_ball, inference_ball
 from pmtcore.records import Bands, Private, PrivateRows, Standing
 from pmtcore.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
 from pmtcore.truncation import moment_sensitivity
@@ -115,6 +116,22 @@ class JointPlan(Plan):
         """
         return JointOutcome(self, release_symmetric(statistic, self.sigma, source, trials, "isometric"))
 
+    def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> JointOutcome:
+        """One release on the integer grid; repeated trials in the lab are in floating point.
+
+        Guarantee: ``mu^2/2``-zCDP under replace-one for the bits that leave (maths.md, 14); in the lab as
+        :meth:`perturb`.
+        """
+        if trials != 1:
+            return self.perturb(self.measure(rows), source, trials)
+        total = integer_moment(rows, self._scaled, self.ball.radius)
+        return JointOutcome(self, release_integer_moment(total, self.mu, self.n, self.ball.radius, source))
+
+    def _scaled(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
+        z = whiten_exactly(self.public.factor, joint(features, response))
+        z[:, -1] *= self.ball.response_scale
+        return z
+
     def predicted(self) -> Prediction | None:
         """Privacy sd ``s_B sigma/(sqrt(2) c) sqrt((S_xx^{-1})_jj)``, sampling sd of least squares at n rows."""
         public = self.public
@@ -148,6 +165,11 @@ class JointOutcome(Outcome):
         self.power = moment[:, d, d] / c**2  # t (trials,)
         self.v = plan.sigma**2 / 2  # noise variance of an off-diagonal entry
         self.v_cross = self.v / c**2
+
+    def seen(self) -> np.ndarray:
+        """The released moment (trials, (D + 1) D / 2)."""
+        rows, columns = np.triu_indices(self.plan.public.d)
+        return np.column_stack([self.gram[:, rows, columns], self.cross, self.power])
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -189,7 +211,7 @@ class JointOutcome(Outcome):
         alike = 1 / self.plan.n + (1 / self.plan.public.m if self.plan.public.m else 0.25)
         entries = self.plan.public.d * (self.plan.public.d + 1) // 2
         distance = np.sum((self.gram - self._expected_gram) ** 2, axis=(1, 2)) / (2 * entries)
-        v0 = _unless_far(alike, distance, self.v, entries)
+        v0 = unless_far(alike, distance, self.v, entries)
         return np.asarray(v0 / (v0 + self.v))
 
     @cached_property
@@ -222,7 +244,7 @@ class JointOutcome(Outcome):
             noise = self.v_cross + self.v * public.d * alike
             if noise > alike / 10:
                 size = np.mean(self.cross**2, axis=1)
-                prior = _unless_far(alike, size, noise, public.d)[:, None, None]
+                prior = unless_far(alike, size, noise, public.d)[:, None, None]
                 gram = self.stable_gram
                 left = gram @ gram / noise + np.eye(public.d) / prior
                 right = np.einsum("tij,tj->ti", gram, self.cross) / noise
@@ -346,30 +368,14 @@ class JointOutcome(Outcome):
         return tuple(found)
 
 
-def _unless_far(expected: float, mean_square: np.ndarray, noise: float, count: int) -> np.ndarray:
-    """A prior variance (trials,): as expected, unless the mean of ``count`` squares is far above it plus noise.
-
-    Far is three standard deviations of such a mean; then the variance is the excess over the noise.
-    """
-    far = mean_square > (expected + noise) * (1 + 3 * np.sqrt(2 / count))
-    return np.where(far, mean_square - noise, expected)
-
-
 def plan(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
     """``joint-pmt`` for these public data, n private rows and this total budget."""
     if parameters.radius_mode == "inference":
-        ball = _inference_ball(public, n, budget.mu)
+        ball = inference_ball(public, n, budget.mu)
     else:
         ball = accurate_ball(public, n, budget.mu)
     ball = Ball(parameters.radius or ball.radius, parameters.response_scale or ball.response_scale)
     return JointPlan(public, n, budget.mu, ball, parameters)
-
-
-def _inference_ball(public: PublicData, n: int, mu: float) -> Ball:
-    """Four times the largest public norm^2 where the noise is then below the sampling error, else twice."""
-    wide = covering_ball(public, 4.0)
-    sigma = sigma_for(moment_sensitivity(wide.radius, n), mu)
-    return wide if sigma**2 / 2 < 1 / n else covering_ball(public, 2.0)
 
 
 register(
@@ -386,6 +392,7 @@ register(
         parameters=JointParameters,
         plan=plan,
         recommended=True,
+        exact=True,
         colour="#0072B2",
     )
 )

@@ -161,6 +161,10 @@ class LocalOutcome(Outcome):
         self.plan = plan
         self.mean = mean
 
+    def seen(self) -> np.ndarray:
+        """The mean reports."""
+        return self.mean
+
     @cached_property
     def coefficients(self) -> np.ndarray:
         """Coefficients (trials, d) for the problem's own loss; NaN where the scale has no root."""

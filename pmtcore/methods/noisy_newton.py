@@ -92,7 +92,7 @@ class Steps:
     slope_bound: float  # the sensitivity of mean b'' x x' is counted as 2 slope_bound R^2/n
     penalty: np.ndarray
     coefficient_bound: float = math.inf
-    response_bound: float = math.inf
+    response_bound: float = 1.0
 
 
 @final
@@ -119,7 +119,8 @@ class NewtonPlan(Plan):
     def measure(self, rows: PrivateRows) -> Private[Rows]:
         """Transformed and truncated rows, private."""
         s = self.steps
-        found = rows.concatenate(lambda x, y: joint(x @ s.root.T, np.clip(y, -s.response_bound, s.response_bound)))
+        low = 0.0 if self.public.family.binary else -s.response_bound
+        found = rows.concatenate(lambda x, y: joint(x @ s.root.T, np.clip(y, low, s.response_bound)))
         return found.map(lambda z: Clip(s.radius).apply(z[:, :-1], z[:, -1]))
 
     def perturb(self, statistic: Private[Rows], source: NoiseSource, trials: int) -> NewtonOutcome:
@@ -170,6 +171,10 @@ class NewtonOutcome(Outcome):
     def __init__(self, plan: NewtonPlan, path: np.ndarray) -> None:
         self.plan = plan
         self.path = path
+
+    def seen(self) -> np.ndarray:
+        """All iterates, as if they were released."""
+        return np.concatenate(list(self.path[1:]), axis=1)
 
     @property
     def iterates(self) -> np.ndarray:

@@ -120,6 +120,11 @@ class MomentOutcome(Outcome):
         """None: this method estimates a moment."""
         return np.empty((len(self.whitened), 0))
 
+    def seen(self) -> np.ndarray:
+        """The released moment."""
+        rows, columns = np.triu_indices(self.whitened.shape[1])
+        return np.asarray(self.whitened[:, rows, columns])
+
     @property
     def moments(self) -> np.ndarray:
         """``S^{1/2} M S^{1/2}`` (trials, d, d): the moment in the units of the table (A, Theorem 3.3)."""

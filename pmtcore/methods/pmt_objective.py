@@ -100,7 +100,7 @@ class ObjectivePlan(Plan):
 
     def measure(self, rows: PrivateRows) -> Private[Rows]:
         """Whitened, clipped and weighted rows, private."""
-        whitened = rows.concatenate(lambda x, y: joint(whiten(self.public.feature_root, x), y))
+        whitened = rows.concatenate(lambda x, y: joint(whiten(self.public.feature_root, x), np.clip(y, 0.0, 1.0)))
         return whitened.map(lambda z: self.clip.apply(z[:, :-1], z[:, -1]))
 
     def perturb(self, statistic: Private[Rows], source: NoiseSource, trials: int) -> ObjectiveOutcome:
@@ -145,6 +145,10 @@ class ObjectiveOutcome(Outcome):
         self.plan = plan
         self.minimizer = minimizer
         self._rows = None if plan.shape is None else plan.shape.clipped(plan.clip)
+
+    def seen(self) -> np.ndarray:
+        """The released minimizers."""
+        return self.minimizer
 
     @cached_property
     def _inverse(self) -> np.ndarray:

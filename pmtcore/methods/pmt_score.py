@@ -115,6 +115,10 @@ class ScoreOutcome(Outcome):
         # the penalized score of the whole problem at the public fit
         self.score = score - plan.public.penalty @ plan.public.centre
 
+    def seen(self) -> np.ndarray:
+        """The released scores."""
+        return self.score
+
     def _solve(self, precision_of_public: np.ndarray) -> np.ndarray:
         """Minimizers (t, d) of ``|G(theta) - q|^2`` in the metric of the doubt plus the prior's pull.
 

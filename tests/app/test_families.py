@@ -69,14 +69,14 @@ def test_the_gallery_opens_with_a_result(app):
 def test_the_local_page_collects_and_compares(app):
     """Another loss costs nothing; central and local side by side; linear tables get a sentence."""
     app.switch_page("pages/study/local.py").run()
-    assert not app.exception and "Synthetic demo with labels" in words(app)
-    app.switch_page("pages/work/data.py").run()
-    by_name(app, "demo-labels")
-    app.switch_page("pages/study/local.py").run()
+    assert not app.exception and "fit labels" in words(app)
+    app.button(key="local-open").click().run()
     assert not app.exception and not app.error
     first = app.dataframe[0].value["estimate"].tolist()
     app.segmented_control(key="local-loss").set_value("boosting").run()
     assert app.dataframe[0].value["estimate"].tolist() != first
+    app.segmented_control(key="local-axis").set_value("private rows").run()
+    assert not app.exception
     assert app.get("plotly_chart")
 
 
@@ -89,3 +89,22 @@ def test_the_plan_answers_both_ways(app):
     assert "no budget is enough" in words(app)
     app.slider(key="plan-mu").set_value(0.05).run()
     assert not app.exception
+
+
+def test_the_audit_page_runs_and_attacks(app):
+    """A sound method passes, a planted fault is caught, both with a picture."""
+    app.switch_page("pages/study/audit.py").run()
+    app.button(key="audit-run").click().run()
+    assert not app.exception and "no violation found" in app.success[0].value
+    app.button(key="audit-attack").click().run()
+    assert not app.exception and "violation" in app.error[0].value
+
+
+def test_the_retrieval_page_adds_up(app):
+    """Recycled and returned, at every modulus, without an error."""
+    app.switch_page("pages/study/retrieval.py").run()
+    assert not app.exception and app.metric[2].value == "ε 0.5"
+    app.segmented_control(key="retrieval-choice").set_value("return").run()
+    assert app.metric[3].value == "ε 0.5"
+    app.select_slider(key="retrieval-modulus").set_value(0.1).run()
+    assert not app.exception and app.metric[1].value != "ε 0"

@@ -1,0 +1,85 @@
+"""The ledger in the app: which data set a spend counts against, and the spend itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.common.session import session
+from pages.common.widgets import show_error
+from pmtcore.checks import InputError
+from pmtcore.encoding import Problem
+from pmtcore.ledger import Account, Ledger, default_url
+from pmtcore.noise import NoiseSource
+from pmtcore.records import Release
+from pmtcore.release import Request, recorded_release, release
+
+START_CAP = 3.0
+
+
+@dataclass(frozen=True)
+class Spend:
+    """Where a spend is written; ``dataset`` empty: nowhere, the tables are for study."""
+
+    dataset: str = ""
+    purpose: str = ""
+    cap: float | None = None  # to be set with the first spend
+
+    def release(self, problem: Problem, request: Request, noise: NoiseSource, key: str) -> Release:
+        """Release, through the ledger where one is kept.
+
+        Raises:
+            InputError: the ledger refuses; then nothing was released.
+        """
+        if not self.dataset:
+            return release(problem, request, noise)
+        book = Ledger(default_url())
+        if self.cap is not None and book.account(self.dataset).cap is None:
+            book.cap(self.dataset, self.cap)
+        found = recorded_release(problem, request, noise, book, self.dataset, key, self.purpose)
+        if isinstance(found, Release):
+            return found
+        raise InputError("This request was released before; its record is on the Budget page.")
+
+
+def spend_form(mu: float) -> Spend | None:
+    """Whether and where the spend is kept; ``None`` where the ledger cannot take it."""
+    tables = session().tables
+    if tables is None:
+        return None
+    if tables.may_be_studied and not st.toggle(
+        "Keep it in the ledger", False, key="ledger-study", help="These tables are for study; it is up to you."
+    ):
+        return Spend()
+    left, right = st.columns(2)
+    name = left.text_input("Data set, in the ledger", tables.title, key=f"ledger-name-{tables.key[:12]}")
+    purpose = right.text_input("Purpose", key="ledger-purpose", persist_state="session")
+    try:
+        account = Ledger(default_url()).account(name)
+    except InputError as error:
+        show_error(error)
+        return None
+    if account.cap is None:
+        cap = st.number_input(
+            "Cap of this data set (total mu, for good)",
+            1e-3,
+            1000.0,
+            max(START_CAP, mu),
+            format="%g",
+            key=f"ledger-cap-{name}",
+            help="Set with the first spend; all later releases count against it.",
+        )
+        return Spend(name, purpose, float(cap))
+    st.caption(balance(account))
+    return Spend(name, purpose)
+
+
+def balance(account: Account) -> str:
+    """Spent and left in one line."""
+    if account.cap is None:
+        return f"{account.dataset}: mu {account.spent:.4g} spent, no cap yet."
+    return (
+        f"{account.dataset}: mu {account.spent:.4g} of {account.cap:.4g} spent in {len(account.entries)} releases; one "
+        f"more may take up to {account.left:.4g}."
+    )

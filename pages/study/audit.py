@@ -1,0 +1,96 @@
+"""Audit: what each method claims, what an attacker found, and faults that are caught."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.common.widgets import badge, chart, show_error
+from pmtcore import attacks
+from pmtcore.audit import audit
+from pmtcore.checks import InputError
+from pmtcore.faults import FAULTS
+from pmtcore.figures import audit as figures
+from pmtcore.records import Label, Standing
+from pmtcore.registry import method, methods
+
+TRIALS = 10_000
+
+
+def standings() -> None:
+    """Every method with its standing and errata."""
+    st.subheader("Standings")
+    rows = [
+        {
+            "method": entry.id,
+            "standing": entry.standing.value,
+            "why": entry.standing_reason,
+            "errata": ", ".join(entry.errata),
+            "source": entry.source,
+        }
+        for entry in methods()
+    ]
+    st.dataframe(rows, hide_index=True, width="stretch", alt="Methods with standing and errata")
+    st.caption("Errata are derived in docs/maths.md, sections 8, 12 and 15.")
+
+
+def one() -> None:
+    """Run one now."""
+    st.subheader("Audit a method")
+    ids = [entry.id for entry in methods() if entry.id != "non-private"]
+    left, right = st.columns(2)
+    id = left.selectbox("Method", ids, index=ids.index("joint-pmt"), key="audit-method")
+    mu = right.number_input("Claimed mu", 0.1, 10.0, 1.0, format="%g", key="audit-mu")
+    if method(id).standing is Standing.LAB:
+        st.caption(f"As published; for the lab: {method(id).standing_reason}.")
+    if st.button("Run", type="primary", key="audit-run", icon=":material/play_arrow:"):
+        with st.spinner(f"{TRIALS:,} runs on two tables built to be told apart", show_time=True):
+            st.session_state["audit-found"] = audit(id, float(mu), TRIALS)
+    found = st.session_state.get("audit-found")
+    if found is not None:
+        (st.error if found.violated else st.success)(f"{found.method}: {found.verdict}.")
+        st.markdown(f"{badge(Label.PUBLIC)} Tables: {found.pair}. Lower bound at {found.confidence:.0%} confidence.")
+        chart(
+            figures.points(found),
+            "audit",
+            "The audit's test against the claim's curve",
+            figures.table([found]),
+            Label.PUBLIC,
+        )
+
+
+def planted() -> None:
+    """Faults that the audit catches."""
+    st.subheader("Faults, and the attacker who wins")
+    id = st.selectbox("Planted fault", list(FAULTS), format_func=lambda id: FAULTS[id].words, key="audit-fault")
+    if st.button("Attack it", key="audit-attack", icon=":material/bug_report:"):
+        found = FAULTS[id].run(1.0, TRIALS)
+        (st.error if found.violated else st.success)(f"{FAULTS[id].words}: {found.verdict}.")
+        chart(
+            figures.points(found),
+            "fault",
+            "The attacker's test against the claim",
+            figures.table([found]),
+            Label.PUBLIC,
+        )
+
+
+def published() -> None:
+    """Paper D's selection and iterated weights, and the same attack on ours."""
+    st.subheader("Two published steps, attacked")
+    if st.button("Run both attacks (E11, E12)", key="audit-printed", icon=":material/bug_report:"):
+        for attack in (attacks.selection(), attacks.iterated(), *attacks.ours()):
+            (st.error if attack.wins else st.success)(attack.sentence)
+
+
+st.title("Audit")
+st.markdown(
+    "A guarantee is a proof; an audit is an attack that could have refuted it. Two neighbouring tables are built to be "
+    "told apart as well as possible, and the errors of the best test found bound the privacy from below."
+)
+try:
+    one()
+    planted()
+    published()
+    standings()
+except InputError as error:
+    show_error(error)

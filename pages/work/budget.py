@@ -1,0 +1,110 @@
+"""Budget: the ledger, what was spent on which data set, and what is left."""
+
+from __future__ import annotations
+
+import json
+
+import streamlit as st
+
+from pages.common.book import balance
+from pages.common.widgets import badge, chart, show_error
+from pmtcore.budgets import Guarantee, Neighbours
+from pmtcore.checks import InputError
+from pmtcore.figures import budget as figures
+from pmtcore.figures import release as tradeoff
+from pmtcore.ledger import Account, Ledger, default_url
+from pmtcore.records import Label
+from pmtcore.report import report
+from pmtcore.retrieval import retrieved
+
+
+def account_page(book: Ledger, account: Account) -> None:
+    """One data set."""
+    st.markdown(f"{badge(Label.PUBLIC)} **{balance(account)}**")
+    record = account.as_dict()
+    spent = record["spent"]
+    a, b, c = st.columns(3)
+    a.metric("Spent, mu", f"{spent['mu']:.4g}")
+    b.metric("Spent, rho", f"{spent['rho']:.4g}")
+    c.metric("Spent, epsilon", f"{spent['epsilon']:.4g}", f"at delta {spent['delta']:g}", delta_color="off")
+    if not account.entries:
+        st.caption("Nothing was spent yet.")
+        return
+    chart(figures.spends(account), "spends", "Total mu after each spend", figures.table(account), Label.PUBLIC)
+    total = Guarantee(account.spent, Neighbours.REPLACE_ONE, spent["delta"])
+    back = retrieved(account)
+    if back:
+        st.caption(f"Retrieved: epsilon {back:.3g} in all was planned for the Jacobian and was not needed.")
+    st.subheader("What all of it means")
+    st.markdown(total.words.replace("From this release", "From all these releases together"))
+    chart(
+        tradeoff.tradeoff(total.mu),
+        "total-tradeoff",
+        "Detections against false alarms of the best attacker who has all these releases",
+        tradeoff.tradeoff_table(total.mu),
+        Label.PUBLIC,
+    )
+    mu = st.slider("One more release of mu", 0.05, 5.0, 1.0, 0.05, key="budget-more")
+    after = (account.spent**2 + mu**2) ** 0.5
+    fits = account.cap is not None and after <= account.cap
+    st.markdown(
+        f"It would bring the total to mu = **{after:.4g}**, " + ("within the cap." if fits else "beyond the cap.")
+    )
+    reports(book, account)
+
+
+def reports(book: Ledger, account: Account) -> None:
+    """Reports of earlier releases, made again from the ledger."""
+    released = [entry for entry in account.entries if entry.record is not None]
+    if not released:
+        return
+    st.subheader("Reports")
+    chosen = st.selectbox(
+        "Release",
+        released,
+        index=len(released) - 1,
+        format_func=lambda e: f"{e.at[:19]}  {e.method}  mu {e.mu:.4g}  {e.purpose}",
+        key="budget-release",
+    )
+    text = report(chosen.record or {}, account.as_dict(), book.verify()["head"])
+    st.download_button(
+        "Report (HTML)", text, "report.html", "text/html", on_click="ignore", icon=":material/description:"
+    )
+    st.download_button(
+        "Ledger of this data set (JSON)",
+        json.dumps(account.as_dict(), indent=1),
+        "ledger.json",
+        "application/json",
+        on_click="ignore",
+        icon=":material/download:",
+    )
+
+
+def page() -> None:
+    """The whole page."""
+    book = Ledger(default_url())
+    accounts = {account.dataset: account for account in book.accounts()}
+    checked = book.verify()
+    if checked["intact"]:
+        st.caption(f"The log is intact: {checked['events']} events, head {checked['head'][:16] or 'none'}.")
+    else:
+        st.error(f"The ledger was changed: event {checked['first_bad']} does not fit the chain.")
+    if accounts:
+        name = st.selectbox("Data set", list(accounts), key="budget-dataset")
+        account_page(book, accounts[name])
+    else:
+        st.info("The ledger is empty. Releases from uploaded tables are kept in it.", icon=":material/info:")
+    with st.expander("Set a cap", icon=":material/speed:"), st.form("cap-form"):
+        name = st.text_input("Data set")
+        cap = st.number_input("Cap (total mu)", 1e-3, 1000.0, 3.0, format="%g")
+        if st.form_submit_button("Set"):
+            book.cap(name, float(cap))
+            st.rerun()
+
+
+st.title("Budget")
+st.markdown("Every spend, written before it happened, in a log that can only grow. Nothing gives a spend back.")
+try:
+    page()
+except InputError as error:
+    show_error(error)

@@ -1,0 +1,111 @@
+"""Exact noise for releases: moments on an integer grid, discrete Gaussian noise (maths.md, 14).
+
+Every truncated whitened row is rounded towards zero to 16-bit integers in units of ``R / 2^15``, so its length
+stays within R; the sum of outer products is an integer, exact whatever the order. Noise is discrete Gaussian
+from OpenDP (exact sampling from the system's entropy), so the guarantee holds for the bits that leave, not for
+real numbers that a computer does not have. Elementwise arithmetic only: no row's value depends on its
+neighbours in memory, as in a matrix product it may.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from pmtcore.noise import NoiseSource
+from pmtcore.records import Curator, Private, PrivateRows
+
+BITS = 15
+SCALE = 2**BITS
+_MECHANISM = Curator("integer noise is added to it")
+
+
+def whiten_exactly(root: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """``L^{-1} z`` for rows (k, D) by forward substitution, column by column: the same bits however rows are split."""
+    found = np.empty(rows.shape)
+    for j in range(rows.shape[1]):
+        value = rows[:, j].copy()
+        for i in range(j):
+            value -= root[j, i] * found[:, i]
+        found[:, j] = value / root[j, j]
+    return found
+
+
+def squared_norms(rows: np.ndarray) -> np.ndarray:
+    """Squared lengths (k,), summed column by column."""
+    found = np.zeros(len(rows))
+    for j in range(rows.shape[1]):
+        found += rows[:, j] * rows[:, j]
+    return found
+
+
+def grid_rows(rows: np.ndarray, radius: float) -> np.ndarray:
+    """Rows (k, D) truncated to the radius, as integers in units of ``R/2^15``; never longer than ``2^15``."""
+    length = np.sqrt(squared_norms(rows))
+    inside = rows * (SCALE / np.maximum(length, radius))[:, None]  # at most 2^15 long, up to rounding
+    found = np.trunc(inside * (1 - 2.0**-40)).astype(np.int64)  # towards zero, past what rounding may have added
+    found[squared_norms_int(found) > SCALE**2] = 0  # cannot happen; a row that were longer would not count
+    return found
+
+
+def squared_norms_int(rows: np.ndarray) -> np.ndarray:
+    """Squared lengths of integer rows, exact."""
+    return np.asarray(np.sum(rows * rows, axis=1))
+
+
+def integer_moment(rows: PrivateRows, transform: Any, radius: float) -> Private[np.ndarray]:
+    """``sum z z'`` of integer rows (D, D), exact, private.
+
+    Args:
+        transform: from a block (features, response) to rows (k, D) before truncation, elementwise.
+    """
+
+    def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
+        z = grid_rows(transform(features, response), radius)
+        total = np.zeros((z.shape[1], z.shape[1]), dtype=np.int64)
+        for start in range(0, len(z), 4096):  # products of integers below 2^53 are exact in float matrix products
+            part = z[start : start + 4096].astype(float)
+            total += np.rint(part.T @ part).astype(np.int64)
+        return total
+
+    return rows.sum(block)
+
+
+def release_integer_moment(
+    total: Private[np.ndarray], mu: float, n: int, radius: float, source: NoiseSource
+) -> np.ndarray:
+    """The mean moment (1, D, D) in real units with discrete Gaussian noise.
+
+    Guarantee: ``mu^2/2``-zCDP under replace-one, exactly, for the bits that leave; mu-GDP up to ``D^2 2^-50``
+    in total variation (maths.md, 14). A seeded source gives rounded Gaussian noise, for the lab.
+    """
+    value = total.reveal(_MECHANISM)
+    d = len(value)
+    sigma = math.sqrt(2) * SCALE**2 / mu
+    rows, columns = np.triu_indices(d, 1)
+    noisy = value.copy()
+    noisy[np.arange(d), np.arange(d)] += _integers(source, sigma, d)
+    noisy[rows, columns] += _integers(source, sigma / math.sqrt(2), len(rows))
+    noisy[columns, rows] = noisy[rows, columns]
+    return np.asarray(noisy[None].astype(float) * (radius / SCALE) ** 2 / n)
+
+
+def _integers(source: NoiseSource, sigma: float, count: int) -> np.ndarray:
+    """Discrete Gaussian integers (count,)."""
+    if count == 0:
+        return np.zeros(0, dtype=np.int64)
+    if source.secure:
+        return np.asarray(_opendp(sigma)([0] * count), dtype=np.int64)
+    return np.rint(sigma * source.normal(1, count)[0]).astype(np.int64)
+
+
+@cache
+def _opendp(sigma: float) -> Any:
+    """OpenDP's exact discrete Gaussian at this scale; at least it, by its own rounding."""
+    import opendp.prelude as dp  # noqa: PLC0415  # only real releases need it
+
+    dp.enable_features("contrib")
+    return dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l2_distance(T=float), sigma)

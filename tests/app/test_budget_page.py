@@ -1,0 +1,52 @@
+"""The ledger in the app: uploaded tables spend from it, once; the Budget page shows and reports."""
+
+from __future__ import annotations
+
+import os
+
+from pmtcore.ledger import Ledger
+from tests.app.conftest import go, words
+from tests.app.test_pages import do_release, session, upload
+
+
+def test_an_uploaded_table_spends_from_the_ledger(app):
+    """The first release sets the cap and is in the ledger; the next one counts against it."""
+    upload(app)
+    go(app, "release")
+    do_release(app)
+    (account,) = Ledger(os.environ["PMT_LEDGER"]).accounts()
+    assert account.cap == 3.0 and account.spent == 1.0
+    (entry,) = account.entries
+    assert entry.state == "released" and entry.key in session(app).releases
+    app.run()
+    go(app, "data")
+    go(app, "release")
+    assert len(Ledger(os.environ["PMT_LEDGER"]).accounts()[0].entries) == 1, "reruns and page changes spend nothing"
+    app.button(key="release-new").click().run()
+    app.number_input(key="release-mu").set_value(2.9).run()
+    do_release(app)
+    assert "pass the cap" in app.error[0].value
+    assert len(session(app).releases) == 1
+    go(app, "budget")
+    assert "mu 1 of 3 spent in 1 releases" in words(app) and "The log is intact" in words(app)
+    assert any(b.label == "Report (HTML)" for b in app.get("download_button"))
+
+
+def test_study_tables_stay_out_unless_asked(app):
+    """The demo's releases are not in the ledger."""
+    go(app, "release")
+    do_release(app)
+    assert not Ledger(os.environ["PMT_LEDGER"]).accounts()
+    go(app, "budget")
+    assert "The ledger is empty" in words(app)
+
+
+def test_a_broken_ledger_stops_the_release(app, monkeypatch):
+    """A sentence, no button, nothing released."""
+    upload(app)
+    monkeypatch.setenv("PMT_LEDGER", "/nowhere/at/all/ledger.db")
+    go(app, "release")
+    assert "Nothing was released" in app.error[0].value
+    assert not [b for b in app.button if b.label == "Release"]
+    go(app, "budget")
+    assert "cannot be used" in app.error[0].value
