@@ -11,6 +11,8 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import chi2, fisher_exact
 
+from pmtcore import attacks
+from pmtcore.audit import audit
 from pmtcore.budgets import epsilon_from_mu
 from pmtcore.encoding import Choices, prepare
 from pmtcore.local import setup
@@ -25,6 +27,14 @@ from tests.lab import FALSE_ALARM, TEST, names, plan
 from tests.test_local import sides
 
 PRINTED = ["ldp-glm-gaussian-printed", "ldp-glm-printed"]
+
+
+def test_the_attack_as_the_audit_page_shows_it():
+    """E5 in the words of the page: the printed device breaks the claim of epsilon 1, the clipping one does not."""
+    printed, clipped = attacks.symbol(), attacks.symbol(printed=False)
+    assert printed.wins and (printed.without, printed.with_row) == (0, printed.runs)
+    assert not clipped.wins and 0 < clipped.without < clipped.runs
+    assert "row on the radius" in printed.sentence
 
 
 def moments(seed=1):
@@ -93,6 +103,12 @@ def test_the_classical_formula_fails_a_part_but_not_the_total_at_20():
 
     assert brentq(excess, 10, 30, args=("part",)) == pytest.approx(16.6, abs=0.05)
     assert brentq(excess, 20, 60, args=("total",)) == pytest.approx(37.7, abs=0.1)
+
+
+@pytest.mark.parametrize("id", PRINTED)
+def test_printed_forms_can_be_audited(id):
+    """One row, as the audit runs local methods."""
+    assert audit(id, trials=1000).claimed == 1.0
 
 
 @pytest.mark.parametrize("id", PRINTED)

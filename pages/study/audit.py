@@ -75,10 +75,11 @@ def planted() -> None:
 
 
 def published() -> None:
-    """Paper D's selection and iterated weights, and the same attack on ours."""
-    st.subheader("Two published steps, attacked")
-    if st.button("Run both attacks (E11, E12)", key="audit-printed", icon=":material/bug_report:"):
-        for attack in (attacks.selection(), attacks.iterated(), *attacks.ours()):
+    """Paper C's symbol, paper D's selection and iterated weights, and the same attacks on ours."""
+    st.subheader("Three published steps, attacked")
+    if st.button("Run the attacks (E5, E11, E12)", key="audit-printed", icon=":material/bug_report:"):
+        found = (attacks.symbol(), attacks.symbol(printed=False), attacks.selection(), attacks.iterated())
+        for attack in (*found, *attacks.ours()):
             (st.error if attack.wins else st.success)(attack.sentence)
 
 

@@ -26,6 +26,7 @@ from pmtcore.records import Private, PrivateRows, Standing
 from pmtcore.registry import Method, Plan, register
 
 _POWER = 1.1
+_FEWEST = 10  # delta = n^-1.1 says nothing for one row, which is what an audit runs
 
 
 @final
@@ -40,7 +41,7 @@ class PrintedPlan(Plan):
     @property
     def noise_sds(self) -> np.ndarray:
         """Noise on each coordinate of one report (dimension,)."""
-        delta = self.repaired.n**-_POWER
+        delta = max(self.repaired.n, _FEWEST) ** -_POWER
         return printed_sds(self.repaired.configuration, epsilon_from_mu(self.mu, delta), delta)
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
