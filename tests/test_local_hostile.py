@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import kstest
 
+from pmtcore.cli import main
 from pmtcore.local import reading, setup
 from pmtcore.local.estimators import LINKS, scale_root
 from pmtcore.local.protocol import Tally, report_lines
@@ -221,3 +222,59 @@ def test_a_root_is_a_root_whatever_the_scores(id, size, seed):
         assert c * np.mean(LINKS[id].curve(c * scores)) == pytest.approx(1.0, rel=1e-6)
     if id == "cubic" and 1e-3 < size < 1e20:
         assert c == pytest.approx(np.mean(scores**2) ** (-1 / 3), rel=1e-6)
+
+
+def tables(tmp_path, target="label", n=3000):
+    """Own and public rows as files; the last own row has a gap."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((n + 400, 2))
+    z = x @ [0.8, -0.6]
+    y = (rng.random(n + 400) < 1 / (1 + np.exp(-z))).astype(int) if target == "label" else z**3 / 3
+    lines = [f"{a},{b},{c}" for (a, b), c in zip(x, y, strict=True)]
+    (tmp_path / "public.csv").write_text("\n".join(["a,b,y", *lines[n:]]))
+    (tmp_path / "own.csv").write_text("\n".join(["a,b,y", *lines[: n - 1], f",1.0,{y[0]}"]))
+
+
+def steps(tmp_path, capsys, *arguments):
+    """One local command in that folder; its JSON record."""
+    capsys.readouterr()
+    paths = {"public": "public.csv", "config": "c.json", "reports": "r.jsonl", "rows": "own.csv"}
+    given = [str(tmp_path / paths[a[1:]]) if a.startswith("@") else a for a in arguments]
+    status = main(["local", *given, "--json"])
+    out, err = capsys.readouterr()
+    return json.loads(out) if status == 0 else err
+
+
+def test_another_loss_from_the_same_reports(tmp_path, capsys):
+    """Remark 16 on the command line; and a row with a gap is reported like any other."""
+    tables(tmp_path)
+    out = str(tmp_path / "c.json")
+    steps(tmp_path, capsys, "configure", "--public", "@public", "--target", "y", "--epsilon", "8", "--out", out)
+    common = ["--config", "@config"]
+    reports = str(tmp_path / "r.jsonl")
+    made = steps(tmp_path, capsys, "randomize", *common, "--rows", "@rows", "--out", reports)
+    assert made["reports"] == 3000, "the row with a gap answers too"
+    both = [common, [*common, "--family", "boosting"]]
+    one, other = (
+        steps(tmp_path, capsys, "aggregate", *a, "--reports", "@reports", "--public", "@public") for a in both
+    )
+    assert (one["family"], other["family"]) == ("logistic", "boosting") and one["n"] == other["n"] == 3000
+    assert one["coefficients"] != other["coefficients"]
+    assert abs(one["coefficients"]["a"] - 0.8) < 0.4
+    assert one["guarantee"] == other["guarantee"]
+
+
+def test_a_nonlinear_regression_on_the_command_line(tmp_path, capsys):
+    """Algorithm 3 from files; a link without its scheme is a sentence."""
+    tables(tmp_path, "cubic")
+    where = ["--public", "@public", "--target", "y", "--family", "gaussian", "--no-intercept"]
+    out = ["--out", str(tmp_path / "c.json")]
+    steps(tmp_path, capsys, "configure", *where, "--scheme", "moments", "--mu", "50", "--response-bound", "5", *out)
+    steps(tmp_path, capsys, "randomize", "--config", "@config", "--rows", "@rows", "--out", str(tmp_path / "r.jsonl"))
+    last = ["aggregate", "--config", "@config", "--reports", "@reports", "--public", "@public", "--link"]
+    found = steps(tmp_path, capsys, *last, "cubic")
+    assert abs(found["coefficients"]["a"] - 0.8) < 0.3 and found["link"] == "cubic"
+    assert "must be one of cubic" in steps(tmp_path, capsys, *last, "quartic")
+    steps(tmp_path, capsys, "configure", *where, "--mu", "5", "--response-bound", "5", *out)
+    steps(tmp_path, capsys, "randomize", "--config", "@config", "--rows", "@rows", "--out", str(tmp_path / "r.jsonl"))
+    assert "scheme 'moments'" in steps(tmp_path, capsys, *last, "cubic")

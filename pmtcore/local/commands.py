@@ -16,6 +16,7 @@ from pmtcore.checks import InputError, number_between, one_of
 from pmtcore.choices import Choices
 from pmtcore.encoding import prepare_public, rows_of
 from pmtcore.local import setup
+from pmtcore.local.estimators import LINKS, Link
 from pmtcore.local.protocol import Configuration, report_lines
 from pmtcore.local.reading import SCHEMA, tally_file
 from pmtcore.methods.local_glm import LocalOutcome, LocalPlan, MomentParameters, WhitenedParameters
@@ -88,7 +89,7 @@ def _aggregate(chosen: argparse.Namespace, _: NoiseSource) -> tuple[dict[str, An
         parameters: Any = WhitenedParameters(randomizer=made.randomizer)
     else:
         parameters = MomentParameters()
-    plan = LocalPlan(public, max(tally.accepted, 1), made.mu, made, parameters)
+    plan = LocalPlan(public, max(tally.accepted, 1), made.mu, made, parameters, _link(chosen, made))
     outcome = LocalOutcome(plan, tally.mean[None])
     coefficients, bands = outcome.coefficients[0], outcome.bands()
     notes = outcome.notes()
@@ -99,7 +100,8 @@ def _aggregate(chosen: argparse.Namespace, _: NoiseSource) -> tuple[dict[str, An
         "bands": {},
         "counts": tally.counts,
         "n": tally.accepted,
-        "family": public.family.id,
+        "family": public.family.id if chosen.link is None else None,
+        "link": chosen.link,
         "guarantee": {"mu": made.mu, "epsilon": made.epsilon, "neighbours": "replace-one", "trust": "local"},
         "notes": list(notes),
     }
@@ -122,6 +124,15 @@ def _aggregate(chosen: argparse.Namespace, _: NoiseSource) -> tuple[dict[str, An
     return record, "\n".join(lines)
 
 
+def _link(chosen: argparse.Namespace, made: Configuration) -> Link | None:
+    if chosen.link is None:
+        return None
+    link = LINKS[one_of("link", chosen.link, LINKS)]
+    if made.scheme != "moments" or made.names[0] == "(intercept)":
+        raise InputError("--link needs reports of the scheme 'moments', configured with --no-intercept.")
+    return link
+
+
 def _published(chosen: argparse.Namespace) -> tuple[Configuration, Choices]:
     data = Path(_needed(chosen, "config")).read_bytes()
     try:
@@ -132,14 +143,14 @@ def _published(chosen: argparse.Namespace) -> tuple[Configuration, Choices]:
         family, positive = "logistic", None
     made = Configuration.from_json(data)
     features = tuple(name for name in made.names if name != "(intercept)")
-    if chosen.family != "logistic":
-        family = chosen.family
+    family = chosen.family or family
     choices = Choices(
         target=made.target,
         features=features,
         intercept=made.names[0] == "(intercept)",
         family=family,
         positive=chosen.positive or positive,
+        missing="empty-row",  # a device with a missing value answers too (E5)
     )
     return made, choices
 
@@ -154,7 +165,7 @@ def _public(
             target=_needed(chosen, "target"),
             features=features,
             intercept=not chosen.no_intercept,
-            family=chosen.family,
+            family=chosen.family or "logistic",
             positive=chosen.positive,
         )
     public = prepare_public(table, choices)
