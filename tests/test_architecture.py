@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = [
-    {"checks"},
+    {"checks", "errata"},
     {"budgets", "families"},
     {"choices"},
     {"newton"},
@@ -21,7 +21,7 @@ LAYERS = [
     {"release", "experiments", "planning"},
     {"gallery"},
     {"audit"},
-    {"faults", "attacks"},
+    {"faults", "attacks", "learn", "peers"},
     {"words", "figures", "report"},
     {"arguments", "commands"},
     {"cli"},

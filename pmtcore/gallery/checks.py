@@ -119,3 +119,15 @@ def interior_minimum(name: str) -> Check:
         return 0 < at < len(curves[name].x) - 1, f"smallest mean at {curves[name].x[at]:g}"
 
     return check
+
+
+def rises(names: Sequence[str], statistic: str = "mean") -> Check:
+    """Each curve ends above where it starts and never falls by more than a tenth."""
+
+    def check(curves: Curves) -> tuple[bool, str]:
+        ends = [(float(y[0]), float(y[-1])) for y in (getattr(curves[n], statistic) for n in names)]
+        steady = all(np.all(y[1:] >= 0.9 * y[:-1]) for y in (getattr(curves[n], statistic) for n in names))
+        words = ", ".join(f"{name}: {a:.3g} to {b:.3g}" for name, (a, b) in zip(names, ends, strict=True))
+        return bool(steady and all(b > a for a, b in ends)), words
+
+    return check

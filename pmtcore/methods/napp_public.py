@@ -37,10 +37,22 @@ _SMALL = 0.05  # of the largest public coefficient: below, weights grow no furth
 
 @dataclass(frozen=True, kw_only=True)
 class ErmParameters(Parameters):
-    """Public parameters of ``dp-erm``."""
+    """Public parameters shared by both."""
 
     modulus: float = parameter(
         1.0, label="Modulus", help="In units of the least that privacy needs.", low=1.0, high=1e6, log=True
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseParameters(ErmParameters):
+    """Public parameters of ``dp-erm``."""
+
+    noise: str = parameter(
+        "gaussian",
+        label="Noise",
+        help="gaussian: less at one mu; pure: epsilon-private, the epsilon that implies this mu.",
+        choices=("gaussian", "pure"),
     )
 
 
@@ -159,8 +171,9 @@ def scaled_mechanism(
     return scale, Perturbation(public.family, n, radius, 1.0, mu, penalty, extra=modulus, **fields)
 
 
-def _dp_erm(public: PublicData, n: int, budget: Budget, parameters: ErmParameters) -> ErmPlan:
-    scale, mechanism = scaled_mechanism(public, n, budget.mu, parameters.modulus)
+def _dp_erm(public: PublicData, n: int, budget: Budget, parameters: NoiseParameters) -> ErmPlan:
+    pure = parameters.noise == "pure"
+    scale, mechanism = scaled_mechanism(public, n, budget.mu, parameters.modulus, pure=pure)
     return ErmPlan(public, n, budget.mu, scale, mechanism)
 
 
@@ -190,7 +203,7 @@ register(
         source="Kifer et al. 2012; D, equation 2",
         standing_reason="one perturbed objective with a public modulus",
         errata=("E18",),
-        parameters=ErmParameters,
+        parameters=NoiseParameters,
         plan=_dp_erm,
         needs_labels=False,
         colour="#777777",
