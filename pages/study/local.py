@@ -69,8 +69,8 @@ def may_simulate() -> bool:
     if tables is not None and (tables.may_be_studied or curator()):
         return True
     st.info(
-        "A simulation on your own rows is for the curator: switch it on in the sidebar, or open a demo. A collection that "
-        "may be published comes from the devices, by the commands above.",
+        "A simulation on your own rows is for the curator: switch it on in the sidebar, or open a demo. A collection "
+        "that may be published comes from the devices, by the commands above.",
         icon=":material/lock:",
     )
     return False
