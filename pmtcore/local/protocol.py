@@ -37,7 +37,7 @@ REASONS = ("accepted", "unreadable", "other version or configuration", "wrong di
 _LARGEST = 1e100  # a longer row is shortened to it: far outside every radius, and its square is finite
 _TAIL = 12.0  # standard deviations beyond which a Gaussian report is impossible
 _BITS_EACH = 128  # of the filter of ids, for each report that a file can hold
-_FEWEST_BITS, _MOST_BITS = 23, 32  # powers of two: 1 MB, 512 MB
+_FEWEST_BITS, _MOST_BITS = 23, 31  # powers of two: 1 MB, 256 MB
 _ID = re.compile("[0-9a-f]{1,16}")
 
 

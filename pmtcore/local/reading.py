@@ -25,7 +25,7 @@ from pmtcore.local.protocol import VERSION, Configuration, Tally
 SCHEMA = pa.schema([("v", pa.int64()), ("c", pa.string()), ("id", pa.string()), ("r", pa.list_(pa.float64()))])
 _BLOCK = 16 * 2**20
 _ROWS = 50_000
-_SHORTEST = 50  # bytes of a report beside its numbers, at least
+_BESIDE, _EACH = 60, 14  # bytes of a report beside its numbers, and of a number, at least in an honest one
 _NUMBER = rb"-?\d{1,25}+(?:\.\d{1,25}+)?+(?:e[+-]?\d{1,3}+)?+"
 _REPORT = re.compile(
     rb'\{"v":(\d{1,9}+),"c":"([0-9a-f]{16})","id":"([0-9a-f]{1,16}+)","r":\[('
@@ -47,7 +47,7 @@ def tally_file(path: Path, made: Configuration) -> Tally:
     """
     if path.suffix == ".parquet":
         return _parquet(path, made)
-    tally = Tally(made, path.stat().st_size // (_SHORTEST + 2 * made.dimension))
+    tally = Tally(made, path.stat().st_size // (_BESIDE + _EACH * made.dimension))
     for block, cut in _blocks(path):
         tally.counts["unreadable"] += cut
         _lines(tally, block)
