@@ -29,7 +29,7 @@ th:first-child,td:first-child{text-align:left}
 .note{color:#444a52}.lab{background:#7a1f1f;color:#fff;padding:.6rem .8rem;border-radius:.3rem}
 .ok{background:#0b4f3a;color:#fff;padding:.6rem .8rem;border-radius:.3rem}
 code,pre{font-size:.85rem}pre{background:#f3f4f6;padding:.7rem;white-space:pre-wrap;overflow-wrap:anywhere}
-svg{width:100%;height:auto}svg text{font:13px system-ui,sans-serif;fill:#1a1d21}
+svg{width:100%;height:auto}svg.small{max-width:24rem;display:block}svg text{font:13px system-ui,sans-serif;fill:#1a1d21}
 @media print{body{margin:0;max-width:none}h2{break-after:avoid}table,svg{break-inside:avoid}}
 """
 
@@ -122,7 +122,8 @@ def _curve(mu: float) -> str:
     points = " ".join(f"{40 + 300 * a:.1f},{230 - 200 * b:.1f}" for a, b in zip(alarms, found, strict=True))
     at = float(attacker_power(mu, 0.05))
     return (
-        '<svg viewBox="0 0 420 270" role="img" aria-label="Detections against false alarms of the best attacker: '
+        '<svg class="small" viewBox="0 0 420 270" role="img" '
+        'aria-label="Detections against false alarms of the best attacker: '
         f'{100 * at:.1f} per cent at 5 per cent false alarms">'
         '<rect x="40" y="30" width="300" height="200" fill="none" stroke="#6b727b"/>'
         '<line x1="40" y1="230" x2="340" y2="30" stroke="#6b727b" stroke-dasharray="4 4"/>'
@@ -215,7 +216,8 @@ def _reproduce(found: Mapping[str, Any]) -> str:
     return (
         '<h2>How to ask for the same again</h2>\n<p class="note">A repetition draws new noise and spends again.</p>\n'
         "<pre>python -m pmtcore release --private FILE --public FILE "
-        f"--target {escape(found['target'])} --config configuration.json</pre>\n"
+        f"--target {escape(found['target'])} --family {escape(str(found['public'].get('family', 'gaussian')))} "
+        "--config configuration.json</pre>\n"
         f"<pre>{escape(json.dumps(configuration, indent=1))}</pre>"
     )
 

@@ -79,7 +79,8 @@ def balance(account: Account) -> str:
     """Spent and left in one line."""
     if account.cap is None:
         return f"{account.dataset}: mu {account.spent:.4g} spent, no cap yet."
+    count = len(account.entries)
     return (
-        f"{account.dataset}: mu {account.spent:.4g} of {account.cap:.4g} spent in {len(account.entries)} releases; one "
-        f"more may take up to {account.left:.4g}."
+        f"{account.dataset}: mu {account.spent:.4g} of {account.cap:.4g} spent in {count} release{'s' * (count != 1)}; "
+        f"one more may take up to {account.left:.4g}."
     )

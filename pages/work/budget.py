@@ -26,7 +26,13 @@ def account_page(book: Ledger, account: Account) -> None:
     a, b, c = st.columns(3)
     a.metric("Spent, mu", f"{spent['mu']:.4g}")
     b.metric("Spent, rho", f"{spent['rho']:.4g}")
-    c.metric("Spent, epsilon", f"{spent['epsilon']:.4g}", f"at delta {spent['delta']:g}", delta_color="off")
+    c.metric(
+        "Spent, epsilon",
+        f"{spent['epsilon']:.4g}",
+        f"at delta {spent['delta']:g}",
+        delta_color="off",
+        delta_arrow="off",
+    )
     if not account.entries:
         st.caption("Nothing was spent yet.")
         return

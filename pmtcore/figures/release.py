@@ -185,7 +185,9 @@ def _shown(release: Release) -> tuple[list[int], list[str], np.ndarray]:
 
 
 def _unit(release: Release) -> str:
-    return f"change of {release.target} for one standard deviation of the feature"
+    what = {"logistic": "the log-odds of ", "boosting": "the score of ", "poisson": "the log of "}
+    where = what.get(str(release.facts.get("family")), "")
+    return f"change of {where}{release.target} for one standard deviation of the feature"
 
 
 def _hover(release: Release) -> list[str]:

@@ -28,7 +28,7 @@ def test_an_uploaded_table_spends_from_the_ledger(app):
     assert "pass the cap" in app.error[0].value
     assert len(session(app).releases) == 1
     go(app, "budget")
-    assert "mu 1 of 3 spent in 1 releases" in words(app) and "The log is intact" in words(app)
+    assert "mu 1 of 3 spent in 1 release;" in words(app) and "The log is intact" in words(app)
     assert any(b.label == "Report (HTML)" for b in app.get("download_button"))
 
 
