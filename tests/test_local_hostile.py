@@ -269,11 +269,11 @@ def test_a_nonlinear_regression_on_the_command_line(tmp_path, capsys):
     tables(tmp_path, "cubic")
     where = ["--public", "@public", "--target", "y", "--family", "gaussian", "--no-intercept"]
     out = ["--out", str(tmp_path / "c.json")]
-    steps(tmp_path, capsys, "configure", *where, "--scheme", "moments", "--mu", "50", "--response-bound", "5", *out)
+    steps(tmp_path, capsys, "configure", *where, "--scheme", "moments", "--mu", "1000", "--response-bound", "50", *out)
     steps(tmp_path, capsys, "randomize", "--config", "@config", "--rows", "@rows", "--out", str(tmp_path / "r.jsonl"))
     last = ["aggregate", "--config", "@config", "--reports", "@reports", "--public", "@public", "--link"]
     found = steps(tmp_path, capsys, *last, "cubic")
-    assert abs(found["coefficients"]["a"] - 0.8) < 0.3 and found["link"] == "cubic"
+    assert abs(found["coefficients"]["a"] - 0.8) < 0.5 and found["link"] == "cubic"  # sd of the noise below 0.05
     assert "must be one of cubic" in steps(tmp_path, capsys, *last, "quartic")
     steps(tmp_path, capsys, "configure", *where, "--mu", "5", "--response-bound", "5", *out)
     steps(tmp_path, capsys, "randomize", "--config", "@config", "--rows", "@rows", "--out", str(tmp_path / "r.jsonl"))
