@@ -1,8 +1,9 @@
-"""Errata as attacks: events that one table never gives and its neighbour does (E11, E12).
+"""Errata as attacks: events that one table never gives and its neighbour does (E5, E11, E12).
 
 Each returns the claim and the probabilities of one event under two neighbouring tables, in one dimension with a
-logistic loss: no row against one row. A ratio beyond ``e^eps`` breaks the claim; a probability of 0 against more
-than 0 breaks every claim. The same attack on our own variant stays within ``e^eps``.
+logistic loss: no row against one row; for E5 one person's row on the radius against one outside. A ratio beyond
+``e^eps`` breaks the claim; a probability of 0 against more than 0 breaks every claim. The same attack on our own
+variant stays within ``e^eps``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from typing import final
 import numpy as np
 
 from pmtcore.audit import epsilon_bound
+from pmtcore.budgets import mu_from_epsilon
 from pmtcore.families import LOGISTIC
+from pmtcore.local.printed import symbol_attack
+from pmtcore.local.protocol import Configuration
 from pmtcore.napp import Target, limit
 from pmtcore.newton import Rows
 from pmtcore.noise import SeededNoise
@@ -30,6 +34,7 @@ class Attack:
 
     Attributes:
         without, with_row: counts in ``runs`` runs each.
+        tables: what the two are called.
         bound: lower bound on epsilon at 99 %.
     """
 
@@ -39,6 +44,7 @@ class Attack:
     without: int
     with_row: int
     runs: int
+    tables: tuple[str, str] = ("without the person", "with")
 
     @property
     def bound(self) -> float:
@@ -54,7 +60,8 @@ class Attack:
     def sentence(self) -> str:
         """What happened."""
         return (
-            f"{self.words}: {self.without / self.runs:.3g} without the person, {self.with_row / self.runs:.3g} with; "
+            f"{self.words}: {self.without / self.runs:.3g} {self.tables[0]}, "
+            f"{self.with_row / self.runs:.3g} {self.tables[1]}; "
             f"epsilon is at least {self.bound:.3g} where {self.claimed:.3g} was claimed."
         )
 
@@ -68,6 +75,21 @@ def _row(label: float | None) -> Rows:
 def _laplace(runs: int, epsilon: float, seed: int) -> np.ndarray:
     """b as printed: density ``exp(-r eps |b|)``, zeta1 = zeta2 = 1."""
     return np.random.default_rng(seed).laplace(0.0, 1 / (_SHARE * epsilon), (runs, 1))
+
+
+def symbol(runs: int = 4000, epsilon: float = 1.0, printed: bool = True) -> Attack:
+    """E5: a device whose row lies outside the radius gives itself away; where devices clip, it does not."""
+    d, mu = 3, mu_from_epsilon(epsilon, 1e-6)
+    names = tuple(f"x{j}" for j in range(d))
+    made = Configuration(
+        "moments", names, "y", np.zeros(d), np.eye(d), radius=5.0, low=0.0, high=1.0, randomizer="gaussian", mu=mu
+    )
+    found = symbol_attack(made, runs, SeededNoise(5), printed)
+    words = (
+        "A device answers with a symbol (paper C)" if printed else "A clipped report (ours) looks like the outer row's"
+    )
+    counts = round(found.false_alarms * runs), round(found.caught * runs)
+    return Attack("E5", words, epsilon, *counts, runs, ("for a row on the radius", "for one a hundredth outside"))
 
 
 def selection(runs: int = 20_000, epsilon: float = 1.0) -> Attack:

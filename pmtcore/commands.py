@@ -58,7 +58,10 @@ def local_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", metavar="COLUMN")
     parser.add_argument("--features", metavar="A,B")
     parser.add_argument("--no-intercept", action="store_true")
-    parser.add_argument("--family", default="logistic")
+    parser.add_argument("--family", help="the loss; another one from the same reports costs nothing (aggregate)")
+    parser.add_argument(
+        "--link", metavar="LINK", help="y = f(x'w) + noise in place of a family: cubic, softplus, sigmoid"
+    )
     parser.add_argument("--positive", metavar="LABEL")
     parser.add_argument("--epsilon", type=float, help="of each report, pure with PrivUnit (configure)")
     parser.add_argument("--mu", type=float, help="of each report, in place of epsilon (configure)")

@@ -102,7 +102,7 @@ def prepare_public(public: Table, choices: Choices) -> PublicData:
 
 
 def rows_of(table: Table, names: tuple[str, ...], choices: Choices) -> tuple[np.ndarray, np.ndarray]:
-    """Numeric rows (k, d), (k,) of a device's own table, in the order of published names.
+    """Numeric rows (k, d), (k,) of a device's own table, in the order of published names; NaN in rows with gaps.
 
     Raises:
         InputError: a column is missing or not numeric.
@@ -111,7 +111,8 @@ def rows_of(table: Table, names: tuple[str, ...], choices: Choices) -> tuple[np.
     if any(name not in table.frame.columns for name in wanted):
         raise InputError("The table of own rows lacks a column of the configuration; see its 'names' and 'target'.")
     target = coding(None, choices.target, choices.model, choices.positive)
-    x, y, _ = _Coder(tuple(_Column(name) for name in choices.features or ()), choices, target).rows(table)
+    x, y, kept = _Coder(tuple(_Column(name) for name in choices.features or ()), choices, target).rows(table)
+    x[~kept] = np.nan
     if x.shape[1] != len(names):
         raise InputError("The configuration has category columns; publish one with numeric features only.")
     return x, y

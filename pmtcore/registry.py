@@ -10,6 +10,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, final
 
 import numpy as np
@@ -221,7 +222,10 @@ def method(id: str) -> Method:
     """
     found = {entry.id: entry for entry in methods()}
     if id not in found:
-        raise InputError(f"There is no method {id!r}; choose one of {', '.join(found)}.")
+        near = get_close_matches(id, found, 3, 0.4) or list(found)[:5]
+        raise InputError(
+            f"There is no method {id!r}; did you mean {', '.join(near)}? 'methods' lists all {len(found)}."
+        )
     return found[id]
 
 

@@ -95,14 +95,15 @@ def planted() -> None:
 
 
 def published() -> None:
-    """Paper D's selection and iterated weights, and the same attack on ours."""
+    """Paper C's symbol and noise, paper D's selection and iterated weights, and the same attacks on ours."""
     st.subheader("Published steps, attacked")
-    if st.button("Run the attacks (E8, E11, E12)", key="audit-printed", icon=":material/bug_report:"):
+    if st.button("Run the attacks (E5, E8, E11, E12)", key="audit-printed", icon=":material/bug_report:"):
         for shape, words in ((1.0, "Noise of length Gamma(1), as printed (E8)"), (None, "Noise of length Gamma(d)")):
             claim, bound = wrong_shape(100_000, shape=shape)
             sentence = f"{words}: epsilon is at least {bound:.3g} where {claim:.3g} was claimed."
             (st.error if bound > claim else st.success)(sentence)
-        for attack in (attacks.selection(), attacks.iterated(), *attacks.ours()):
+        found = (attacks.symbol(), attacks.symbol(printed=False), attacks.selection(), attacks.iterated())
+        for attack in (*found, *attacks.ours()):
             (st.error if attack.wins else st.success)(attack.sentence)
 
 

@@ -63,9 +63,24 @@ def collect(problem: Problem) -> None:
         )
 
 
+def may_simulate() -> bool:
+    """Whether simulated collections of these rows may be on this screen; says so where they may not."""
+    tables = session().tables
+    if tables is not None and (tables.may_be_studied or curator()):
+        return True
+    st.info(
+        "A simulation on your own rows is for the curator: switch it on in the sidebar, or open a demo. A collection "
+        "that may be published comes from the devices, by the commands above.",
+        icon=":material/lock:",
+    )
+    return False
+
+
 def fit_another(problem: Problem) -> None:
-    """Remark 16: many losses from one collection."""
+    """Remark 16: many losses from one collection, simulated with a seed: whoever knows it can undo the noise."""
     st.subheader("Fit another model, no further cost")
+    if not may_simulate():
+        return
     epsilon = float(st.session_state["local-epsilon"])
     made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", 0.0, epsilon)
     plan = LocalPlan(problem.public, problem.private.n, made.mu, made, WhitenedParameters(randomizer="privunit"))
@@ -79,7 +94,7 @@ def fit_another(problem: Problem) -> None:
         required=True,
     )
     st.markdown(
-        f"{badge(Label.RELEASED)} simulated collection (seed 1, a lab figure): the same reports answer every loss."
+        f"{badge(Label.PRIVATE)} simulated collection (seed 1, a lab figure): the same reports answer every loss."
     )
     values = outcome.fit(chosen or "logistic")[0]
     st.dataframe(
@@ -93,8 +108,7 @@ def beside(problem: Problem) -> None:
     """Central and local at equal epsilon."""
     st.subheader("Central and local on this table")
     tables = session().tables
-    if tables is None or not (tables.may_be_studied or curator()):
-        st.info("Distances to an exact private fit are for the curator: switch on in the sidebar, or open a demo.")
+    if tables is None or not may_simulate():
         return
     axis = st.segmented_control(
         "Error against", ["epsilon", "private rows"], default="epsilon", key="local-axis", required=True

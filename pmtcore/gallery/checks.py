@@ -121,24 +121,6 @@ def interior_minimum(name: str) -> Check:
     return check
 
 
-def slope_near(name: str, value: float, tolerance: float = 0.25) -> Check:
-    """The slope of the median on log axes is near a value, give or take twice its standard error."""
-
-    def check(curves: Curves) -> tuple[bool, str]:
-        x, y = np.log(curves[name].x), np.log(curves[name].median)
-        if not np.all(np.isfinite(y)):
-            return False, "the median is not finite: more than half of the trials have no estimate"
-        fit, residual = np.polyfit(x, y, 1), 0.0
-        if len(x) > 2:
-            residual = float(
-                np.sqrt(np.sum((y - np.polyval(fit, x)) ** 2) / (len(x) - 2) / np.sum((x - x.mean()) ** 2))
-            )
-        slope = float(fit[0])
-        return abs(slope - value) <= tolerance + 2 * residual, f"slope {slope:.2f} (standard error {residual:.2f})"
-
-    return check
-
-
 def rises(names: Sequence[str], statistic: str = "mean") -> Check:
     """Each curve ends above where it starts and never falls by more than a tenth."""
 

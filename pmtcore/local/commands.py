@@ -10,22 +10,21 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from pmtcore.checks import InputError, number_between, one_of
 from pmtcore.choices import Choices
 from pmtcore.encoding import prepare_public, rows_of
 from pmtcore.local import setup
-from pmtcore.local.protocol import Configuration, Tally, report_lines
+from pmtcore.local.estimators import LINKS, Link
+from pmtcore.local.protocol import Configuration, report_lines
+from pmtcore.local.reading import SCHEMA, tally_file
 from pmtcore.methods.local_glm import LocalOutcome, LocalPlan, MomentParameters, WhitenedParameters
 from pmtcore.moments import PublicData
 from pmtcore.noise import NoiseSource
 from pmtcore.tables import Table, read_path
 
-_BLOCK = 16 * 2**20
 _ROWS = 50_000
-_SCHEMA = pa.schema([("v", pa.int64()), ("c", pa.string()), ("id", pa.string()), ("r", pa.list_(pa.float64()))])
 
 
 def run(chosen: argparse.Namespace, source: NoiseSource) -> tuple[dict[str, Any], str]:
@@ -60,10 +59,10 @@ def _randomize(chosen: argparse.Namespace, source: NoiseSource) -> tuple[dict[st
     features, response = rows_of(read_path(_needed(chosen, "rows"), "private"), made.names, choices)
     path, written = Path(_needed(chosen, "destination")), 0
     if path.suffix == ".parquet":
-        with pq.ParquetWriter(path, _SCHEMA) as sink:
+        with pq.ParquetWriter(path, SCHEMA) as sink:
             for block in _blocks(made, features, response, source):
                 records = [json.loads(line) for line in report_lines(block, made.digest)]
-                sink.write_table(pa.Table.from_pylist(records, schema=_SCHEMA))
+                sink.write_table(pa.Table.from_pylist(records, schema=SCHEMA))
                 written += len(block)
     else:
         with path.open("w", encoding="utf-8") as lines:
@@ -90,17 +89,21 @@ def _aggregate(chosen: argparse.Namespace, _: NoiseSource) -> tuple[dict[str, An
         parameters: Any = WhitenedParameters(randomizer=made.randomizer)
     else:
         parameters = MomentParameters()
-    plan = LocalPlan(public, max(tally.accepted, 1), made.mu, made, parameters)
+    plan = LocalPlan(public, max(tally.accepted, 1), made.mu, made, parameters, _link(chosen, made))
     outcome = LocalOutcome(plan, tally.mean[None])
     coefficients, bands = outcome.coefficients[0], outcome.bands()
+    notes = outcome.notes()
+    if tally.lost > 1:
+        notes += (f"About {tally.lost:.0f} reports with a fresh id were taken for duplicates: the file is that long.",)
     record: dict[str, Any] = {
         "coefficients": dict(zip(made.names, map(float, coefficients), strict=True)),
         "bands": {},
         "counts": tally.counts,
         "n": tally.accepted,
-        "family": public.family.id,
+        "family": public.family.id if chosen.link is None else None,
+        "link": chosen.link,
         "guarantee": {"mu": made.mu, "epsilon": made.epsilon, "neighbours": "replace-one", "trust": "local"},
-        "notes": list(outcome.notes()),
+        "notes": list(notes),
     }
     if bands is not None:
         record["bands"] = {
@@ -117,62 +120,17 @@ def _aggregate(chosen: argparse.Namespace, _: NoiseSource) -> tuple[dict[str, An
         f"left out, {reason}: {count}" for reason, count in tally.counts.items() if count and reason != "accepted"
     ]
     lines += [f"{name:20} {value:12.5g}" for name, value in record["coefficients"].items()]
+    lines += notes
     return record, "\n".join(lines)
 
 
-def tally_file(path: Path, made: Configuration) -> Tally:
-    """A file of reports in constant memory: Parquet by row groups, JSON lines by blocks."""
-    tally = Tally(made)
-    if path.suffix == ".parquet":
-        try:
-            for batch in pq.ParquetFile(path).iter_batches(_ROWS):
-                _add(tally, pa.Table.from_batches([batch]))
-        except (pa.ArrowException, OSError):
-            raise InputError("The file of reports is not Parquet; check that it was written completely.") from None
-        return tally
-    with path.open("rb") as stream:
-        rest = b""
-        while block := stream.read(_BLOCK):
-            whole, _, rest = (rest + block).rpartition(b"\n")
-            if len(rest) > _BLOCK:
-                tally.counts["unreadable"] += 1
-                rest = b""
-            _lines(tally, whole)
-        _lines(tally, rest)
-    return tally
-
-
-def _lines(tally: Tally, data: bytes) -> None:
-    if not data.strip():
-        return
-    try:
-        options = pj.ParseOptions(explicit_schema=_SCHEMA, unexpected_field_behavior="ignore")
-        table = pj.read_json(pa.BufferReader(data), pj.ReadOptions(block_size=max(len(data), 1)), options)
-    except pa.ArrowException:
-        tally.add_lines(data.split(b"\n"))
-        return
-    if any(table.column(name).null_count for name in _SCHEMA.names) or not _plain_ids(table):
-        tally.add_lines(data.split(b"\n"))
-        return
-    tally.add_table(table)
-
-
-def _add(tally: Tally, table: pa.Table) -> None:
-    try:
-        table = table.select(_SCHEMA.names).cast(_SCHEMA)
-    except (pa.ArrowException, KeyError):
-        raise InputError("The file of reports has other columns than v, c, id and r.") from None
-    if any(table.column(name).null_count for name in _SCHEMA.names) or not _plain_ids(table):
-        tally.add_lines(json.dumps(record).encode() for record in table.to_pylist())
-    else:
-        tally.add_table(table)
-
-
-def _plain_ids(table: pa.Table) -> bool:
-    """Whether every id is hexadecimal, so that a block can be read at once."""
-    import pyarrow.compute as pc  # noqa: PLC0415  # slow to load
-
-    return bool(pc.all(pc.match_substring_regex(table.column("id"), "^[0-9a-f]{1,16}$")).as_py())
+def _link(chosen: argparse.Namespace, made: Configuration) -> Link | None:
+    if chosen.link is None:
+        return None
+    link = LINKS[one_of("link", chosen.link, LINKS)]
+    if made.scheme != "moments" or made.names[0] == "(intercept)":
+        raise InputError("--link needs reports of the scheme 'moments', configured with --no-intercept.")
+    return link
 
 
 def _published(chosen: argparse.Namespace) -> tuple[Configuration, Choices]:
@@ -185,14 +143,14 @@ def _published(chosen: argparse.Namespace) -> tuple[Configuration, Choices]:
         family, positive = "logistic", None
     made = Configuration.from_json(data)
     features = tuple(name for name in made.names if name != "(intercept)")
-    if chosen.family != "logistic":
-        family = chosen.family
+    family = chosen.family or family
     choices = Choices(
         target=made.target,
         features=features,
         intercept=made.names[0] == "(intercept)",
         family=family,
         positive=chosen.positive or positive,
+        missing="empty-row",  # a device with a missing value answers too (E5)
     )
     return made, choices
 
@@ -207,7 +165,7 @@ def _public(
             target=_needed(chosen, "target"),
             features=features,
             intercept=not chosen.no_intercept,
-            family=chosen.family,
+            family=chosen.family or "logistic",
             positive=chosen.positive,
         )
     public = prepare_public(table, choices)

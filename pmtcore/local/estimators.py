@@ -69,10 +69,8 @@ def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0) -> float:
     if not len(above):
         return float("nan")
     at = int(above[0])
-    if at == 0:
-        return float(grid[0])
-    ends = sorted((float(grid[at - 1]), float(grid[at])))
-    return float(brentq(gap, *ends, xtol=1e-12))
+    ends = sorted((0.0 if at == 0 else float(grid[at - 1]), float(grid[at])))  # at 0 the gap is -1
+    return float(brentq(gap, *ends, xtol=1e-300, rtol=1e-12))
 
 
 def scaled(link: Link, slopes: np.ndarray, rows: np.ndarray, level: float | None) -> tuple[np.ndarray, float]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -33,9 +34,11 @@ from pmtcore.truncation import truncate
 
 VERSION = 1
 REASONS = ("accepted", "unreadable", "other version or configuration", "wrong dimension", "impossible", "duplicate")
+_LARGEST = 1e100  # a longer row is shortened to it: far outside every radius, and its square is finite
 _TAIL = 12.0  # standard deviations beyond which a Gaussian report is impossible
-_FILTER_BITS = 1 << 27
-_HASHES = 5
+_BITS_EACH = 128  # of the filter of ids, for each report that a file can hold
+_FEWEST_BITS, _MOST_BITS = 23, 31  # powers of two: 1 MB, 256 MB
+_ID = re.compile("[0-9a-f]{1,16}")
 
 
 @final
@@ -158,13 +161,18 @@ class Configuration:
         return made
 
     def statistic(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
-        """What rows (k, d), (k,) say before randomizing: (k, dimension)."""
-        y = np.clip(response, self.low, self.high)
+        """What rows (k, d), (k,) say before randomizing: (k, dimension), finite whatever the rows.
+
+        A row with a missing value says nothing, which is the zero vector: it is randomized like all others, so
+        that no answer and no silence tells that something was missing (E5).
+        """
+        x, y = _sensible(features - self.shift, response)
+        y = np.clip(y, self.low, self.high)
         if self.scheme == "whitened":
-            z = whiten(self.root, features - self.shift)
+            z = whiten(self.root, x)
             _, weights = Clip(self.radius, np.inf).factors(np.linalg.norm(z, axis=1))
             return np.asarray(z * (weights * (y - self.centre))[:, None])
-        x = truncate(features - self.shift, self.radius)
+        x = truncate(x, self.radius)
         upper, scale = _triangle(self.d)
         return np.column_stack([x[:, upper[0]] * x[:, upper[1]] * scale, x * y[:, None]])
 
@@ -199,6 +207,13 @@ class Configuration:
 _FIELDS = tuple(Configuration.__dataclass_fields__)
 
 
+def _sensible(features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows whose squares do not overflow, in the same direction; zeros where a number is missing or infinite."""
+    whole = np.isfinite(features).all(axis=1) & ~np.isnan(response)
+    x = np.where(whole[:, None], features, 0.0)
+    return x / np.maximum(np.abs(x).max(axis=1, keepdims=True) / _LARGEST, 1.0), np.where(whole, response, 0.0)
+
+
 def _triangle(d: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
     """Upper triangle and its isometric scale: ``M_ii``, ``sqrt(2) M_ij``."""
     rows, columns = np.triu_indices(d)
@@ -222,9 +237,18 @@ def report_lines(reports: np.ndarray, digest: str) -> Iterator[str]:
 @final
 @dataclass
 class Tally:
-    """A stream of reports in constant memory: their sum, and how many were left out by which rule."""
+    """A stream of reports in constant memory: their sum, and how many were left out by which rule.
+
+    Args:
+        expected: reports at most; sizes the filter of ids, which keeps its size afterwards.
+
+    Attributes:
+        lost: fresh ids that the filter is expected to have taken for old ones.
+    """
 
     configuration: Configuration
+    expected: int = 1_000_000
+    lost: float = 0.0
     total: np.ndarray = field(init=False)
     square: float = 0.0
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
@@ -232,7 +256,10 @@ class Tally:
 
     def __post_init__(self) -> None:
         self.total = np.zeros(self.configuration.dimension)
-        self._seen = np.zeros(_FILTER_BITS // 8, dtype=np.uint8)
+        power = math.ceil(math.log2(_BITS_EACH * max(self.expected, 1)))
+        self._bits = min(max(power, _FEWEST_BITS), _MOST_BITS)
+        self._seen = np.zeros(1 << (self._bits - 3), dtype=np.uint8)
+        self._set = 0
 
     @property
     def accepted(self) -> int:
@@ -260,12 +287,14 @@ class Tally:
                 if found is not None:
                     good.append(found)
         if good:
-            self._take(np.asarray([row for _, row in good]), np.asarray([id for id, _ in good], dtype=np.uint64))
+            self.add(np.asarray([row for _, row in good]), np.asarray([id for id, _ in good], dtype=np.uint64))
 
     def _read(self, line: bytes) -> tuple[str, tuple[int, list[float]] | None]:
         try:
             record = json.loads(line)
-            version, digest, id, row = record["v"], record["c"], int(str(record["id"]), 16), record["r"]
+            version, digest, name, row = record["v"], record["c"], record["id"], record["r"]
+            if not isinstance(name, str) or not _ID.fullmatch(name):
+                return "unreadable", None
             numbers = [float(value) for value in row]
         except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
             return "unreadable", None
@@ -273,7 +302,7 @@ class Tally:
             return "other version or configuration", None
         if len(numbers) != self.configuration.dimension or any(isinstance(v, bool | str) for v in row):
             return "wrong dimension", None
-        return "accepted", (id & 0xFFFFFFFFFFFFFFFF, numbers)
+        return "accepted", (int(name, 16), numbers)
 
     def add_table(self, table: pa.Table) -> None:
         """A block of reports as columns ``v``, ``c``, ``id``, ``r``."""
@@ -289,10 +318,11 @@ class Tally:
         flat = np.asarray(lists.values.to_numpy(zero_copy_only=False), dtype=float)
         chosen = np.repeat(keep, lengths)
         rows = flat[lists.offsets[0].as_py() : lists.offsets[-1].as_py()][chosen]
-        ids = np.asarray([int(id, 16) & 0xFFFFFFFFFFFFFFFF for id in np.asarray(table.column("id").to_pylist())[keep]])
-        self._take(rows.reshape(-1, self.configuration.dimension), ids.astype(np.uint64))
+        ids = [int(id, 16) for id in np.asarray(table.column("id").to_pylist())[keep]]
+        self.add(rows.reshape(-1, self.configuration.dimension), np.asarray(ids, dtype=np.uint64))
 
-    def _take(self, rows: np.ndarray, ids: np.ndarray) -> None:
+    def add(self, rows: np.ndarray, ids: np.ndarray) -> None:
+        """Reports (k, dimension) of this configuration with their ids (k,): those that can be, and are new."""
         possible = self.configuration.possible(rows)
         self.counts["impossible"] += int(np.sum(~possible))
         rows, ids = rows[possible], ids[possible]
@@ -303,16 +333,27 @@ class Tally:
         self.square += float(np.sum(rows[fresh] ** 2))
 
     def _fresh(self, ids: np.ndarray) -> np.ndarray:
-        """Which ids are new; a filter of fixed size, which takes one new id in 1e9 for an old one at 1e6 reports."""
+        """Which ids are new, by a filter of fixed size that forgets none and takes few new ones for old ones.
+
+        With at least 128 bits for each report it is less than one new id in ten million, even at the end of the file.
+        """
         _, first = np.unique(ids, return_index=True)
         once = np.zeros(len(ids), dtype=bool)
         once[first] = True
-        bits = np.stack([(ids * np.uint64(odd) >> np.uint64(37)) for odd in _ODD])  # (hashes, k) below 2^27
+        down = np.uint64(64 - self._bits)
+        bits = np.stack([ids * np.uint64(odd) >> down for odd in _ODD])  # (hashes, k) below 2^bits
         known = np.all(self._seen[bits >> np.uint64(3)] >> (bits & np.uint64(7)).astype(np.uint8) & 1, axis=0)
         new = once & ~known.astype(bool)
+        self.lost += float(np.sum(new)) * self._full ** len(_ODD)
+        self._set += bits[:, new].size
         at = bits[:, new].ravel()
         np.bitwise_or.at(self._seen, at >> np.uint64(3), (1 << (at & np.uint64(7))).astype(np.uint8))
         return new
+
+    @property
+    def _full(self) -> float:
+        """Share of the filter's bits that are set, to be expected."""
+        return -math.expm1(-self._set / 2.0**self._bits)
 
 
 _ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)

@@ -22,6 +22,10 @@ from pmtcore.noise import NoiseSource, uniform
 from pmtcore.records import Curator, Private
 
 _MECHANISM = Curator("local randomizers: every row is randomized on its own")
+_REST = (
+    2.0**-30
+)  # least probability of the rest of the sphere: one that rounds to 0 would tell cap from rest for certain
+_SMALLEST_CAP = 1e-250
 
 
 def epsilon_for(mu: float) -> float:
@@ -56,9 +60,10 @@ class PrivUnit:
         """The best cap; for d = 1 this is randomized response."""
         number_between("epsilon", epsilon, 1e-6, 500.0)
         if d == 1:
-            keep = 1 / (1 + math.exp(-epsilon))
+            keep = _kept(epsilon)
             return cls(1, epsilon, 0.0, keep, 2 * keep - 1)
-        found = minimize_scalar(lambda t: -_shrink(d, epsilon, t)[1], bounds=(0.0, 0.999), method="bounded")
+        widest = min(0.999, 1 - 2 * float(betaincinv((d - 1) / 2, (d - 1) / 2, _SMALLEST_CAP)))
+        found = minimize_scalar(lambda t: -_shrink(d, epsilon, t)[1], bounds=(0.0, widest), method="bounded")
         keep, shrink = _shrink(d, epsilon, float(found.x))
         return cls(d, epsilon, float(found.x), keep, shrink)
 
@@ -66,7 +71,7 @@ class PrivUnit:
     def log_ratio(self) -> float:
         """Largest log ratio of densities, recomputed from the parameters: at most epsilon."""
         cap = _cap(self.d, self.threshold)
-        return math.log(self.keep / cap) - math.log((1 - self.keep) / (1 - cap))
+        return math.log(self.keep) - math.log(cap) - math.log1p(-self.keep) + math.log1p(-cap)
 
     def randomize(self, vectors: np.ndarray, bound: float, source: NoiseSource) -> np.ndarray:
         """Unbiased reports (k, d) of vectors (k, d) of length at most ``bound``, each of length ``bound/shrink``.
@@ -83,22 +88,28 @@ class PrivUnit:
             unit[lost] = np.eye(1, d)
         draws = uniform(source, k, 3)
         unit *= np.where(draws[:, 0] < (1 + np.minimum(length / bound, 1.0)) / 2, 1.0, -1.0)[:, None]
-        along = self._along(draws[:, 1] < self.keep, draws[:, 2])
+        along, beside = self._along(draws[:, 1] < self.keep, draws[:, 2])
         if d == 1:
             return np.asarray(bound / self.shrink * along[:, None] * unit)
         across = source.normal(k, d)
         across -= np.einsum("kd,kd->k", across, unit)[:, None] * unit
         across /= np.linalg.norm(across, axis=1)[:, None]
-        return np.asarray(bound / self.shrink * (along[:, None] * unit + np.sqrt(1 - along**2)[:, None] * across))
+        return np.asarray(bound / self.shrink * (along[:, None] * unit + beside[:, None] * across))
 
-    def _along(self, inside: np.ndarray, draw: np.ndarray) -> np.ndarray:
-        """``<v, u>``, in the cap or out of it, by inversion."""
+    def _along(self, inside: np.ndarray, draw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``<v, u>`` in the cap or out of it, by inversion, and the length of what is orthogonal to u.
+
+        In the cap the small tail is inverted, never its complement: a cap of share below 1e-16 would round to
+        the single point u, and the report would be the vector itself.
+        """
         if self.d == 1:
-            return np.where(inside, 1.0, -1.0)
-        half = (self.d - 1) / 2
-        edge = betainc(half, half, (1 + self.threshold) / 2)
-        level = np.where(inside, edge + draw * (1 - edge), draw * edge)
-        return np.clip(2 * betaincinv(half, half, level) - 1, -1.0, 1.0)
+            return np.where(inside, 1.0, -1.0), np.zeros(len(draw))
+        half, cap = (self.d - 1) / 2, _cap(self.d, self.threshold)
+        gap = np.empty(len(draw))  # (1 - <v, u>)/2
+        gap[inside] = betaincinv(half, half, (1 - draw[inside]) * cap)
+        gap[~inside] = 1 - betaincinv(half, half, draw[~inside] * (1 - cap))
+        gap = np.clip(gap, 0.0, 1.0)
+        return 1 - 2 * gap, 2 * np.sqrt(gap * (1 - gap))
 
 
 def _cap(d: int, threshold: float) -> float:
@@ -111,11 +122,15 @@ def _cap(d: int, threshold: float) -> float:
 
 def _shrink(d: int, epsilon: float, threshold: float) -> tuple[float, float]:
     """Probability of the cap at this epsilon, and ``E<v, u>``."""
-    cap = max(_cap(d, threshold), 1e-300)
-    odds = epsilon + math.log(cap) - math.log1p(-min(cap, 1 - 1e-16))
-    keep = 1 / (1 + math.exp(-odds)) if odds > -700 else 0.0
+    cap = _cap(d, threshold)
+    keep = _kept(epsilon + math.log(cap) - math.log1p(-cap))
     moment = math.exp((d - 1) / 2 * math.log1p(-(threshold**2)) - math.log(d - 1) - betaln(0.5, (d - 1) / 2))
     return keep, moment * (keep / cap - (1 - keep) / (1 - cap))
+
+
+def _kept(odds: float) -> float:
+    """Probability of the cap from its log odds, rounded to the private side: the rest always keeps a share."""
+    return min(1 / (1 + math.exp(-max(odds, -700.0))), 1 - _REST) * (1 - 2.0**-50)
 
 
 @final

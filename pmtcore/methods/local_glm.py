@@ -3,7 +3,8 @@
 Each person releases their own row once, randomized; the server adds nothing. Papers (C, Algorithms 1 to 4):
 ``x x' + E1`` and ``x y + E2``, ``w_ols`` from their means, then ``c w_ols`` with ``1 = c mean_pub Phi''(c x'w)``
 (``f'`` for a regression). Departures: rows beyond the radius are clipped and noised (E5), the two parts are
-calibrated jointly and exactly (E6), norms are Euclidean (E7), responses are clipped to a declared bound (E19).
+calibrated jointly and exactly (E6), norms are Euclidean (E7), responses are clipped to a declared bound (E19);
+the printed forms are in :mod:`pmtcore.methods.local_printed`, for the lab.
 ``ldp-whitened`` (``science.md`` 4.4) releases d numbers only. The lab adds the noise of all n people as one
 draw where it is Gaussian: the same distribution. Neighbours: replace-one, of one person's own row.
 """
@@ -19,7 +20,7 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.bands import Part, limits
-from pmtcore.budgets import Budget, Neighbours, epsilon_from_mu
+from pmtcore.budgets import Budget, Neighbours
 from pmtcore.checks import InputError
 from pmtcore.families import FAMILIES
 from pmtcore.glm import Clip
@@ -59,13 +60,6 @@ class MomentParameters(LocalParameters):
     )
     zeta: float = parameter(
         0.05, label="Failure probability zeta", help="Sets the radius of the Gaussian design.", low=1e-9, high=0.999
-    )
-    calibration: str = parameter(
-        "exact",
-        label="Noise",
-        help="exact: both parts jointly, exactly mu-GDP; printed: the classical formula at half of epsilon and "
-        "delta = n^-1.1 each (E6), which adds 1.2 to 1.8 times more.",
-        choices=("exact", "printed"),
     )
 
 
@@ -121,15 +115,7 @@ class LocalPlan(Plan):
     @cached_property
     def noise_sds(self) -> np.ndarray:
         """Noise on each coordinate of one report."""
-        found = self.configuration.noise_sds()
-        if getattr(self.parameters, "calibration", "exact") == "printed":
-            delta = self.n**-1.1
-            size = math.sqrt(32 * math.log(2.5 / delta)) / epsilon_from_mu(self.mu, delta)
-            c, d = self.configuration, self.public.d
-            found = np.concatenate(
-                [np.full(c.dimension - d, c.radius**2 * size), np.full(d, c.radius * c.response_bound * size)]
-            )
-        return found
+        return self.configuration.noise_sds()
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """The mean of what rows say (dimension,); every row (n, d) where the randomizer is PrivUnit."""
