@@ -16,7 +16,7 @@ LAYERS = [
     {"noise", "truncation", "tables", "synthetic", "bands", "moments", "targets"},
     {"registry", "radius", "encoding", "datasets"},
     {"glm", "objective", "exact"},
-    {"sufficient", "diagnostics", "ledger"},
+    {"sufficient", "diagnostics", "ledger_schema", "ledger"},
     {"local", "methods"},
     {"release", "experiments", "planning"},
     {"gallery"},
