@@ -8,7 +8,7 @@ RUN python -m venv /opt/venv \
  && /opt/venv/bin/pip install --require-hashes --only-binary=:all: -r requirements.lock
 
 FROM ${PYTHON_IMAGE}
-ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HOME=/tmp PMT_DATA_DIR=/data
+ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HOME=/tmp PMT_DATA_DIR=/data PMT_LEDGER=/data/ledger.db
 RUN groupadd --gid 10001 app \
  && useradd --uid 10001 --gid app --no-create-home --shell /usr/sbin/nologin app \
  && install -d -o app -g app -m 0700 /data

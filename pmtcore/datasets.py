@@ -105,6 +105,16 @@ _ENTRIES = {
             "logistic",
         ),
         Entry(
+            "adult",
+            "Adult (UCI)",
+            "32,561 people of the 1994 census, 14 features, income above 50,000 or not; 1,000 rows are public (D).",
+            "income",
+            1000,
+            "adult-train.csv.gz",
+            "logistic",
+            ">50K",
+        ),
+        Entry(
             "covertype",
             "Forest cover type (UCI)",
             "581,012 patches of forest, 54 features, type 2 or another; 20,000 rows taken as public (paper C).",

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from pmtcore.cli import _parser
+from pmtcore.errata import ERRATA, words
 from pmtcore.registry import methods
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,6 +31,13 @@ def test_every_method_has_its_words():
             assert f"**{erratum}**" in MATHS, erratum
 
 
+def test_every_erratum_has_its_line():
+    """Each erratum that a method carries is in the table that the app shows."""
+    for entry in methods():
+        assert words(entry.errata) or not entry.errata
+    assert set(ERRATA) == {f"E{k}" for k in range(1, 24)}
+
+
 def test_every_command_is_in_the_readme():
     """A command that exists is in the README's table."""
     (subparsers,) = (a for a in _parser()._actions if hasattr(a, "choices") and a.dest == "command")
@@ -48,10 +56,10 @@ def test_decisions_are_numbered_and_every_dependency_has_its_reason():
 
 def test_the_two_lines_are_there():
     """The README has one line that starts the app and one that passes the tests, each a single command line."""
-    for mark, words in (("start", "streamlit run app.py"), ("tests", "pytest")):
+    for mark, part in (("start", "streamlit run app.py"), ("tests", "pytest")):
         block = re.search(rf"<!-- {mark} -->(.*?)<!-- /{mark} -->", README, re.DOTALL).group(1)
         lines = [line for line in block.splitlines() if line.startswith("python3")]
-        assert len(lines) == 1 and words in lines[0]
+        assert len(lines) == 1 and part in lines[0]
 
 
 def test_nothing_names_this_machine():

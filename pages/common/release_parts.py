@@ -12,6 +12,7 @@ from pages.common.session import session
 from pages.common.widgets import PLAIN, badge, chart, guarantee_line, show_error
 from pmtcore.budgets import compose
 from pmtcore.checks import InputError
+from pmtcore.errata import words
 from pmtcore.figures import release as figures
 from pmtcore.moments import PublicData
 from pmtcore.records import Label, Release, Standing
@@ -35,8 +36,10 @@ def method_choice(public: PublicData) -> str:
         **start,
     )
     entry = method(chosen)
-    errata = f" Errata: {', '.join(entry.errata)}." if entry.errata else ""
-    st.caption(f"{entry.summary} Source: {entry.source}. Sound: {entry.standing_reason}.{errata}")
+    st.caption(f"{entry.summary} Source: {entry.source}. Sound: {entry.standing_reason}.")
+    if entry.errata:
+        with st.expander(f"Errata of the paper ({', '.join(entry.errata)})", icon=":material/edit_note:"):
+            st.caption(words(entry.errata))
     with st.expander("Methods that cannot be released", icon=":material/science:"):
         for lab in methods():
             if lab.standing is Standing.LAB:

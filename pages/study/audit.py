@@ -5,8 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common.widgets import badge, chart, show_error
+from pmtcore import attacks
 from pmtcore.audit import audit
 from pmtcore.checks import InputError
+from pmtcore.errata import ERRATA
 from pmtcore.faults import FAULTS
 from pmtcore.figures import audit as figures
 from pmtcore.records import Label, Standing
@@ -29,7 +31,26 @@ def standings() -> None:
         for entry in methods()
     ]
     st.dataframe(rows, hide_index=True, width="stretch", alt="Methods with standing and errata")
-    st.caption("Errata are derived in docs/maths.md, sections 8 and 12.")
+    st.subheader("Errata")
+    st.dataframe(
+        [vars(entry) for entry in ERRATA.values()], hide_index=True, width="stretch", alt="Errata of the papers"
+    )
+    st.caption("Derived in docs/maths.md, sections 8, 12 and 15.")
+
+
+def everything() -> None:
+    """All methods in one table."""
+    st.subheader("All methods")
+    if st.button("Audit every method", key="audit-all", icon=":material/checklist:"):
+        found, bar = [], st.progress(0.0)
+        entries = methods()
+        for at, entry in enumerate(entries, 1):
+            found.append(audit(entry.id, 1.0, TRIALS))
+            bar.progress(at / len(entries), entry.id)
+        st.session_state["audit-table"] = found
+    if "audit-table" in st.session_state:
+        table = figures.table(st.session_state["audit-table"])
+        st.dataframe(table, hide_index=True, width="stretch", alt="Claims and lower bounds of all methods")
 
 
 def one() -> None:
@@ -73,6 +94,14 @@ def planted() -> None:
         )
 
 
+def published() -> None:
+    """Paper D's selection and iterated weights, and the same attack on ours."""
+    st.subheader("Two published steps, attacked")
+    if st.button("Run both attacks (E11, E12)", key="audit-printed", icon=":material/bug_report:"):
+        for attack in (attacks.selection(), attacks.iterated(), *attacks.ours()):
+            (st.error if attack.wins else st.success)(attack.sentence)
+
+
 st.title("Audit")
 st.markdown(
     "A guarantee is a proof; an audit is an attack that could have refuted it. Two neighbouring tables are built to be "
@@ -80,7 +109,9 @@ st.markdown(
 )
 try:
     one()
+    everything()
     planted()
+    published()
     standings()
 except InputError as error:
     show_error(error)

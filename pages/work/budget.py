@@ -15,6 +15,7 @@ from pmtcore.figures import release as tradeoff
 from pmtcore.ledger import Account, Ledger, default_url
 from pmtcore.records import Label
 from pmtcore.report import report
+from pmtcore.retrieval import retrieved
 
 
 def account_page(book: Ledger, account: Account) -> None:
@@ -31,6 +32,9 @@ def account_page(book: Ledger, account: Account) -> None:
         return
     chart(figures.spends(account), "spends", "Total mu after each spend", figures.table(account), Label.PUBLIC)
     total = Guarantee(account.spent, Neighbours.REPLACE_ONE, spent["delta"])
+    back = retrieved(account)
+    if back:
+        st.caption(f"Retrieved: epsilon {back:.3g} in all was planned for the Jacobian and was not needed.")
     st.subheader("What all of it means")
     st.markdown(total.words.replace("From this release", "From all these releases together"))
     chart(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pmtcore.checks import InputError
-from pmtcore.gallery import paper_a, paper_b, paper_c
+from pmtcore.gallery import paper_a, paper_b, paper_c, paper_d
 from pmtcore.gallery.engine import Figure
 
-_FIGURES = {figure.id: figure for part in (paper_a, paper_b, paper_c) for figure in part.FIGURES}
+_FIGURES = {figure.id: figure for part in (paper_a, paper_b, paper_c, paper_d) for figure in part.FIGURES}
 
 
 def figures() -> list[Figure]:

@@ -137,3 +137,15 @@ def slope_near(name: str, value: float, tolerance: float = 0.25) -> Check:
         return abs(slope - value) <= tolerance + 2 * residual, f"slope {slope:.2f} (standard error {residual:.2f})"
 
     return check
+
+
+def rises(names: Sequence[str], statistic: str = "mean") -> Check:
+    """Each curve ends above where it starts and never falls by more than a tenth."""
+
+    def check(curves: Curves) -> tuple[bool, str]:
+        ends = [(float(y[0]), float(y[-1])) for y in (getattr(curves[n], statistic) for n in names)]
+        steady = all(np.all(y[1:] >= 0.9 * y[:-1]) for y in (getattr(curves[n], statistic) for n in names))
+        words = ", ".join(f"{name}: {a:.3g} to {b:.3g}" for name, (a, b) in zip(names, ends, strict=True))
+        return bool(steady and all(b > a for a, b in ends)), words
+
+    return check

@@ -259,14 +259,22 @@ def cache_directory() -> Path:
     return Path(os.environ.get("PMT_GALLERY_DIR") or Path(home) / "second-moment" / "gallery")
 
 
-def store(record: Mapping[str, Any], directory: Path | None = None) -> Path:
-    """Keep a result; a later visit opens at once."""
+def store(record: Mapping[str, Any], directory: Path | None = None) -> Path | None:
+    """Keep a result, so that a later visit opens at once; ``None`` where the cache cannot be written.
+
+    Raises:
+        TypeError: a private figure is in the record.
+    """
     directory = cache_directory() if directory is None else directory
-    directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{record['id']}.json"
     beside = path.with_suffix(f".{os.getpid()}.tmp")
-    beside.write_text(json.dumps(_finite(record), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    beside.replace(path)
+    text = json.dumps(_finite(record), indent=1, allow_nan=False) + "\n"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError:
+        return None
     return path
 
 

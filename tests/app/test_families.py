@@ -98,3 +98,34 @@ def test_the_audit_page_runs_and_attacks(app):
     assert not app.exception and "no violation found" in app.success[0].value
     app.button(key="audit-attack").click().run()
     assert not app.exception and "violation" in app.error[0].value
+
+
+def test_the_retrieval_page_adds_up(app):
+    """Recycled and returned, at every modulus, without an error."""
+    app.switch_page("pages/study/retrieval.py").run()
+    assert not app.exception and app.metric[2].value == "ε 0.5"
+    app.segmented_control(key="retrieval-choice").set_value("return").run()
+    assert app.metric[3].value == "ε 0.5"
+    app.select_slider(key="retrieval-modulus").set_value(0.1).run()
+    assert not app.exception and app.metric[1].value != "ε 0"
+
+
+def test_every_demo_of_learn_runs(app):
+    """Each demo draws and says its sentence."""
+    app.switch_page("pages/study/learn.py").run()
+    for demo in app.segmented_control(key="learn-demo").options:
+        app.segmented_control(key="learn-demo").set_value(demo).run()
+        assert not app.exception, demo
+        assert "**" in words(app)
+    app.segmented_control(key="learn-demo").set_value("The radius").run()
+    app.slider(key="learn-radius").set_value(0.6).run()
+    assert "too small" in words(app)
+
+
+def test_the_audit_page_has_every_method(app):
+    """One table with every method's claim and bound."""
+    app.switch_page("pages/study/audit.py").run()
+    app.button(key="audit-all").click().run(timeout=120)
+    assert not app.exception
+    tables = [frame.value for frame in app.dataframe if "lower bound" in frame.value.columns]
+    assert {"joint-pmt", "pmt-objective", "dp-ols", "ldp-whitened"} <= set(tables[0]["method"])
