@@ -1,7 +1,7 @@
 """The ledger under violence: ``python benchmarks/ledger.py [--url URL] [--kills N] [--processes P]``.
 
-1. N releases, each a process killed with SIGKILL at a moment drawn uniformly over the whole release: either no spend and
-   nothing released, or a spend. The count of each stage is printed, so one sees that every stage was hit.
+1. N releases, each a process killed with SIGKILL at a moment drawn uniformly over the whole release: either no spend
+   and nothing released, or a spend. The count of each stage is printed, so one sees that every stage was hit.
 2. P processes at a cap, all at once: never over it, none lost, none twice.
 
 Without ``--url``, on SQLite in a temporary folder. With a PostgreSQL URL the database must be an empty one of its own.

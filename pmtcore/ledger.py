@@ -5,9 +5,7 @@ of its own transaction, made *before* a private row is read, under a lock, again
 gives it back. Repeating a request with its key finds the first outcome. SQLite by default, PostgreSQL by its
 URL, both through SQLAlchemy.
 
-Composition: every method here is mu-GDP under replace-one (a purely epsilon-private one through the mu that it
-implies), so data sets compose exactly by ``sqrt(sum mu_i^2)``; a budget stated under add-remove-one counts
-twice (maths.md, 13). What the chain cannot show is that its newest events were cut off, or all of it written
+Composition: ``accounts``. What the chain cannot show is that its newest events were cut off, or all of it written
 anew: keep a head elsewhere (every report prints it) and give it to :meth:`Ledger.verify`.
 """
 
@@ -19,89 +17,29 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, final
 
 import sqlalchemy as sql
 
-from pmtcore.budgets import Guarantee, Neighbours
+from pmtcore.accounts import Account, Entry, counted_mu
+from pmtcore.budgets import Neighbours
 from pmtcore.checks import InputError, number_between, one_of
 from pmtcore.ledger_schema import EVENTS, NAME_LENGTH, SCHEMA, upgrade, version
 from pmtcore.records import Release, plain
 
-_DELTA = 1e-6  # where totals are stated when no entry names a delta
 _ROOM = 1 + 1e-12  # a cap may be used up to rounding
 _LOCK = 20_261_121
 _WAIT_SECONDS = 60
+
+__all__ = ["Account", "Entry", "Ledger", "LedgerError", "default_url"]
 
 Row = sql.RowMapping | dict[str, Any]
 
 
 class LedgerError(InputError):
     """The ledger cannot take a spend; nothing was released."""
-
-
-@final
-@dataclass(frozen=True)
-class Entry:
-    """One spend, with what became of it."""
-
-    seq: int
-    at: str
-    dataset: str
-    key: str
-    method: str
-    mu: float
-    neighbours: str
-    purpose: str
-    request: Mapping[str, Any]
-    state: str  # reserved, released, failed
-    standing: str
-    record: Mapping[str, Any] | None
-
-    @property
-    def counted(self) -> float:
-        """What it costs under replace-one: add-remove-one budgets count twice."""
-        return _counted(self.mu, self.neighbours)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain fields, the released record left out."""
-        return {name: value for name, value in vars(self).items() if name not in ("record",)}
-
-
-@final
-@dataclass(frozen=True)
-class Account:
-    """A data set's cap, spends and what is left."""
-
-    dataset: str
-    cap: float | None
-    entries: tuple[Entry, ...]
-
-    @property
-    def spent(self) -> float:
-        """Total mu of all spends, whatever became of them."""
-        return math.sqrt(math.fsum(entry.counted**2 for entry in self.entries))
-
-    @property
-    def left(self) -> float:
-        """The largest single mu that the cap still allows."""
-        return 0.0 if self.cap is None else math.sqrt(max(self.cap**2 - self.spent**2, 0.0))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain fields, the total in all three units."""
-        stated = [float(entry.request["delta"]) for entry in self.entries if entry.request.get("delta")]
-        delta = min(stated, default=_DELTA)
-        total = Guarantee(self.spent, Neighbours.REPLACE_ONE, delta)
-        return {
-            "dataset": self.dataset,
-            "cap": self.cap,
-            "spent": {"mu": total.mu, "rho": total.rho, "epsilon": total.epsilon, "delta": delta},
-            "left": self.left,
-            "entries": [entry.as_dict() for entry in self.entries],
-        }
 
 
 @final
@@ -170,9 +108,23 @@ class Ledger:
         return self.account(dataset)
 
     def reserve(
-        self, dataset: str, key: str, request: Mapping[str, Any], mu: float, neighbours: str, purpose: str = ""
+        self,
+        dataset: str,
+        key: str,
+        request: Mapping[str, Any],
+        mu: float,
+        neighbours: str,
+        purpose: str = "",
+        *,
+        pure_epsilon: float = 0.0,
+        gaussian_mu: float = 0.0,
     ) -> Entry | None:
         """Spend, before a private row is read; ``None`` when new, the earlier entry when the key is known.
+
+        Args:
+            mu: what it costs, and what the cap is held against.
+            pure_epsilon: where the release is purely private in this part, and ``gaussian_mu`` in the rest: the
+                total's epsilon is then stated from these.
 
         Raises:
             LedgerError: no cap, the cap would be passed, the key belongs to another request, or an earlier try
@@ -184,6 +136,9 @@ class Ledger:
         cost = number_between("mu", mu, 0.0, 1000.0)
         relation = one_of("neighbours", neighbours, [item.value for item in Neighbours])
         fields = {"request": plain(dict(request)), "mu": cost, "neighbours": relation, "purpose": purpose[:2000]}
+        if pure_epsilon:
+            fields["pure_epsilon"] = number_between("epsilon", pure_epsilon, 0.0, 500.0)
+            fields["gaussian_mu"] = number_between("mu", gaussian_mu, 0.0, cost)
         with self._alone() as connection:
             known = self._entry(connection, key)
             if known is not None:
@@ -191,7 +146,7 @@ class Ledger:
             account = self._account(connection, dataset)
             if account.cap is None:
                 raise LedgerError(f"The data set {dataset!r} has no cap in this ledger; set one first ('ledger cap').")
-            counted = _counted(cost, relation)
+            counted = counted_mu(cost, relation)
             if not math.hypot(account.spent, counted) <= account.cap * _ROOM:
                 raise LedgerError(
                     f"This release would pass the cap of {dataset!r}: mu {account.spent:.4g} of {account.cap:.4g} is "
@@ -302,11 +257,6 @@ def default_url() -> str:
     return url or str(place / "ledger.db")
 
 
-def _counted(mu: float, neighbours: str) -> float:
-    """A budget under replace-one, the relation of the caps: remove a row, then add one."""
-    return 2 * mu if neighbours == Neighbours.ADD_REMOVE_ONE.value else mu
-
-
 def _entry(row: Row, after: Row | None) -> Entry:
     fields = json.loads(row["payload"])
     done = {} if after is None else json.loads(after["payload"])
@@ -324,6 +274,8 @@ def _entry(row: Row, after: Row | None) -> Entry:
         state=state,
         standing=done.get("standing", ""),
         record=done.get("record"),
+        pure_epsilon=fields.get("pure_epsilon", 0.0),
+        gaussian_mu=fields.get("gaussian_mu", 0.0),
     )
 
 

@@ -184,7 +184,9 @@ def recorded_release(
     entry, _, plan = _plan(problem, request)
     if entry.standing is Standing.LAB:
         release(problem, request, source)  # raises, with the reason
-    earlier = ledger.reserve(dataset, key, request.as_dict(), plan.mu, entry.neighbours.value, purpose)
+    parts = {name: plan.facts().get(name, 0.0) for name in ("pure_epsilon", "gaussian_mu")}
+    relation = entry.neighbours.value
+    earlier = ledger.reserve(dataset, key, request.as_dict(), plan.mu, relation, purpose, **parts)
     if earlier is not None and earlier.record is not None:
         return dict(earlier.record)
     try:

@@ -12,7 +12,7 @@ LAYERS = [
     {"budgets", "families"},
     {"choices"},
     {"newton"},
-    {"records"},
+    {"records", "accountant", "accounts"},
     {"noise", "truncation", "tables", "synthetic", "bands", "moments", "targets"},
     {"registry", "radius", "encoding", "datasets"},
     {"glm", "objective", "exact", "ledger_schema", "ledger", "napp"},
