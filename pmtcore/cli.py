@@ -111,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     ledger.add_argument("--ledger", required=True, metavar="URL", help="a file or a database URL")
     ledger.add_argument("--dataset", metavar="NAME")
     ledger.add_argument("--mu", type=float, help="the cap, a total under replace-one")
+    ledger.add_argument("--head", metavar="HASH", help="verify: a head noted earlier, which the chain must pass")
     audit = command("audit", more.audit, "Attack a method: a lower bound on its privacy against its claim.")
     audit.add_argument("id", metavar="ID", help="a method, or 'all'")
     audit.add_argument("--mu", type=float, default=1.0, help="the claim")

@@ -110,7 +110,12 @@ def ledger(chosen: argparse.Namespace) -> Answer:
 
     book = Ledger(chosen.ledger)
     if chosen.step == "verify":
-        found = book.verify()
+        found = book.verify(chosen.head or "")
+        if not found["intact"] and found["first_bad"] is None:
+            raise InputError(
+                "The chain does not pass through the head given: its newest events were cut off, or it is another "
+                "ledger; restore it from a copy."
+            )
         if not found["intact"]:
             raise InputError(
                 f"The ledger was changed: event {found['first_bad']} does not fit the chain; restore it from a copy."

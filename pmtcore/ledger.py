@@ -5,10 +5,8 @@ of its own transaction, made *before* a private row is read, under a lock, again
 gives it back. Repeating a request with its key finds the first outcome. SQLite by default, PostgreSQL by its
 URL, both through SQLAlchemy.
 
-Composition: every method here is mu-GDP under replace-one (a purely epsilon-private one through the mu that it
-implies), so data sets compose exactly by ``sqrt(sum mu_i^2)``; a budget stated under add-remove-one counts
-twice (maths.md, 13). What the chain cannot show is that its newest events were cut off: compare the head with
-one kept elsewhere (every report prints it).
+Composition: ``accounts``. What the chain cannot show is that its newest events were cut off, or all of it written
+anew: keep a head elsewhere (every report prints it) and give it to :meth:`Ledger.verify`.
 """
 
 from __future__ import annotations
@@ -19,107 +17,29 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, final
 
 import sqlalchemy as sql
 
-from pmtcore.budgets import Guarantee, Neighbours
-from pmtcore.checks import InputError, number_between
+from pmtcore.accounts import Account, Entry, counted_mu
+from pmtcore.budgets import Neighbours
+from pmtcore.checks import InputError, number_between, one_of
+from pmtcore.ledger_schema import EVENTS, NAME_LENGTH, SCHEMA, upgrade, version
 from pmtcore.records import Release, plain
 
-SCHEMA = 1
-_DELTA = 1e-6  # where totals are stated when no entry names a delta
 _ROOM = 1 + 1e-12  # a cap may be used up to rounding
-_LONGEST = 200
 _LOCK = 20_261_121
 _WAIT_SECONDS = 60
 
-_META = sql.MetaData()
-_EVENTS = sql.Table(
-    "pmt_events",
-    _META,
-    sql.Column("seq", sql.Integer, primary_key=True, autoincrement=False),
-    sql.Column("at", sql.String(40), nullable=False),
-    sql.Column("dataset", sql.String(_LONGEST), nullable=False, index=True),
-    sql.Column("kind", sql.String(16), nullable=False),
-    sql.Column("key", sql.String(_LONGEST), nullable=False),
-    sql.Column("payload", sql.Text, nullable=False),
-    sql.Column("previous", sql.String(64), nullable=False),
-    sql.Column("hash", sql.String(64), nullable=False),
-    sql.UniqueConstraint("key", "kind", name="pmt_once"),
-)
-_VERSION = sql.Table("pmt_schema", _META, sql.Column("version", sql.Integer, nullable=False))
-
+__all__ = ["Account", "Entry", "Ledger", "LedgerError", "default_url"]
 
 Row = sql.RowMapping | dict[str, Any]
 
 
 class LedgerError(InputError):
     """The ledger cannot take a spend; nothing was released."""
-
-
-@final
-@dataclass(frozen=True)
-class Entry:
-    """One spend, with what became of it."""
-
-    seq: int
-    at: str
-    dataset: str
-    key: str
-    method: str
-    mu: float
-    neighbours: str
-    purpose: str
-    request: Mapping[str, Any]
-    state: str  # reserved, released, failed
-    standing: str
-    record: Mapping[str, Any] | None
-
-    @property
-    def counted(self) -> float:
-        """What it costs under replace-one: add-remove-one budgets count twice."""
-        return 2 * self.mu if self.neighbours == "add-remove-one" else self.mu
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain fields, the released record left out."""
-        return {name: value for name, value in vars(self).items() if name not in ("record",)}
-
-
-@final
-@dataclass(frozen=True)
-class Account:
-    """A data set's cap, spends and what is left."""
-
-    dataset: str
-    cap: float | None
-    entries: tuple[Entry, ...]
-
-    @property
-    def spent(self) -> float:
-        """Total mu of all spends, whatever became of them."""
-        return math.sqrt(math.fsum(entry.counted**2 for entry in self.entries))
-
-    @property
-    def left(self) -> float:
-        """The largest single mu that the cap still allows."""
-        return 0.0 if self.cap is None else math.sqrt(max(self.cap**2 - self.spent**2, 0.0))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain fields, the total in all three units."""
-        stated = [float(entry.request["delta"]) for entry in self.entries if entry.request.get("delta")]
-        delta = min(stated, default=_DELTA)
-        total = Guarantee(self.spent, Neighbours.REPLACE_ONE, delta)
-        return {
-            "dataset": self.dataset,
-            "cap": self.cap,
-            "spent": {"mu": total.mu, "rho": total.rho, "epsilon": total.epsilon, "delta": delta},
-            "left": self.left,
-            "entries": [entry.as_dict() for entry in self.entries],
-        }
 
 
 @final
@@ -158,12 +78,10 @@ class Ledger:
                 connection.execute("PRAGMA synchronous=FULL")
 
         with self._alone() as connection:
-            _META.create_all(connection)
-            found = connection.execute(sql.select(_VERSION.c.version)).scalar()
-            if found is None:
-                connection.execute(_VERSION.insert().values(version=SCHEMA))
-            elif found != SCHEMA:
+            found = version(connection)
+            if found > SCHEMA:
                 raise LedgerError(f"The ledger has version {found}, this program writes {SCHEMA}; use its match.")
+            upgrade(connection, found)
 
     @contextmanager
     def _alone(self) -> Iterator[sql.Connection]:
@@ -183,30 +101,53 @@ class Ledger:
     def cap(self, dataset: str, mu: float) -> Account:
         """Set a data set's cap, a total mu under replace-one; a new cap replaces the old from now on."""
         value = number_between("cap", mu, 1e-6, 1000.0)
+        dataset = _named(dataset)
         with self._alone() as connection:
             at = self._head(connection)[0]
-            self._append(connection, _named(dataset), "cap", f"cap-{at + 1}", {"mu": value})
+            self._append(connection, dataset, "cap", f"cap-{at + 1}", {"mu": value})
         return self.account(dataset)
 
     def reserve(
-        self, dataset: str, key: str, request: Mapping[str, Any], mu: float, neighbours: str, purpose: str = ""
+        self,
+        dataset: str,
+        key: str,
+        request: Mapping[str, Any],
+        mu: float,
+        neighbours: str,
+        purpose: str = "",
+        *,
+        pure_epsilon: float = 0.0,
+        gaussian_mu: float = 0.0,
     ) -> Entry | None:
         """Spend, before a private row is read; ``None`` when new, the earlier entry when the key is known.
+
+        Args:
+            mu: what it costs, and what the cap is held against.
+            pure_epsilon: where the release is purely private in this part, and ``gaussian_mu`` in the rest: the
+                total's epsilon is then stated from these.
 
         Raises:
             LedgerError: no cap, the cap would be passed, the key belongs to another request, or an earlier try
                 with this key never finished.
         """
-        fields = {"request": plain(dict(request)), "mu": float(mu), "neighbours": neighbours, "purpose": purpose[:2000]}
+        dataset = _named(dataset)
+        if _named(key, "key") != key:
+            raise LedgerError("A key has no blanks around it; give it as it was handed out.")
+        cost = number_between("mu", mu, 0.0, 1000.0)
+        relation = one_of("neighbours", neighbours, [item.value for item in Neighbours])
+        fields = {"request": plain(dict(request)), "mu": cost, "neighbours": relation, "purpose": purpose[:2000]}
+        if pure_epsilon:
+            fields["pure_epsilon"] = number_between("epsilon", pure_epsilon, 0.0, 500.0)
+            fields["gaussian_mu"] = number_between("mu", gaussian_mu, 0.0, cost)
         with self._alone() as connection:
-            known = self._entry(connection, _named(key, "key"))
+            known = self._entry(connection, key)
             if known is not None:
                 return _same(known, dataset, fields)
-            account = self._account(connection, _named(dataset))
+            account = self._account(connection, dataset)
             if account.cap is None:
                 raise LedgerError(f"The data set {dataset!r} has no cap in this ledger; set one first ('ledger cap').")
-            counted = 2 * mu if neighbours == "add-remove-one" else mu
-            if math.hypot(account.spent, counted) > account.cap * _ROOM:
+            counted = counted_mu(cost, relation)
+            if not math.hypot(account.spent, counted) <= account.cap * _ROOM:
                 raise LedgerError(
                     f"This release would pass the cap of {dataset!r}: mu {account.spent:.4g} of {account.cap:.4g} is "
                     f"spent, {account.left:.4g} is left, {counted:.4g} was asked for."
@@ -229,12 +170,12 @@ class Ledger:
     def account(self, dataset: str) -> Account:
         """A data set's cap and spends."""
         with self._alone() as connection:
-            return self._account(connection, dataset)
+            return self._account(connection, dataset.strip())
 
     def accounts(self) -> list[Account]:
         """All data sets, by name."""
         with self._alone() as connection:
-            names = connection.execute(sql.select(_EVENTS.c.dataset).distinct().order_by(_EVENTS.c.dataset)).scalars()
+            names = connection.execute(sql.select(EVENTS.c.dataset).distinct().order_by(EVENTS.c.dataset)).scalars()
             return [self._account(connection, name) for name in list(names)]
 
     def entry(self, key: str) -> Entry | None:
@@ -242,16 +183,22 @@ class Ledger:
         with self._alone() as connection:
             return self._entry(connection, key)
 
-    def verify(self) -> dict[str, Any]:
-        """Recompute the chain: ``intact``, the number of events, the head, and the first event that does not fit."""
-        previous, count = "", 0
+    def verify(self, head: str = "") -> dict[str, Any]:
+        """Recompute the chain: ``intact``, the number of events, the head, and the first event that does not fit.
+
+        Args:
+            head: one that was written down earlier, perhaps in a report: the chain must still pass through it, which
+                shows that no event up to it was cut off, nor the whole log written anew.
+        """
+        previous, count, passed = "", 0, not head
         with self._alone() as connection:
-            for count, row in enumerate(connection.execute(_EVENTS.select().order_by(_EVENTS.c.seq)).mappings(), 1):
+            for count, row in enumerate(connection.execute(EVENTS.select().order_by(EVENTS.c.seq)).mappings(), 1):
                 fits = row["seq"] == count and row["previous"] == previous and row["hash"] == _digest(row)
                 if not fits:
                     return {"intact": False, "events": count, "head": row["hash"], "first_bad": row["seq"]}
                 previous = row["hash"]
-        return {"intact": True, "events": count, "head": previous, "first_bad": None}
+                passed = passed or previous == head.strip().lower()
+        return {"intact": passed, "events": count, "head": previous, "first_bad": None}
 
     def _append(
         self, connection: sql.Connection, dataset: str, kind: str, key: str, payload: Mapping[str, Any]
@@ -266,12 +213,10 @@ class Ledger:
             "payload": json.dumps(plain(dict(payload))),
             "previous": previous,
         }
-        connection.execute(_EVENTS.insert().values(**row, hash=_digest(row)))
+        connection.execute(EVENTS.insert().values(**row, hash=_digest(row)))
 
     def _head(self, connection: sql.Connection) -> tuple[int, str]:
-        row = connection.execute(
-            sql.select(_EVENTS.c.seq, _EVENTS.c.hash).order_by(_EVENTS.c.seq.desc()).limit(1)
-        ).first()
+        row = connection.execute(sql.select(EVENTS.c.seq, EVENTS.c.hash).order_by(EVENTS.c.seq.desc()).limit(1)).first()
         return (0, "") if row is None else (row[0], row[1])
 
     def _dataset_of(self, connection: sql.Connection, key: str) -> str:
@@ -281,9 +226,7 @@ class Ledger:
         return found.dataset
 
     def _account(self, connection: sql.Connection, dataset: str) -> Account:
-        rows = connection.execute(
-            _EVENTS.select().where(_EVENTS.c.dataset == dataset).order_by(_EVENTS.c.seq)
-        ).mappings()
+        rows = connection.execute(EVENTS.select().where(EVENTS.c.dataset == dataset).order_by(EVENTS.c.seq)).mappings()
         cap, found, after = None, [], {}
         for row in rows:
             if row["kind"] == "cap":
@@ -295,7 +238,7 @@ class Ledger:
         return Account(dataset, cap, tuple(_entry(row, after.get(row["key"])) for row in found))
 
     def _entry(self, connection: sql.Connection, key: str) -> Entry | None:
-        rows = {row["kind"]: row for row in connection.execute(_EVENTS.select().where(_EVENTS.c.key == key)).mappings()}
+        rows = {row["kind"]: row for row in connection.execute(EVENTS.select().where(EVENTS.c.key == key)).mappings()}
         if "reserve" not in rows:
             return None
         return _entry(rows["reserve"], rows.get("release") or rows.get("fail"))
@@ -331,13 +274,20 @@ def _entry(row: Row, after: Row | None) -> Entry:
         state=state,
         standing=done.get("standing", ""),
         record=done.get("record"),
+        pure_epsilon=fields.get("pure_epsilon", 0.0),
+        gaussian_mu=fields.get("gaussian_mu", 0.0),
     )
 
 
 def _same(known: Entry, dataset: str, fields: Mapping[str, Any]) -> Entry:
     if known.dataset != dataset or dict(known.request) != fields["request"] or known.mu != fields["mu"]:
         raise LedgerError("This key was used for another request; take a new key.")
-    if known.state != "released":
+    if known.state == "reserved":
+        raise LedgerError(
+            "This key is spent, but its release did not finish: it is still running, or it was stopped. Nothing is "
+            "released twice; take a new key for a new spend."
+        )
+    if known.state == "failed":
         raise LedgerError(
             "An earlier try with this key spent its budget and did not finish; take a new key for a new spend."
         )
@@ -350,9 +300,11 @@ def _digest(row: Row) -> str:
 
 
 def _named(text: str, what: str = "data set") -> str:
-    if not 0 < len(text.strip()) <= _LONGEST:
-        raise LedgerError(f"A {what} needs a name of 1 to {_LONGEST} characters.")
-    return text
+    """The name without blanks around it: 'survey ' and 'survey' have one cap."""
+    name = text.strip()
+    if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
+        raise LedgerError(f"A {what} needs a name of 1 to {NAME_LENGTH} printable characters.")
+    return name
 
 
 def _sentence(error: Exception) -> str:

@@ -59,6 +59,11 @@ class Perturbation:
         return float(log_ndtr(self._share / 2) - log_ndtr(-self._share / 2))
 
     @property
+    def gaussian_mu(self) -> float:
+        """The share of mu that covers the tolerance of the optimum."""
+        return self.mu * _ROUNDING_SHARE
+
+    @property
     def _share(self) -> float:
         return self.mu * math.sqrt(1 - _ROUNDING_SHARE**2)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -12,7 +13,7 @@ import numpy as np
 from pmtcore.budgets import MU_RANGE, Budget, Guarantee, checked_delta, reporting_delta
 from pmtcore.checks import InputError, listed, number_between
 from pmtcore.encoding import Problem
-from pmtcore.ledger import Ledger
+from pmtcore.ledger import Ledger, LedgerError
 from pmtcore.noise import NoiseSource
 from pmtcore.records import Release, Standing, plain
 from pmtcore.registry import Method, Parameters, Plan, Prediction, make_parameters, method
@@ -183,15 +184,21 @@ def recorded_release(
     entry, _, plan = _plan(problem, request)
     if entry.standing is Standing.LAB:
         release(problem, request, source)  # raises, with the reason
-    earlier = ledger.reserve(dataset, key, request.as_dict(), plan.mu, entry.neighbours.value, purpose)
+    parts = {name: plan.facts().get(name, 0.0) for name in ("pure_epsilon", "gaussian_mu")}
+    relation = entry.neighbours.value
+    earlier = ledger.reserve(dataset, key, request.as_dict(), plan.mu, relation, purpose, **parts)
     if earlier is not None and earlier.record is not None:
         return dict(earlier.record)
     try:
         found = release(problem, request, source)
     except BaseException as error:
-        ledger.fail(key, type(error).__name__)
+        with suppress(LedgerError):  # the spend stands without this note, and the first error is the one to show
+            ledger.fail(key, type(error).__name__)
         raise
-    ledger.finish(key, found)
+    try:
+        ledger.finish(key, found)
+    except LedgerError as error:
+        raise LedgerError(f"The budget is spent, but the record could not be kept. {error}") from None
     return found
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import pwd
+import shutil
+import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -36,3 +40,44 @@ def own_ledger(tmp_path_factory: pytest.TempPathFactory) -> None:
 def empty_ledger() -> None:
     """Each test starts with an empty one."""
     Path(os.environ["PMT_LEDGER"]).unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory):
+    """A PostgreSQL server of the tests' own; skipped, with the reason, where there is none."""
+    binary = shutil.which("pg_ctl") or next(map(str, Path("/usr/lib/postgresql").glob("*/bin/pg_ctl")), None)
+    if binary is None:
+        pytest.skip("no PostgreSQL server on this machine (apt-get install postgresql)")
+    home = Path(tempfile.mkdtemp(prefix="pmt-pg-", dir="/tmp"))  # the path of a socket must be short
+    user = {}
+    if os.geteuid() == 0:  # the server refuses to run as root
+        try:
+            nobody = pwd.getpwnam("postgres")
+        except KeyError:
+            nobody = pwd.getpwnam("nobody")
+        os.chown(home, nobody.pw_uid, nobody.pw_gid)
+        user = {"user": nobody.pw_uid, "group": nobody.pw_gid}
+    data = home / "data"
+
+    def run(*arguments):
+        done = subprocess.run([*arguments], cwd=home, capture_output=True, text=True, timeout=90, **user)
+        if done.returncode:
+            shutil.rmtree(home, ignore_errors=True)
+            pytest.skip(f"PostgreSQL does not start here: {done.stderr.strip()[-200:]}")
+
+    run(binary, "init", "-D", str(data), "-o", "-U pmt -A trust")
+    log = str(home / "log")
+    run(
+        binary,
+        "start",
+        "-w",
+        "-D",
+        str(data),
+        "-l",
+        log,
+        "-o",
+        f"-k {home} -c listen_addresses='' -c max_connections=150",
+    )
+    yield f"postgresql://pmt@/postgres?host={home}"
+    run(binary, "stop", "-m", "immediate", "-D", str(data))
+    shutil.rmtree(home, ignore_errors=True)

@@ -115,6 +115,8 @@ class ErmPlan(Plan):
             "modulus": self.mechanism.modulus / self.n,
             "penalty": self.public.lam,
         }
+        if self.mechanism.pure:
+            facts |= {"pure_epsilon": self.mechanism.epsilon, "gaussian_mu": self.mechanism.gaussian_mu}
         if self.budget is not None:
             facts |= {
                 "planned_epsilon": self.budget.planned,

@@ -1,0 +1,136 @@
+"""The ledger under violence: ``python benchmarks/ledger.py [--url URL] [--kills N] [--processes P]``.
+
+1. N releases, each a process killed with SIGKILL at a moment drawn uniformly over the whole release: either no spend
+   and nothing released, or a spend. The count of each stage is printed, so one sees that every stage was hit.
+2. P processes at a cap, all at once: never over it, none lost, none twice.
+
+Without ``--url``, on SQLite in a temporary folder. With a PostgreSQL URL the database must be an empty one of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from pmtcore.ledger import Ledger, LedgerError
+
+ROOT = Path(__file__).resolve().parents[1]
+REQUEST = {"method": "joint-pmt", "mu": 0.01, "parameters": {}, "delta": 1e-6}
+CHILD = """
+import sys, time
+from pmtcore.budgets import Budget
+from pmtcore.choices import Choices
+from pmtcore.datasets import load
+from pmtcore.encoding import default_choices, prepare
+from pmtcore.ledger import Ledger
+from pmtcore.noise import SecureNoise
+from pmtcore.release import Request, recorded_release
+private, public, _ = load("demo", n=20_000, m=100, d=6)
+problem = prepare(private, public, default_choices(private, public))
+ledger = Ledger(sys.argv[1])
+for key in sys.stdin:
+    start = time.perf_counter()
+    print("go", flush=True)
+    found = recorded_release(problem, Request("joint-pmt", Budget(0.01)), SecureNoise(), ledger, "survey", key.strip())
+    print("out", found.as_dict()["coefficients"], time.perf_counter() - start, sep="|", flush=True)
+"""
+
+
+def child(url: str) -> subprocess.Popen[str]:
+    """A process that releases once for every key it is given."""
+    command = [sys.executable, "-c", CHILD, url]
+    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+
+
+def one(url: str, process: subprocess.Popen[str], key: str, moment: float | None) -> tuple[str, float]:
+    """One release, killed after ``moment`` seconds; the stage it was killed in, and how long it took if it ended."""
+    process.stdin.write(key + "\n")
+    process.stdin.flush()
+    process.stdout.readline()
+    if moment is None:
+        return "released", float(process.stdout.readline().split("|")[2])
+    time.sleep(moment)
+    process.send_signal(signal.SIGKILL)
+    out = process.stdout.read()
+    process.wait()
+    entry = Ledger(url).entry(key)
+    if out and (entry is None or entry.state != "released"):
+        raise SystemExit(f"VIOLATION: {key} left the process, and the ledger has {entry}")
+    return ("no spend" if entry is None else f"spent, {entry.state}") + (", came out" if out else ""), 0.0
+
+
+def kills(url: str, count: int) -> None:
+    """Part 1."""
+    Ledger(url).cap("survey", 100.0)
+    lengths = []
+    for at in range(5):  # of a process's first release, which is what is killed below
+        process = child(url)
+        lengths.append(one(url, process, f"whole{at}", None)[1])
+        process.kill()
+    length = sorted(lengths)[2]
+    stages: Counter[str] = Counter()
+    waiting = [child(url)]
+    for at in range(count):
+        waiting.append(child(url))  # imports while the one before it is killed
+        stages[one(url, waiting.pop(0), f"kill{at}", random.uniform(0, 1.2 * length))[0]] += 1
+    for process in waiting:
+        process.kill()
+    ledger = Ledger(url)
+    account = ledger.account("survey")
+    spent = sum(number for stage, number in stages.items() if stage != "no spend") + len(lengths)
+    print(f"{count} kills over {1000 * 1.2 * length:.0f} ms: {dict(stages)}")
+    if len(account.entries) != spent or not ledger.verify()["intact"]:
+        raise SystemExit(f"VIOLATION: {len(account.entries)} entries for {spent} spends, or a broken chain")
+    print(f"chain intact, {len(account.entries)} spends in the ledger, {spent} expected")
+
+
+def spend(url: str, key: str, gate: object, answers: object) -> None:
+    """One process at the cap."""
+    gate.wait()
+    try:
+        Ledger(url).reserve("crowd", key, REQUEST, 0.2, "replace-one")
+        answers.put("spent")
+    except LedgerError as error:
+        answers.put("refused" if "pass the cap" in str(error) else str(error))
+
+
+def crowd(url: str, count: int) -> None:
+    """Part 2: 0.2 fits 25 times under a cap of 1."""
+    Ledger(url).cap("crowd", 1.0)
+    context = multiprocessing.get_context("fork")
+    gate, answers = context.Barrier(count), context.Queue()
+    workers = [context.Process(target=spend, args=(url, f"crowd{i}", gate, answers)) for i in range(count)]
+    for worker in workers:
+        worker.start()
+    found = Counter(answers.get(timeout=120) for _ in workers)
+    for worker in workers:
+        worker.join()
+    account = Ledger(url).account("crowd")
+    print(
+        f"{count} processes at a cap of 1: {dict(found)}; spent mu = {account.spent:.12g} in "
+        f"{len(account.entries)} entries"
+    )
+    if len(account.entries) != found["spent"] or found["spent"] != min(25, count) or account.spent > 1 + 1e-12:
+        raise SystemExit("VIOLATION: over the cap, lost, or doubled")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--url")
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--processes", type=int, default=50)
+    chosen = parser.parse_args()
+    os.environ["PYTHONPATH"] = str(ROOT)
+    with tempfile.TemporaryDirectory() as home:
+        where = chosen.url or str(Path(home) / "ledger.db")
+        kills(where, chosen.kills)
+        crowd(where, chosen.processes)

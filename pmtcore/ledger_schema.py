@@ -1,0 +1,74 @@
+"""The ledger's tables, their versions, and the steps from each version to the next.
+
+A step is a function of its own, run under the ledger's lock in the same transaction as the new version number, so
+a process killed in between leaves the old version. Version 1 had the tables; version 2 makes the database itself
+refuse to change or remove an event, so that a slip of the hand is refused and not only found afterwards. Whoever
+owns the database can lift that: then the hash chain says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sqlalchemy as sql
+
+NAME_LENGTH = 200
+
+_META = sql.MetaData()
+EVENTS = sql.Table(
+    "pmt_events",
+    _META,
+    sql.Column("seq", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("at", sql.String(40), nullable=False),
+    sql.Column("dataset", sql.String(NAME_LENGTH), nullable=False, index=True),
+    sql.Column("kind", sql.String(16), nullable=False),
+    sql.Column("key", sql.String(NAME_LENGTH), nullable=False),
+    sql.Column("payload", sql.Text, nullable=False),
+    sql.Column("previous", sql.String(64), nullable=False),
+    sql.Column("hash", sql.String(64), nullable=False),
+    sql.UniqueConstraint("key", "kind", name="pmt_once"),
+)
+VERSION = sql.Table("pmt_schema", _META, sql.Column("version", sql.Integer, nullable=False))
+
+_WORDS = "the ledger only grows"
+_SQLITE = [
+    f"CREATE TRIGGER pmt_no_{verb.lower()} BEFORE {verb} ON pmt_events BEGIN SELECT RAISE(ABORT, '{_WORDS}'); END"
+    for verb in ("UPDATE", "DELETE")
+]
+_POSTGRES = [
+    "CREATE OR REPLACE FUNCTION pmt_only_grows() RETURNS trigger LANGUAGE plpgsql AS "
+    f"$$ BEGIN RAISE EXCEPTION '{_WORDS}'; END $$",
+    "CREATE TRIGGER pmt_only_grows BEFORE UPDATE OR DELETE OR TRUNCATE ON pmt_events "
+    "FOR EACH STATEMENT EXECUTE FUNCTION pmt_only_grows()",
+]
+
+
+def _tables(connection: sql.Connection) -> None:
+    """To version 1: the tables."""
+    _META.create_all(connection)
+
+
+def _only_grows(connection: sql.Connection) -> None:
+    """To version 2: events can be neither changed nor removed."""
+    for statement in _SQLITE if connection.dialect.name == "sqlite" else _POSTGRES:
+        connection.exec_driver_sql(statement)
+
+
+STEPS: tuple[Callable[[sql.Connection], None], ...] = (_tables, _only_grows)
+SCHEMA = len(STEPS)
+
+
+def version(connection: sql.Connection) -> int:
+    """The version of the database; 0 where there is no ledger yet."""
+    if not sql.inspect(connection).has_table(VERSION.name):
+        return 0
+    return int(connection.execute(sql.select(VERSION.c.version)).scalar() or 0)
+
+
+def upgrade(connection: sql.Connection, found: int) -> None:
+    """Bring a database at version ``found`` to :data:`SCHEMA`, inside the caller's transaction."""
+    for step in STEPS[found:]:
+        step(connection)
+    if found < SCHEMA:
+        connection.execute(VERSION.delete())
+        connection.execute(VERSION.insert().values(version=SCHEMA))
