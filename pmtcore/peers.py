@@ -50,7 +50,7 @@ class PeerAudit:
 
 
 def audit_estimator(
-    fit: Fit, tables: tuple[Table, Table], epsilon: float, trials: int = 2000, delta: float = 0.0
+    fit: Fit, tables: tuple[Table, Table], epsilon: float, delta: float, trials: int = 2000
 ) -> PeerAudit:
     """Audit a black box.
 

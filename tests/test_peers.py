@@ -36,13 +36,13 @@ def tables(high: float):
 
 def test_the_known_fault_is_found():
     """Bounds (0, 5): the sum of squares has no noise, and the claim of epsilon 1 falls."""
-    found = audit_estimator(peer(0.0, 5.0, right=False), tables(5.0), 1.0, trials=2000)
+    found = audit_estimator(peer(0.0, 5.0, right=False), tables(5.0), 1.0, delta=0.0, trials=2000)
     assert found.violated and found.lower_bound > 3 and "VIOLATION" in found.sentence
 
 
 def test_the_right_code_is_not_accused():
     """The same with its true sensitivity."""
-    found = audit_estimator(peer(0.0, 5.0, right=True), tables(5.0), 1.0, trials=4000)
+    found = audit_estimator(peer(0.0, 5.0, right=True), tables(5.0), 1.0, delta=0.0, trials=4000)
     assert not found.violated and "no violation" in found.sentence
 
 
@@ -51,7 +51,7 @@ def test_tables_must_be_neighbours():
     (x, y), (other, _) = tables(5.0)
     other[1] = 3.0
     with pytest.raises(ValueError, match="exactly one row"):
-        audit_estimator(peer(0, 5, True), ((x, y), (other, y)), 1.0)
+        audit_estimator(peer(0, 5, True), ((x, y), (other, y)), 1.0, delta=0.0)
 
 
 def test_diffprivlib_itself():

@@ -37,5 +37,5 @@ def tables(high: float):
 
 if __name__ == "__main__":
     for low, high in ((0.0, 5.0), (-5.0, 5.0)):
-        found = audit_estimator(fitter(low, high, 1.0), tables(high), 1.0, trials=2000)
+        found = audit_estimator(fitter(low, high, 1.0), tables(high), 1.0, delta=0.0, trials=2000)
         print(f"bounds ({low:g}, {high:g}): {found.sentence}")

@@ -99,7 +99,7 @@ def test_the_audit_page_runs_and_attacks(app):
     app.button(key="audit-attack").click().run()
     assert not app.exception and "violation" in app.error[0].value
     app.button(key="audit-printed").click().run(timeout=120)
-    assert not app.exception and len(app.error) == 3
+    assert not app.exception and len(app.error) == 4  # E5, E8, E11, E12; the same on ours fail
 
 
 def test_the_retrieval_page_adds_up(app):
