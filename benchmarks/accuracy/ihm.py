@@ -47,7 +47,7 @@ def fit(x: np.ndarray, y: np.ndarray, epsilon: float, delta: float, trials: int,
     """Coefficients (trials, d); rows are scaled by the longest, responses by the largest: generous to it."""
     longest, largest = float(np.max(np.linalg.norm(x, axis=1))), float(np.max(np.abs(y)))
     x, y = x / longest, y / largest
-    n, d = x.shape
+    d = x.shape[1]
     failure = delta / 10
     k = int(max(_SKETCH * d, _SKETCH * math.log(4 * STEPS / failure)))
     share = 0.75 * delta / 3

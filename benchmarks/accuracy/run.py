@@ -1,6 +1,6 @@
 """Accuracy: error ratios over tables, scalings, budgets and methods, in one command.
 
-    python benchmarks/accuracy/run.py [--splits 8] [--trials 20] [--out benchmarks/accuracy]
+    PYTHONPATH=. python benchmarks/accuracy/run.py [--splits 8] [--trials 20] [--out benchmarks/accuracy]
 
 Error is the Euclidean distance to the non-private fit of the same private rows, median over trials and splits; the
 ratio is to the papers' own method (pmt-ridge; pmt-logistic at the best of five step counts) at the same total mu
