@@ -83,11 +83,7 @@ class RefinedPlan(JointPlan):
     @cached_property
     def expected_bound(self) -> float:
         """The clipping bound that public rows lead one to expect."""
-        return self.clip or max(float(self._expected[0][0]), self.least)
-
-    @cached_property
-    def _expected(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.sizes.bound(self.n, self.shares.gradient_mu, None, 0.0)
+        return self.clip or max(self.sizes.foreseen_bound(self.n, self.shares.gradient_mu), self.least)
 
     def noise_at(self, bound: np.ndarray | float) -> np.ndarray | float:
         """Standard deviation of the noise on the mean gradient: ``2 R/(mu n)``."""
@@ -179,7 +175,7 @@ class RefinedPlan(JointPlan):
         """Noise of pilot and gradient combined, sampling sd, and what clipping is expected to cost."""
         first, second = self._pilot_variance, float(self.noise_at(self.expected_bound)) ** 2
         kept = first / (first + second)
-        lost = 0.0 if self.clip or self.least else float(self._expected[1][0]) / self.public.d
+        lost = self.sizes.foreseen(self.n, self.expected_bound) / self.public.d
         unit = self.unit
         privacy = unit * math.sqrt(kept * second)
         return Prediction(privacy, unit / np.sqrt(self.n), unit * math.sqrt(kept**2 * lost))
