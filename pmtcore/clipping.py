@@ -15,7 +15,6 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.moments import PublicData
 from pmtcore.radius import ABSOLUTE_SHARE
 
 _RATIO = 1.25  # between the edges of bins
@@ -27,22 +26,12 @@ _PRIOR_POWER, _PRIOR_TAIL, _LEAST_POWER = 4.0, 10, 2.3
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sizes:
-    """Sizes of gradients, whitened units; everything here is public."""
+    """Lengths of the gradients of public rows as if left out (m,), whitened units; everything here is public."""
 
-    public: PublicData
-
-    @cached_property
-    def _rows(self) -> np.ndarray:
-        if self.public.whitened is None:
-            raise ValueError("public rows are needed")
-        return self.public.whitened
-
-    @cached_property
-    def lengths(self) -> np.ndarray:
-        """Lengths (m,) of the gradients of public rows, whitened as if left out."""
-        return np.linalg.norm(self._rows[:, :-1], axis=1) * np.abs(self._rows[:, -1])
+    lengths: np.ndarray
+    d: int
 
     @cached_property
     def edges(self) -> np.ndarray:
@@ -73,7 +62,7 @@ class Sizes:
     def shares(self) -> np.ndarray:
         """Share of rows (K,) that public rows lead one to expect in each bin."""
         seen = self.counts(self.bins(self.lengths))
-        return np.asarray((seen + _PRIOR_ROWS) / (len(self._rows) + _BINS * _PRIOR_ROWS))
+        return np.asarray((seen + _PRIOR_ROWS) / (len(self.lengths) + _BINS * _PRIOR_ROWS))
 
     def expected(self, n: int, counts: np.ndarray | None, noise: float) -> np.ndarray:
         """Private rows (T, K) in each bin: released counts and public shares, combined by precision.
@@ -85,7 +74,7 @@ class Sizes:
         prior = n * share
         if counts is None:
             return prior[None]
-        variance = prior * (1 - share) * (1 + n / (len(self._rows) + 1))
+        variance = prior * (1 - share) * (1 + n / (len(self.lengths) + 1))
         return np.asarray(np.maximum(prior + variance / (variance + noise**2) * (counts - prior), 0.0))
 
     @property
@@ -95,7 +84,7 @@ class Sizes:
     def price_as_seen(self, n: int, mu: float) -> float:
         """The least predicted squared error if private rows reach no further than public ones."""
         cut = np.maximum(self.lengths - self._bounds[:, None], 0.0)
-        return float(np.min(np.mean(cut**2, axis=1) / n + self.public.d * (2 * self._bounds / (mu * n)) ** 2))
+        return float(np.min(np.mean(cut**2, axis=1) / n + self.d * (2 * self._bounds / (mu * n)) ** 2))
 
     def foreseen(self, n: int, bound: float) -> float:
         """Squared error that a bound is expected to cause, with the tail that no public row shows: for planning.
@@ -119,13 +108,13 @@ class Sizes:
 
     def foreseen_bound(self, n: int, mu: float) -> float:
         """The bound that costs least by :meth:`foreseen`: what to expect before rows are counted."""
-        prices = [self.foreseen(n, b) + self.public.d * (2 * b / (mu * n)) ** 2 for b in self._bounds]
+        prices = [self.foreseen(n, b) + self.d * (2 * b / (mu * n)) ** 2 for b in self._bounds]
         return float(self._bounds[int(np.argmin(prices))])
 
     def bound(self, n: int, mu: float, counts: np.ndarray | None, noise: float) -> tuple[np.ndarray, np.ndarray]:
         """Clipping bounds (T,) with the least predicted squared error at this budget, and what they lose (T,)."""
         losses = self.losses(self.expected(n, counts, noise), n, self._bounds)
-        best = np.argmin(losses + self.public.d * (2 * self._bounds / (mu * n)) ** 2, axis=1)
+        best = np.argmin(losses + self.d * (2 * self._bounds / (mu * n)) ** 2, axis=1)
         return self._bounds[best], losses[np.arange(len(losses)), best]
 
     def losses(self, rows: np.ndarray, n: int, bounds: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ LAYERS = [
     {"noise", "truncation", "tables", "synthetic", "bands", "moments", "targets"},
     {"registry", "radius", "encoding", "datasets"},
     {"glm", "objective", "exact", "ledger_schema", "ledger", "napp", "clipping", "joint_parameters"},
-    {"sufficient", "diagnostics", "retrieval", "joint"},
+    {"sufficient", "diagnostics", "retrieval", "joint", "second_pass"},
     {"refined"},
     {"local", "methods"},
     {"release", "experiments", "planning"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -12,12 +13,12 @@ from scipy import stats
 
 from pmtcore.audit import audit
 from pmtcore.checks import InputError
-from pmtcore.clipping import Sizes
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.moments import public_from_moment, public_from_rows
 from pmtcore.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.records import PrivateRows
-from pmtcore.refined import RefinedPlan
+from pmtcore.refined import RefinedPlan, residuals, sizes_of
+from pmtcore.second_pass import SecondPass
 from tests.lab import FALSE_ALARM, TEST, make, names, plan
 from tests.test_sensitivity import NEIGHBOURS, D, pair, public
 
@@ -31,10 +32,10 @@ def test_gradient_and_histogram_move_at_most_by_their_sensitivities(tables, boun
     rows = [found.measure(table).reveal(TEST)[1] for table in pair(base, a, b)]
     pilots, bounds = np.full((1, D), at), np.array([bound])
     with np.errstate(over="ignore", invalid="ignore"):
-        gradients = [found._gradients(z, pilots, bounds) for z in rows]
-        counts = [found._counts(z, pilots) for z in rows]
+        gradients = [found.second.gradients(z, residuals, pilots, bounds) for z in rows]
+        counts = [found.second.counts(z, residuals, pilots) for z in rows]
     assert np.linalg.norm(gradients[0] - gradients[1]) <= 2 / 5 * (1 + 1e-9)
-    assert np.linalg.norm(counts[0] - counts[1]) <= found.sizes.sensitivity * (1 + 1e-12)
+    assert np.linalg.norm(counts[0] - counts[1]) <= found.second.sizes.sensitivity * (1 + 1e-12)
     assert np.all(np.sum(counts, axis=2) == 5)
 
 
@@ -44,7 +45,7 @@ def test_the_sensitivity_of_the_gradient_is_reached():
     rows = [data.factor @ (sign * 1e3 * np.eye(D + 1)[0] + 1e3 * np.eye(D + 1)[-1]) for sign in (1, -1)]
     found = plan("joint-pmt", data, 5, 1.0)
     z = [found.measure(table).reveal(TEST)[1] for table in pair(np.zeros((4, D + 1)), *rows)]
-    first, second = (found._gradients(part, np.zeros((1, D)), np.ones(1)) for part in z)
+    first, second = (found.second.gradients(part, residuals, np.zeros((1, D)), np.ones(1)) for part in z)
     assert np.linalg.norm(first - second) == pytest.approx(2 / 5, rel=1e-9)
 
 
@@ -57,8 +58,8 @@ def test_the_three_mechanisms_together_cost_the_budget(mu, mode, seed):
         found = plan("joint-pmt", data, 4000, mu, radius_mode=mode, **values)
         assert isinstance(found, RefinedPlan)
         moment = math.sqrt(2) * found.ball.radius**2 / 4000 / found.sigma
-        gradient = (2 * 3.0 / 4000) / found.noise_at(3.0)
-        counting = 0.0 if values else math.sqrt(2) / (math.sqrt(2) / found.shares.counting_mu)
+        gradient = (2 * 3.0 / 4000) / found.second.noise_at(3.0)
+        counting = 0.0 if values else math.sqrt(2) / (math.sqrt(2) / found.second.shares.counting_mu)
         assert math.sqrt(moment**2 + gradient**2 + counting**2) == pytest.approx(mu)
         assert found.mu == mu
 
@@ -69,11 +70,11 @@ def test_gradient_and_histogram_carry_the_noise_they_state(seed):
     found, trials = plan("joint-pmt", data, 300, 1.3), 2000
     outcome = found.run(rows, SeededNoise(seed), trials)
     z = found.measure(rows).reveal(TEST)[1]
-    noise = (outcome.score / outcome.bound[:, None] - found._gradients(z, outcome.pilot.correction, outcome.bound))[
-        :, 0
-    ]
-    counts = (outcome.counts - found._counts(z, outcome.pilot.correction))[:, 3]
-    sds = 2 / (found.shares.gradient_mu * 300), math.sqrt(2) / found.shares.counting_mu
+    noise = (
+        outcome.gradient.units - found.second.gradients(z, residuals, outcome.pilot.correction, outcome.gradient.bound)
+    )[:, 0]
+    counts = (outcome.gradient.counts - found.second.counts(z, residuals, outcome.pilot.correction))[:, 3]
+    sds = 2 / (found.second.shares.gradient_mu * 300), math.sqrt(2) / found.second.shares.counting_mu
     for drawn, sd in zip((noise, counts), sds, strict=True):
         total = np.sum(drawn**2) / sd**2
         assert stats.chi2.cdf(total, trials) > FALSE_ALARM and stats.chi2.sf(total, trials) > FALSE_ALARM
@@ -85,30 +86,35 @@ def test_the_exact_release_is_the_float_one_without_noise(seed):
     _, data, rows = make(3000, 60, seed)
     found = plan("joint-pmt", data, 3000, 1.0, shrinkage="none")
     ours, theirs = found.run(rows, ZeroNoise(), 1), found.perturb(found.measure(rows), ZeroNoise(), 1)
-    assert np.max(np.abs(ours.counts - theirs.counts)) <= 3  # the pilots differ by their grid
+    assert np.max(np.abs(ours.gradient.counts - theirs.gradient.counts)) <= 3  # the pilots differ by their grid
     assert np.allclose(ours.coefficients, theirs.coefficients, atol=1e-4)
     secure = found.run(rows, SecureNoise(), 1)
     assert np.all(np.isfinite(secure.coefficients)) and 0 <= secure.released()["clipped_share"] <= 1
 
 
-class Unclipped(RefinedPlan):
+class Unclipped(SecondPass):
     """A planted fault: noise for clipped gradients, gradients not clipped."""
 
-    def _gradients(self, z, corrections, bound):
-        return super()._gradients(z, corrections, np.full_like(bound, 1e6)) * (1e6 / bound)[:, None]
+    def gradients(self, z, residuals, points, bound):
+        return super().gradients(z, residuals, points, np.full_like(bound, 1e6)) * (1e6 / bound)[:, None]
 
 
-class Uncounted(RefinedPlan):
+class Uncounted(SecondPass):
     """A planted fault: every row is counted three times."""
 
-    def _counts(self, z, corrections):
-        return 30 * super()._counts(z, corrections)
+    def counts(self, z, residuals, points):
+        return 30 * super().counts(z, residuals, points)
+
+
+def planted(fault, found):
+    """The second pass of a plan with a fault in it."""
+    return fault(**{field.name: getattr(found.second, field.name) for field in fields(SecondPass)})
 
 
 @pytest.mark.parametrize("fault", [Unclipped, Uncounted])
 def test_planted_faults_of_the_second_pass_are_caught(fault):
     """No clipping; a histogram whose sensitivity was forgotten."""
-    assert audit("joint-pmt", 1.0, 10_000, change=lambda found: fault(**vars(found))).violated
+    assert audit("joint-pmt", 1.0, 10_000, change=lambda found: replace(found, second=planted(fault, found))).violated
 
 
 def distance(public, rows, seed, trials=20, **values):
@@ -162,7 +168,7 @@ def test_never_worse_than_the_public_fit(mu):
 def test_counts_and_public_shares_are_combined_by_precision(seed):
     """Without counts the public shares; with noiseless counts the counts; between, between."""
     _, data, _ = make(100, 60, seed)
-    sizes = Sizes(data)
+    sizes = sizes_of(data)
     prior = sizes.expected(1000, None, 0.0)
     counts = prior[::-1].copy() + 5.0
     assert np.allclose(sizes.expected(1000, counts, 1e-9), counts)
