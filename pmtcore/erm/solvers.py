@@ -10,6 +10,7 @@ tolerance, so by strong convexity each fit is within ``tolerance / min_j q_j`` o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -98,8 +99,21 @@ class Data:
             x, y = self.x[part], self.y[part, None]
             z = x @ theta.T  # (k, t)
             gradient += self.loss.first(z, y).T @ x
-            packed += self.loss.second(z, y).T @ (x[:, upper[0]] * x[:, upper[1]])
+            products = self._products[part] if self._small else x[:, upper[0]] * x[:, upper[1]]
+            packed += self.loss.second(z, y).T @ products
         return gradient, unpacked(packed, p)
+
+    @property
+    def _small(self) -> bool:
+        """Whether all products of columns fit in memory at once."""
+        n, p = self.x.shape
+        return n * p * (p + 1) // 2 <= _CHUNK_NUMBERS
+
+    @cached_property
+    def _products(self) -> np.ndarray:
+        """Products of columns (n, p (p + 1) / 2)."""
+        rows, columns = np.triu_indices(self.x.shape[1])
+        return np.asarray(self.x[:, rows] * self.x[:, columns])
 
     def _few(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The same for a handful of fits, one product each: no table of products of columns."""

@@ -247,7 +247,6 @@ FIGURES = [
     _predicting("D5c", "poisson"),
     _predicting("D5d", "logistic", 0.001),
     _adult("D6", 1.0),
-    _adult("D6b", 0.1),
     _retrieved("D7", "logistic"),
     _retrieved("D7b", "linear"),
     _recycled("D8", "linear"),
