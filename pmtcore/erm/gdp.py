@@ -1,8 +1,9 @@
 """Gaussian noise in a perturbed objective as mu-GDP: one guarantee that composes (maths.md, 15.5).
 
 Labels whose Jacobian is free have it exactly (maths.md, 9.1). Elsewhere the privacy loss of a row more is at most
-``(m Z + m^2/2)_+ + c`` in one order and ``m |Z| + m^2/2`` in the other, ``m = zeta1 zeta2/s``; the smallest mu whose
-curve of delta lies above both at every epsilon is the guarantee. Replacing a row is removing one and adding one: 2 mu.
+``(m Z + m^2/2)_+ + c`` in one order, ``m = zeta1 zeta2/s``; in the other ``m |Z| + m^2/2``, of which a large modulus
+leaves little more than one tail (``tails``). The smallest mu whose curve of delta lies above both at every epsilon is
+the guarantee. Replacing a row is removing one and adding one: 2 mu.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from scipy.special import erfcx, log_ndtr, ndtr
 from pmtcore.budgets import Neighbours, epsilon_from_mu, mu_from_epsilon
 from pmtcore.checks import InputError, number_between, one_of
 from pmtcore.erm.accounting import CHOICES, Noise, Promise, Split, Terms
+from pmtcore.erm.tails import removed_delta
 
 _POINTS = 1500
 _LOG_LEAST = -690.0  # deltas below 1e-300 are never stated
@@ -52,8 +54,11 @@ def cost(terms: Terms, size: float, neighbours: Neighbours) -> float:
     return times * _least(size, _rounded(terms.plain), terms.loss.signed)
 
 
-def noise_size(terms: Terms, mu: float, neighbours: Neighbours) -> float:
+def noise_size(terms: Terms, mu: float, neighbours: Neighbours, *, rough: bool = False) -> float:
     """The largest ``zeta1 zeta2/s`` whose cost is at most mu.
+
+    Args:
+        rough: both tails in full: quicker, and never more than the answer.
 
     Raises:
         InputError: the modulus is so small that the Jacobian alone costs more.
@@ -61,7 +66,7 @@ def noise_size(terms: Terms, mu: float, neighbours: Neighbours) -> float:
     own = mu / 2 if neighbours is Neighbours.REPLACE_ONE else mu
     if terms.loss.free and terms.kappa <= own**2 / 2:
         return own
-    found = _largest(own, _rounded(terms.plain), terms.loss.signed)
+    found = _largest(own, _rounded(terms.plain), terms.loss.signed, rough)
     if found is None:
         raise InputError(
             f"A modulus of {terms.modulus:.4g} costs more than mu = {mu:g} for the Jacobian alone; choose a larger "
@@ -82,7 +87,7 @@ def least_modulus(terms: Terms, size: float, mu: float, neighbours: Neighbours) 
     low, high = 0.0, 50.0  # of the Jacobian's logarithm
     if not _dominated(size, low, terms.loss.signed, own):
         raise InputError("The noise alone costs more than the budget; choose more noise.")
-    for _ in range(2 * _STEPS):
+    for _ in range(_STEPS + 6):
         middle = (low + high) / 2
         low, high = (middle, high) if _dominated(size, middle, terms.loss.signed, own) else (low, middle)
     by_bound = terms.loss.curvature * terms.radius**2 / math.expm1(max(low, 1e-12))
@@ -141,7 +146,7 @@ def log_delta(mu: float, epsilon: np.ndarray) -> np.ndarray:
     return np.where(t > 0, beyond, near)
 
 
-def log_upper(size: float, log_jacobian: float, signed: bool, epsilon: np.ndarray) -> np.ndarray:
+def log_upper(size: float, log_jacobian: float, signed: bool, epsilon: np.ndarray, rough: bool = False) -> np.ndarray:
     """Logarithm of the larger delta (k,) of both orders under add-remove-one (maths.md, 15.5)."""
     added = np.where(
         epsilon >= log_jacobian,
@@ -155,6 +160,8 @@ def log_upper(size: float, log_jacobian: float, signed: bool, epsilon: np.ndarra
         math.log(2) + log_delta(size, epsilon),
         np.log1p(-np.exp(np.minimum(epsilon + math.log(2) + log_ndtr(-size), -1e-16))),
     )
+    if not rough:
+        removed = np.minimum(removed, np.log(removed_delta(size, math.expm1(log_jacobian), epsilon)))
     return np.asarray(np.maximum(added, removed))
 
 
@@ -168,21 +175,26 @@ def _claimed(mu: float) -> tuple[np.ndarray, np.ndarray]:
     return epsilon[told], found[told]
 
 
-def _dominated(size: float, log_jacobian: float, signed: bool, mu: float) -> bool:
+def _dominated(size: float, log_jacobian: float, signed: bool, mu: float, rough: bool = False) -> bool:
     """Whether mu-GDP's delta is above at every epsilon: each value against the next point's, so also between."""
     epsilon, claimed = _claimed(mu)
-    return bool(np.all(log_upper(size, log_jacobian, signed, epsilon[:-1]) <= claimed[1:]))
+    return bool(np.all(log_upper(size, log_jacobian, signed, epsilon[:-1], rough) <= claimed[1:]))
 
 
 @lru_cache(maxsize=4096)
-def _largest(mu: float, log_jacobian: float, signed: bool) -> float | None:
+def _largest(mu: float, log_jacobian: float, signed: bool, rough: bool) -> float | None:
     """The largest size under a claim of mu, rounded down; none where the Jacobian alone is above it."""
     low, high = math.log(1e-6 * mu), math.log(mu)
-    if not _dominated(math.exp(low), log_jacobian, signed, mu):
+    if not _dominated(math.exp(low), log_jacobian, signed, mu, True):
         return None
-    for _ in range(_STEPS):
+    steps = _STEPS
+    if not rough:  # between what the rough curve allows and what no Jacobian would
+        first = _largest(mu, log_jacobian, signed, True)
+        low, steps = math.log(first or math.exp(low)), 0 if signed else _STEPS // 2
+    for _ in range(steps):
         middle = (low + high) / 2
-        low, high = (middle, high) if _dominated(math.exp(middle), log_jacobian, signed, mu) else (low, middle)
+        below = _dominated(math.exp(middle), log_jacobian, signed, mu, rough)
+        low, high = (middle, high) if below else (low, middle)
     return math.exp(low)
 
 

@@ -126,6 +126,14 @@ def with_solver(split: Split, planned: Budgeted) -> Split:
     return replace(split, planned=planned, promise=replace(split.promise, epsilon=total_epsilon))
 
 
+def expected_noise(terms: Terms, planned: Budgeted) -> Noise:
+    """The noise at all that the Jacobian leaves, roughly: for choosing among moduli."""
+    inner = for_solver(planned)
+    if isinstance(inner, Gdp):
+        return Noise(False, terms.gradient / noise_size(terms, inner.mu, inner.neighbours, rough=True))
+    return spend(terms, inner).noise
+
+
 def parts(terms: Terms, planned: Budgeted, share: float, choice: str) -> Split:
     """Where a budget goes, the solver's share counted in."""
     inner = for_solver(planned)

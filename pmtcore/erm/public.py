@@ -17,7 +17,7 @@ import numpy as np
 from pmtcore.checks import InputError
 from pmtcore.erm.accounting import Terms
 from pmtcore.erm.losses import Loss
-from pmtcore.erm.mechanism import Budgeted, parts
+from pmtcore.erm.mechanism import Budgeted, expected_noise
 from pmtcore.erm.solvers import Data, Penalty, minimize
 
 _RIDGES = np.geomspace(1e-8, 10.0, 12)
@@ -102,7 +102,7 @@ def best_weights(
 
     def error(modulus: float) -> float:
         try:
-            noise = parts(Terms(loss, radius, modulus), planned, 0.5, "recycle").noise
+            noise = expected_noise(Terms(loss, radius, modulus), planned)
         except InputError:
             return math.inf
         q = np.diag(modulus * shape)
