@@ -26,7 +26,7 @@ TRIED = (
 
 def measure(name: str, repeats: int, epsilon: float, delta: float) -> None:
     """One setting at one budget (add-remove-one)."""
-    kind, start = name.split("-")[0], time.perf_counter()
+    kind, start = name.split("-", maxsplit=1)[0], time.perf_counter()
     found = [
         prediction_trial(
             seed,

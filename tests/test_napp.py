@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 
 import mpmath
@@ -13,6 +14,7 @@ from scipy.stats import gamma, kstest
 from pmtcore.audit import audit
 from pmtcore.budgets import Budget, Neighbours, delta_from_mu, epsilon_from_mu
 from pmtcore.checks import InputError
+from pmtcore.cli import main
 from pmtcore.datasets import entry, load
 from pmtcore.encoding import prepare
 from pmtcore.erm import gdp, losses
@@ -22,10 +24,11 @@ from pmtcore.erm.mechanism import Mechanism, clipped, dp_erm, napp_public
 from pmtcore.erm.setting import setting
 from pmtcore.erm.solvers import Data, Penalty, minimize
 from pmtcore.erm.tails import removed_delta
+from pmtcore.families import family
 from pmtcore.ledger import Ledger
 from pmtcore.local.randomizers import epsilon_for, mu_for
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.moments import public_from_moment
+from pmtcore.moments import public_from_moment, public_from_rows
 from pmtcore.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.records import PrivateRows
 from pmtcore.registry import method
@@ -461,3 +464,48 @@ def test_dp_erm_as_gdp_spends_no_more_than_planned(loss, relation):
         assert cost(smaller, made.terms.gradient / made.noise.scale, relation) > math.sqrt(1 - 1e-4)
     assert made.split.retrieved == 0 and isinstance(made.noise, Noise)
     assert made.split.promise.neighbours is relation and isinstance(relation, Neighbours)
+
+
+def test_separable_public_labels_are_no_trouble():
+    """All public labels equal, or told apart by one column: finite weights and a finite release."""
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal((40, 3))
+    rows = PrivateRows.from_arrays(x, (x[:, 0] > 0).astype(float), ("a", "b", "c"))
+    for y in (np.ones(40), (x[:, 0] > 0).astype(float)):
+        public = public_from_rows(x, y, ("a", "b", "c"), "y", 0.0, family("logistic"), 0.0)
+        for values in ({}, {"noise": "pure", "coordinates": "scaled"}, {"loss": "hinge"}):
+            found = plan("napp-public", public, 40, 1.0, **values).run(rows, SeededNoise(1), 3)
+            assert np.all(np.isfinite(found.coefficients))
+
+
+@pytest.mark.parametrize("mu", [1e-3, 0.05, 30.0, 1000.0])
+def test_extreme_budgets(mu):
+    """From almost nothing to almost everything: a finite release at no more than the budget, or a sentence."""
+    for fam in ("gaussian", "logistic"):
+        public, rows = draw(fam, 3, 400)
+        for noise in ("pure", "gaussian"):
+            for how in gdp.CHOICES:
+                found = plan("napp-public", public, 400, mu, noise=noise, retrieved=how)
+                assert found.mu <= mu and np.all(np.isfinite(found.run(rows, SeededNoise(1), 2).coefficients))
+            assert np.all(
+                np.isfinite(plan("dp-erm", public, 400, mu, noise=noise).run(rows, SeededNoise(1), 2).coefficients)
+            )
+
+
+def test_command_line(tmp_path, capsys):
+    """A returned release says so in its record; a bad choice is one line."""
+    private, public, _ = load("demo-labels", n=400, m=80, d=3)
+    for name, table in (("p", private), ("b", public)):
+        table.frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    target = entry("demo-labels").choices.target
+    common = ["release", "--private", str(tmp_path / "p.csv"), "--public", str(tmp_path / "b.csv"), "--target", target]
+    common += ["--family", "logistic", "--method", "napp-public", "--mu", "1.5"]
+    assert main([*common, "--set", "retrieved=return", "--set", "noise=pure", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["guarantee"]["mu"] < 1.5 and record["guarantee"]["neighbours"] == "replace-one"
+    assert record["public"]["retrieved_epsilon"] > 0 and any("returned" in note for note in record["notes"])
+    for bad in ("retrieved=keep", "loss=huber", "share=2", "coordinates=polar", "lasso=-1", "noise=none"):
+        assert main([*common, "--set", bad]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    assert main([*common, "--set", "lasso=3"]) == 2
+    assert "scaled coordinates" in capsys.readouterr().err

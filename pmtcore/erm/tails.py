@@ -13,6 +13,7 @@ _CELLS = 500
 _REACH = 8.0  # in sds; beyond, everything is counted
 _CROSSINGS = np.linspace(0.0, 6.0, 21)
 _POINTS = 80
+_MOST = 300.0  # epsilon; nobody states more
 
 
 def removed_delta(size: float, slope: float, epsilon: np.ndarray) -> np.ndarray:
@@ -26,7 +27,7 @@ def removed_delta(size: float, slope: float, epsilon: np.ndarray) -> np.ndarray:
         size: ``zeta1 zeta2/s``.
         slope: ``q = zeta3/w``.
     """
-    own = np.concatenate([[0.0], np.geomspace(1e-3 * size, 6 * size + size**2 / 2, _POINTS)])
+    own = np.concatenate([[0.0], np.geomspace(1e-3 * size, min(6 * size + size**2 / 2, _MOST), _POINTS)])
     weight = np.exp(own)  # (e,)
     near, far = _tails(size, slope)
     right = _sums(near, weight)  # (t + 1, e), grows with t
