@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr
 
-_CELLS = 500
+_CELLS, _COARSE = 200, 40  # up to three sds, and beyond
 _REACH = 8.0  # in sds; beyond, everything is counted
-_CROSSINGS = np.linspace(0.0, 6.0, 21)
-_POINTS = 80
+_CROSSINGS = np.linspace(0.0, 6.0, 16)
+_POINTS = 40
 _MOST = 300.0  # epsilon; nobody states more
 
 
@@ -43,16 +43,20 @@ Cells = tuple[np.ndarray, np.ndarray]  # e^(-loss) at the worse end of each cell
 
 def _tails(size: float, slope: float) -> tuple[Cells, Cells]:
     """Losses beyond the crossing on its long side, for each t and for none, and on its short side."""
-    edges = np.linspace(-size / 2, _REACH, _CELLS + 1)
+    edges = _edges(-size / 2)
     z = edges[1:]
     score = np.minimum(size, slope * np.maximum(z + _CROSSINGS[:, None], 0.0))
-    score = np.vstack([score, np.full(_CELLS, size)])  # no crossing at all
+    score = np.vstack([score, np.full(len(z), size)])  # no crossing at all
     near = np.exp(-np.maximum(score * (z + score / 2), 0.0))
-    sides = np.linspace(0.0, _REACH, _CELLS + 1)
+    sides = _edges(0.0)
     y = sides[1:]
     score = np.minimum(size, slope * np.maximum(y - _CROSSINGS[:, None], 0.0))
     far = np.exp(-score * (y + score / 2))
     return (near, np.diff(ndtr(edges))), (far, np.diff(ndtr(sides)))
+
+
+def _edges(start: float) -> np.ndarray:
+    return np.concatenate([np.linspace(start, 3.0, _CELLS), np.linspace(3.0, _REACH, _COARSE + 1)[1:]])
 
 
 def _sums(cells: Cells, weight: np.ndarray) -> np.ndarray:
