@@ -4,7 +4,8 @@ Augmented rows realize ``b' theta + sum_j a_j theta_j^2`` with ``a = n_e l''(0) 
 handed to an ordinary solver, or as the limit ``n_e -> infinity``, the weighted ridge itself. Table 2 gives the target
 weights ``a`` from the last iterate. Departures: responses at which ``l'(0)`` is not 0, and pairs within a label (E15);
 double variance at the hinge's kink (E16); the weight ``(1 - gamma/2) Lambda |theta|^-gamma``, so the target is realized
-and not ``2/(2 - gamma)`` times it (E14, printed one as option); signs from b, not multiplied up (E22).
+and not ``2/(2 - gamma)`` times it (E14, printed one as option); signs from b, not multiplied
+up (E22).
 """
 
 from __future__ import annotations
@@ -121,24 +122,24 @@ def iterate(data: Data, b: np.ndarray, targets: list[Target], rounds: int = 80, 
     Args:
         b: (t, p), one draw for each fit.
         targets: one for each fit, or one for all.
-        absolute: the DP term is ``b'|theta|``, by the sign of the last iterate (E22: of b's own size each time).
+        absolute: the DP term is ``b'|theta|`` (E22): a lasso term where b is positive, which is what turning signs tend
+            to; the sign of the last iterate where it is negative.
     """
     t, p = b.shape
     weights = np.broadcast_to([target.weights(None, p) for target in targets], (t, p))
     theta = limit(data, b, weights + 1e-9, _loose(data), np.zeros((t, p)))
-    turned, live = np.zeros((t, p)), np.arange(t)
+    live = np.arange(t)
     weights = np.array(weights)
     for _ in range(rounds - 1):
         own = targets if len(targets) == 1 else [targets[k] for k in live]
         before, weights[live] = theta[live], _weights(own, theta[live])
-        signed = b[live] * np.sign(before) if absolute else b[live]
-        theta[live] = limit(data, signed, weights[live], _loose(data), before)
-        turned[live] = 0.8 * turned[live] + 0.2 * (np.sign(theta[live]) != np.sign(before))
+        sharp = np.maximum(b[live], 0.0) if absolute else 0.0
+        signed = np.minimum(b[live], 0.0) * np.sign(before) if absolute else b[live]
+        theta[live] = minimize(data, Penalty.of(signed, 2 * weights[live], 0.0, sharp), _loose(data), before).theta
         live = live[np.max(np.abs(theta[live] - before), axis=1) >= _STILL]
         if not len(live):
             break
-    zero = (np.abs(theta) < _ZERO) | (turned > 0.3 if absolute else False)
-    return Iterated(np.where(zero, 0.0, theta), weights)
+    return Iterated(np.where(np.abs(theta) < _ZERO, 0.0, theta), weights)
 
 
 def _weights(targets: list[Target], theta: np.ndarray) -> np.ndarray:
