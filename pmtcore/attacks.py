@@ -300,5 +300,7 @@ def _sound(method: str, loss: Loss, epsilon: float) -> Mechanism:
     """The sound counterpart at the same claim: same loss, same radius, a lasso target where the attack has one."""
     lasso = 0.1
     if method == "dp-erm":
-        return dp_erm(loss, 1.0, add_remove(epsilon), 1, lasso=lasso)
-    return napp_public(loss, 1.0, add_remove(epsilon), np.full(1, loss.curvature / epsilon), np.zeros(1), lasso=lasso)
+        return dp_erm(loss, 1.0, add_remove(epsilon, 0.0), 1, lasso=lasso)
+    return napp_public(
+        loss, 1.0, add_remove(epsilon, 0.0), np.full(1, loss.curvature / epsilon), np.zeros(1), lasso=lasso
+    )

@@ -148,7 +148,7 @@ def test_pure_noise_has_shape_p(p, seed):
 )
 def test_one_row_moves_gradient_and_hessian_by_no_more_than_stated(loss, x, other, y, z, theta):
     """zeta1 zeta2 for a row more, twice that for a row replaced, zeta3 for the Hessian, whatever row and theta."""
-    made = napp_public(loss, 1.5, add_remove(1.0), np.full(3, 1e4), np.zeros(3))
+    made = napp_public(loss, 1.5, add_remove(1.0, 0.0), np.full(3, 1e4), np.zeros(3))
     table = made.rows(np.array([x, other]), np.array([y, z]))
     gradient = [Data(loss, table[k : k + 1, :3], table[k : k + 1, 3]).derivatives(np.array([theta])) for k in (0, 1)]
     bound = made.terms.gradient * (1 + 1e-9)
@@ -164,7 +164,7 @@ def test_a_witness_reaches_the_sensitivity(loss):
     x = np.array([[3.0, 0.0]])
     best = 0.0
     for y in (-1e9, 0.0, 1e9):
-        made = napp_public(loss, 2.0, add_remove(1.0), np.full(2, 1e4), np.zeros(2))
+        made = napp_public(loss, 2.0, add_remove(1.0, 0.0), np.full(2, 1e4), np.zeros(2))
         table = made.rows(x, np.array([y]))
         for far in (-400.0, 400.0):
             gradient = Data(loss, table[:, :2], table[:, 2]).derivatives(np.array([[far, 0.0]]))[0]
@@ -267,17 +267,17 @@ def test_gaussian_noise_keeps_its_delta(loss, neighbours):
 def test_returned_and_recycled():
     """Returned: the noise of the planned share, a smaller promise. Recycled: the promise as planned, less noise."""
     free = Terms(losses.LOGISTIC, 1.0, 10.0)
-    kept, back = (spend(free, add_remove(1.0), 0.5, how) for how in ("recycle", "return"))
+    kept, back = (spend(free, add_remove(1.0, 0.0), 0.5, how) for how in ("recycle", "return"))
     assert (kept.noise_epsilon, kept.jacobian_epsilon, kept.retrieved, kept.promise.epsilon) == (1.0, 0.0, 0.5, 1.0)
     assert (back.noise_epsilon, back.promise.epsilon) == (0.5, 0.5)
     assert back.noise.scale == pytest.approx(2 * kept.noise.scale)
-    paid = spend(Terms(losses.linear(1.0), 1.0, 10.0), add_remove(1.0), 0.5, "return")
+    paid = spend(Terms(losses.linear(1.0), 1.0, 10.0), add_remove(1.0, 0.0), 0.5, "return")
     assert paid.promise.epsilon == pytest.approx(0.5 + math.log1p(0.1))
     assert paid.retrieved == pytest.approx(0.5 - math.log1p(0.1))
     with pytest.raises(InputError, match="larger"):
-        spend(Terms(losses.linear(1.0), 1.0, 0.1), add_remove(1.0))
+        spend(Terms(losses.linear(1.0), 1.0, 0.1), add_remove(1.0, 0.0))
     with pytest.raises(InputError, match="must be one of"):
-        spend(free, add_remove(1.0), 0.5, "keep")
+        spend(free, add_remove(1.0, 0.0), 0.5, "keep")
 
 
 def test_the_retrieved_share_grows_with_the_modulus_to_all():
@@ -301,7 +301,7 @@ def test_relations_are_converted_by_name_only():
         two.under(Neighbours.ADD_REMOVE_ONE)
     assert one.mu is None
     for eps in (0.1, 1.0, 5.0):
-        mu = replace_one(eps).mu
+        mu = replace_one(eps, 0.0).mu
         assert float(mpmath.log(mpmath.ncdf(mu / 2) / mpmath.ncdf(-mu / 2))) == pytest.approx(eps)
     assert "add-remove-one" in one.words and "as_replace_one" in one.as_dict()
 
@@ -331,7 +331,7 @@ def test_every_split_adds_up(eps, modulus, share):
 def test_the_noise_is_what_was_accounted_for(loss, make, seed):
     """b is recovered from the released minimizer by the gradient; its length has the stated law, 20 % less is seen."""
     x, y = rows(loss, 60, 3, seed)
-    promise = replace_one(1.0)
+    promise = replace_one(1.0, 0.0)
     if make == "dp-erm":
         made = dp_erm(loss, 1.0, promise, 3)
     else:
@@ -346,7 +346,7 @@ def test_the_noise_is_what_was_accounted_for(loss, make, seed):
 
 def test_a_modulus_below_what_was_accounted_for_is_refused():
     """E10: the minimum over all coordinates counts."""
-    good = napp_public(losses.LOGISTIC, 1.0, add_remove(1.0), np.full(3, 5.0), np.zeros(3))
+    good = napp_public(losses.LOGISTIC, 1.0, add_remove(1.0, 0.0), np.full(3, 5.0), np.zeros(3))
     with pytest.raises(ValueError, match="E10"):
         Mechanism(good.terms, good.split, np.array([10.0, 10.0, 1.0]), good.centre, good.lasso)
 
@@ -355,7 +355,7 @@ def test_zero_noise_gives_the_penalized_fit_and_sparsity_survives(seed):
     """Without noise, exactly the elastic net; zeros are exact zeros in the release."""
     loss = losses.linear(100.0)
     x, y = rows(loss, 200, 6, seed)
-    made = dp_erm(loss, 3.0, add_remove(50.0), 6, ridge=1.0, lasso=6.0)
+    made = dp_erm(loss, 3.0, add_remove(50.0, 0.0), 6, ridge=1.0, lasso=6.0)
     found = made.release(Private(made.rows(x, y)), ZeroNoise(), 1)[0]
     own = made.ridge[0]
     net = ElasticNet(alpha=(6 + own) / 200, l1_ratio=6 / (6 + own), fit_intercept=False, tol=1e-14, max_iter=10**6).fit(
@@ -380,7 +380,7 @@ def test_public_rows_decide(loss, seed):
     x, y = rows(loss, 400, 4, seed)
     fit = public_fit(loss, x[:100], y[:100])
     assert np.all(np.linalg.eigvalsh(fit.doubt) > 0)
-    little, much = (best_weights(loss, 1.0, add_remove(eps), 300, fit, 1.0) for eps in (0.2, 20.0))
+    little, much = (best_weights(loss, 1.0, add_remove(eps, 0.0), 300, fit, 1.0) for eps in (0.2, 20.0))
     assert much.min() < little.min()
     assert np.all(np.argsort(-fit.weights(1.0), kind="stable") == np.argsort(-little, kind="stable"))
 

@@ -63,7 +63,8 @@ def test_a_prediction_trial_has_every_series():
         ("d", "public-only", {}),
     )
     few, many = (
-        [prediction_trial(s, kind="linear", n=300, epsilon=e, tried=tried) for s in range(5)] for e in (0.3, 5.0)
+        [prediction_trial(s, kind="linear", n=300, epsilon=e, delta=0.0, tried=tried) for s in range(5)]
+        for e in (0.3, 5.0)
     )
     assert set(few[0]) == {"a", "b", "c", "d"}
     for name in ("a", "b"):

@@ -174,7 +174,9 @@ def test_exact_densities_in_two_dimensions_stay_below(loss, pure):
     radius, mu, lam, epsilon = 1.0, 1.0, 0.4, epsilon_for(1.0)
     w = 30.0 * loss.curvature
     terms = Terms(loss, radius, w)
-    noise = spend(terms, Promise(epsilon, 0.0, REPLACE)).noise if pure else spend_mu(terms, Gdp(mu, REPLACE)).noise
+    noise = (
+        spend(terms, Promise(epsilon, 0.0, REPLACE)).noise if pure else spend_mu(terms, Gdp(mu, REPLACE, 1e-6)).noise
+    )
     half = (9 * noise.scale if not pure else 25 * noise.scale) / w
     axis = np.linspace(-half, half, 601)
     v = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)  # (k, k, 2)
@@ -446,7 +448,7 @@ def test_printed_methods_run_in_the_lab(id, fam, seed):
 
 def test_mechanisms_refuse_what_was_not_accounted_for():
     """A ridge weight below the modulus (E10), a negative lasso weight."""
-    good = napp_public(losses.LOGISTIC, 1.0, Gdp(1.0, REPLACE), np.full(3, 50.0), np.zeros(3))
+    good = napp_public(losses.LOGISTIC, 1.0, Gdp(1.0, REPLACE, 1e-6), np.full(3, 50.0), np.zeros(3))
     with pytest.raises(ValueError, match="E10"):
         Mechanism(good.terms, good.split, np.array([100.0, 100.0, 1.0]), good.centre, good.lasso)
     with pytest.raises(ValueError, match="negative"):
@@ -457,7 +459,7 @@ def test_mechanisms_refuse_what_was_not_accounted_for():
 @pytest.mark.parametrize("relation", BOTH, ids=lambda r: r.value)
 def test_dp_erm_as_gdp_spends_no_more_than_planned(loss, relation):
     """Noise at the share, the least Lambda0 that the rest pays for; the whole costs at most the budget."""
-    made = dp_erm(loss, 1.2, Gdp(1.0, relation), 4, share=0.5)
+    made = dp_erm(loss, 1.2, Gdp(1.0, relation, 1e-6), 4, share=0.5)
     assert cost(made.terms, made.terms.gradient / made.noise.scale, relation) <= 1.0
     smaller = Terms(loss, 1.2, 0.9 * made.terms.modulus)
     if not loss.free:

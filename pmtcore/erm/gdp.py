@@ -34,7 +34,7 @@ class Gdp:
 
     mu: float
     neighbours: Neighbours
-    delta: float = 1e-6
+    delta: float
 
     @property
     def promise(self) -> Promise:

@@ -213,11 +213,11 @@ def napp_public(
     return Mechanism(terms, parts(terms, planned, share, choice), 2 * weights, np.asarray(centre, dtype=float), sharp)
 
 
-def replace_one(epsilon: float, delta: float = 0.0) -> Promise:
+def replace_one(epsilon: float, delta: float) -> Promise:
     """A promise under replace-one."""
     return Promise(epsilon, delta, Neighbours.REPLACE_ONE)
 
 
-def add_remove(epsilon: float, delta: float = 0.0) -> Promise:
+def add_remove(epsilon: float, delta: float) -> Promise:
     """A promise under add-remove-one."""
     return Promise(epsilon, delta, Neighbours.ADD_REMOVE_ONE)

@@ -12,6 +12,7 @@ from typing import Any, final
 
 import numpy as np
 
+from pmtcore.budgets import Neighbours
 from pmtcore.erm.accounting import Noise, Terms, noise_for
 from pmtcore.erm.augment import Iterated, Target, augmented, iterate, retrieved_share
 from pmtcore.erm.losses import LOGISTIC
@@ -98,7 +99,7 @@ class Tries:
         """Algorithm 1, or the selection of section 3.5; with ``recycle`` one round of Algorithm 2."""
         p, loss = self.found.x.shape[1], self.found.loss
         terms = Terms(loss, self.found.radius, 2 * self.lambda0)
-        noise: Noise = noise_for(terms, _SHARE * self.epsilon, self.delta, add_remove(1.0).neighbours, free=False)
+        noise: Noise = noise_for(terms, _SHARE * self.epsilon, self.delta, Neighbours.ADD_REMOVE_ONE, free=False)
         b = np.repeat(draw(noise, source, 1, p), len(lams), axis=0)
         b = np.abs(b) if id == "napp-vs-plus" else b
         moor, rounds = bool(values.get("moor", True)), int(values.get("rounds", 80))
@@ -134,9 +135,9 @@ def prediction_trial(
     n: int,
     epsilon: float,
     tried: Tried,
+    delta: float,
     lam: float = 1.0,
     m: int = 50,
-    delta: float = 0.0,
     floor: float | None = None,
 ) -> Errors:
     """Prediction error on new rows: mean squared, or the share of labels missed."""
@@ -155,8 +156,8 @@ def selection_trial(
     epsilon: float,
     tried: Tried,
     lams: Sequence[float],
+    delta: float,
     m: int = 50,
-    delta: float = 0.0,
 ) -> Errors:
     """Area under the ROC curve of selection, Lambda running through ``lams`` (figure 4)."""
     at = Tries.of(made(seed, kind, n, m), epsilon, delta, seed)
@@ -195,7 +196,7 @@ def retrieved_trial(seed: int, *, kind: str, n: int, epsilon: float, lam: float,
     pull = napp_public(
         at.found.loss,
         at.found.radius,
-        add_remove(epsilon),
+        add_remove(epsilon, 0.0),
         np.full(len(at.fit.theta), lam + at.lambda0),
         at.fit.theta,
     )

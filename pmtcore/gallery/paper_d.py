@@ -91,7 +91,7 @@ def _selection(id: str, kind: str) -> Figure:
             Run(
                 e,
                 "erm_trials:selection_trial",
-                {"kind": kind, "n": _ROWS[kind], "epsilon": e, "tried": tried, "lams": list(_LAMS)},
+                {"kind": kind, "n": _ROWS[kind], "epsilon": e, "tried": tried, "lams": list(_LAMS), "delta": 0.0},
             )
             for e in _EPSILONS
         ),
@@ -147,7 +147,9 @@ def _adult(id: str, lam: float) -> Figure:
         id=id,
         title=f"Adult, Lambda = {lam:g}",
         source="D, Figure 6",
-        runs=tuple(_prediction(e, "adult", tried, epsilon=e, lam=lam, floor=1 / e, m=300) for e in (0.1, 0.3, 1.0)),
+        runs=tuple(
+            _prediction(e, "adult", tried, epsilon=e, delta=0.0, lam=lam, floor=1 / e, m=300) for e in (0.1, 0.3, 1.0)
+        ),
         claims=(
             (
                 "NAPP-VS+ performs best of the published ones.",
@@ -211,7 +213,7 @@ def _recycled(id: str, kind: str) -> Figure:
         id=id,
         title=f"Recycling, {kind}",
         source="D, Figure 8",
-        runs=tuple(_prediction(e, kind, tried, epsilon=e) for e in _EPSILONS),
+        runs=tuple(_prediction(e, kind, tried, epsilon=e, delta=0.0) for e in _EPSILONS),
         claims=(
             (
                 "Recycling the retrieved budget predicts better.",

@@ -12,9 +12,10 @@ from typing import final
 
 import numpy as np
 
+from pmtcore.budgets import Neighbours
 from pmtcore.erm.accounting import Terms, noise_for
 from pmtcore.erm.augment import Target, iterate
-from pmtcore.erm.mechanism import add_remove, draw
+from pmtcore.erm.mechanism import draw
 from pmtcore.gallery.erm import made
 from pmtcore.gallery.erm_trials import Tries, rates
 from pmtcore.noise import SeededNoise
@@ -70,7 +71,7 @@ def _published(at: Tries, id: str, trials: int) -> np.ndarray:
     """Coefficients (lams, trials, p), all in one stack."""
     p, loss = at.found.x.shape[1], at.found.loss
     terms = Terms(loss, at.found.radius, 2 * at.lambda0)
-    noise = noise_for(terms, _SHARE * at.epsilon, 0.0, add_remove(1.0).neighbours, free=False)
+    noise = noise_for(terms, _SHARE * at.epsilon, 0.0, Neighbours.ADD_REMOVE_ONE, free=False)
     b = draw(noise, SeededNoise(at.seed, 7), trials, p)
     b = np.tile(np.abs(b) if id == "napp-vs-plus" else b, (len(LAMS), 1))
     targets = [Target(kind="lasso", lam=lam, floor=at.lambda0) for lam in LAMS for _ in range(trials)]

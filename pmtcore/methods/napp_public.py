@@ -10,7 +10,7 @@
   iteration).
 
 Pure noise is spherical with ``||b||`` of shape d (E8) and spends the epsilon that implies the budget's mu; Gaussian
-noise is accounted as mu-GDP (decision 0013). Responses are clipped and losses continued linearly (E17). Neighbours:
+noise is accounted as mu-GDP (decision 0014). Responses are clipped and losses continued linearly (E17). Neighbours:
 replace-one. Proofs: ``docs/maths.md``, section 15.
 """
 
