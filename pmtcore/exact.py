@@ -22,6 +22,7 @@ from pmtcore.records import Curator, Private, PrivateRows
 BITS = 15
 SCALE = 2**BITS
 SLACK = 2.0**-20  # more noise, for the difference between the discrete and the continuous Gaussian (maths.md, 14)
+FINE = 2**30  # steps to a bound where only sums are taken, not products
 MOST_ROWS = 2**32  # beyond, a sum of products of 16-bit integers might not fit into 63 bits
 _MECHANISM = Curator("integer noise is added to it")
 
@@ -47,17 +48,17 @@ def squared_norms(rows: np.ndarray) -> np.ndarray:
     return found
 
 
-def grid_rows(rows: np.ndarray, radius: float) -> np.ndarray:
-    """Rows (k, D) truncated to the radius, as integers in units of ``R/2^15``; never longer than ``2^15``.
+def grid_rows(rows: np.ndarray, radius: float, scale: int = SCALE) -> np.ndarray:
+    """Rows (k, D) truncated to the radius, as integers in units of ``R/scale``; never longer than ``scale``.
 
     A row that has no finite length (it overflowed on the way) counts as a row of zeros: what becomes of a row is
     decided by that row alone, and a row never becomes anything longer than the radius.
     """
     length = np.sqrt(squared_norms(rows))
     whole = np.isfinite(length)
-    inside = np.where(whole[:, None], rows, 0.0) * (SCALE / np.maximum(np.where(whole, length, 1.0), radius))[:, None]
+    inside = np.where(whole[:, None], rows, 0.0) * (scale / np.maximum(np.where(whole, length, 1.0), radius))[:, None]
     found = np.trunc(inside * (1 - 2.0**-40)).astype(np.int64)  # towards zero, past what rounding may have added
-    found[squared_norms_int(found) > SCALE**2] = 0  # no entry is beyond 2^15, so the check itself cannot overflow
+    found[squared_norms_int(found) > scale**2] = 0  # no entry is beyond the scale, so the check cannot overflow
     return found
 
 
@@ -107,6 +108,32 @@ def release_integer_moment(
     noisy[rows, columns] += _integers(source, sigma / math.sqrt(2), len(rows))
     noisy[columns, rows] = noisy[rows, columns]
     return np.asarray(noisy[None].astype(float) * (radius / SCALE) ** 2 / n)
+
+
+def integer_vectors(rows: PrivateRows, transform: Any, bound: float) -> Private[np.ndarray]:
+    """``sum v`` of rows (k, d) clipped in length to the bound, in units of ``bound/2^30`` (d,), exact, private.
+
+    Args:
+        transform: from a block (features, response) to rows (k, d) before clipping, elementwise.
+
+    Raises:
+        InputError: more rows than the sum has room for.
+    """
+    if rows.n > MOST_ROWS:
+        raise InputError(f"An exact release takes at most {MOST_ROWS:,} rows; draw a sample first.")
+    return rows.sum(lambda x, y: grid_rows(transform(x, y), bound, FINE).sum(axis=0))
+
+
+def release_integers(total: Private[np.ndarray], sensitivity: float, mu: float, source: NoiseSource) -> np.ndarray:
+    """Integers (k,) with discrete Gaussian noise, in their own units.
+
+    Args:
+        sensitivity: Euclidean, in the same units; large, so that the grid is fine beside the noise.
+
+    Guarantee: as :func:`release_integer_moment`.
+    """
+    value = total.reveal(_MECHANISM)
+    return np.asarray((value + _integers(source, (1 + SLACK) * sensitivity / mu, len(value))).astype(float))
 
 
 def _integers(source: NoiseSource, sigma: float, count: int) -> np.ndarray:

@@ -98,7 +98,7 @@ FAULTS = {
         Fault(
             "less-noise",
             "noise 20 % too small",
-            lambda mu, trials: audit("joint-pmt", mu, trials, noise=lambda source: Weaker(source, 0.8)),
+            lambda mu, trials: audit("joint-pmt", mu, trials, noise=lambda source: Weaker(source, 0.8), passes="1"),
         ),
         Fault(
             "forgotten-part",

@@ -40,6 +40,7 @@ class Planned:
                 "coefficient": name,
                 "privacy_sd": float(self.prediction.privacy[j]),
                 "sampling_sd": float(self.prediction.sampling[j]),
+                "truncation_sd": float(np.broadcast_to(self.prediction.truncation, len(self.names))[j]),
                 "half_width": _Z * float(self.prediction.total[j]),
             }
             for j, name in enumerate(self.names)
@@ -105,10 +106,10 @@ def verdict(public: PublicData, n: int, mu: float, id: str) -> str:
     alone = _plan(public, n, "public-only", 1.0).predicted()
     if alone is None:
         return "Without the number of public rows, the public fit's error is not known."
-    ratio = float(np.median(mine.prediction.privacy / np.maximum(alone.total, 1e-300)))
+    ratio = float(np.median(mine.prediction.to_exact / np.maximum(alone.total, 1e-300)))
     if ratio > _NO_GAIN:
         return (
-            f"At mu = {mu:g} private data cannot improve on the public fit: the privacy noise alone is {ratio:.2g} "
+            f"At mu = {mu:g} private data cannot improve on the public fit: noise and clipping are {ratio:.2g} "
             f"times its error."
         )
     total = float(np.median(mine.prediction.total / np.maximum(alone.total, 1e-300)))

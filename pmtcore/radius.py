@@ -28,7 +28,7 @@ RESPONSE_SCALES = (1.0, 1.4, 2.0, 2.8)
 _CANDIDATES = 30
 _MOST_ROWS = 2000
 _TOLERANCE = 1.05
-_ABSOLUTE_SHARE = 0.05
+ABSOLUTE_SHARE = 0.05
 
 
 @final
@@ -98,6 +98,16 @@ def moment_only_ball(dimension: int) -> Ball:
     return Ball(math.sqrt(1.2 * float(chi2.ppf(0.999, dimension))), 1.0)
 
 
+def truncation_variance(public: PublicData, ball: Ball) -> float:
+    """What truncation moves ``q`` by on public rows, squared, per coordinate; 0 where only a moment is known."""
+    rows = public.whitened
+    if rows is None:
+        return 0.0
+    lost = ((1 - ball.weights(rows)) * rows[:, -1])[:, None] * rows[:, :-1]
+    together, apart = np.mean(lost, axis=0), np.mean(np.linalg.norm(lost, axis=1))
+    return float(np.sum(together**2) + ABSOLUTE_SHARE * apart**2) / public.d
+
+
 def _candidates(rows: np.ndarray) -> _Candidates:
     rows = rows[:: math.ceil(len(rows) / _MOST_ROWS)]
     norms = np.linalg.norm(rows, axis=1)
@@ -114,4 +124,4 @@ def _candidates(rows: np.ndarray) -> _Candidates:
         moves = (((1 - weights[k]) * residual)[:, None] * features) @ inverse[k]
         bias[k] = np.sum(np.mean(moves, axis=0) ** 2)
         absolute[k] = np.sum(np.mean(np.abs(moves), axis=0) ** 2)
-    return _Candidates(radii, scales, bias + _ABSOLUTE_SHARE * absolute, np.sum(inverse**2, axis=(1, 2)))
+    return _Candidates(radii, scales, bias + ABSOLUTE_SHARE * absolute, np.sum(inverse**2, axis=(1, 2)))

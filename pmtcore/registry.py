@@ -77,15 +77,27 @@ class Outcome(ABC):
 @final
 @dataclass(frozen=True)
 class Prediction:
-    """Predicted standard errors of the coefficients, (d,) each: from privacy noise, from sampling."""
+    """Predicted standard errors of the coefficients, (d,) each.
+
+    Attributes:
+        privacy: from privacy noise.
+        sampling: from the private rows being a sample.
+        truncation: from rows that are truncated or clipped, as far as public rows tell.
+    """
 
     privacy: np.ndarray
     sampling: np.ndarray
+    truncation: np.ndarray | float = 0.0
+
+    @property
+    def to_exact(self) -> np.ndarray:
+        """Distance to the non-private fit to expect: all but sampling."""
+        return np.hypot(self.privacy, self.truncation)
 
     @property
     def total(self) -> np.ndarray:
-        """Both together."""
-        return np.hypot(self.privacy, self.sampling)
+        """All together."""
+        return np.hypot(self.to_exact, self.sampling)
 
 
 class Plan(ABC):

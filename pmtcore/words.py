@@ -51,11 +51,22 @@ def release_words(release: Release) -> str:
     share = float(np.median(release.bands.privacy / np.maximum(release.bands.sampling, 1e-300)))
     lost = release.bands.truncation
     if lost is not None and np.median(lost) > np.median(np.maximum(release.bands.privacy, release.bands.sampling)):
-        return "For the typical coefficient truncation is the largest part of the error: choose a wider radius."
+        return (
+            "For the typical coefficient truncation is the largest part of the error: choose the inference radius, "
+            "or a wider one." + _clipped(release)
+        )
     size = "smaller than" if share < 0.7 else "about as large as" if share < 1.4 else "larger than"
-    return f"For the typical coefficient the privacy noise is {size} the sampling error ({share:.2g} times): " + (
-        "privacy cost little here." if share < 0.7 else "a larger budget would narrow the bands."
+    return (
+        f"For the typical coefficient the privacy noise is {size} the sampling error ({share:.2g} times): "
+        + ("privacy cost little here." if share < 0.7 else "a larger budget would narrow the bands.")
+        + _clipped(release)
     )
+
+
+def _clipped(release: Release) -> str:
+    """The share of private rows that were clipped, where it was released."""
+    share = release.released.get("clipped_share")
+    return "" if share is None else f" About {100 * float(share):.2g} % of the private rows were clipped (released)."
 
 
 def comparison_words(summaries: Sequence[Summary], axis: str = "budget") -> str:

@@ -14,7 +14,7 @@ from pmtcore.records import PrivateRows, Standing
 from pmtcore.registry import methods
 from tests.lab import FALSE_ALARM, TEST, make, names, plan, weather
 
-EXACT = {"radius": 1e6, "response_scale": 1.0, "shrinkage": "none"}
+EXACT = {"radius": 1e6, "clip": 1e6, "response_scale": 1.0, "shrinkage": "none"}
 
 
 def ridge(x: np.ndarray, y: np.ndarray, lam: float) -> np.ndarray:

@@ -69,12 +69,14 @@ def predicted_words(preview: Preview) -> str:
     price = f"{100 * (longer - 1):.2g} % longer" if longer < 2 else f"{longer:.2g} times as long"
     return (
         f"Expected for the typical coefficient: a standard error {share:.2g} times that of the public fit alone. "
-        f"The privacy noise makes it {price} than sampling would on its own."
+        f"Privacy (noise, and rows that are clipped) makes it {price} than sampling would on its own."
     )
 
 
 def facts_words(facts: Mapping[str, Any]) -> str:
     """The public figures of a plan in one line; empty where it has none."""
+    if facts.get("passes") == 2:
+        return _two_passes_words(facts)
     found = [f"radius {facts['radius']:.3g} in whitened units"] if "radius" in facts else []
     if "predicted_truncation_rate" in facts:
         rate = facts["predicted_truncation_rate"]
@@ -82,6 +84,17 @@ def facts_words(facts: Mapping[str, Any]) -> str:
     if "noise_sd" in facts:
         found.append(f"noise sd {facts['noise_sd']:.2g} on each entry of a moment near 1")
     return ", ".join(found)
+
+
+def _two_passes_words(facts: Mapping[str, Any]) -> str:
+    """A pilot and a clipped gradient."""
+    rest = 1 - facts["pilot_share"] - facts["counting_share"]
+    rate = facts["predicted_truncation_rate"]
+    return (
+        f"two passes: {100 * facts['pilot_share']:.0f} % of mu² for a pilot of radius {facts['radius']:.3g}, "
+        f"{100 * facts['counting_share']:.0f} % for counting, {100 * rest:.0f} % for gradients clipped at about "
+        f"{facts['expected_clipping_bound']:.3g} ({100 * rate:.2g} % of the rows)"
+    )
 
 
 def predicted_table(preview: Preview) -> pd.DataFrame:
@@ -93,6 +106,7 @@ def predicted_table(preview: Preview) -> pd.DataFrame:
             "coefficient": list(preview.names),
             "privacy sd": preview.predicted.privacy,
             "sampling sd": preview.predicted.sampling,
+            "truncation sd": preview.predicted.truncation,
         }
     )
     if preview.public_alone is not None:
@@ -102,7 +116,8 @@ def predicted_table(preview: Preview) -> pd.DataFrame:
 
 def _relative(found: Prediction, alone: Prediction) -> dict[str, np.ndarray]:
     unit = np.maximum(alone.total, 1e-300)
-    return {"privacy": found.privacy / unit, "sampling": found.sampling / unit}
+    parts = {"privacy": found.privacy / unit, "sampling": found.sampling / unit}
+    return parts if np.ndim(found.truncation) == 0 else parts | {"truncation": found.truncation / unit}
 
 
 def tradeoff(mu: float) -> go.Figure:

@@ -1,379 +1,30 @@
-"""``joint-pmt``: one release of the joint whitened moment; everything after is free.
-
-Algorithm 1 of A on the joint row ``z = (x, y)``: with the public joint moment ``L L'`` the whitened response
-is the residual of the public fit, so the private rows only have to correct it. Released once, with
-``w = min(1, R^2/||(x~, c r~)||^2)``:
-
-    M = (1/n) sum w (x~, c r~)(x~, c r~)' + G,   G isometric, sigma = sqrt(2) R^2 / (mu n)
-    delta = P^{-1} q,   beta = beta_B + s_B L_x^{-T} delta,   M = [[P, c q], [c q', c^2 t]]
-
-Neighbours: replace-one. Public: the public data, n, the radius R and response scale c chosen from them.
-Goes past the papers (``science.md`` 4.1); proofs in ``docs/maths.md``, sections 5 to 7.
-"""
+"""``joint-pmt``: the joint whitened release, in one pass or two (``joint``, ``refined``; maths.md, 5 to 7)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, final
-
-import numpy as np
-from scipy.stats import chi2
-from scipy.stats import f as f_distribution
-
-from pmtcore.bands import Part, limits, robust_part, unless_far
 from pmtcore.budgets import Budget, Neighbours
-from pmtcore.exact import integer_moment, release_integer_moment, whiten_exactly
-from pmtcore.moments import PublicData, back_transform, conditioning, joint, whiten
-from pmtcore.noise import NoiseSource, release_symmetric, sigma_for
+from pmtcore.checks import InputError
+from pmtcore.joint import JointPlan
+from pmtcore.joint_parameters import JointParameters
+from pmtcore.moments import PublicData
 from pmtcore.radius import Ball, accurate_ball, inference_ball
-from pmtcore.records import Bands, Private, PrivateRows, Standing
-from pmtcore.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
-from pmtcore.truncation import moment_sensitivity
-
-_PATH_POINTS = 31
-_FLOOR = 0.05  # smallest eigenvalue left to the released Gram matrix, relative to whitened units
-
-
-@dataclass(frozen=True, kw_only=True)
-class JointParameters(Parameters):
-    """Public parameters of ``joint-pmt``."""
-
-    radius_mode: str = parameter(
-        "accuracy",
-        label="Radius chosen for",
-        help="accuracy: the smallest predicted error; inference: a radius so wide that error bands are hardly "
-        "touched by truncation, at the price of more noise.",
-        choices=("accuracy", "inference"),
-    )
-    radius: float = parameter(
-        0.0, label="Radius (0: automatic)", help="Truncation radius in whitened units.", low=0.0, high=1e6
-    )
-    response_scale: float = parameter(
-        0.0,
-        label="Response scale c (0: automatic)",
-        help="How much the response counts in the radius: larger means less noise on it and more truncation.",
-        low=0.0,
-        high=100.0,
-    )
-    shrinkage: str = parameter(
-        "auto",
-        label="Small budgets",
-        help="auto: where the noise is large, pull the correction towards the public fit by its known "
-        "precision; none: use the released moment as it is.",
-        choices=("auto", "none"),
-    )
-    lam: float = parameter(
-        0.0,
-        label="Ridge penalty",
-        help="Added to the second moment of the features in the units of the table, intercept excepted. May "
-        "be changed after the release at no cost.",
-        low=0.0,
-        high=1e9,
-        log=True,
-    )
-
-
-@final
-@dataclass(frozen=True)
-class JointPlan(Plan):
-    """``joint-pmt`` with radius and noise fixed."""
-
-    public: PublicData
-    n: int
-    mu: float
-    ball: Ball
-    parameters: JointParameters
-
-    @property
-    def sigma(self) -> float:
-        """Noise scale: tight replace-one sensitivity of the joint moment over mu."""
-        return sigma_for(moment_sensitivity(self.ball.radius, self.n), self.mu)
-
-    @cached_property
-    def public_weights(self) -> np.ndarray:
-        """Weights (m,) of the public rows, whitened as if left out; empty where only a moment is known."""
-        rows = self.public.whitened
-        return np.empty(0) if rows is None else self.ball.weights(rows)
-
-    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """The truncated joint moment ``(1/n) sum w z~ z~'`` (D, D), private."""
-
-        def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
-            z = whiten(self.public.factor, joint(features, response))
-            weights = self.ball.weights(z)
-            z[:, -1] *= self.ball.response_scale
-            return np.asarray(z.T @ (weights[:, None] * z))
-
-        return rows.sum(block).map(lambda total: total / self.n)
-
-    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> JointOutcome:
-        """The release.
-
-        Guarantee: mu-GDP under replace-one: one Gaussian mechanism on a statistic of Frobenius sensitivity
-        ``sqrt(2) R^2/n`` (maths.md, 3.1); all else is post-processing.
-        """
-        return JointOutcome(self, release_symmetric(statistic, self.sigma, source, trials, "isometric"))
-
-    def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> JointOutcome:
-        """One release on the integer grid; repeated trials in the lab are in floating point.
-
-        Guarantee: ``mu^2/2``-zCDP under replace-one for the bits that leave (maths.md, 14); in the lab as
-        :meth:`perturb`.
-        """
-        if trials != 1:
-            return self.perturb(self.measure(rows), source, trials)
-        total = integer_moment(rows, self._scaled, self.ball.radius)
-        return JointOutcome(self, release_integer_moment(total, self.mu, self.n, self.ball.radius, source))
-
-    def _scaled(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
-        z = whiten_exactly(self.public.factor, joint(features, response))
-        z[:, -1] *= self.ball.response_scale
-        return z
-
-    def predicted(self) -> Prediction | None:
-        """Privacy sd ``s_B sigma/(sqrt(2) c) sqrt((S_xx^{-1})_jj)``, sampling sd of least squares at n rows."""
-        public = self.public
-        freedom = 1.0 if public.m is None else (public.m - public.d) / public.m
-        lengths = np.linalg.norm(back_transform(public.feature_root, np.eye(public.d)), axis=0)
-        unit = public.residual_scale / np.sqrt(freedom) * lengths
-        return Prediction(unit * self.sigma / np.sqrt(2) / self.ball.response_scale, unit / np.sqrt(self.n))
-
-    def facts(self) -> Mapping[str, Any]:
-        """Radius, scale, noise, and the share of rows that the public rows lead one to expect outside."""
-        facts: dict[str, Any] = {
-            "radius": self.ball.radius,
-            "response_scale": self.ball.response_scale,
-            "noise_sd": self.sigma,
-            "noise_over_signal": self.sigma * np.sqrt(2 * (self.public.d + 1)),
-        }
-        if self.public.whitened is not None:
-            facts["predicted_truncation_rate"] = float(np.mean(self.public_weights < 1))
-        return facts
-
-
-@final
-class JointOutcome(Outcome):
-    """Post-processing of released joint moments (trials, D, D)."""
-
-    def __init__(self, plan: JointPlan, moment: np.ndarray) -> None:
-        c, d = plan.ball.response_scale, plan.public.d
-        self.plan = plan
-        self.gram = moment[:, :d, :d]  # P (trials, d, d)
-        self.cross = moment[:, :d, d] / c  # q (trials, d)
-        self.power = moment[:, d, d] / c**2  # t (trials,)
-        self.v = plan.sigma**2 / 2  # noise variance of an off-diagonal entry
-        self.v_cross = self.v / c**2
-
-    def seen(self) -> np.ndarray:
-        """The released moment (trials, (D + 1) D / 2)."""
-        rows, columns = np.triu_indices(self.plan.public.d)
-        return np.column_stack([self.gram[:, rows, columns], self.cross, self.power])
-
-    @property
-    def coefficients(self) -> np.ndarray:
-        """Coefficients (trials, d) at the plan's ridge penalty."""
-        return self.ridge(self.plan.parameters.lam)
-
-    def ridge(self, lam: float) -> np.ndarray:
-        """Coefficients (trials, d) at any ridge penalty, the intercept unpenalized: post-processing, free."""
-        public, root = self.plan.public, self.plan.public.feature_root
-        if lam == 0:
-            return public.fit + public.residual_scale * back_transform(root, self.correction)
-        level = public.factor[-1, : public.d] + public.residual_scale * self.correction
-        right = np.einsum("tij,tj->ti", self.stable_gram, level)
-        penalized = self.stable_gram + lam * self.plan.public.unit_penalty
-        return back_transform(root, np.linalg.solve(penalized, right[..., None])[..., 0])
-
-    @cached_property
-    def _expected_gram(self) -> np.ndarray:
-        """What the public rows lead one to expect of P: the centre it is shrunk towards.
-
-        Private rows are new rows to the public whitening, and so are public rows that were left out of it:
-        their weighted moment, about ``m/(m - d - 1) I``, not I, is what P is drawn around.
-        """
-        public, rows = self.plan.public, self.plan.public.whitened
-        if rows is None:
-            return np.eye(public.d) * (1.0 if public.m is None else public.m / max(public.m - public.d - 1, 1))
-        features = rows[:, :-1]
-        return np.asarray(features.T @ (self.plan.public_weights[:, None] * features) / len(rows))
-
-    @cached_property
-    def _gram_precision(self) -> np.ndarray:
-        """Weight (trials,) of the released Gram matrix against the expected one, ``v0/(v0 + sigma^2/2)``.
-
-        ``v0 = 1/m + 1/n`` where public and private rows are alike. Where the released matrix lies further
-        from the expected one than that and the noise allow, ``v0`` is what the distance says.
-        """
-        if self.plan.parameters.shrinkage == "none":
-            return np.ones(len(self.gram))
-        alike = 1 / self.plan.n + (1 / self.plan.public.m if self.plan.public.m else 0.25)
-        entries = self.plan.public.d * (self.plan.public.d + 1) // 2
-        distance = np.sum((self.gram - self._expected_gram) ** 2, axis=(1, 2)) / (2 * entries)
-        v0 = unless_far(alike, distance, self.v, entries)
-        return np.asarray(v0 / (v0 + self.v))
-
-    @cached_property
-    def stable_gram(self) -> np.ndarray:
-        """Precision-weighted Gram matrix, eigenvalues floored: positive definite whatever the noise."""
-        if self.plan.parameters.shrinkage == "none":
-            return self.gram
-        weight = self._gram_precision[:, None, None]
-        values, vectors = np.linalg.eigh(self._expected_gram + weight * (self.gram - self._expected_gram))
-        floor = np.minimum(_FLOOR, 4 * np.sqrt(self.v * self.plan.public.d))
-        return np.asarray((vectors * np.maximum(values, floor)[:, None, :]) @ np.swapaxes(vectors, 1, 2))
-
-    @cached_property
-    def unshrunk(self) -> np.ndarray:
-        """``P^{-1} q`` (trials, d), unbiased whatever the public fit: what the bands stand on."""
-        return np.asarray(np.linalg.solve(self.stable_gram, self.cross[..., None])[..., 0])
-
-    @cached_property
-    def correction(self) -> np.ndarray:
-        """Correction to the public fit in whitened units (trials, d), shrunk where noise dominates it.
-
-        Empirical Bayes where the noise is above a tenth of the public fit's own variance, positive-part
-        James-Stein below (maths.md, 6).
-        """
-        public = self.plan.public
-        if self.plan.parameters.shrinkage == "none":
-            return self.unshrunk
-        if public.m is not None:
-            alike = 1 / max(public.m - public.d - 1, 1)
-            noise = self.v_cross + self.v * public.d * alike
-            if noise > alike / 10:
-                size = np.mean(self.cross**2, axis=1)
-                prior = unless_far(alike, size, noise, public.d)[:, None, None]
-                gram = self.stable_gram
-                left = gram @ gram / noise + np.eye(public.d) / prior
-                right = np.einsum("tij,tj->ti", gram, self.cross) / noise
-                return np.asarray(np.linalg.solve(left, right[..., None])[..., 0])
-        squared = np.sum(self.cross**2, axis=1)
-        keep = np.maximum(1 - max(public.d - 2, 0) * self.v_cross / np.maximum(squared, 1e-300), 0.0)
-        return self.unshrunk * keep[:, None]
-
-    def _noise_covariance(self) -> np.ndarray:
-        """``C`` (d, d) of the first trial: covariance of ``q - P delta`` from the noise (maths.md, 7)."""
-        delta = self.unshrunk[0]
-        v_gram = self.v * self._gram_precision[0]  # posterior variance of an entry of P
-        return np.asarray(
-            self.v_cross * np.eye(len(delta)) + v_gram * (delta @ delta * np.eye(len(delta)) + np.outer(delta, delta))
-        )
-
-    @cached_property
-    def residual_variance(self) -> float:
-        """Residual variance relative to ``s_B^2``, of the first trial, combined with the public one."""
-        public, delta = self.plan.public, self.unshrunk[0]
-        inverse = np.linalg.inv(self.stable_gram[0])
-        raw = self.power[0] - self.cross[0] @ delta + np.trace(inverse @ self._noise_covariance())
-        noise = (2 * self.v) * (1 / self.plan.ball.response_scale**2 + delta @ delta) ** 2
-        if public.rows is None or public.m is None:
-            return float(max(raw, 0.05))
-        z = public.whitened_in_sample[:, -1] ** 2 * self.plan.public_weights
-        expected = np.mean(z) * public.m / (public.m - public.d)
-        spread = np.var(z) / public.m
-        return float(max(expected + spread / (spread + noise) * (raw - expected), 0.05 * expected))
-
-    def _sampling_part(self, inverse: np.ndarray) -> Part:
-        """``inverse Omega inverse'/n``, ``Omega = E[w^2 r^2 x x']``: shape from public rows, size released."""
-        public, n = self.plan.public, self.plan.n
-        if public.rows is None or public.m is None:
-            middle = inverse @ (self.stable_gram[0] * self.residual_variance) @ inverse.T
-            return Part(np.diag(middle) / n)
-        weights, residual = self.plan.public_weights, public.left_out_residual
-        influence = (public.whitened_in_sample[:, :-1] * (weights * residual)[:, None]) @ inverse.T
-        return robust_part(influence, self.residual_variance / np.mean(weights * residual**2), n)
-
-    def _truncation_part(self, inverse: np.ndarray) -> Part | None:
-        """What truncation moves the fit by on public rows: its mean squared, and the doubt about that mean."""
-        public = self.plan.public
-        if public.whitened is None or public.m is None:
-            return None
-        lost = (1 - self.plan.public_weights) * public.whitened[:, -1]
-        moves = (public.whitened[:, :-1] * lost[:, None]) @ inverse.T
-        return Part(np.mean(moves, axis=0) ** 2 + np.var(moves, axis=0, ddof=1) / public.m)
-
-    def bands(self) -> Bands:
-        """Privacy, sampling and truncation parts, apart, and 95 % limits of all together (maths.md, 7).
-
-        The limits stand on the unshrunk fit, so they do not assume that the public fit is right; where the
-        shrunk coefficient falls outside, they are widened to contain it.
-        """
-        public, lam = self.plan.public, self.plan.parameters.lam
-        penalized = self.stable_gram[0] + lam * self.plan.public.unit_penalty
-        inverse = public.residual_scale * back_transform(public.feature_root, np.linalg.inv(penalized)).T
-        privacy = np.einsum("ij,jk,ik->i", inverse, self._noise_covariance(), inverse)
-        estimate = centre = self.coefficients[0]
-        if lam == 0:
-            centre = public.fit + public.residual_scale * back_transform(public.feature_root, self.unshrunk[0])
-        return limits(estimate, centre, Part(privacy), self._sampling_part(inverse), self._truncation_part(inverse))
-
-    def _looks_shifted(self) -> bool:
-        """Whether the correction is far larger than alike samples give: at most about one false alarm in 500.
-
-        ``|delta|^2 (m - d)/d`` is F-distributed for Gaussian errors, since ``delta`` is the error of the public
-        fit in its own units; noise and private sampling come on top.
-        """
-        public, delta = self.plan.public, self.unshrunk[0]
-        if public.m is None:
-            return False
-        rest = public.m - public.d
-        own = public.d / rest * f_distribution.isf(1e-3, public.d, rest)
-        return bool(delta @ delta > own + (self.v_cross + 1 / self.plan.n) * chi2.isf(1e-3, public.d))
-
-    def joint_moment(self) -> np.ndarray:
-        """Released joint second moment (D, D) in the units of the table, first trial."""
-        public, d = self.plan.public, self.plan.public.d
-        whitened = np.empty((d + 1, d + 1))
-        whitened[:d, :d] = self.stable_gram[0]
-        whitened[:d, d] = whitened[d, :d] = self.stable_gram[0] @ self.correction[0]
-        whitened[d, d] = self.residual_variance + self.correction[0] @ whitened[:d, d]
-        return np.asarray(public.factor @ whitened @ public.factor.T)
-
-    def released(self) -> Mapping[str, Any]:
-        """Residual variance, R^2, ridge path, condition numbers: all from the one released moment."""
-        public = self.plan.public
-        moment = self.joint_moment()
-        variance = self.residual_variance * public.residual_scale**2
-        total = moment[-1, -1] - (moment[0, -1] ** 2 / moment[0, 0] if public.has_intercept else 0.0)
-        spectrum = conditioning(self.gram[0])
-        ends = np.linalg.svd(public.feature_root, compute_uv=False)[[-1, 0]] ** 2  # public eigenvalues
-        path = np.geomspace(ends[0] / 100, ends[1] * 10, _PATH_POINTS)  # from no effect to nothing left
-        return {
-            "residual_variance": variance,
-            "residual_sd": float(np.sqrt(variance)),
-            "r_squared": float(1 - variance / total) if total > 0 else None,
-            "after_whitening": spectrum.as_dict() if spectrum.lambda_min > 0 else {"lambda_min": spectrum.lambda_min},
-            "ridge_path": {
-                "lam": path.tolist(),
-                "coefficients": [self.ridge(float(lam))[0].tolist() for lam in path],
-            },
-        }
-
-    def notes(self) -> tuple[str, ...]:
-        """What the noise did to this release."""
-        found = []
-        if conditioning(self.gram[0]).lambda_min <= 0:
-            found.append(
-                "The noise made the released moment indefinite; it was combined with the public one by precision."
-            )
-        if self._looks_shifted():
-            found.append(
-                "The private rows do not look like the public ones: the correction to the public fit is larger than "
-                "its sampling error and the noise explain. Truncation may then bias the fit beyond its bands."
-            )
-        if self._gram_precision[0] < 0.5:
-            found.append("At this budget the released moment weighs less than the public one.")
-        return tuple(found)
+from pmtcore.records import Standing
+from pmtcore.refined import refined_plan
+from pmtcore.registry import Method, register
 
 
 def plan(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
-    """``joint-pmt`` for these public data, n private rows and this total budget."""
-    if parameters.radius_mode == "inference":
-        ball = inference_ball(public, n, budget.mu)
-    else:
-        ball = accurate_ball(public, n, budget.mu)
+    """``joint-pmt`` for these public data, n private rows and this total budget.
+
+    Raises:
+        InputError: two passes without public rows.
+    """
+    if parameters.passes == "2" and public.rows is None:
+        raise InputError("Two passes need public rows to choose their bound from; choose passes=1.")
+    if parameters.passes != "1" and public.rows is not None:
+        return refined_plan(public, n, budget, parameters)
+    best = inference_ball if parameters.radius_mode == "inference" else accurate_ball
+    ball = best(public, n, budget.mu)
     ball = Ball(parameters.radius or ball.radius, parameters.response_scale or ball.response_scale)
     return JointPlan(public, n, budget.mu, ball, parameters)
 
@@ -382,12 +33,13 @@ register(
     Method(
         id="joint-pmt",
         title="Joint whitened release",
-        summary="One noisy moment of features and public residual: private rows only correct the public fit.",
+        summary="A noisy moment of features and public residual, then a clipped gradient: private rows only correct "
+        "the public fit.",
         task="linear",
         source="beyond A and B",
         neighbours=Neighbours.REPLACE_ONE,
         standing=Standing.SOUND,
-        standing_reason="one Gaussian mechanism with a tight sensitivity; everything after is post-processing",
+        standing_reason="Gaussian mechanisms with tight sensitivities; everything after is post-processing",
         errata=(),
         parameters=JointParameters,
         plan=plan,
