@@ -112,7 +112,7 @@ def _selection(id: str, kind: str) -> Figure:
     )
 
 
-def _predicting(id: str, kind: str, delta: float = 0.0) -> Figure:
+def _predicting(id: str, kind: str, delta: float) -> Figure:
     tried = _SELECTING + _FITTING + _OURS + _NONE
     return Figure(
         id=id,
@@ -244,9 +244,9 @@ FIGURES = [
     _moor("D3c", "poisson"),
     _selection("D4", "logistic"),
     _selection("D4b", "linear"),
-    _predicting("D5", "logistic"),
-    _predicting("D5b", "linear"),
-    _predicting("D5c", "poisson"),
+    _predicting("D5", "logistic", 0.0),
+    _predicting("D5b", "linear", 0.0),
+    _predicting("D5c", "poisson", 0.0),
     _predicting("D5d", "logistic", 0.001),
     _adult("D6", 1.0),
     _retrieved("D7", "logistic"),
