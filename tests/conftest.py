@@ -9,9 +9,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import pytest
+for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")  # workers run side by side: threads of their own would only get in the way
 
-from pmtcore import datasets
+import pytest  # noqa: E402
+
+from pmtcore import datasets  # noqa: E402  # imports numpy
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

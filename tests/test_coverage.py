@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pmtcore.gallery.central import sides
+from pmtcore.methods.baselines import exact_fit
 from pmtcore.moments import public_from_rows
 from pmtcore.noise import SeededNoise
-from tests.lab import FALSE_ALARM, make, names, plan
+from pmtcore.records import PrivateRows
+from tests.lab import FALSE_ALARM, TEST, make, names, plan
 
 DRAWS = 400
 
@@ -65,3 +68,65 @@ def test_a_shifted_public_sample_is_said(seed):
             said[size] += any("do not look like" in note for note in notes)
     assert said[3.0] == 100
     assert said[0.0] <= 3
+
+
+def hurting(kind, n, m, seed, d=6):
+    """Designs that hurt: errors or features that are not Gaussian, collinear columns, a public sample that is off."""
+    rng = np.random.default_rng(seed)
+    x, e = rng.standard_normal((n + m, d)), rng.standard_normal(n + m)
+    if kind == "variance follows a feature":
+        e = e * (0.3 + np.abs(x[:, 0]) ** 1.5)
+    if kind == "heavy features":
+        x = rng.standard_t(4, (n + m, d))
+    if kind == "heavy errors":
+        e = rng.standard_t(3, n + m)
+    if kind == "skewed errors":
+        e = rng.exponential(1, n + m) - 1
+    if kind == "collinear":
+        x[:, 1] = x[:, 0] + 0.02 * x[:, 1]
+    beta = np.linspace(-1, 1, d)
+    y = x @ beta + e
+    if kind == "shifted":
+        y[:m] += x[:m] @ np.full(d, 0.5 / np.sqrt(d))
+    public = public_from_rows(x[:m], y[:m], names(d), "y")
+    return public, PrivateRows.from_arrays(x[m:], y[m:], names(d)), beta
+
+
+@pytest.mark.parametrize("mu", [0.3, 3.0])
+@pytest.mark.parametrize(
+    ("kind", "n", "m"),
+    [
+        ("variance follows a feature", 3000, 60),
+        ("heavy features", 3000, 60),
+        ("heavy errors", 3000, 60),
+        ("skewed errors", 3000, 60),
+        ("collinear", 3000, 60),
+        ("public rows barely above columns", 3000, 9),
+        ("small", 300, 40),
+        ("shifted", 3000, 60),
+    ],
+)
+def test_inference_bands_hold_on_designs_that_hurt(kind, n, m, mu, seed):
+    """At least 90 % over designs that break an assumption each (exact binomial test, as above)."""
+    hits = 0
+    for at in range(150):
+        public, rows, beta = hurting(kind, n, m, seed + at)
+        found = plan("joint-pmt", public, n, mu, radius_mode="inference").run(rows, SeededNoise(seed, at), 2)
+        bands, j = found.bands(), at % 6
+        hits += bool(bands.low[j] <= beta[j] <= bands.high[j])
+    assert stats.binom.cdf(hits, 150, 0.9) > FALSE_ALARM
+
+
+@pytest.mark.usefixtures("real_tables")
+@pytest.mark.parametrize("mu", [0.3, 1.5, 4.5])
+@pytest.mark.parametrize(("table", "scale", "m"), [("white-wine", "z", 245), ("power-plant", "minmax", 192)])
+def test_inference_bands_hold_the_non_private_fit_on_real_tables(table, scale, m, mu, seed):
+    """At least 90 % of bands hold the non-private fit of the same private rows, over random splits."""
+    hits = 0
+    for at in range(100):
+        public, rows, _ = sides(seed + at, table=table, scale=scale, m=m, one=True)
+        exact = exact_fit(public, rows).reveal(TEST)
+        found = plan("joint-pmt", public, rows.n, mu, radius_mode="inference").run(rows, SeededNoise(seed, at), 2)
+        bands, j = found.bands(), at % public.d
+        hits += bool(bands.low[j] <= exact[j] <= bands.high[j])
+    assert stats.binom.cdf(hits, 100, 0.9) > FALSE_ALARM
