@@ -13,13 +13,13 @@ from typing import final
 
 import numpy as np
 from scipy.integrate import quad
-from scipy.special import log_ndtr, ndtr
+from scipy.special import ndtr
 from scipy.stats import norm
 
 from pmtcore.budgets import delta_from_mu
 from pmtcore.families import Family
 from pmtcore.newton import Rows, minimize
-from pmtcore.noise import NoiseSource, uniform
+from pmtcore.noise import NoiseSource
 from pmtcore.records import Curator, Private
 
 _MECHANISM = Curator("objective perturbation: only the minimizer with its noise leaves")
@@ -38,8 +38,6 @@ class Perturbation:
         penalty: (d, d), added to the mean loss as ``theta' penalty theta / 2``.
         centre: (d,), where the extra modulus pulls to.
         extra: factor on the least modulus; 1 is what privacy needs.
-        weights: (d,), at least 1 each: the extra modulus of each coordinate in units of the least.
-        pure: whether b has density ``exp(-eps |b|/(2 R))`` in place of a Gaussian, eps the one that implies mu.
     """
 
     family: Family
@@ -50,68 +48,30 @@ class Perturbation:
     penalty: np.ndarray
     centre: np.ndarray
     extra: float = 1.0
-    weights: np.ndarray | None = None
-    pure: bool = False
-
-    @property
-    def epsilon(self) -> float:
-        """The pure epsilon whose guarantee implies the share of mu that the noise has."""
-        return float(log_ndtr(self._share / 2) - log_ndtr(-self._share / 2))
-
-    @property
-    def gaussian_mu(self) -> float:
-        """The share of mu that covers the tolerance of the optimum."""
-        return self.mu * _ROUNDING_SHARE
-
-    @property
-    def _share(self) -> float:
-        return self.mu * math.sqrt(1 - _ROUNDING_SHARE**2)
 
     @property
     def noise(self) -> float:
         """``s``: standard deviation of each coordinate of b, on the scale of the sum of losses."""
-        if self.pure:  # |b| is Gamma(d), so each coordinate has variance (d + 1) scale^2
-            return math.sqrt(len(self.centre) + 1) * 2 * self.radius / self.epsilon
-        return noise_sd(self.radius, self._share)
+        return noise_sd(self.radius, self.mu * math.sqrt(1 - _ROUNDING_SHARE**2))
 
     @property
     def modulus(self) -> float:
         """``Lambda``: what has to be added to the penalty's own modulus."""
         own = self.n * float(np.linalg.eigvalsh(self.penalty)[0])
-        least = 2 * self.reach * self.radius**2 / self.epsilon if self.pure else least_modulus(self.noise, self.reach)
-        return self.extra * max(least - max(own, 0.0), 1e-9)
-
-    @property
-    def pull(self) -> np.ndarray:
-        """The extra modulus of each coordinate (d,)."""
-        weights = np.ones(len(self.centre)) if self.weights is None else self.weights
-        if not np.all(weights >= 1):
-            raise ValueError("weights must be at least 1")
-        return np.asarray(self.modulus * weights)
-
-    def draw(self, source: NoiseSource, trials: int) -> np.ndarray:
-        """The noise b (trials, d) on the sum of losses."""
-        d = len(self.centre)
-        if not self.pure:
-            return np.asarray(self.noise * source.normal(trials, d))
-        direction = source.normal(trials, d)
-        direction /= np.maximum(np.linalg.norm(direction, axis=1), 1e-300)[:, None]
-        length = -np.log(uniform(source, trials, d)).sum(axis=1)  # Gamma(d): the shape that E8 is about
-        return np.asarray(2 * self.radius / self.epsilon * length[:, None] * direction)
+        return self.extra * max(least_modulus(self.noise, self.reach) - max(own, 0.0), 1e-9)
 
     def release(self, rows: Private[Rows], source: NoiseSource, trials: int) -> np.ndarray:
         """Minimizers (trials, d), each with its own noise.
 
         Guarantee: mu-GDP under replace-one for labels 0 and 1 with a family of ``|b' - y| <= 1`` and
         ``b'' <= p(1 - p)``, rows within ``reach * radius`` and ``weight * ||x|| <= radius`` (maths.md, 9.1).
-        With ``pure`` also epsilon-private but for the tolerance. The optimum is found to a tolerance; the noise
-        that covers it is 1 % of mu, and part of the total.
+        The optimum is found to a tolerance; the noise that covers it is 1 % of mu, and part of the total.
         """
         d, value = len(self.centre), rows.reveal(_MECHANISM)
-        b = self.draw(source, trials)
+        b = self.noise * source.normal(trials, d)
         tolerance = _TOLERANCE * self.noise
-        modulus = self.pull
-        held = self.n * self.penalty + np.diag(modulus)
+        modulus = self.modulus
+        held = self.n * self.penalty + modulus * np.eye(d)
 
         def derivatives(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             gradient, hessian = value.sums(self.family, theta)

@@ -1,64 +1,109 @@
-"""A budget's parts in objective perturbation: noise, Jacobian, and what is retrieved (D, Prop. 6; maths.md, 15).
+"""Where a planned budget goes as the modulus grows, and what an account's releases retrieved (maths.md, 15.6).
 
-D plans ``r eps`` for the noise and ``(1 - r) eps`` for the change of the Jacobian. What the Jacobian really costs is
-a public number, ``log(1 + B R^2/w)`` or nothing from ``w >= 2 R^2/eps`` on (replace-one), when the modulus w comes
-from public weights: so the rest is retrieved before a private row is read, with a proof (errata E9 to E13).
+The picture of D's Figure 7 and of the Retrieval page: planned, drawn as noise, spent on the Jacobian, given back.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from pmtcore.checks import number_between, one_of
-from pmtcore.ledger import Account
+from pmtcore.accounts import Account
+from pmtcore.budgets import Neighbours
+from pmtcore.checks import InputError
+from pmtcore.erm import losses
+from pmtcore.erm.accounting import CHOICES, Promise, Split, Terms, spend
+from pmtcore.erm.losses import Loss
 
-CHOICES = ("recycle", "return")
-SLOPE = 0.25  # b'' of a logistic loss is at most this
+LOSSES: dict[str, Loss] = {
+    "logistic": losses.LOGISTIC,
+    "boosting": losses.BOOSTING_LOSS,
+    "hinge": losses.HINGE,
+    "linear": losses.linear(1.0),
+    "poisson": losses.poisson(10.0, math.log(10.0)),
+}
+TITLES = {id: loss.title for id, loss in LOSSES.items()}
+RELATIONS = {entry.value: entry for entry in Neighbours}
+__all__ = ["CHOICES", "LOSSES", "RELATIONS", "TITLES", "Plan", "Split", "retrieved"]
 
 
 @final
 @dataclass(frozen=True)
-class Split:
-    """Where a planned pure epsilon goes.
+class Plan:
+    """A planned budget; rows have length 1, so the modulus w is in units of the squared row bound.
 
     Attributes:
-        planned: epsilon in all.
-        noise: what the noise is drawn at.
-        jacobian: what the Jacobian costs.
-        retrieved: of the Jacobian's planned share, not needed.
-        total: the guarantee: planned if recycled, less if returned.
-    """
-
-    planned: float
-    noise: float
-    jacobian: float
-    retrieved: float
-    total: float
-
-
-def split(planned: float, share: float, factor: float, choice: str) -> Split:
-    """The parts of a planned epsilon.
-
-    Args:
         share: r, planned for the noise.
-        factor: the modulus in units of ``2 R^2/eps``, the least at which the Jacobian is free.
-        choice: ``recycle`` the retrieved part into less noise, or ``return`` it as a smaller guarantee; chosen
-            before a private row is read.
+        choice: what is done with what is retrieved.
     """
-    number_between("epsilon", planned, 1e-6, 500.0)
-    number_between("share", share, 0.01, 0.99)
-    number_between("modulus", factor, 1e-9, 1e9)
-    one_of("retrieved budget", choice, CHOICES)
-    cost = 0.0 if factor >= 1 else math.log1p(SLOPE * planned / (2 * factor))
-    room = (1 - share) * planned
-    cost = min(cost, planned * (1 - 1e-9))
-    retrieved = max(room - cost, 0.0)
-    if choice == "recycle":
-        return Split(planned, planned - cost, cost, retrieved, planned)
-    noise = min(share * planned, planned - cost)
-    return Split(planned, noise, cost, retrieved, noise + cost)
+
+    loss: str
+    epsilon: float
+    delta: float
+    relation: str
+    share: float
+    choice: str
+
+    @property
+    def promise(self) -> Promise:
+        """What is planned."""
+        return Promise(self.epsilon, self.delta, RELATIONS[self.relation])
+
+    def at(self, modulus: float) -> Split:
+        """Where it goes at this modulus.
+
+        Raises:
+            InputError: a budget out of range, or a modulus whose Jacobian alone costs more.
+        """
+        return spend(Terms(LOSSES[self.loss], 1.0, modulus), self.promise, self.share, self.choice)
+
+    def along(self, moduli: Sequence[float]) -> tuple[list[float], list[Split]]:
+        """The same for many, those left out whose Jacobian costs more than there is."""
+        kept: list[float] = []
+        found: list[Split] = []
+        for modulus in moduli:
+            try:
+                found.append(self.at(modulus))
+            except InputError:
+                continue
+            kept.append(modulus)
+        return kept, found
+
+    def over_epsilon(self, epsilons: Sequence[float], modulus: float) -> tuple[list[float], list[Split]]:
+        """The same modulus at other budgets."""
+        kept: list[float] = []
+        found: list[Split] = []
+        for epsilon in epsilons:
+            try:
+                found.append(Plan(self.loss, epsilon, self.delta, self.relation, self.share, self.choice).at(modulus))
+            except InputError:
+                continue
+            kept.append(epsilon)
+        return kept, found
+
+    @property
+    def least(self) -> float:
+        """D's ``2 Lambda0 = zeta3/((1 - r) eps)``, the unit in which moduli are asked for."""
+        return LOSSES[self.loss].curvature / ((1 - self.share) * self.epsilon)
+
+    def conversion(self, promise: Promise) -> str:
+        """The same guarantee under the other relation, or why there is none."""
+        if promise.neighbours is Neighbours.ADD_REMOVE_ONE:
+            other = promise.under(Neighbours.REPLACE_ONE)
+            return (
+                f"Under replace-one the same release has {_words(other)}: a row replaced is one removed and one added. "
+                f"Compare it with a replace-one budget only as that."
+            )
+        return (
+            "It says nothing about a table with one row more: to compare with an add-remove-one budget, plan under "
+            "add-remove-one."
+        )
+
+
+def _words(promise: Promise) -> str:
+    return f"epsilon = {promise.epsilon:.4g}" + (f", delta = {promise.delta:.3g}" if promise.delta else ", pure")
 
 
 def retrieved(account: Account) -> float:

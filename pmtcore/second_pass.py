@@ -1,4 +1,4 @@
-"""A second pass at what a first one released: a private histogram, a bound, one clipped mean gradient (maths.md, 5.1)."""
+"""A second pass at what a first one released: a private histogram, a bound, one clipped gradient (maths.md, 5.1)."""
 
 from __future__ import annotations
 

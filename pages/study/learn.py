@@ -81,7 +81,7 @@ def leaks() -> None:
 
 def retrieval() -> None:
     """When a budget really comes back."""
-    printed, ours = attacks.selection(), attacks.ours()[0]
+    printed, ours = attacks.attack("vs-plus"), attacks.attack("vs-plus", "napp-public")
     st.markdown(f"**As published, with weights or support from the private fit:** {printed.sentence}")
     st.markdown(f"**With public weights:** {ours.sentence}")
     st.page_link("pages/study/retrieval.py", label="The parts of a budget", icon=":material/savings:")

@@ -1,4 +1,4 @@
-"""Retrieved budget: planned, spent on noise, spent on the Jacobian, given back."""
+"""Retrieved budget: planned, spent on noise, spent on the Jacobian, given back; and what a selection keeps."""
 
 from __future__ import annotations
 
@@ -6,58 +6,108 @@ import streamlit as st
 
 from pages.common.widgets import badge, chart, show_error
 from pmtcore.checks import InputError
+from pmtcore.erm.accounting import Split
 from pmtcore.experiments import grid
 from pmtcore.figures import retrieval as figures
+from pmtcore.gallery.selection import LAMS, study
 from pmtcore.records import Label
-from pmtcore.retrieval import split
+from pmtcore.retrieval import CHOICES, RELATIONS, TITLES, Plan
+
+_FACTORS = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]
+_DELTAS = {"pure: delta = 0": 0.0, "delta = 1e-6": 1e-6, "delta = 1e-4": 1e-4, "delta = 1e-3": 1e-3}
 
 
-def page() -> None:
-    """The whole page."""
+def ask() -> tuple[Plan, float]:
+    """What is planned, and the modulus in units of Lambda0."""
+    a, b, c = st.columns(3)
+    loss = a.selectbox("Loss", list(TITLES), format_func=TITLES.__getitem__, key="retrieval-loss")
+    relation = b.selectbox("Neighbouring relation", list(RELATIONS), key="retrieval-relation")
+    kind = c.selectbox("Noise", list(_DELTAS), key="retrieval-delta", help="Pure noise, or Gaussian at one delta.")
     a, b, c = st.columns(3)
     epsilon = a.slider("Planned epsilon", 0.1, 10.0, 1.0, 0.1, key="retrieval-epsilon")
     share = b.slider("Share planned for the noise (r)", 0.1, 0.9, 0.5, 0.05, key="retrieval-share")
     factor = c.select_slider(
-        "Modulus", [0.01, 0.03, 0.1, 0.3, 1.0, 3.0], 1.0, key="retrieval-modulus", help="1: the Jacobian is free."
+        "Lambda/Lambda0",
+        _FACTORS,
+        10.0,
+        key="retrieval-modulus",
+        help="Lambda0 = zeta3/(2 (1 - r) epsilon) is the least that the paper plans with.",
     )
     choice = st.segmented_control(
         "Retrieved budget, chosen before a private row is read",
-        ["recycle", "return"],
+        list(CHOICES),
         default="recycle",
         key="retrieval-choice",
         required=True,
     )
-    found = split(epsilon, share, float(factor), choice or "recycle")
-    columns = st.columns(4)
+    plan = Plan(loss, float(epsilon), _DELTAS[kind], relation, float(share), choice or "recycle")
+    return plan, float(factor)
+
+
+def numbers(plan: Plan, found: Split) -> None:
+    """The parts and the guarantee, its relation in words and converted."""
     for column, (name, value) in zip(
-        columns,
+        st.columns(4),
         {
-            "Spent on noise": found.noise,
-            "Spent on the Jacobian": found.jacobian,
+            "Noise drawn at": found.noise_epsilon,
+            "Spent on the Jacobian": found.jacobian_epsilon,
             "Retrieved": found.retrieved,
-            "Guarantee": found.total,
+            "Guarantee": found.promise.epsilon,
         }.items(),
         strict=True,
     ):
         column.metric(name, f"ε {value:.3g}")
-    factors = grid(0.003, 10.0, 40)
-    splits = [split(epsilon, share, x, "recycle") for x in factors]
+    st.markdown(f"{badge(Label.PUBLIC)} **{found.promise.words}.** {plan.conversion(found.promise)}")
+
+
+def pictures(plan: Plan, factor: float) -> None:
+    """Along Lambda, and along epsilon."""
+    left, right = st.columns(2)
+    factors, splits = plan.along([plan.least * f for f in grid(0.03, 300.0, 40)])
+    relative = [at / plan.least for at in factors]
+    with left:
+        st.markdown("A larger Lambda is more curvature: the Jacobian costs less, and more comes back.")
+        chart(
+            figures.parts(relative, splits, "Lambda/Lambda0"),
+            "retrieval",
+            f"Parts of epsilon by Lambda, {plan.relation}",
+            figures.table("Lambda/Lambda0", relative, splits),
+            Label.PUBLIC,
+        )
+    epsilons, over = plan.over_epsilon(grid(0.1, 10.0, 30), plan.least * factor)
+    with right:
+        st.markdown("The same curvature at other budgets, as shares of each.")
+        chart(
+            figures.parts(epsilons, over, "planned epsilon", relative=True),
+            "retrieval-budgets",
+            f"Shares of epsilon by budget, {plan.relation}",
+            figures.table("planned epsilon", epsilons, over),
+            Label.PUBLIC,
+        )
+
+
+def selection() -> None:
+    """What a lasso keeps under noise, on synthetic rows."""
+    st.subheader("Variable selection (lab)")
+    a, b, c = st.columns(3)
+    kind = a.selectbox("Setting of Table 4", ["logistic", "linear", "poisson"], key="selection-kind")
+    epsilon = b.slider("Epsilon, add-remove-one", 0.2, 5.0, 1.0, 0.2, key="selection-epsilon")
+    lam = c.select_slider("Lambda", list(LAMS), 5.0, key="selection-lam")
+    if st.button("Select 10 times", key="selection-run", icon=":material/filter_alt:"):
+        with st.spinner("Six methods, eight Lambdas, ten noise draws", show_time=True):
+            st.session_state["selection"] = study(kind, float(epsilon), float(lam))
+    found = st.session_state.get("selection")
+    if found is None:
+        return
     st.markdown(
-        f"{badge(Label.PUBLIC)} The stronger the public curvature, the less the Jacobian costs; from 1 on it is free."
+        f"{badge(Label.PUBLIC)} All at one epsilon under add-remove-one. The selections marked (lab) are as published: "
+        f"their support shifts with the data, so their claim does not hold (E11, E12)."
     )
-    chart(
-        figures.parts(factors, splits),
-        "retrieval",
-        "Parts of epsilon by modulus",
-        figures.table(factors, splits),
-        Label.PUBLIC,
-    )
-    st.info(
-        "As published, the retrieved amount is computed from the private fit, unpaid, with weights that depend on the "
-        "data (E10, E12, E13): such a guarantee is none. `napp-public` takes the weights from the public fit, so the "
-        "amount is a public number.",
-        icon=":material/info:",
-    )
+    left, right = st.columns(2)
+    with left:
+        chart(figures.kept(found), "selection-kept", "Coefficients kept", figures.kept_table(found), Label.PUBLIC)
+    with right:
+        chart(figures.roc(found), "selection-roc", "ROC of selection", figures.roc_table(found), Label.PUBLIC)
 
 
 st.title("Retrieved budget")
@@ -66,6 +116,15 @@ st.markdown(
     "What was planned for the second and not needed comes back."
 )
 try:
-    page()
+    planned, at = ask()
+    numbers(planned, planned.at(planned.least * at))
+    pictures(planned, at)
+    st.info(
+        "As published, the retrieved amount is computed from the private fit, unpaid, with weights that depend on the "
+        "data (E10, E12, E13): such a guarantee is none. `napp-public` takes the weights from the public fit, so the "
+        "amount is a public number.",
+        icon=":material/info:",
+    )
+    selection()
 except InputError as error:
     show_error(error)

@@ -1,110 +1,124 @@
-"""Trials of paper D's experiments: Table 4's logistic and linear settings, and Adult."""
+"""Data of paper D's experiments: Table 4's settings and Adult, synthetic and public rows only."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import final
 
 import numpy as np
+import pandas as pd
+from scipy.special import expit
+from scipy.stats import truncnorm
 
-from pmtcore.budgets import Budget
-from pmtcore.families import GAUSSIAN, LOGISTIC
-from pmtcore.gallery.central import whole
-from pmtcore.local.randomizers import mu_for
-from pmtcore.moments import public_from_rows
-from pmtcore.napp import Target, limit
-from pmtcore.newton import Rows
-from pmtcore.noise import SeededNoise
-from pmtcore.records import PrivateRows
-from pmtcore.registry import make_parameters, method
+from pmtcore.datasets import data_directory
+from pmtcore.erm import losses
+from pmtcore.erm.losses import Loss
+from pmtcore.erm.mechanism import Mechanism, clipped
+from pmtcore.erm.solvers import Data
+from pmtcore.noise import NoiseSource
+from pmtcore.records import Private
+from pmtcore.tables import read_path
 
-_P, _TRUE = 16, 8
+_TEST = 10_000
+_P = 16
+_COUNTS = 30.0  # declared bound on Poisson responses, and on predicted means
+_SETTINGS: dict[str, tuple[float, np.ndarray]] = {  # half width of x, the 8 nonzero coefficients
+    "linear": (0.25, 1 - 0.8 * np.arange(8) / 7),
+    "poisson": (0.25, 4 - 0.5 * np.arange(8) / 7),
+    "logistic": (0.5, 4 - 0.5 * np.arange(8) / 7),
+}
 
 
-def _draw(seed: int, kind: str, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features, responses and coefficients of Table 4."""
-    rng = np.random.default_rng(seed)
-    k = np.arange(_TRUE)
-    width, theta = (0.25, 1 - 0.8 * k / 7) if kind == "linear" else (0.5, 4 - 0.5 * k / 7)
-    x = rng.uniform(-width, width, (n, _P))
-    full = np.concatenate([theta, np.zeros(_P - _TRUE)])
-    z = x @ full
+@final
+@dataclass(frozen=True)
+class Draw:
+    """One draw: private rows, public rows, test rows, the loss, the bound on rows; all features known."""
+
+    loss: Loss
+    x: np.ndarray
+    y: np.ndarray
+    public_x: np.ndarray
+    public_y: np.ndarray
+    test_x: np.ndarray
+    test_y: np.ndarray
+    radius: float
+    truth: np.ndarray | None
+
+    @property
+    def data(self) -> Data:
+        """Private rows, clipped."""
+        return Data(self.loss, clipped(self.x, self.radius), self.loss.responses(self.y))
+
+    def error(self, theta: np.ndarray) -> np.ndarray:
+        """Prediction error (t,) on the test rows: mean squared, or the share of labels missed."""
+        z = self.test_x @ theta.T
+        if self.loss.id in ("logistic", "hinge"):
+            return np.asarray(np.mean((z > 0) != (self.test_y[:, None] > 0.5), axis=0))
+        mean = np.exp(np.minimum(z, math.log(_COUNTS))) if self.loss.id == "poisson" else z
+        return np.asarray(np.mean((mean - self.test_y[:, None]) ** 2, axis=0))
+
+    def release(self, mechanism: Mechanism, source: NoiseSource, trials: int = 1) -> np.ndarray:
+        """Released coefficients (trials, p)."""
+        return mechanism.release(Private(mechanism.rows(self.x, self.y)), source, trials)
+
+
+def table4(seed: int, kind: str, n: int, m: int = 50) -> Draw:
+    """A draw of D's Table 4; bounds are declared from the design, the radius is the longest public row."""
+    half, size = _SETTINGS[kind]
+    rng = np.random.default_rng((4, seed))
+    theta = np.zeros(_P)
+    theta[:8] = size
+    count = n + m + _TEST
+    x = rng.uniform(-half, half, (count, _P))
+    z = x @ theta
     if kind == "linear":
-        return x, z + np.clip(0.25 * rng.standard_normal(n), -0.5, 0.5), full
-    return x, (rng.random(n) < LOGISTIC.mean(-z)).astype(float), -full
-
-
-def moor_trial(seed: int, *, kind: str, n: int, lam: float, least: float) -> dict[str, list[float]]:
-    """Distance to the plain lasso without noise, with MOOR and without (figure 3)."""
-    x, y, _ = _draw(seed, kind, n)
-    family, rows = GAUSSIAN if kind == "linear" else LOGISTIC, Rows(x, y, np.ones(n))
-    zero = np.zeros((1, _P))
-    plain = limit(family, rows, Target("lasso", lam, 0.0), zero, 200)[0]
-    return {
-        name: [float(np.linalg.norm(limit(family, rows, Target("lasso", lam, least, moor=moor), zero, 200)[0] - plain))]
-        for name, moor in (("with MOOR", True), ("without MOOR", False))
-    }
-
-
-def weight_trial(seed: int, *, theta: float) -> dict[str, list[float]]:
-    """The penalty realized at one coefficient (figure 1): target, larger of both, sum."""
-    at = np.array([[theta]])
-
-    def realized(target: Target) -> float:
-        return float(target.weights(at, (1, 1))[0, 0] * theta**2)
-
-    return {
-        "target lasso": [realized(Target("lasso", 1.0, 0.0))],
-        "with MOOR": [realized(Target("lasso", 1.0, 0.5))],
-        "without MOOR": [realized(Target("lasso", 1.0, 0.5, moor=False))],
-    }
-
-
-def private_trial(
-    seed: int,
-    *,
-    epsilon: float,
-    n: int,
-    m: int,
-    tried: Sequence[tuple[str, str, Mapping[str, Any]]],
-    measure: str,
-    table: str = "",
-    relation: float = 2.0,
-) -> dict[str, list[float]]:
-    """One release of each method on the logistic setting or Adult.
-
-    Args:
-        measure: ``error`` (share of new rows told wrong), ``auc`` (of ``|theta|`` for the true support), or
-            ``retrieved`` (share of epsilon, as printed, or proved).
-        relation: replace-one epsilon per add-remove epsilon, which the paper's is.
-    """
-    if table:
-        x, y, names = whole(table, "minmax", True)
-        order = np.random.default_rng(seed).permutation(len(y))
-        x, y = x[order], y[order]
-        full = np.zeros(x.shape[1])
+        y, loss = z + truncnorm(-2, 2, scale=0.25).rvs(count, random_state=rng), losses.linear(0.5)
+    elif kind == "poisson":
+        y, loss = rng.poisson(np.exp(z)).astype(float), losses.loss("poisson", response=_COUNTS)
     else:
-        x, y, full = _draw(seed, "logistic", n + m + 4000)
-        names = tuple(f"x{j + 1}" for j in range(_P))
-    public = public_from_rows(x[:m], y[:m], names, "y", 1e-6, LOGISTIC, 1e-3)
-    rows = PrivateRows.from_arrays(x[m : m + n], y[m : m + n], names)
-    new_x, new_y = x[m + n : m + n + 4000], y[m + n : m + n + 4000]
-    found: dict[str, list[float]] = {}
-    for at, (series, id, values) in enumerate(tried):
-        entry = method(id)
-        printed = entry.neighbours.value == "add-remove-one"
-        mu = mu_for(epsilon if printed else relation * epsilon)
-        plan = entry.plan(public, n, Budget(mu), make_parameters(entry, values))
-        outcome = plan.run(rows, SeededNoise(seed, at), 1)
-        beta = outcome.coefficients[0]
-        if measure == "error":
-            found[series] = [float(np.mean((new_x @ beta > 0) != (new_y > 0.5)))]
-        elif measure == "auc":
-            size, true = np.abs(beta), full != 0
-            found[series] = [float(np.mean(size[true][:, None] > size[~true][None, :]))]
-        else:
-            got = outcome.released().get("retrieved_as_printed")
-            proved = plan.facts().get("retrieved_epsilon", 0.0)
-            planned = epsilon if printed else relation * epsilon
-            found[series] = [float(proved if got is None else got) / planned]
-    return found
+        y, loss = (rng.random(count) < expit(z)).astype(float), losses.LOGISTIC
+    radius = float(np.linalg.norm(x[n : n + m], axis=1).max())
+    return Draw(loss, x[:n], y[:n], x[n : n + m], y[n : n + m], x[n + m :], y[n + m :], radius, theta)
+
+
+@cache
+def _adult() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Complete cases of Adult: features of the training and the test table, and labels above 50K."""
+    tables = []
+    for name in ("adult-train.csv.gz", "adult-test.csv.gz"):
+        frame = read_path(data_directory() / name, "public").frame
+        frame = frame.apply(lambda c: c.str.strip() if not pd.api.types.is_numeric_dtype(c) else c)
+        tables.append(frame[~(frame == "?").any(axis=1) & ~frame.isna().any(axis=1)])
+    whole = pd.concat(tables, keys=["train", "test"])
+    y = whole["income"].str.rstrip(".").eq(">50K").to_numpy(dtype=float)
+    texts = ["workclass", "marital-status", "occupation", "relationship", "race", "sex"]
+    numbers = pd.DataFrame(
+        {
+            "age": whole["age"] / 90,
+            "education": whole["education-num"] / 16,
+            "gain": np.log1p(whole["capital-gain"]) / np.log1p(99_999),
+            "loss": np.log1p(whole["capital-loss"]) / np.log1p(99_999),
+            "hours": whole["hours-per-week"] / 99,
+            "abroad": whole["native-country"].ne("United-States").astype(float),
+        }
+    )
+    dummies = pd.get_dummies(whole[texts], drop_first=True, dtype=float)
+    x = np.column_stack([np.ones(len(whole)), numbers.to_numpy(dtype=float), dummies.to_numpy()])
+    train = (whole.index.get_level_values(0) == "train").astype(bool)
+    return x[train], y[train], x[~train], y[~train]
+
+
+def adult(seed: int, m: int = 300) -> Draw:
+    """Adult's training rows, m of them public by a new split in each trial; tested on its test table."""
+    x, y, test_x, test_y = _adult()
+    order = np.random.default_rng((6, seed)).permutation(len(y))
+    mine, theirs = order[m:], order[:m]
+    radius = float(np.linalg.norm(x[theirs], axis=1).max())
+    return Draw(losses.LOGISTIC, x[mine], y[mine], x[theirs], y[theirs], test_x, test_y, radius, None)
+
+
+def made(seed: int, kind: str, n: int, m: int) -> Draw:
+    """A draw of a setting of Table 4, or of Adult."""
+    return adult(seed, m) if kind == "adult" else table4(seed, kind, n, m)

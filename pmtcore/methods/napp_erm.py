@@ -1,31 +1,36 @@
-"""``napp-erm``, ``napp-vs``, ``napp-vs-plus``: paper D as printed, for the lab (E8, E11 to E13).
+"""``napp-erm``, ``napp-vs``, ``napp-vs-plus``: paper D as published, for the lab (E8 to E18, E22).
 
-Algorithm 1 and section 3.5 in the exact limit of many augmented rows; ``||b||`` has shape d (E8), the budget is read
-as a pure epsilon under add-remove-one. Weights from the private fit, and the support of the selection, break the
-claim, so nothing here may be released. Features are divided by their public root mean square, rows clipped at the
-longest public one.
+Algorithm 1 and section 3.5 in the exact limit of many augmented rows (Prop. 1; the rows themselves are in
+``erm.augment``): weights of Table 2 from the private fit, iterated, with MOOR (the larger of target and Lambda0) or
+without (their sum, Claim 2). ``b' theta`` for ``napp-erm``; ``b' |theta|`` for selection, of any sign (``napp-vs``, c
+to -infinity) or positive (``napp-vs-plus``, c = 0). Departures: ``||b||`` has shape d (E8), losses are bounded (E17),
+weights realize the target unless the printed ones are asked for (E14). Weights and support depend on the private fit,
+so no guarantee holds and nothing here may be released (E11, E12); the claim is under add-remove-one. Features are
+divided by their public root mean square, rows clipped at the longest public one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
-from pmtcore.budgets import Budget, Neighbours
-from pmtcore.glm import Clip
+from pmtcore.budgets import Budget, Neighbours, epsilon_from_mu
+from pmtcore.erm.accounting import Noise, Promise, Terms, noise_for
+from pmtcore.erm.augment import REGULARIZERS, Iterated, Target, iterate, retrieved_share
+from pmtcore.erm.mechanism import clipped, draw
+from pmtcore.erm.setting import LOSSES, Setting, setting
+from pmtcore.erm.solvers import Data
 from pmtcore.local.randomizers import epsilon_for
-from pmtcore.methods.napp_public import ErmPlan, scaled_mechanism
+from pmtcore.methods.napp_public import FAMILIES
 from pmtcore.moments import PublicData, joint
-from pmtcore.napp import REGULARIZERS, Target, limit, retrieved_as_printed
-from pmtcore.newton import Rows
 from pmtcore.noise import NoiseSource
 from pmtcore.records import Curator, Private, PrivateRows, Standing
 from pmtcore.registry import Method, Outcome, Parameters, Plan, parameter, register
 
-_LAB = Curator("paper D as printed: lab only")
-_SLOPE = 0.25
+_LAB = Curator("paper D as published: lab only")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +42,7 @@ class PrintedParameters(Parameters):
         1.0, label="Lambda", help="Of the target regularizer, on the sum of losses.", low=0.0, high=1e9, log=True
     )
     gamma: float = parameter(0.5, label="Bridge exponent gamma", help="Of the bridge.", low=0.0, high=1.9)
+    kappa: float = parameter(0.5, label="Elastic net kappa", help="Share of the square.", low=0.0, high=1e6)
     share: float = parameter(
         0.5, label="Share of the noise (r)", help="The rest is for the Jacobian.", low=0.01, high=0.99
     )
@@ -49,7 +55,25 @@ class PrintedParameters(Parameters):
         help="repaired: realizes Lambda; printed: 2/(2 - gamma) times it (E14).",
         choices=("repaired", "printed"),
     )
-    iterations: int = parameter(20, label="Iterations", help="Of the weights.", low=1, high=500)
+    noise: str = parameter(
+        "pure", label="Noise", help="pure epsilon, or Gaussian at (epsilon, delta).", choices=("pure", "gaussian")
+    )
+    delta: float = parameter(
+        1e-3, label="Delta", help="Of the claim with Gaussian noise.", low=1e-12, high=0.1, log=True
+    )
+    loss: str = parameter(
+        "family", label="Loss", help="The family's own, or for labels the smoothed hinge.", choices=LOSSES
+    )
+    bound: float = parameter(
+        0.0, label="Bound (0: automatic)", help="Of residuals (linear) or counts (Poisson).", low=0.0, high=1e12
+    )
+    recycle: str = parameter(
+        "no",
+        label="Recycle what is retrieved",
+        help="Algorithm 2, one round: the same noise drawn smaller by what the private fit seems to leave (E13).",
+        choices=("no", "yes"),
+    )
+    iterations: int = parameter(80, label="Iterations", help="Of the weights.", low=1, high=500)
 
 
 @final
@@ -57,74 +81,104 @@ class PrintedParameters(Parameters):
 class PrintedPlan(Plan):
     """Paper D's algorithm with everything fixed but what it takes from the private fit."""
 
-    inner: ErmPlan
+    ground: Setting
     mu: float
     target: Target
-    epsilon: float
+    claim: Promise
+    noise: Noise
     selection: str
     parameters: PrintedParameters
 
-    def measure(self, rows: PrivateRows) -> Private[Rows]:
-        """Scaled and clipped rows, private."""
-        clip, scale = Clip(self.inner.mechanism.radius), self.inner.scale
-        found = rows.concatenate(lambda x, y: joint(x / scale, np.clip(y, 0.0, 1.0)))
-        return found.map(lambda z: clip.apply(z[:, :-1], z[:, -1]))
+    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """Clipped rows and responses (n, d + 1), private."""
+        ground = self.ground
+        return rows.concatenate(lambda x, y: joint(clipped(ground.rows(x), ground.radius), ground.loss.responses(y)))
 
-    def perturb(self, statistic: Private[Rows], source: NoiseSource, trials: int) -> PrintedOutcome:
-        """Guarantee: none. The claim is epsilon-DP; weights and support leak (E11, E12)."""
-        m = self.inner.mechanism
-        b = m.draw(source, trials) * (m.epsilon / 2) / (self.parameters.share * self.epsilon)  # zeta1 zeta2/(r eps)
-        b = np.abs(b) if self.selection == "vs-plus" else b
-        public = self.inner.public
-        held = replace(self.target, least=self.target.least)
-        theta = limit(public.family, statistic.reveal(_LAB), held, b, self.parameters.iterations, self.selection)
-        return PrintedOutcome(self, theta)
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> PrintedOutcome:
+        """Guarantee: none. The claim is ``claim`` under add-remove-one; weights and support leak (E11, E12)."""
+        value, d = statistic.reveal(_LAB), self.ground.public.d
+        b = draw(self.noise, source, trials, d)
+        if self.selection == "vs-plus":
+            b = np.abs(b)
+        data = Data(self.ground.loss, value[:, :d], value[:, d])
+        found = self._fit(data, b)
+        if self.parameters.recycle == "yes":
+            share, rest = self.parameters.share, 1 - self.parameters.share
+            more = rest * self.share_retrieved(found, "example")
+            found = self._fit(data, b * (share / (share + more))[:, None])
+        return PrintedOutcome(self, found)
+
+    def _fit(self, data: Data, b: np.ndarray) -> Iterated:
+        return iterate(data, b, [self.target], self.parameters.iterations, absolute=self.selection != "none")
+
+    def share_retrieved(self, found: Iterated, how: str) -> np.ndarray:
+        """Share of ``(1 - r) eps`` that is called retrieved, of each trial (t,)."""
+        return retrieved_share(found.weights, self.target.floor, self.claim.epsilon, how)
+
+    def facts(self) -> Mapping[str, Any]:
+        """The claim and the public constants."""
+        return {
+            "claimed_epsilon": self.claim.epsilon,
+            "claimed_delta": self.claim.delta,
+            "radius": self.ground.radius,
+            "lambda0": self.target.floor,
+            "loss": self.ground.loss.title,
+        }
 
 
 @final
 class PrintedOutcome(Outcome):
     """Last iterates (trials, d)."""
 
-    def __init__(self, plan: PrintedPlan, theta: np.ndarray) -> None:
+    def __init__(self, plan: PrintedPlan, found: Iterated) -> None:
         self.plan = plan
-        self.theta = theta
+        self.found = found
 
     @property
     def coefficients(self) -> np.ndarray:
         """Coefficients (trials, d) in the units of the table."""
-        return np.asarray(self.theta / self.plan.inner.scale)
+        return self.plan.ground.table(self.found.theta)
 
     def released(self) -> dict[str, Any]:
-        """What the paper would give back (E13), and how many coefficients are zero."""
-        back = retrieved_as_printed(self.plan.epsilon, self.plan.parameters.share, self.plan.target, self.theta[0])
-        return {"retrieved_as_printed": back, "zeros": int(np.sum(np.abs(self.theta[0]) < 1e-6))}
+        """What the paper would give back in three readings (E9, E10, E13), and how many coefficients are zero."""
+        back = {
+            f"retrieved_share_{how}": float(self.plan.share_retrieved(self.found, how)[0])
+            for how in ("displayed", "example", "proved")
+        }
+        return {**back, "zeros": int(np.sum(self.found.theta[0] == 0))}
 
 
 def _planner(selection: str) -> Any:
     def plan(public: PublicData, n: int, budget: Budget, parameters: PrintedParameters) -> PrintedPlan:
-        scale, mechanism = scaled_mechanism(public, n, budget.mu, pure=True)
-        epsilon = epsilon_for(budget.mu)
-        least = _SLOPE * mechanism.radius**2 / (2 * (1 - parameters.share) * epsilon)
+        ground = setting(public, "scaled", parameters.loss, parameters.bound)
+        pure = parameters.noise == "pure"
+        epsilon = (
+            min(epsilon_for(budget.mu), 500.0) if pure else max(epsilon_from_mu(budget.mu, parameters.delta), 1e-6)
+        )
+        claim = Promise(epsilon, 0.0 if pure else parameters.delta, Neighbours.ADD_REMOVE_ONE)
+        least = ground.loss.curvature * ground.radius**2 / (2 * (1 - parameters.share) * epsilon)
         target = Target(
-            parameters.regularizer,
-            parameters.target,
-            least,
-            parameters.gamma,
+            kind=parameters.regularizer,
+            lam=parameters.target,
+            gamma=parameters.gamma,
+            kappa=parameters.kappa,
+            floor=least,
             moor=parameters.moor == "yes",
             printed=parameters.weights == "printed",
         )
-        return PrintedPlan(
-            ErmPlan(public, n, budget.mu, scale, mechanism), budget.mu, target, epsilon, selection, parameters
-        )
+        terms = Terms(ground.loss, ground.radius, 2 * least)
+        noise = noise_for(terms, parameters.share * epsilon, claim.delta, claim.neighbours, free=False)
+        return PrintedPlan(ground, budget.mu, target, claim, noise, selection, parameters)
 
     return plan
 
 
-_ALL = ("E8", "E9", "E10", "E12", "E13", "E14")
+_ALL = ("E8", "E9", "E10", "E12", "E13", "E14", "E15", "E16", "E17", "E18")
+_SELECTION = ("E8", "E11", "E12", "E22")
 for _id, _title, _selection, _source, _errata in (
     ("napp-erm", "Noise-augmented objective (as published)", "none", "D, Algorithm 1", _ALL),
-    ("napp-vs", "Private selection (as published)", "vs", "D, section 3.5, any b", ("E8", "E11", "E12", "E22")),
-    ("napp-vs-plus", "Private selection, b > 0 (as published)", "vs-plus", "D, section 3.5", ("E8", "E11", "E12")),
+    ("napp-vs", "Private selection (as published)", "vs", "D, section 3.5, any b", _SELECTION),
+    ("napp-vs-plus", "Private selection, b > 0 (as published)", "vs-plus", "D, section 3.5", _SELECTION),
 ):
     register(
         Method(
@@ -139,7 +193,7 @@ for _id, _title, _selection, _source, _errata in (
             errata=_errata,
             parameters=PrintedParameters,
             plan=_planner(_selection),
-            families=("logistic", "boosting"),
+            families=FAMILIES,
             needs_labels=False,
             same_target=False,
             colour="#AA4499",

@@ -1,58 +1,94 @@
-"""``napp-public`` and ``dp-erm``: objective perturbation in the units of the table, with and without public data.
+"""``dp-erm`` and ``napp-public``: one perturbed objective for five losses, with and without public data.
 
-* ``napp-public`` (``science.md`` 4.5): penalty ``sum_j v_j (theta_j - c_j)^2``, weights and centre from the *public*
-  fit, ``v_j >= Lambda0`` for all j: public constants, so the Jacobian costs nothing and the share that D plans for it
-  is retrieved with a proof; recycled into less noise, or returned as a smaller guarantee, by a choice made before a
-  private row is read (errata E9 to E13 repaired). Purely epsilon-private noise by default.
-* ``dp-erm`` (Kifer, Smith, Thakurta 2012; D, equation 2): ``b' theta + Lambda0 ||theta||^2``, the same in every
-  coordinate, centred at 0, with the exact accounting of section 9.
+    minimize  sum l(theta; x, y) + n lam ||theta||^2/2 + b' theta + sum_j v_j (theta_j - c_j)^2 + Lambda |theta|_1
 
-Features are divided by their public root mean square, rows clipped at the longest public one. Neighbours:
-replace-one. Proof: ``docs/maths.md``, sections 9 and 15.
+* ``dp-erm`` (Kifer, Smith, Thakurta 2012; D, equation 2): v the same in every coordinate, c = 0, noise at the share r
+  of the budget; the rest pays for the Jacobian and nothing comes back.
+* ``napp-public`` (``science.md`` 4.5): v and c from the *public* fit. The Jacobian's cost is then a public number, and
+  what it leaves of its share is retrieved with a proof: recycled into less noise, or returned as a smaller guarantee,
+  by a choice made before a private row is read (errata E9, E10, E12, E13 repaired; E14: a lasso is a lasso, not an
+  iteration).
+
+Pure noise is spherical with ``||b||`` of shape d (E8) and spends the epsilon that implies the budget's mu; Gaussian
+noise is accounted as mu-GDP (decision 0014). Responses are clipped and losses continued linearly (E17). Neighbours:
+replace-one. Proofs: ``docs/maths.md``, section 15.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
 from pmtcore.budgets import Budget, Neighbours
-from pmtcore.checks import InputError
-from pmtcore.glm import Clip
+from pmtcore.erm.accounting import CHOICES, Promise
+from pmtcore.erm.gdp import Gdp
+from pmtcore.erm.mechanism import Budgeted, Mechanism, dp_erm, napp_public
+from pmtcore.erm.public import best_weights
+from pmtcore.erm.setting import COORDINATES, LOSSES, Setting, setting
 from pmtcore.local.randomizers import epsilon_for, mu_for
-from pmtcore.moments import PublicData, joint
-from pmtcore.newton import Rows
+from pmtcore.moments import PublicData
 from pmtcore.noise import NoiseSource
-from pmtcore.objective import Perturbation
 from pmtcore.records import Private, PrivateRows, Standing
 from pmtcore.registry import Method, Outcome, Parameters, Plan, parameter, register
-from pmtcore.retrieval import Split, split
 
-_SMALL = 0.05  # of the largest public coefficient: below, weights grow no further
+_MOST_EPSILON = 500.0
+FAMILIES = ("gaussian", "logistic", "poisson", "boosting")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErmParameters(Parameters):
-    """Public parameters shared by both."""
-
-    modulus: float = parameter(
-        1.0, label="Modulus", help="In units of the least that privacy needs.", low=1.0, high=1e6, log=True
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class NoiseParameters(ErmParameters):
-    """Public parameters of ``dp-erm``."""
+    """Public parameters of both."""
 
     noise: str = parameter(
         "gaussian",
         label="Noise",
-        help="gaussian: less at one mu; pure: epsilon-private, the epsilon that implies this mu.",
+        help="gaussian: mu-GDP, less noise at one mu; pure: epsilon-private, at the epsilon that implies this mu.",
         choices=("gaussian", "pure"),
+    )
+    loss: str = parameter(
+        "family", label="Loss", help="The family's own, or for labels the smoothed hinge.", choices=LOSSES
+    )
+    bound: float = parameter(
+        0.0,
+        label="Bound (0: automatic)",
+        help="Residuals (linear) beyond it count linearly; counts (Poisson) are clipped to it. Labels need none.",
+        low=0.0,
+        high=1e12,
+    )
+    coordinates: str = parameter(
+        "scaled",
+        label="Coordinates",
+        help="whitened: by the public moment; scaled: columns by their public root mean square, which a lasso needs.",
+        choices=COORDINATES,
+    )
+    ridge: float = parameter(
+        0.0, label="Target ridge", help="On the sum of losses, in these coordinates.", low=0.0, high=1e12, log=True
+    )
+    lasso: float = parameter(
+        0.0,
+        label="Target lasso",
+        help="On the sum of losses, in scaled coordinates; with a target ridge an elastic net. Not on the intercept.",
+        low=0.0,
+        high=1e12,
+        log=True,
+    )
+    share: float = parameter(
+        0.5,
+        label="Share planned for the noise (r)",
+        help="The rest is planned for the Jacobian.",
+        low=0.01,
+        high=0.99,
+    )
+    delta: float = parameter(
+        1e-6,
+        label="Delta of the parts",
+        help="Where the parts of a Gaussian budget are stated as epsilon; no parameter of the mechanism.",
+        low=1e-12,
+        high=0.1,
+        log=True,
     )
 
 
@@ -60,6 +96,12 @@ class NoiseParameters(ErmParameters):
 class NappParameters(ErmParameters):
     """Public parameters of ``napp-public``."""
 
+    coordinates: str = parameter(
+        "whitened",
+        label="Coordinates",
+        help="whitened: by the public moment; scaled: columns by their public root mean square, which a lasso needs.",
+        choices=COORDINATES,
+    )
     gamma: float = parameter(
         0.0,
         label="Bridge exponent gamma",
@@ -67,64 +109,71 @@ class NappParameters(ErmParameters):
         low=0.0,
         high=1.9,
     )
-    share: float = parameter(
-        0.5,
-        label="Share planned for the noise",
-        help="r in the paper; the rest is planned for the Jacobian.",
-        low=0.01,
-        high=0.99,
+    modulus: float = parameter(
+        0.0,
+        label="Least weight (0: automatic)",
+        help="In units of Lambda0 = zeta3/epsilon; automatic: the least predicted error.",
+        low=0.0,
+        high=1e9,
+        log=True,
     )
     retrieved: str = parameter(
         "recycle",
         label="Retrieved budget",
         help="recycle: less noise; return: a smaller guarantee. Chosen before a private row is read.",
-        choices=("recycle", "return"),
+        choices=CHOICES,
     )
 
 
 @final
 @dataclass(frozen=True)
 class ErmPlan(Plan):
-    """Objective perturbation in scaled units of the table."""
+    """A perturbed objective with everything public fixed."""
 
-    public: PublicData
+    ground: Setting
     n: int
     mu: float
-    scale: np.ndarray
-    mechanism: Perturbation
-    budget: Split | None = None
+    mechanism: Mechanism
 
-    def measure(self, rows: PrivateRows) -> Private[Rows]:
-        """Scaled and clipped rows, labels clipped to 0 and 1, private."""
-        clip = Clip(self.mechanism.radius)
-        found = rows.concatenate(lambda x, y: joint(x / self.scale, np.clip(y, 0.0, 1.0)))
-        return found.map(lambda z: clip.apply(z[:, :-1], z[:, -1]))
+    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """Clipped rows and responses (n, d + 1), private."""
+        return self.ground.measure(self.mechanism, rows)
 
-    def perturb(self, statistic: Private[Rows], source: NoiseSource, trials: int) -> ErmOutcome:
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> ErmOutcome:
         """The release.
 
-        Guarantee: mu-GDP under replace-one; purely epsilon-private where the noise is (maths.md, 9.1 and 15).
+        Guarantee: mu-GDP under replace-one; with pure noise epsilon-private, which is more (maths.md, 15.2 to 15.5).
         """
         return ErmOutcome(self, self.mechanism.release(statistic, source, trials))
 
     def facts(self) -> Mapping[str, Any]:
-        """Radius, noise, modulus, and where the budget went."""
+        """Bounds, noise, modulus, and where the budget went."""
+        m, split = self.mechanism, self.mechanism.split
         facts: dict[str, Any] = {
-            "radius": self.mechanism.radius,
-            "noise_sd": self.mechanism.noise / self.n,
-            "modulus": self.mechanism.modulus / self.n,
-            "penalty": self.public.lam,
+            "radius": m.terms.radius,
+            "noise_sd": m.noise.sd(len(m.ridge)) / self.n,
+            "modulus": m.terms.modulus / self.n,
+            "penalty": self.ground.public.lam,
+            "loss": m.terms.loss.title,
+            "score_bound": m.terms.loss.score,
+            "planned_epsilon": split.planned.epsilon,
+            "noise_epsilon": split.noise_epsilon,
+            "jacobian_epsilon": split.jacobian_epsilon,
+            "retrieved_epsilon": split.retrieved,
+            "parts_delta": split.planned.delta,
         }
-        if self.mechanism.pure:
-            facts |= {"pure_epsilon": self.mechanism.epsilon, "gaussian_mu": self.mechanism.gaussian_mu}
-        if self.budget is not None:
-            facts |= {
-                "planned_epsilon": self.budget.planned,
-                "noise_epsilon": self.budget.noise,
-                "jacobian_epsilon": self.budget.jacobian,
-                "retrieved_epsilon": self.budget.retrieved,
-            }
-        return facts
+        return facts | ({"pure_epsilon": split.promise.epsilon} if m.noise.pure else {})
+
+    @property
+    def words(self) -> str:
+        """The guarantee and what came back, in two sentences."""
+        split = self.mechanism.split
+        kind = "" if split.gdp is None else f"{split.gdp:.4g}-GDP; at one delta "
+        found = f"Guarantee: {kind}{split.promise.words}."
+        if split.choice == "none":
+            return f"{found} Nothing is retrieved."
+        way = "recycled into less noise" if split.choice == "recycle" else "returned: the guarantee is smaller by it"
+        return f"{found} Retrieved: epsilon {split.retrieved:.3g} of {split.planned.epsilon:.3g}, {way}."
 
 
 @final
@@ -135,77 +184,97 @@ class ErmOutcome(Outcome):
         self.plan = plan
         self.minimizer = minimizer
 
-    @cached_property
+    @property
     def coefficients(self) -> np.ndarray:
         """Coefficients (trials, d) in the units of the table."""
-        return np.asarray(self.minimizer / self.plan.scale)
+        return self.plan.ground.table(self.minimizer)
 
     def seen(self) -> np.ndarray:
         """The released minimizers."""
         return self.minimizer
 
+    def released(self) -> dict[str, Any]:
+        """How many coefficients are exactly 0, where there is a lasso."""
+        if not np.any(self.plan.mechanism.lasso > 0):
+            return {}
+        return {"zeros": int(np.sum(self.minimizer[0] == 0))}
+
     def notes(self) -> tuple[str, ...]:
-        """What came back of the budget; it has no bands."""
-        found = ["This method has no error bands; pmt-objective has."]
-        budget = self.plan.budget
-        if budget is not None:
-            way = "recycled into less noise" if budget.total >= budget.planned else "returned: the guarantee is smaller"
-            found.append(f"Retrieved budget: epsilon {budget.retrieved:.3g} of {budget.planned:.3g}, {way}.")
-        return tuple(found)
+        """The guarantee, what came back, and that there are no bands."""
+        return (self.plan.words, "This method has no error bands; joint-pmt and pmt-objective have.")
 
 
-def scaled_mechanism(
-    public: PublicData, n: int, mu: float, modulus: float = 1.0, **more: Any
-) -> tuple[np.ndarray, Perturbation]:
-    """Public root mean squares (d,), and the mechanism on features divided by them.
-
-    Raises:
-        InputError: no public rows to take bounds from.
-    """
-    if public.rows is None:
-        raise InputError("Objective perturbation in table units needs public rows for its bounds.")
-    scale = np.sqrt(np.maximum(np.diag(public.moment)[: public.d], 1e-300))
-    radius = float(np.max(np.linalg.norm(public.rows[:, :-1] / scale, axis=1)))
-    free = np.ones(public.d)
-    free[0] = 0.0 if public.has_intercept else 1.0
-    penalty = public.lam * np.diag(free / scale**2)
-    fields: dict[str, Any] = {"centre": np.zeros(public.d)} | more
-    return scale, Perturbation(public.family, n, radius, 1.0, mu, penalty, extra=modulus, **fields)
+def _budgeted(budget: Budget, parameters: ErmParameters) -> Budgeted:
+    if parameters.noise == "gaussian":
+        return Gdp(budget.mu, Neighbours.REPLACE_ONE, parameters.delta)
+    return Promise(_epsilon(budget), 0.0, Neighbours.REPLACE_ONE)
 
 
-def _dp_erm(public: PublicData, n: int, budget: Budget, parameters: NoiseParameters) -> ErmPlan:
-    pure = parameters.noise == "pure"
-    scale, mechanism = scaled_mechanism(public, n, budget.mu, parameters.modulus, pure=pure)
-    return ErmPlan(public, n, budget.mu, scale, mechanism)
+def _epsilon(budget: Budget) -> float:
+    """The pure epsilon that implies the budget, or the largest that is told from none."""
+    return min(epsilon_for(budget.mu), _MOST_EPSILON)
+
+
+def _with_own(mechanism: Mechanism, ground: Setting, n: int) -> Mechanism:
+    """The problem's own ridge beside the mechanism's: one quadratic, whose modulus can only be larger."""
+    own = n * ground.penalty
+    ridge = mechanism.ridge + own
+    return Mechanism(
+        mechanism.terms, mechanism.split, ridge, mechanism.ridge * mechanism.centre / ridge, mechanism.lasso
+    )
+
+
+def _dp_erm(public: PublicData, n: int, budget: Budget, parameters: ErmParameters) -> ErmPlan:
+    ground = setting(public, parameters.coordinates, parameters.loss, parameters.bound)
+    mechanism = dp_erm(
+        ground.loss,
+        ground.radius,
+        _budgeted(budget, parameters),
+        public.d,
+        share=parameters.share,
+        ridge=parameters.ridge,
+        lasso=ground.sharp(parameters.lasso),
+    )
+    return ErmPlan(ground, n, budget.mu, _with_own(mechanism, ground, n))
 
 
 def _napp_public(public: PublicData, n: int, budget: Budget, parameters: NappParameters) -> ErmPlan:
-    parts = split(epsilon_for(budget.mu), parameters.share, parameters.modulus, parameters.retrieved)
-    mu = min(mu_for(parts.total), budget.mu)
-    scale = np.sqrt(np.maximum(np.diag(public.moment)[: public.d], 1e-300))
-    centre = public.fit * scale
-    size = np.maximum(np.abs(centre), _SMALL * max(float(np.max(np.abs(centre))), 1e-300))
-    weights = (float(np.max(size)) / size) ** parameters.gamma
-    scale, mechanism = scaled_mechanism(public, n, mu, parameters.modulus, centre=centre, weights=weights, pure=True)
-    return ErmPlan(public, n, mu, scale, mechanism, parts)
+    ground = setting(public, parameters.coordinates, parameters.loss, parameters.bound, centred=True)
+    planned = _budgeted(budget, parameters)
+    fit = ground.fit()
+    choices: dict[str, Any] = {"share": parameters.share, "choice": parameters.retrieved}
+    if parameters.modulus:
+        unit = ground.loss.curvature * ground.radius**2 / _epsilon(budget)
+        weights = parameters.modulus * unit * fit.weights(parameters.gamma)
+    else:
+        own = n * ground.penalty
+        weights = best_weights(ground.loss, ground.radius, planned, n, fit, parameters.gamma, penalty=own)
+    sharp = ground.sharp(parameters.lasso)
+    held, centre = weights + parameters.ridge, weights * fit.theta / (weights + parameters.ridge)
+    mechanism = napp_public(ground.loss, ground.radius, planned, held, centre, lasso=sharp, **choices)
+    split = mechanism.split
+    mu = budget.mu
+    if parameters.retrieved == "return":
+        mu = min(split.gdp or mu_for(split.promise.epsilon), mu)
+    return ErmPlan(ground, n, mu, _with_own(mechanism, ground, n))
 
 
 _COMMON: dict[str, Any] = {
     "task": "glm",
     "neighbours": Neighbours.REPLACE_ONE,
     "standing": Standing.SOUND,
-    "families": ("logistic", "boosting"),
+    "families": FAMILIES,
 }
 
 register(
     Method(
         id="dp-erm",
         title="Objective perturbation",
-        summary="Noise in the objective, an extra ridge in every coordinate, rows as they are.",
+        summary="Noise in the objective, an extra ridge in every coordinate; ridge, lasso or elastic net as target.",
         source="Kifer et al. 2012; D, equation 2",
-        standing_reason="one perturbed objective with a public modulus",
-        errata=("E18",),
-        parameters=NoiseParameters,
+        standing_reason="one perturbed objective with a public modulus and bounded scores",
+        errata=("E8", "E17", "E18"),
+        parameters=ErmParameters,
         plan=_dp_erm,
         needs_labels=False,
         colour="#777777",
@@ -216,10 +285,10 @@ register(
     Method(
         id="napp-public",
         title="Objective perturbation with retrieved budget",
-        summary="Weights and centre from the public fit; the Jacobian is free, so its share comes back, with a proof.",
+        summary="Weights and centre from the public fit, so the Jacobian's cost is public and its share comes back.",
         source="D, repaired; beyond D",
         standing_reason="the modulus comes from public weights, so what is retrieved is known beforehand",
-        errata=("E8", "E9", "E10", "E12", "E13"),
+        errata=("E8", "E9", "E10", "E12", "E13", "E17", "E18"),
         parameters=NappParameters,
         plan=_napp_public,
         colour="#332288",

@@ -45,5 +45,5 @@ def test_the_attacks_of_paper_c_and_d_on_the_audit_page(app):
     app.button(key="audit-printed").click().run()
     assert not app.exception
     lost = [str(e.value) for e in app.error]
-    assert len(lost) == 4 and any("answers with a symbol" in text for text in lost)
-    assert any("A clipped report (ours)" in str(e.value) for e in app.success)
+    assert len(lost) == 6 and any("answers with a symbol" in text for text in lost)
+    assert any("ours: a clipped report" in str(e.value) for e in app.success)
