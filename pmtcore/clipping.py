@@ -26,6 +26,23 @@ _PRIOR_POWER, _PRIOR_TAIL, _LEAST_POWER = 4.0, 10, 2.3
 
 
 @final
+@dataclass(frozen=True)
+class Tail:
+    """A power law: ``many`` public rows lie beyond ``start``, ``many (x/start)^-power`` beyond x.
+
+    The exponent is Hill's estimate, drawn towards 4 by as much as ten rows.
+    """
+
+    many: int
+    start: float
+    power: float
+
+    def beyond(self, lengths: np.ndarray) -> np.ndarray:
+        """Public rows to expect beyond these lengths, of those in the tail."""
+        return np.asarray(self.many * np.maximum(lengths / self.start, 1.0) ** -self.power)
+
+
+@final
 @dataclass(frozen=True, eq=False)
 class Sizes:
     """Lengths of the gradients of public rows as if left out (m,), whitened units; everything here is public."""
@@ -59,10 +76,25 @@ class Sizes:
         return found if bins.ndim > 1 else found[0]
 
     @cached_property
+    def tail(self) -> Tail:
+        """The power law beyond the largest fifth of the public lengths."""
+        ordered = np.sort(self.lengths)
+        many = min(max(len(ordered) // 5, 5), len(ordered) - 1)
+        start = max(float(ordered[-many - 1]), 1e-300)
+        far = np.log(np.maximum(ordered[-many:] / start, 1.0)).sum()
+        power = max((many + _PRIOR_TAIL) / (far + _PRIOR_TAIL / _PRIOR_POWER), _LEAST_POWER)
+        return Tail(many, start, power)
+
+    @cached_property
     def shares(self) -> np.ndarray:
-        """Share of rows (K,) that public rows lead one to expect in each bin."""
-        seen = self.counts(self.bins(self.lengths))
-        return np.asarray((seen + _PRIOR_ROWS) / (len(self.lengths) + _BINS * _PRIOR_ROWS))
+        """Share of rows (K,) to expect in each bin: public rows, and their power law where it has begun."""
+        low, high = self.edges[:-1], self.edges[1:]
+        body = self.counts(self.bins(self.lengths)) + _PRIOR_ROWS
+        started = self.counts(self.bins(self.lengths[self.lengths <= self.tail.start]))
+        beyond = self.tail.beyond(low) - self.tail.beyond(high)
+        beyond[-1] += self.tail.beyond(high[-1:])[0]
+        rows = np.where(high > self.tail.start, started + beyond, body)
+        return np.asarray(np.maximum(rows, 1e-12) / np.sum(np.maximum(rows, 1e-12)))
 
     def expected(self, n: int, counts: np.ndarray | None, noise: float) -> np.ndarray:
         """Private rows (T, K) in each bin: released counts and public shares, combined by precision.
@@ -70,11 +102,14 @@ class Sizes:
         Args:
             counts: released (T, K), with noise of this standard deviation; ``None`` where none were released.
         """
-        share = self.shares
-        prior = n * share
+        prior = n * self.shares
         if counts is None:
             return prior[None]
-        variance = prior * (1 - share) * (1 + n / (len(self.lengths) + 1))
+        middle, tail = (self.edges[1:] + self.edges[:-1]) / 2, self.tail
+        bend = 1 + (tail.power * np.log(np.maximum(middle / tail.start, 1.0))) ** 2
+        far = prior + prior**2 * bend / (tail.many + _PRIOR_TAIL)
+        near = prior * (1 - self.shares) * (1 + n / (len(self.lengths) + 1))
+        variance = np.where(self.edges[1:] > tail.start, far, near)
         return np.asarray(np.maximum(prior + variance / (variance + noise**2) * (counts - prior), 0.0))
 
     @property
@@ -87,22 +122,14 @@ class Sizes:
         return float(np.min(np.mean(cut**2, axis=1) / n + self.d * (2 * self._bounds / (mu * n)) ** 2))
 
     def foreseen(self, n: int, bound: float) -> float:
-        """Squared error that a bound is expected to cause, with the tail that no public row shows: for planning.
-
-        Lengths beyond the largest fifth of the public ones follow a power law, its exponent Hill's estimate drawn
-        towards 4 by as much as ten rows.
-        """
-        ordered = np.sort(self.lengths)
-        many = min(max(len(ordered) // 5, 5), len(ordered) - 1)
-        start = max(float(ordered[-many - 1]), 1e-300)
-        far = np.log(np.maximum(ordered[-many:] / start, 1.0)).sum()
-        power = max((many + _PRIOR_TAIL) / (far + _PRIOR_TAIL / _PRIOR_POWER), _LEAST_POWER)
-        body = np.maximum(ordered[:-many] - bound, 0.0)
+        """Squared error that a bound is expected to cause, with the tail that no public row shows: for planning."""
+        many, start, power = self.tail.many, self.tail.start, self.tail.power
+        body = np.maximum(np.sort(self.lengths)[:-many] - bound, 0.0)
         edge = max(start, bound)
-        rows = many * (edge / start) ** -power  # of the public ones, beyond the edge
+        rows = float(self.tail.beyond(np.array([edge]))[0])
         square = rows * (edge**2 * power / (power - 2) - 2 * bound * edge * power / (power - 1) + bound**2)
         line = rows * (edge * power / (power - 1) - bound)
-        m = len(ordered)
+        m = len(self.lengths)
         apart, alike = (np.sum(body**2) + square) / (m * n), (np.sum(body) + line) / m
         return float(apart + ABSOLUTE_SHARE * alike**2)
 

@@ -53,8 +53,17 @@ LABELS: dict[str, Mapping[str, Any]] = {
 }
 STEPS = (1, 2, 3, 5, 8)
 METHODS = {
-    "linear": ("public-only", "joint-pmt", "pmt-ridge", "dp-ridge-public", "ada-ssp", "ihm", "diffprivlib"),
-    "labels": ("public-only", "pmt-objective", "pmt-score", "pmt-logistic", "dp-erm", "diffprivlib"),
+    "linear": (
+        "public-only",
+        "joint-pmt",
+        "pmt-ridge",
+        "dp-ridge-public",
+        "napp-public",
+        "ada-ssp",
+        "ihm",
+        "diffprivlib",
+    ),
+    "labels": ("public-only", "pmt-objective", "pmt-score", "napp-public", "pmt-logistic", "dp-erm", "diffprivlib"),
 }
 PAPERS = {"linear": "pmt-ridge", "labels": "pmt-logistic"}
 

@@ -36,10 +36,11 @@ def page(problem: Problem) -> None:
     (here,) = planning.plan(public, n, [mu], [id])
     row = next(r for r in here.rows() if r["coefficient"] == coefficient)
     st.markdown(f"{badge(Label.PUBLIC)} **{planning.verdict(public, n, mu, id)}**")
-    a, b, c = st.columns(3)
+    a, b, c, d = st.columns(4)
     a.metric("Privacy sd", f"{row['privacy_sd']:.3g}")
     b.metric("Sampling sd", f"{row['sampling_sd']:.3g}")
-    c.metric("95 % half-width", f"± {row['half_width']:.3g}")
+    c.metric("Truncation sd", f"{row['truncation_sd']:.3g}")
+    d.metric("95 % half-width", f"± {row['half_width']:.3g}")
     found = planning.plan(public, n, grid(0.05, 10.0, 25), ids)
     chart(
         figures.widths(found, coefficient),

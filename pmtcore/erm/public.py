@@ -54,19 +54,24 @@ class PublicFit:
         return np.asarray((held.max() / held) ** gamma)
 
 
-def public_fit(loss: Loss, x: np.ndarray, y: np.ndarray) -> PublicFit:
-    """The fit to public rows (m, p), its ridge chosen by approximate leave-one-out."""
+def public_fit(loss: Loss, x: np.ndarray, y: np.ndarray, penalty: np.ndarray | float = 0.0) -> PublicFit:
+    """The fit to public rows (m, p), its ridge chosen by approximate leave-one-out.
+
+    Args:
+        penalty: ridge weights (p,) per row that the problem itself has: they are part of what is fitted.
+    """
     data = Data(loss, x, loss.responses(y))
     m, p = x.shape
     unit = float(np.mean(np.sum(x**2, axis=1))) / p * m
     ridges = (_RIDGES * unit * loss.curvature)[:, None]
-    theta = minimize(data, Penalty.of(np.zeros((len(ridges), p)), ridges), 1e-9 * m).theta
+    own = m * np.broadcast_to(np.asarray(penalty, dtype=float), (p,))
+    theta = minimize(data, Penalty.of(np.zeros((len(ridges), p)), ridges + own), 1e-9 * m).theta
     hessian = data.derivatives(theta)[1]
-    inverse = np.linalg.inv(hessian + ridges[:, :, None] * np.eye(p))
+    inverse = np.linalg.inv(hessian + (ridges + own)[:, :, None] * np.eye(p))
     z = x @ theta.T  # (m, k)
-    own = np.minimum(np.einsum("ij,kjl,il->ik", x, inverse, x), 1e12)
+    leverage = np.minimum(np.einsum("ij,kjl,il->ik", x, inverse, x), 1e12)
     first, second = loss.first(z, data.y[:, None]), loss.second(z, data.y[:, None])
-    left_out = z + own * first / np.maximum(1 - own * second, 0.05)
+    left_out = z + leverage * first / np.maximum(1 - leverage * second, 0.05)
     values = loss.value(left_out, data.y[:, None])  # (m, k)
     best = int(np.argmin(values.mean(axis=0)))
     apart = values - values[:, [best]]

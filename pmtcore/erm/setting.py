@@ -67,7 +67,7 @@ class Setting:
         """
         public = self.public
         if public.rows is not None and public.labelled:
-            return public_fit(self.loss, self.rows(public.rows[:, :-1]), public.rows[:, -1])
+            return public_fit(self.loss, self.rows(public.rows[:, :-1]), public.rows[:, -1], self.penalty)
         if public.family.id != "gaussian" or not public.labelled:
             raise InputError("napp-public needs labelled public rows; choose dp-erm or pmt-objective.")
         hessian = self.back.T @ public.moment[: public.d, : public.d] @ self.back
