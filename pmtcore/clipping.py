@@ -149,7 +149,7 @@ class Sizes:
 
         A clipped row moves the mean by what is cut off: in a direction of its own, in part in a common one.
         """
-        middle = (self.edges[1:] + self.edges[:-1]) / 2
+        middle = np.append((self.edges[1:-1] + self.edges[:-2]) / 2, self.edges[-1])  # the last bin is open
         cut = np.maximum(middle - bounds[:, None], 0.0)  # (B, K)
         return np.asarray(rows @ (cut**2).T / n**2 + ABSOLUTE_SHARE * (rows @ cut.T / n) ** 2)
 

@@ -56,7 +56,11 @@ def grid_rows(rows: np.ndarray, radius: float, scale: int = SCALE) -> np.ndarray
     """
     length = np.sqrt(squared_norms(rows))
     whole = np.isfinite(length)
-    inside = np.where(whole[:, None], rows, 0.0) * (scale / np.maximum(np.where(whole, length, 1.0), radius))[:, None]
+    with np.errstate(all="ignore"):
+        inside = (
+            np.where(whole[:, None], rows, 0.0) * (scale / np.maximum(np.where(whole, length, 1.0), radius))[:, None]
+        )
+        inside = np.where(np.all(np.abs(inside) <= 2.0 * scale, axis=1)[:, None], inside, 0.0)  # nan too
     found = np.trunc(inside * (1 - 2.0**-40)).astype(np.int64)  # towards zero, past what rounding may have added
     found[squared_norms_int(found) > scale**2] = 0  # no entry is beyond the scale, so the check cannot overflow
     return found

@@ -13,6 +13,7 @@ Goes past the papers (``science.md`` 4.1); proofs in ``docs/maths.md``, sections
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +34,7 @@ from pmtcore.registry import Outcome, Plan, Prediction
 from pmtcore.truncation import moment_sensitivity
 
 _PATH_POINTS = 31
+_DECIDES = 0.5  # leverage of a public row
 _FLOOR = 0.05  # smallest eigenvalue left to the released Gram matrix, relative to whitened units
 
 
@@ -238,15 +240,19 @@ class JointOutcome(Outcome):
         keep = np.maximum(1 - max(public.d - 2, 0) * self.v_cross / np.maximum(squared, 1e-300), 0.0)
         return self.unshrunk * keep[:, None]
 
-    def noise_covariance(self) -> np.ndarray:
-        """``C`` (d, d) of the first trial: covariance of ``q - P delta`` from the noise (maths.md, 7)."""
-        delta = self.unshrunk[0]
-        return np.asarray(self.v_cross * np.eye(len(delta)) + self.gram_doubt(delta))
+    def noise_covariance(self, penalized: np.ndarray) -> np.ndarray:
+        """``C`` (d, d) of the first trial: covariance from the noise of the equation that is solved (maths.md, 7).
+
+        Args:
+            penalized: the correction to the public fit that the solution is (d,); delta itself without a penalty.
+        """
+        return np.asarray(self.v_cross * np.eye(len(penalized)) + self.gram_doubt(penalized[None])[0])
 
     def gram_doubt(self, step: np.ndarray) -> np.ndarray:
-        """Covariance (d, d) of ``(P - E P) step`` in the first trial, P combined with the public moment."""
-        v = self.v * self._gram_precision[0]  # posterior variance of an entry of P
-        return np.asarray(v * (step @ step * np.eye(len(step)) + np.outer(step, step)))
+        """Covariances (t, d, d) of ``(P - E P) step`` in the first t trials, P combined with the public moment."""
+        v = (self.v * self._gram_precision[: len(step)])[:, None, None]  # posterior variance of an entry of P
+        size = np.sum(step**2, axis=1)[:, None, None]
+        return np.asarray(v * (size * np.eye(step.shape[1]) + step[:, :, None] * step[:, None, :]))
 
     @cached_property
     def whole(self) -> np.ndarray:
@@ -263,7 +269,7 @@ class JointOutcome(Outcome):
         """Residual variance relative to ``s_B^2``, of the first trial, combined with the public one."""
         public, delta = self.plan.public, self.unshrunk[0]
         inverse = np.linalg.inv(self.stable_gram[0])
-        raw = self.power[0] - self.cross[0] @ delta + np.trace(inverse @ self.noise_covariance())
+        raw = self.power[0] - self.cross[0] @ delta + np.trace(inverse @ self.noise_covariance(delta))
         noise = (2 * self.v) * (1 / self.plan.ball.response_scale**2 + delta @ delta) ** 2
         if public.rows is None or public.m is None:
             return float(max(raw, 0.05))
@@ -272,15 +278,26 @@ class JointOutcome(Outcome):
         spread = np.var(z) / public.m
         return float(max(expected + spread / (spread + noise) * (raw - expected), 0.05 * expected))
 
-    def _sampling_part(self, inverse: np.ndarray) -> Part:
-        """``inverse Omega inverse'/n``, ``Omega = E[w^2 r^2 x x']``: shape from public rows, size released."""
+    def _sampling_part(self, inverse: np.ndarray, away: np.ndarray) -> Part:
+        """``inverse Omega inverse'/n``, ``Omega = E[w^2 r^2 x x']``: shape from public rows, size released.
+
+        Where one public row decides a direction its own residual says nothing, and equal variances are assumed there.
+
+        Args:
+            away: from the penalized correction to the one without a penalty (d,); it adds to every residual.
+        """
         public, n = self.plan.public, self.plan.n
+        equal = np.diag(inverse @ (self.stable_gram[0] * self.residual_variance) @ inverse.T) / n
         if public.rows is None or public.m is None:
-            middle = inverse @ (self.stable_gram[0] * self.residual_variance) @ inverse.T
-            return Part(np.diag(middle) / n)
+            return Part(equal)
+        x = public.whitened_in_sample[:, :-1]
         weights, residual = self.clip_weights, public.left_out_residual
-        influence = (public.whitened_in_sample[:, :-1] * (weights * residual)[:, None]) @ inverse.T
-        return robust_part(influence, self.residual_variance / np.mean(weights * residual**2), n)
+        scale = self.residual_variance / np.mean(weights * residual**2)
+        rows = x * (weights * (residual + x @ away / math.sqrt(scale)))[:, None]
+        found = robust_part((rows - rows.mean(axis=0)) @ inverse.T if np.any(away) else rows @ inverse.T, scale, n)
+        if np.max(np.sum(x**2, axis=1)) / len(x) < _DECIDES:
+            return found
+        return Part(np.maximum(found.variance, equal), found.freedom)
 
     def truncation_part(self, inverse: np.ndarray) -> Part | None:
         """What truncation moves the fit by on public rows: its mean squared, and the doubt about that mean."""
@@ -300,11 +317,23 @@ class JointOutcome(Outcome):
         public, lam = self.plan.public, self.plan.parameters.lam
         penalized = self.whole[0] * (self.stable_gram[0] + lam * self.plan.public.unit_penalty)
         inverse = public.residual_scale * back_transform(public.feature_root, np.linalg.inv(penalized)).T
-        privacy = np.einsum("ij,jk,ik->i", inverse, self.noise_covariance(), inverse)
+        away = self.unshrunk[0] - self._penalized(lam)
+        privacy = np.einsum("ij,jk,ik->i", inverse, self.noise_covariance(self._penalized(lam)), inverse)
         estimate = centre = self.coefficients[0]
         if lam == 0:
             centre = public.fit + public.residual_scale * back_transform(public.feature_root, self.unshrunk[0])
-        return limits(estimate, centre, Part(privacy), self._sampling_part(inverse), self.truncation_part(inverse))
+        return limits(
+            estimate, centre, Part(privacy), self._sampling_part(inverse, away), self.truncation_part(inverse)
+        )
+
+    def _penalized(self, lam: float) -> np.ndarray:
+        """The first trial's correction to the public fit at a ridge penalty, in whitened units (d,)."""
+        if lam == 0:
+            return self.unshrunk[0]
+        public = self.plan.public
+        return np.asarray(
+            (public.feature_root.T @ self.ridge(lam)[0] - public.factor[-1, : public.d]) / public.residual_scale
+        )
 
     def _looks_shifted(self) -> bool:
         """Whether the correction is far larger than alike samples give: at most about one false alarm in 500.
@@ -317,7 +346,9 @@ class JointOutcome(Outcome):
             return False
         rest = public.m - public.d
         own = public.d / rest * f_distribution.isf(1e-3, public.d, rest)
-        return bool(delta @ delta > own + (self.v_cross + 1 / self.plan.n) * chi2.isf(1e-3, public.d))
+        inverse = np.linalg.inv(self.whole[0] * self.stable_gram[0])
+        noise = float(np.linalg.eigvalsh(inverse @ self.noise_covariance(delta) @ inverse)[-1])
+        return bool(delta @ delta > own + (noise + 1 / self.plan.n) * chi2.isf(1e-3, public.d))
 
     def joint_moment(self) -> np.ndarray:
         """Released joint second moment (D, D) in the units of the table, first trial."""

@@ -115,7 +115,7 @@ class PrivateRows:
         """``sum over blocks of function(features, response)``: one pass, one private array."""
         total: np.ndarray | None = None
         for features, response in self._blocks():
-            part = np.asarray(function(features, response))
+            part = _quietly(function, features, response)
             total = part if total is None else total + part
         if total is None:
             raise ValueError("a table of private rows has at least one block")
@@ -123,13 +123,19 @@ class PrivateRows:
 
     def concatenate(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Private[np.ndarray]:
         """One private figure per row, for the curator's pictures."""
-        return Private(np.concatenate([function(x, y) for x, y in self._blocks()]))
+        return Private(np.concatenate([_quietly(function, x, y) for x, y in self._blocks()]))
 
     def __repr__(self) -> str:
         return f"<{self.n} private rows, {len(self.names)} features>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("private rows stay in the session that loaded them")
+
+
+def _quietly(function: Callable[[np.ndarray, np.ndarray], np.ndarray], x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """A figure of private rows; whether something overflowed in it is private too, so no warning says so."""
+    with np.errstate(all="ignore"):
+        return np.asarray(function(x, y))
 
 
 @final

@@ -158,17 +158,20 @@ class RefinedOutcome(JointOutcome):
         """The pilot's correction and the step, shrunk by the precision of both (trials, d)."""
         if self.plan.parameters.shrinkage == "none":
             return self.unshrunk
-        return np.asarray(self.pilot.correction + self.gradient.combined(self.pilot.doubt, self.step, self.slope))
+        rough = self.gram_doubt(self.whole[:, None] * self.step)
+        return np.asarray(
+            self.pilot.correction + self.gradient.combined(self.pilot.doubt, self.step, self.slope, rough)
+        )
 
     @property
     def clip_weights(self) -> np.ndarray:
         """Weights (m,) that public rows get in the gradient."""
         return self.gradient.weights
 
-    def noise_covariance(self) -> np.ndarray:
+    def noise_covariance(self, penalized: np.ndarray) -> np.ndarray:
         """``C`` (d, d) of the first trial: noise of the gradient, and of P where it multiplies the step."""
-        step = self.step[0]
-        return np.asarray(self.gradient.noise[0] ** 2 * np.eye(len(step)) + self.gram_doubt(self.whole[0] * step))
+        step = self.whole[:1, None] * (penalized - self.pilot.correction[0])
+        return np.asarray(self.gradient.noise[0] ** 2 * np.eye(step.shape[1]) + self.gram_doubt(step)[0])
 
     def truncation_part(self, inverse: np.ndarray) -> Part | None:
         """As on public rows, and not below what the released histogram says is cut off."""
@@ -211,13 +214,19 @@ def pilot_variance(public: PublicData, n: int, ball: Ball, mu: float) -> float:
     return 1 / (1 / off + 1 / alike)
 
 
-def best_shares(public: PublicData, n: int, mu: float, counting: float) -> Shares:
+def _ball(public: PublicData, n: int, mu: float, parameters: JointParameters) -> Ball:
+    """The pilot's truncation: chosen, or as given."""
+    ball = accurate_ball(public, n, mu)
+    return Ball(parameters.radius or ball.radius, parameters.response_scale or ball.response_scale)
+
+
+def best_shares(public: PublicData, n: int, mu: float, counting: float, parameters: JointParameters) -> Shares:
     """The division of mu^2 with the least predicted error: a pilot too small leaves more than its share saves."""
     sizes, alike = sizes_of(public), 1 / n + 1 / (public.m or 1)
     found: list[tuple[float, Shares]] = []
     for share in _SHARES:
         shares = Shares(mu, share, counting)
-        ball = accurate_ball(public, n, shares.pilot_mu)
+        ball = _ball(public, n, shares.pilot_mu, parameters)
         first = pilot_variance(public, n, ball, shares.pilot_mu)
         second = sizes.price_as_seen(n, shares.gradient_mu) / public.d
         v = (ball.radius**2 / (shares.pilot_mu * n)) ** 2
@@ -228,10 +237,11 @@ def best_shares(public: PublicData, n: int, mu: float, counting: float) -> Share
 
 def refined_plan(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> RefinedPlan:
     """``joint-pmt`` in two passes."""
-    shares = best_shares(public, n, budget.mu, 0.0 if parameters.clip else COUNTING)
-    ball = accurate_ball(public, n, shares.pilot_mu)
-    ball = Ball(parameters.radius or ball.radius, parameters.response_scale or ball.response_scale)
+    shares = best_shares(public, n, budget.mu, 0.0 if parameters.clip else COUNTING, parameters)
+    ball = _ball(public, n, shares.pilot_mu, parameters)
     second = SecondPass(sizes_of(public), n, shares, parameters.clip, 0.0)
     if parameters.radius_mode == "inference":
         second = replace(second, least=second.covering_bound())
+        if second.least >= second.sizes.edges[-1] * (1 - 1e-9):  # no count could change it
+            second = replace(second, clip=second.least, shares=replace(shares, counting=0.0))
     return RefinedPlan(public, n, budget.mu, ball, parameters, second)

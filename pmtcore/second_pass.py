@@ -165,6 +165,7 @@ class Gradient:
         """Share (T,) of rows whose gradients are not clipped: a clipped one does not move with its residual."""
         edges = self.plan.sizes.edges
         inside = np.clip((self.bound[:, None] - edges[:-1]) / np.diff(edges), 0.0, 1.0)
+        inside[:, -1] = 0.0  # an open bin
         return np.maximum(np.sum(self.rows * inside, axis=1) / np.maximum(np.sum(self.rows, axis=1), 1.0), 0.05)
 
     @property
@@ -184,18 +185,20 @@ class Gradient:
         if self.counts is not None:
             edges = self.plan.sizes.edges
             beyond = np.clip((edges[1:] - self.bound[0]) / np.diff(edges), 0.0, 1.0)
+            beyond[-1] = 1.0  # an open bin
             found["clipped_share"] = float(np.clip(self.rows[0] @ beyond / self.plan.n, 0.0, 1.0))
         return found
 
-    def combined(self, first: np.ndarray, step: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    def combined(self, first: np.ndarray, step: np.ndarray, slope: np.ndarray, doubt: np.ndarray) -> np.ndarray:
         """How far to go (T, d) of the steps (T, d): by the precision of the first pass and of the step (maths.md, 5.1).
 
         Args:
             first: covariance (T, d, d) of the first pass's error.
             slope: of the expected gradient (T, d, d); the step is ``slope^{-1} score``.
+            doubt: covariance (T, d, d) of what the slope's own error adds to the gradient.
         """
         inverse = np.linalg.inv(slope)
-        second = (self.noise**2)[:, None, None] * inverse @ inverse
+        second = inverse @ ((self.noise**2)[:, None, None] * np.eye(step.shape[1]) + doubt) @ inverse
         size = np.einsum("ti,ti->t", step, np.linalg.solve(first + second, step[..., None])[..., 0])
         first = first * np.maximum(size / step.shape[1], 1.0)[:, None, None]
         return np.asarray((first @ np.linalg.solve(first + second, step[..., None]))[..., 0])

@@ -33,7 +33,7 @@ from pmtcore.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.records import PrivateRows
 from pmtcore.registry import method
 from pmtcore.release import Request, recorded_release
-from tests.lab import FALSE_ALARM, TEST, make, plan
+from tests.lab import FALSE_ALARM, TEST, make, names, plan
 from tests.test_erm import BOTH, by_id
 from tests.test_glm import glm
 
@@ -511,3 +511,31 @@ def test_command_line(tmp_path, capsys):
         assert capsys.readouterr().err.count("\n") == 1
     assert main([*common, "--set", "lasso=3"]) == 2
     assert "scaled coordinates" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("id", ["dp-erm", "napp-public"])
+@pytest.mark.parametrize("far", [1e14, 1e20, 1e149])
+def test_one_far_response_never_stops_a_release(id, far):
+    """A solver that fails on one table and not on its neighbour gives the row away, so it never fails."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((360, 3))
+    y = x @ [1.0, -1.0, 0.5] + rng.standard_normal(360)
+    data = public_from_rows(x[:60], y[:60], names(3), "y")
+    y[60:] += 5.0
+    y[60] = far
+    rows = PrivateRows.from_arrays(x[60:], y[60:], names(3))
+    found = plan(id, data, 300, 3.0).run(rows, SeededNoise(1), 40)
+    assert np.all(np.isfinite(found.coefficients))
+
+
+@pytest.mark.parametrize("values", [{"modulus": 1e9}, {"modulus": 1e9, "noise": "pure"}])
+def test_an_extreme_modulus_never_stops_a_release(values):
+    """The tolerance is never below what floating point leaves of the gradient; its noise grows with it."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((360, 3))
+    y = x @ [1.0, -1.0, 0.5] + rng.standard_normal(360)
+    data = public_from_rows(x[:60], y[:60], names(3), "y")
+    rows = PrivateRows.from_arrays(x[60:], y[60:], names(3))
+    for mu in (1e-3, 1.0, 100.0):
+        found = plan("napp-public", data, 300, mu, **values).run(rows, SeededNoise(1), 20)
+        assert np.all(np.isfinite(found.coefficients))

@@ -188,7 +188,7 @@ def _label_cost(epsilon: float, kappa: float) -> float:
         return 0.0
     # the derivative eps + (1 - 2p) kappa/(1 + p (1 - p) kappa) vanishes at the larger root of a quadratic
     a, b, c = -epsilon * kappa, (epsilon - 2) * kappa, epsilon + kappa
-    p = min(max((-b - math.sqrt(b * b - 4 * a * c)) / (2 * a), 0.0), 1.0)
+    p = min(max(2 * c / (-b + math.sqrt(b * b - 4 * a * c)), 0.0), 1.0)  # the form without cancellation
     return (p - 1) * epsilon + math.log1p(p * (1 - p) * kappa)
 
 
@@ -259,7 +259,7 @@ def _all_to_noise(terms: Terms, planned: Promise) -> float:
     else:
         low = 1e-12 * planned.epsilon
         found = low if over(low) > 0 else float(brentq(over, low, planned.epsilon, xtol=1e-15)) * (1 - _AWAY)
-    if not found > 1e-9 * planned.epsilon:
+    if not found > 1e-6 * planned.epsilon:
         raise InputError(
             f"A modulus of {terms.modulus:g} costs epsilon = {terms.plain:.3g} for the Jacobian alone; choose a larger "
             f"modulus or a larger budget."

@@ -63,7 +63,8 @@ def linear(bound: float = 1.0, response: float = math.inf) -> Loss:
 
     Args:
         bound: residuals within it are squared; it is also the bound on ``|l'|``.
-        response: responses are clipped to ``[-response, response]``; the privacy does not need it.
+        response: responses are clipped to ``[-response, response]``; the exact minimizer's privacy does not need
+            it, a solver in floating point does.
     """
     k = number_between("residual bound", bound, 1e-9, 1e9)
 

@@ -27,6 +27,8 @@ _MECHANISM = Curator("objective perturbation: only the minimizer with its noise 
 _ROUNDING_SHARE = 1e-3  # of epsilon, for the optimum that is found only to a tolerance
 _ROUNDING_MU = 0.01  # of mu, for the same where the guarantee is one
 _TOLERANCE = 1e-8  # of the noise on the gradient
+_FLOAT = 1e-14
+_LEAST = 1e-9  # of zeta3
 _CERTAINLY_NOISE = 50.0
 Rows = tuple[np.ndarray, np.ndarray]  # features (n, p), responses (n,)
 
@@ -69,7 +71,7 @@ class Mechanism:
         value = rows.reveal(_MECHANISM)
         p = len(self.ridge)
         b = draw(self.noise, source, trials, p)
-        tolerance = _TOLERANCE * self.noise.sd(p)
+        tolerance = max(_TOLERANCE * self.noise.sd(p), self._rounding(len(value)))
         found = minimize(
             Data(self.terms.loss, value[:, :p], value[:, p]),
             Penalty.of(b, self.ridge, self.centre, self.lasso),
@@ -79,6 +81,14 @@ class Mechanism:
         released = found + draw(rest, source, trials, p)
         tiny = (np.abs(released) < _CERTAINLY_NOISE * rest.sd(p)) & (self.lasso > 0)
         return np.where(tiny, 0.0, released)
+
+    def _rounding(self, n: int) -> float:
+        """What floating point may leave of the gradient at the optimum of n rows: public, so that a release never fails
+        because of a row."""
+        widest = float(np.max(self.ridge))
+        pushed = n * self.terms.gradient + 10 * math.sqrt(len(self.ridge)) * self.noise.sd(len(self.ridge))
+        held = widest * float(np.linalg.norm(self.centre)) + (1 + widest / self.terms.modulus) * pushed
+        return _FLOAT * (held + float(np.sum(self.lasso)))
 
     def _rest(self, distance: float) -> Noise:
         """The noise that covers two minimizers which the solver's tolerance may set this far apart."""
@@ -168,6 +178,7 @@ def dp_erm(
         least = least_modulus(start, size, inner.mu, inner.neighbours) / 2
     else:
         size, least = 0.0, loss.curvature * radius**2 / (2 * (1 - share) * inner.epsilon)
+    least = max(least, _LEAST * loss.curvature * radius**2)  # a modulus of nothing leaves the fit nowhere to stop
     own = max(ridge, least) if not np.any(sharp) else ridge + least
     terms = Terms(loss, radius, 2 * own)
     split = stated(terms, size, inner, share, "none") if isinstance(inner, Gdp) else _kept(terms, inner, share)

@@ -26,6 +26,7 @@ COORDINATES = ("scaled", "whitened")
 LOSSES = ("family", "hinge")
 _RESIDUAL = 1.5  # public residual sds within which the squared loss is squared
 _COUNT = 1.5  # times the largest public count
+_FAR = 10.0  # times the largest public response, at which private ones are clipped: a solver needs an end
 
 
 @final
@@ -139,4 +140,6 @@ def chosen_loss(public: PublicData, loss: str, bound: float, centred: bool) -> L
     m = public.m or 2 * public.d
     residual = _RESIDUAL * public.residual_scale * math.sqrt(m / max(m - public.d, 1))
     automatic = residual if centred else public.response_scale
-    return losses.linear(bound or max(automatic, 1e-6 * public.response_scale, 1e-9))
+    largest = public.response_scale if public.rows is None else float(np.max(np.abs(public.rows[:, -1])))
+    far = _FAR * max(largest, public.response_scale, 1e-9)
+    return losses.linear(bound or max(automatic, 1e-6 * public.response_scale, 1e-9), far)

@@ -12,16 +12,24 @@ from pmtcore.records import Standing
 from pmtcore.refined import refined_plan
 from pmtcore.registry import Method, register
 
+_LEAST = 1e-6
+_SPARE = 3  # public rows above columns, from which on a second pass pays
+
 
 def plan(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
     """``joint-pmt`` for these public data, n private rows and this total budget.
 
     Raises:
-        InputError: two passes without public rows.
+        InputError: two passes without public rows; a radius, bound or scale of next to nothing.
     """
+    for name in ("radius", "clip", "response_scale"):
+        value = getattr(parameters, name)
+        if 0 < value < _LEAST:
+            raise InputError(f"{name} must be 0 (automatic) or at least {_LEAST:g}, got {value:g}.")
     if parameters.passes == "2" and public.rows is None:
         raise InputError("Two passes need public rows to choose their bound from; choose passes=1.")
-    if parameters.passes != "1" and public.rows is not None:
+    enough = public.m is not None and public.m >= public.d + _SPARE
+    if public.rows is not None and (parameters.passes == "2" or (parameters.passes == "auto" and enough)):
         return refined_plan(public, n, budget, parameters)
     best = inference_ball if parameters.radius_mode == "inference" else accurate_ball
     ball = best(public, n, budget.mu)
