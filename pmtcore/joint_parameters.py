@@ -32,7 +32,7 @@ class JointParameters(Parameters):
         "auto",
         label="Passes",
         help="2: a pilot release, then a clipped gradient at it with most of the budget; 1: one release of the moment; "
-        "auto: 2 where public rows are known and at least three more than columns.",
+        "auto: 2 where public rows are known and at least five more than columns.",
         choices=("auto", "1", "2"),
     )
     clip: float = parameter(

@@ -13,7 +13,7 @@ from pmtcore.refined import refined_plan
 from pmtcore.registry import Method, register
 
 _LEAST = 1e-6
-_SPARE = 3  # public rows above columns, from which on a second pass pays
+_SPARE = 5  # public rows above columns, from which on a second pass pays
 
 
 def plan(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
