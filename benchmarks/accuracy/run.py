@@ -174,5 +174,5 @@ if __name__ == "__main__":
     results += table("labels", LABELS, max(chosen.splits // 2, 1), max(chosen.trials // 4, 1))
     (chosen.out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     (chosen.out / "results.md").write_text(markdown(results) + "\n")
-    picture(results).write_html(chosen.out / "results.html", include_plotlyjs="cdn")
+    picture(results).write_html(chosen.out / "results.html", include_plotlyjs=True)
     print(markdown(results))
