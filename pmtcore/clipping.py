@@ -65,7 +65,8 @@ class Sizes:
 
     def bins(self, lengths: np.ndarray) -> np.ndarray:
         """Places in the histogram of lengths of gradients, same shape."""
-        return np.clip(np.searchsorted(self.edges, lengths, side="right") - 1, 0, _BINS - 1)
+        share = np.clip(lengths, self.edges[1] / 2, 2 * self.edges[-1]) / self.edges[1]
+        return np.clip(np.floor(np.log(share) / np.log(_RATIO)).astype(np.int64) + 1, 0, _BINS - 1)
 
     def counts(self, bins: np.ndarray) -> np.ndarray:
         """Histogram (K,) of bins (k,), or one (T, K) for each column of (k, T)."""
