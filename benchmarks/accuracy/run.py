@@ -65,6 +65,20 @@ METHODS = {
     ),
     "labels": ("public-only", "pmt-objective", "pmt-score", "napp-public", "pmt-logistic", "dp-erm", "diffprivlib"),
 }
+COLOURS = {  # ours are filled circles, the papers' are crosses, peers are open
+    "joint-pmt": ("#0072B2", "circle"),
+    "pmt-objective": ("#0072B2", "circle"),
+    "pmt-score": ("#56B4E9", "circle"),
+    "napp-public": ("#332288", "circle"),
+    "public-only": ("#009E73", "star"),
+    "pmt-ridge": ("#D55E00", "x"),
+    "pmt-logistic": ("#D55E00", "x"),
+    "dp-ridge-public": ("#E69F00", "x"),
+    "dp-erm": ("#CC79A7", "diamond-open"),
+    "ada-ssp": ("#882255", "diamond-open"),
+    "ihm": ("#117733", "square-open"),
+    "diffprivlib": ("#555555", "triangle-up-open"),
+}
 PAPERS = {"linear": "pmt-ridge", "labels": "pmt-logistic"}
 
 
@@ -156,11 +170,13 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
             y=[f"{row['table']}, mu {row['mu']:g}" for row in mine],
             mode="markers",
             name=id,
-            marker={"size": 9},
+            marker={"size": 10, "color": COLOURS[id][0], "symbol": COLOURS[id][1]},
         )
     figure.update_xaxes(type="log", title="error over that of the papers' method")
     figure.update_yaxes(autorange="reversed")
-    figure.update_layout(height=60 + 26 * len(rows), width=1000, template="plotly_white", margin={"l": 260})
+    figure.update_layout(
+        height=100 + 24 * len(rows), width=1000, template="plotly_white", margin={"l": 260, "t": 20, "b": 60}
+    )
     return figure
 
 
