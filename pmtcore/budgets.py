@@ -13,7 +13,7 @@ from enum import Enum
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import erfcx, ndtr, ndtri
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from pmtcore.checks import InputError, number_between
 
@@ -218,3 +218,18 @@ def checked_delta(delta: float) -> float:
     if not 1e-300 <= value < 1:
         raise InputError(f"delta must be between 1e-300 and 1 (1 excluded), got {delta}.")
     return value
+
+
+def epsilon_for(mu: float) -> float:
+    """The pure epsilon whose guarantee implies mu-GDP: ``log(Phi(mu/2)/Phi(-mu/2))``."""
+    return float(log_ndtr(mu / 2) - log_ndtr(-mu / 2))
+
+
+def mu_for(epsilon: float) -> float:
+    """The mu that epsilon-privacy implies: ``2 Phi^{-1}(e^eps/(1 + e^eps))``; the inverse of :func:`epsilon_for`."""
+    return implied_mu(number_between("epsilon", epsilon, 1e-6, 500.0))
+
+
+def implied_mu(epsilon: float) -> float:
+    """As :func:`mu_for`, for an epsilon that is known to be one."""
+    return -2 * float(ndtri(1 / (1 + math.exp(epsilon))))

@@ -77,9 +77,13 @@ class Sizes:
         return found if bins.ndim > 1 else found[0]
 
     @cached_property
+    def _ordered(self) -> np.ndarray:
+        return np.sort(self.lengths)
+
+    @cached_property
     def tail(self) -> Tail:
         """The power law beyond the largest fifth of the public lengths."""
-        ordered = np.sort(self.lengths)
+        ordered = self._ordered
         many = min(max(len(ordered) // 5, 5), len(ordered) - 1)
         start = max(float(ordered[-many - 1]), 1e-300)
         far = np.log(np.maximum(ordered[-many:] / start, 1.0)).sum()
@@ -113,37 +117,39 @@ class Sizes:
         variance = np.where(self.edges[1:] > tail.start, far, near)
         return np.asarray(np.maximum(prior + variance / (variance + noise**2) * (counts - prior), 0.0))
 
-    @property
+    @cached_property
     def _bounds(self) -> np.ndarray:
         return np.asarray(self.edges[-1] * _RATIO ** (-np.arange(_FINER * (_BINS - 7)) / _FINER))
 
     def price_as_seen(self, n: int, mu: float) -> float:
         """The least predicted squared error if private rows reach no further than public ones."""
         cut = np.maximum(self.lengths - self._bounds[:, None], 0.0)
-        return float(np.min(np.mean(cut**2, axis=1) / n + self.d * (2 * self._bounds / (mu * n)) ** 2))
+        return float(np.min(np.mean(cut**2, axis=1) / n + self._noise(n, mu)))
 
-    def foreseen(self, n: int, bound: float) -> float:
-        """Squared error that a bound is expected to cause, with the tail that no public row shows: for planning."""
+    def foreseen(self, n: int, bounds: np.ndarray) -> np.ndarray:
+        """Squared error that bounds (B,) are expected to cause, the tail that no public row shows included."""
         many, start, power = self.tail.many, self.tail.start, self.tail.power
-        body = np.maximum(np.sort(self.lengths)[:-many] - bound, 0.0)
-        edge = max(start, bound)
-        rows = float(self.tail.beyond(np.array([edge]))[0])
-        square = rows * (edge**2 * power / (power - 2) - 2 * bound * edge * power / (power - 1) + bound**2)
-        line = rows * (edge * power / (power - 1) - bound)
+        body = np.maximum(self._ordered[:-many] - bounds[:, None], 0.0)
+        edge = np.maximum(start, bounds)
+        rows = self.tail.beyond(edge)
+        square = rows * (edge**2 * power / (power - 2) - 2 * bounds * edge * power / (power - 1) + bounds**2)
+        line = rows * (edge * power / (power - 1) - bounds)
         m = len(self.lengths)
-        apart, alike = (np.sum(body**2) + square) / (m * n), (np.sum(body) + line) / m
-        return float(apart + ABSOLUTE_SHARE * alike**2)
+        apart, alike = (np.sum(body**2, axis=1) + square) / (m * n), (np.sum(body, axis=1) + line) / m
+        return np.asarray(apart + ABSOLUTE_SHARE * alike**2)
+
+    def _noise(self, n: int, mu: float) -> np.ndarray:
+        """Squared error (B,) of the noise that each bound takes."""
+        return np.asarray(self.d * (2 * self._bounds / (mu * n)) ** 2)
 
     def foreseen_bound(self, n: int, mu: float) -> float:
         """The bound that costs least by :meth:`foreseen`: what to expect before rows are counted."""
-        prices = [self.foreseen(n, b) + self.d * (2 * b / (mu * n)) ** 2 for b in self._bounds]
-        return float(self._bounds[int(np.argmin(prices))])
+        return float(self._bounds[np.argmin(self.foreseen(n, self._bounds) + self._noise(n, mu))])
 
-    def bound(self, n: int, mu: float, counts: np.ndarray | None, noise: float) -> tuple[np.ndarray, np.ndarray]:
-        """Clipping bounds (T,) with the least predicted squared error at this budget, and what they lose (T,)."""
+    def bound(self, n: int, mu: float, counts: np.ndarray | None, noise: float) -> np.ndarray:
+        """Clipping bounds (T,) with the least predicted squared error at this budget."""
         losses = self.losses(self.expected(n, counts, noise), n, self._bounds)
-        best = np.argmin(losses + self.d * (2 * self._bounds / (mu * n)) ** 2, axis=1)
-        return self._bounds[best], losses[np.arange(len(losses)), best]
+        return np.asarray(self._bounds[np.argmin(losses + self._noise(n, mu), axis=1)])
 
     def losses(self, rows: np.ndarray, n: int, bounds: np.ndarray) -> np.ndarray:
         """Squared error (T, B) that clipping at bounds (B,) is expected to cause, with rows (T, K) in the bins.
@@ -153,8 +159,3 @@ class Sizes:
         middle = np.append((self.edges[1:-1] + self.edges[:-2]) / 2, self.edges[-1])  # the last bin is open
         cut = np.maximum(middle - bounds[:, None], 0.0)  # (B, K)
         return np.asarray(rows @ (cut**2).T / n**2 + ABSOLUTE_SHARE * (rows @ cut.T / n) ** 2)
-
-
-def clipped_weights(lengths: np.ndarray, bound: np.ndarray | float) -> np.ndarray:
-    """``min(1, bound/length)``."""
-    return np.minimum(1.0, bound / np.maximum(lengths, 1e-300))

@@ -30,21 +30,19 @@ _MECHANISM = Curator("integer noise is added to it")
 def whiten_exactly(root: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """``L^{-1} z`` for rows (k, D) by forward substitution, column by column: the same bits however rows are split."""
     found = np.empty(rows.shape)
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is left out by grid_rows
-        for j in range(rows.shape[1]):
-            value = rows[:, j].copy()
-            for i in range(j):
-                value -= root[j, i] * found[:, i]
-            found[:, j] = value / root[j, j]
+    for j in range(rows.shape[1]):
+        value = rows[:, j].copy()
+        for i in range(j):
+            value -= root[j, i] * found[:, i]
+        found[:, j] = value / root[j, j]
     return found
 
 
 def squared_norms(rows: np.ndarray) -> np.ndarray:
     """Squared lengths (k,), summed column by column."""
     found = np.zeros(len(rows))
-    with np.errstate(over="ignore", invalid="ignore"):  # a length that overflows is infinite, and handled as such
-        for j in range(rows.shape[1]):
-            found += rows[:, j] * rows[:, j]
+    for j in range(rows.shape[1]):
+        found += rows[:, j] * rows[:, j]
     return found
 
 
@@ -54,9 +52,9 @@ def grid_rows(rows: np.ndarray, radius: float, scale: int = SCALE) -> np.ndarray
     A row that has no finite length (it overflowed on the way) counts as a row of zeros: what becomes of a row is
     decided by that row alone, and a row never becomes anything longer than the radius.
     """
-    length = np.sqrt(squared_norms(rows))
-    whole = np.isfinite(length)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # a length that overflows is infinite, and handled as such
+        length = np.sqrt(squared_norms(rows))
+        whole = np.isfinite(length)
         inside = (
             np.where(whole[:, None], rows, 0.0) * (scale / np.maximum(np.where(whole, length, 1.0), radius))[:, None]
         )
@@ -80,8 +78,7 @@ def integer_moment(rows: PrivateRows, transform: Any, radius: float) -> Private[
     Raises:
         InputError: more rows than the sum has room for.
     """
-    if rows.n > MOST_ROWS:
-        raise InputError(f"An exact release takes at most {MOST_ROWS:,} rows; draw a sample first.")
+    _check_room(rows)
 
     def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
         z = grid_rows(transform(features, response), radius)
@@ -92,6 +89,11 @@ def integer_moment(rows: PrivateRows, transform: Any, radius: float) -> Private[
         return total
 
     return rows.sum(block)
+
+
+def _check_room(rows: PrivateRows) -> None:
+    if rows.n > MOST_ROWS:
+        raise InputError(f"An exact release takes at most {MOST_ROWS:,} rows; draw a sample first.")
 
 
 def release_integer_moment(
@@ -123,8 +125,7 @@ def integer_vectors(rows: PrivateRows, transform: Any, bound: float) -> Private[
     Raises:
         InputError: more rows than the sum has room for.
     """
-    if rows.n > MOST_ROWS:
-        raise InputError(f"An exact release takes at most {MOST_ROWS:,} rows; draw a sample first.")
+    _check_room(rows)
     return rows.sum(lambda x, y: grid_rows(transform(x, y), bound, FINE).sum(axis=0))
 
 

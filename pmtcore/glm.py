@@ -17,12 +17,12 @@ import numpy as np
 
 from pmtcore.moments import PublicData, whiten
 from pmtcore.newton import Rows
-from pmtcore.radius import moment_only_ball
+from pmtcore.radius import ABSOLUTE_SHARE, moment_only_ball
+from pmtcore.truncation import length_weights
 
 REACHES = (1.0, 1.5, 2.0, 3.0, 4.0)
 _RADII = 16
 _MOST_ROWS = 4000
-_ABSOLUTE_SHARE = 0.05
 
 
 @final
@@ -36,8 +36,8 @@ class Clip:
     def factors(self, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What rows of these lengths are multiplied by (k,), and their weights (k,)."""
         outer = self.radius * self.reach
-        factor = np.minimum(1.0, outer / np.maximum(norms, 1e-300))
-        return factor, np.minimum(1.0, self.radius / np.maximum(norms * factor, 1e-300))
+        factor = length_weights(norms, outer)
+        return factor, length_weights(norms * factor, self.radius)
 
     def apply(self, features: np.ndarray, response: np.ndarray, norms: np.ndarray | None = None) -> Rows:
         """The clipped and weighted rows; ``norms`` where they are not the rows' own."""
@@ -115,7 +115,7 @@ def price(shape: Shape, clip: Clip, noise: float, n: int, from_public: bool) -> 
     rows, centre = shape.clipped(clip), shape.public.centre
     inverse = np.linalg.inv(shape.hessians(rows, centre[None])[0])
     moves = shape.moves(rows, inverse)
-    bias = np.sum(np.mean(moves, axis=0) ** 2) + _ABSOLUTE_SHARE * np.sum(np.mean(np.abs(moves), axis=0) ** 2)
+    bias = np.sum(np.mean(moves, axis=0) ** 2) + ABSOLUTE_SHARE * np.sum(np.mean(np.abs(moves), axis=0) ** 2)
     doubt = (noise * clip.radius) ** 2 * np.eye(len(centre))
     if from_public:
         doubt = doubt + score_doubt(shape, rows)

@@ -28,7 +28,7 @@ from pmtcore.exact import integer_moment, release_integer_moment, whiten_exactly
 from pmtcore.joint_parameters import JointParameters
 from pmtcore.moments import PublicData, back_transform, conditioning, joint, whiten
 from pmtcore.noise import NoiseSource, release_symmetric, sigma_for
-from pmtcore.radius import Ball, truncation_variance
+from pmtcore.radius import Ball, cut_off, truncation_variance
 from pmtcore.records import Bands, Private, PrivateRows
 from pmtcore.registry import Outcome, Plan, Prediction
 from pmtcore.truncation import moment_sensitivity
@@ -196,10 +196,18 @@ class JointOutcome(Outcome):
     def doubt(self) -> np.ndarray:
         """Covariance (trials, d, d) of the error of the correction: noise, truncation, what is shrunk (maths.md, 6)."""
         public = self.plan.public
-        alike = 1 / max((public.m or 0) - public.d - 1, 1)
-        noise = self.v_cross + self.v * public.d * alike + self.plan.truncation_variance
-        prior = unless_far(alike, np.mean(self.cross**2, axis=1), noise, public.d)[:, None, None]
-        return np.linalg.inv(self.stable_gram @ self.stable_gram / noise + np.eye(public.d) / prior)
+        noise = self._cross_noise + self.plan.truncation_variance
+        return np.linalg.inv(self.stable_gram @ self.stable_gram / noise + np.eye(public.d) / self._prior(noise))
+
+    @property
+    def _cross_noise(self) -> float:
+        """Variance of an entry of ``q - P delta`` from the noise, delta of the size that the public fit's error has."""
+        return float(self.v_cross + self.v * self.plan.public.d * self.plan.public.fit_variance)
+
+    def _prior(self, noise: float) -> np.ndarray:
+        """Prior variance (trials, 1, 1) of a coordinate of the correction."""
+        size = np.mean(self.cross**2, axis=1)
+        return unless_far(self.plan.public.fit_variance, size, noise, self.plan.public.d)[:, None, None]
 
     @cached_property
     def stable_gram(self) -> np.ndarray:
@@ -227,13 +235,10 @@ class JointOutcome(Outcome):
         if self.plan.parameters.shrinkage == "none":
             return self.unshrunk
         if public.m is not None:
-            alike = 1 / max(public.m - public.d - 1, 1)
-            noise = self.v_cross + self.v * public.d * alike
-            if noise > alike / 10:
-                size = np.mean(self.cross**2, axis=1)
-                prior = unless_far(alike, size, noise, public.d)[:, None, None]
+            noise = self._cross_noise
+            if noise > public.fit_variance / 10:
                 gram = self.stable_gram
-                left = gram @ gram / noise + np.eye(public.d) / prior
+                left = gram @ gram / noise + np.eye(public.d) / self._prior(noise)
                 right = np.einsum("tij,tj->ti", gram, self.cross) / noise
                 return np.asarray(np.linalg.solve(left, right[..., None])[..., 0])
         squared = np.sum(self.cross**2, axis=1)
@@ -304,8 +309,7 @@ class JointOutcome(Outcome):
         public = self.plan.public
         if public.whitened is None or public.m is None:
             return None
-        lost = (1 - self.clip_weights) * public.whitened[:, -1]
-        moves = (public.whitened[:, :-1] * lost[:, None]) @ inverse.T
+        moves = cut_off(public.whitened, self.clip_weights) @ inverse.T
         return Part(np.mean(moves, axis=0) ** 2 + np.var(moves, axis=0, ddof=1) / public.m)
 
     def bands(self) -> Bands:
@@ -331,9 +335,8 @@ class JointOutcome(Outcome):
         if lam == 0:
             return self.unshrunk[0]
         public = self.plan.public
-        return np.asarray(
-            (public.feature_root.T @ self.ridge(lam)[0] - public.factor[-1, : public.d]) / public.residual_scale
-        )
+        away = public.feature_root.T @ self.ridge(lam)[0] - public.factor[-1, : public.d]
+        return np.asarray(away / public.residual_scale)
 
     def _looks_shifted(self) -> bool:
         """Whether the correction is far larger than alike samples give: at most about one false alarm in 500.

@@ -120,6 +120,11 @@ class PublicData:
         return float(np.linalg.norm(self.factor[-1]))
 
     @property
+    def fit_variance(self) -> float:
+        """Expected variance of a whitened coefficient of the public fit, ``1/(m - d - 1)`` for Gaussian rows."""
+        return 1 / max((self.m or 0) - self.d - 1, 1)
+
+    @property
     def residual_scale(self) -> float:
         """``s_B``: root mean square residual of the public least squares fit, in sample."""
         return float(self.factor[-1, -1])

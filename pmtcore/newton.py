@@ -18,6 +18,7 @@ from pmtcore.families import Family
 
 Derivatives = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # (t, d) -> gradients (t, d), Hessians (t, d, d)
 _CHUNK_NUMBERS = 4_000_000
+ROUNDING = 1e-14  # of all that is summed in a gradient: what floating point may leave of it at an optimum
 _MOST_STEPS = 5000
 _BARELY = 1e-12
 

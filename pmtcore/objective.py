@@ -18,14 +18,13 @@ from scipy.stats import norm
 
 from pmtcore.budgets import delta_from_mu
 from pmtcore.families import Family
-from pmtcore.newton import Rows, minimize
+from pmtcore.newton import ROUNDING, Rows, minimize
 from pmtcore.noise import NoiseSource
 from pmtcore.records import Curator, Private
 
 _MECHANISM = Curator("objective perturbation: only the minimizer with its noise leaves")
 _ROUNDING_SHARE = 0.01  # of mu, for the optimum that is found only to a tolerance
 _TOLERANCE = 1e-7  # of the noise on the gradient
-_FLOAT = 1e-14  # of all that is summed in a gradient: public, so that a release never fails because of a row
 
 
 @final
@@ -70,8 +69,11 @@ class Perturbation:
         """
         d, value = len(self.centre), rows.reveal(_MECHANISM)
         b = self.noise * source.normal(trials, d)
+        # never below what floating point leaves, a public figure: a release must not fail because of a row
         pushed = self.n * self.radius + 10 * math.sqrt(d) * self.noise
-        tolerance = max(_TOLERANCE * self.noise, _FLOAT * (pushed + self.modulus * float(np.linalg.norm(self.centre))))
+        tolerance = max(
+            _TOLERANCE * self.noise, ROUNDING * (pushed + self.modulus * float(np.linalg.norm(self.centre)))
+        )
         modulus = self.modulus
         held = self.n * self.penalty + modulus * np.eye(d)
 

@@ -98,12 +98,17 @@ def moment_only_ball(dimension: int) -> Ball:
     return Ball(math.sqrt(1.2 * float(chi2.ppf(0.999, dimension))), 1.0)
 
 
+def cut_off(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """What weights (m,) take from the gradients ``x~ r~`` of whitened joint rows (m, D): (m, d)."""
+    return np.asarray(((1 - weights) * rows[:, -1])[:, None] * rows[:, :-1])
+
+
 def truncation_variance(public: PublicData, ball: Ball) -> float:
     """What truncation moves ``q`` by on public rows, squared, per coordinate; 0 where only a moment is known."""
     rows = public.whitened
     if rows is None:
         return 0.0
-    lost = ((1 - ball.weights(rows)) * rows[:, -1])[:, None] * rows[:, :-1]
+    lost = cut_off(rows, ball.weights(rows))
     together, apart = np.mean(lost, axis=0), np.mean(np.linalg.norm(lost, axis=1))
     return float(np.sum(together**2) + ABSOLUTE_SHARE * apart**2) / public.d
 
@@ -121,7 +126,7 @@ def _candidates(rows: np.ndarray) -> _Candidates:
     inverse = np.linalg.pinv(gram, hermitian=True)  # (K, d, d)
     bias, absolute = np.empty(len(radii)), np.empty(len(radii))
     for k in range(len(radii)):  # one candidate at a time: all at once would need K m d numbers
-        moves = (((1 - weights[k]) * residual)[:, None] * features) @ inverse[k]
+        moves = cut_off(rows, weights[k]) @ inverse[k]
         bias[k] = np.sum(np.mean(moves, axis=0) ** 2)
         absolute[k] = np.sum(np.mean(np.abs(moves), axis=0) ** 2)
     return _Candidates(radii, scales, bias + ABSOLUTE_SHARE * absolute, np.sum(inverse**2, axis=(1, 2)))

@@ -62,7 +62,7 @@ class RefinedPlan(JointPlan):
         """
         moment = release_symmetric(statistic.map(lambda pair: pair[0]), self.sigma, source, trials, "isometric")
         points = JointOutcome(self, moment).correction
-        gradient = self.second.release(statistic.map(lambda pair: pair[1]), residuals, points, source)
+        gradient = self.second.release(statistic.map(lambda pair: pair[1]), points, source)
         return RefinedOutcome(self, moment, gradient)
 
     def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> JointOutcome:
@@ -95,9 +95,8 @@ class RefinedPlan(JointPlan):
         """Whitened features (k, d) and residuals (k,) at the pilot, column by column."""
         z = whiten_exactly(self.public.factor, joint(features, response))
         residual = z[:, -1].copy()
-        with np.errstate(over="ignore", invalid="ignore"):
-            for j, value in enumerate(correction):
-                residual -= z[:, j] * value
+        for j, value in enumerate(correction):
+            residual -= z[:, j] * value
         return z[:, :-1], residual
 
     def _lengths(self, features: np.ndarray, response: np.ndarray, correction: np.ndarray) -> np.ndarray:
@@ -111,7 +110,7 @@ class RefinedPlan(JointPlan):
         first = pilot_variance(self.public, self.n, self.ball, shares.pilot_mu)
         second = float(self.second.noise_at(bound)) ** 2
         kept = first / (first + second)
-        lost = self.second.sizes.foreseen(self.n, bound) / self.public.d
+        lost = float(self.second.sizes.foreseen(self.n, np.array([bound]))[0]) / self.public.d
         privacy = self.unit * math.sqrt(kept * second)
         return Prediction(privacy, self.unit / np.sqrt(self.n), self.unit * kept * math.sqrt(lost))
 
@@ -190,11 +189,6 @@ class RefinedOutcome(JointOutcome):
         return {**super().released(), **self.gradient.released()}
 
 
-def residuals(z: np.ndarray, corrections: np.ndarray) -> np.ndarray:
-    """Whitened residuals (k, T) of joint rows (k, D) at corrections (T, d) to the public fit."""
-    return np.asarray(z[:, -1:] - z[:, :-1] @ corrections.T)
-
-
 def sizes_of(public: PublicData) -> Sizes:
     """Lengths of the gradients of public rows at the public fit, as if left out.
 
@@ -209,7 +203,7 @@ def sizes_of(public: PublicData) -> Sizes:
 def pilot_variance(public: PublicData, n: int, ball: Ball, mu: float) -> float:
     """Expected error variance of a whitened coefficient after a joint release shrunk to the public fit."""
     v = (ball.radius**2 / (mu * n)) ** 2
-    alike = 1 / max((public.m or 0) - public.d - 1, 1)
+    alike = public.fit_variance
     off = v / ball.response_scale**2 + v * public.d * alike + truncation_variance(public, ball)
     return 1 / (1 / off + 1 / alike)
 
@@ -220,10 +214,12 @@ def _ball(public: PublicData, n: int, mu: float, parameters: JointParameters) ->
     return Ball(parameters.radius or ball.radius, parameters.response_scale or ball.response_scale)
 
 
-def best_shares(public: PublicData, n: int, mu: float, counting: float, parameters: JointParameters) -> Shares:
-    """The division of mu^2 with the least predicted error: a pilot too small leaves more than its share saves."""
-    sizes, alike = sizes_of(public), 1 / n + 1 / (public.m or 1)
-    found: list[tuple[float, Shares]] = []
+def _best_pilot(
+    public: PublicData, sizes: Sizes, n: int, mu: float, counting: float, parameters: JointParameters
+) -> tuple[Shares, Ball]:
+    """Shares of mu^2 and pilot with the least predicted error: a pilot too small leaves more than its share saves."""
+    alike = 1 / n + 1 / (public.m or 1)
+    found: list[tuple[float, Shares, Ball]] = []
     for share in _SHARES:
         shares = Shares(mu, share, counting)
         ball = _ball(public, n, shares.pilot_mu, parameters)
@@ -231,17 +227,17 @@ def best_shares(public: PublicData, n: int, mu: float, counting: float, paramete
         second = sizes.price_as_seen(n, shares.gradient_mu) / public.d
         v = (ball.radius**2 / (shares.pilot_mu * n)) ** 2
         rough = v * alike / (v + alike) * (public.d + 1) * first  # the Hessian is as rough as this, the pilot as wrong
-        found.append((first * second / (first + second) + rough, shares))
-    return min(found, key=lambda pair: pair[0])[1]
+        found.append((first * second / (first + second) + rough, shares, ball))
+    return min(found, key=lambda each: each[0])[1:]
 
 
 def refined_plan(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> RefinedPlan:
     """``joint-pmt`` in two passes."""
-    shares = best_shares(public, n, budget.mu, 0.0 if parameters.clip else COUNTING, parameters)
-    ball = _ball(public, n, shares.pilot_mu, parameters)
-    second = SecondPass(sizes_of(public), n, shares, parameters.clip, 0.0)
+    sizes = sizes_of(public)
+    shares, ball = _best_pilot(public, sizes, n, budget.mu, 0.0 if parameters.clip else COUNTING, parameters)
+    second = SecondPass(sizes, n, shares, parameters.clip, 0.0)
     if parameters.radius_mode == "inference":
         second = replace(second, least=second.covering_bound())
-        if second.least >= second.sizes.edges[-1] * (1 - 1e-9):  # no count could change it
+        if second.least >= sizes.edges[-1] * (1 - 1e-9):  # no count could change it
             second = replace(second, clip=second.least, shares=replace(shares, counting=0.0))
     return RefinedPlan(public, n, budget.mu, ball, parameters, second)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
 
 import numpy as np
 
-from pmtcore.clipping import Sizes, clipped_weights
+from pmtcore.clipping import Sizes
 from pmtcore.noise import NoiseSource, release_vector, sigma_for
 from pmtcore.records import Private
+from pmtcore.truncation import length_weights
 
 COUNTING = 0.06  # of mu^2
 _CHUNK_NUMBERS = 4_000_000
-Residuals = Callable[[np.ndarray, np.ndarray], np.ndarray]  # rows (k, d + 1), points (T, d) -> (k, T)
 
 
 @final
@@ -77,40 +77,38 @@ class SecondPass:
         """Clipping bounds (trials,): fixed, or from the released histogram."""
         if counts is None:
             return np.full(trials, self.clip)
-        found = self.sizes.bound(self.n, self.shares.gradient_mu, counts, self.counting_sd)[0]
+        found = self.sizes.bound(self.n, self.shares.gradient_mu, counts, self.counting_sd)
         return np.maximum(found, self.least)
 
-    def release(
-        self, rows: Private[np.ndarray], residuals: Residuals, points: np.ndarray, source: NoiseSource
-    ) -> Gradient:
+    def release(self, rows: Private[np.ndarray], points: np.ndarray, source: NoiseSource) -> Gradient:
         """Histogram, bound and mean gradient at each point.
 
         Args:
-            rows: whitened features and the response side by side (n, d + 1).
-            points: what the first pass released (T, d).
+            rows: whitened joint rows (n, D).
+            points: corrections to the public fit that the first pass released (T, d).
 
         Guarantee: ``sqrt(counting_mu^2 + gradient_mu^2)``-GDP under replace-one: a histogram of sensitivity
         ``sqrt(2)``, then a mean of vectors no longer than R (maths.md, 3.4).
         """
         counts, trials = None, len(points)
         if not self.clip:
-            exact = rows.map(lambda z: self.counts(z, residuals, points))
+            exact = rows.map(lambda z: self.counts(z, points))
             counts = release_vector(exact, self.counting_sd, source, trials)
         bound = self.bound(counts, trials)
-        units = rows.map(lambda z: self.gradients(z, residuals, points, bound))
+        units = rows.map(lambda z: self.gradients(z, points, bound))
         score = release_vector(units, 2 / (self.shares.gradient_mu * self.n), source, trials) * bound[:, None]
         return Gradient(self, counts, bound, score)
 
-    def counts(self, z: np.ndarray, residuals: Residuals, points: np.ndarray) -> np.ndarray:
-        """Histograms (T, K) of all rows (n, d + 1) at the points."""
-        found = [self.sizes.counts(self.sizes.bins(lengths)) for _, _, lengths in _parts(z, residuals, points)]
+    def counts(self, z: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Histograms (T, K) of all rows (n, D) at the points."""
+        found = [self.sizes.counts(self.sizes.bins(lengths)) for _, _, lengths in _parts(z, points)]
         return np.sum(found, axis=0)
 
-    def gradients(self, z: np.ndarray, residuals: Residuals, points: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    def gradients(self, z: np.ndarray, points: np.ndarray, bound: np.ndarray) -> np.ndarray:
         """Mean clipped gradients (T, d) at the points, in units of the bounds (T,)."""
         total = np.zeros(points.shape)
-        for x, r, lengths in _parts(z, residuals, points):
-            total += (clipped_weights(lengths, bound) * r).T @ x
+        for x, r, lengths in _parts(z, points):
+            total += (length_weights(lengths, bound) * r).T @ x
         return np.asarray(total / bound[:, None] / self.n)
 
     def facts(self) -> dict[str, float]:
@@ -177,7 +175,7 @@ class Gradient:
     @cached_property
     def weights(self) -> np.ndarray:
         """Weights (m,) that public rows get in the first trial."""
-        return clipped_weights(self.plan.sizes.lengths, self.bound[0])
+        return length_weights(self.plan.sizes.lengths, self.bound[0])
 
     def released(self) -> dict[str, float]:
         """The bound, and the share of private rows beyond it where it was counted."""
@@ -204,12 +202,10 @@ class Gradient:
         return np.asarray((first @ np.linalg.solve(first + second, step[..., None]))[..., 0])
 
 
-def _parts(
-    z: np.ndarray, residuals: Residuals, points: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _parts(z: np.ndarray, points: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Blocks of whitened features (k, d), residuals (k, T) at the points, and lengths (k, T) of the gradients."""
     step = max(256, _CHUNK_NUMBERS // len(points))
     for start in range(0, len(z), step):
-        block = z[start : start + step]
-        x, r = block[:, :-1], residuals(block, points)
+        x, response = z[start : start + step, :-1], z[start : start + step, -1:]
+        r = response - x @ points.T
         yield x, r, np.linalg.norm(x, axis=1)[:, None] * np.abs(r)

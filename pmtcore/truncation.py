@@ -21,7 +21,12 @@ def trace_radius(trace: float, d: int, n: int, eta: float) -> float:
 
 def truncate(rows: np.ndarray, radius: float) -> np.ndarray:
     """Rows (k, d) moved to the ball: ``x min(1, R/||x||)``."""
-    return rows * np.minimum(1.0, radius / np.maximum(np.linalg.norm(rows, axis=1), 1e-300))[:, None]
+    return rows * length_weights(np.linalg.norm(rows, axis=1), radius)[:, None]
+
+
+def length_weights(lengths: np.ndarray, radius: float | np.ndarray) -> np.ndarray:
+    """``min(1, R/||x||)``: what vectors of these lengths are multiplied by to lie in the ball."""
+    return np.minimum(1.0, radius / np.maximum(lengths, 1e-300))
 
 
 def ball_weights(squared_norms: np.ndarray, radius: float | np.ndarray) -> np.ndarray:

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmtcore.accountant import mixed_epsilon
-from pmtcore.budgets import compose, epsilon_from_mu
+from pmtcore.budgets import compose, epsilon_from_mu, mu_for
 from pmtcore.checks import InputError
 from pmtcore.ledger import Ledger
-from pmtcore.local.randomizers import mu_for
 
 
 def exact_delta(mu, pure, epsilon):

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest, norm
 
-from pmtcore.budgets import delta_from_mu
+from pmtcore.budgets import delta_from_mu, epsilon_for, mu_for
 from pmtcore.cli import main
 from pmtcore.families import LOGISTIC, POISSON, family
 from pmtcore.gallery.local import trial
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS, of_family, scale_root, scaled
 from pmtcore.local.protocol import Configuration, Tally, report_lines, unfold
-from pmtcore.local.randomizers import PrivUnit, epsilon_for, mu_for
+from pmtcore.local.randomizers import PrivUnit
 from pmtcore.local.reading import tally_file
 from pmtcore.moments import public_from_rows
 from pmtcore.noise import SeededNoise

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import gamma, kstest
 
 from pmtcore.audit import audit
-from pmtcore.budgets import Budget, Neighbours, delta_from_mu, epsilon_from_mu
+from pmtcore.budgets import Budget, Neighbours, delta_from_mu, epsilon_for, epsilon_from_mu, mu_for
 from pmtcore.checks import InputError
 from pmtcore.cli import main
 from pmtcore.datasets import entry, load
@@ -26,7 +26,6 @@ from pmtcore.erm.solvers import Data, Penalty, minimize
 from pmtcore.erm.tails import removed_delta
 from pmtcore.families import family
 from pmtcore.ledger import Ledger
-from pmtcore.local.randomizers import epsilon_for, mu_for
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.moments import public_from_moment, public_from_rows
 from pmtcore.noise import SecureNoise, SeededNoise, ZeroNoise

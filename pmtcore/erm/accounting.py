@@ -14,9 +14,8 @@ from typing import Any, final
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import ndtri
 
-from pmtcore.budgets import Neighbours, delta_from_mu, mu_from_epsilon
+from pmtcore.budgets import Neighbours, delta_from_mu, implied_mu, mu_from_epsilon
 from pmtcore.checks import InputError, number_between, one_of
 from pmtcore.erm.losses import Loss
 from pmtcore.objective import delta_any_sign
@@ -42,7 +41,7 @@ class Promise:
     @property
     def mu(self) -> float | None:
         """The mu that pure epsilon implies, ``2 Phi^{-1}(e^eps/(1 + e^eps))``; none where delta is not 0."""
-        return -2 * float(ndtri(1 / (1 + math.exp(min(self.epsilon, 500.0))))) if self.delta == 0 else None
+        return implied_mu(min(self.epsilon, 500.0)) if self.delta == 0 else None
 
     def under(self, neighbours: Neighbours) -> Promise:
         """The same release under another relation.

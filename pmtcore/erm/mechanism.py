@@ -20,6 +20,7 @@ from pmtcore.erm.accounting import Noise, Promise, Split, Terms, jacobian_cost, 
 from pmtcore.erm.gdp import Gdp, bare, least_modulus, noise_size, spend_mu, stated
 from pmtcore.erm.losses import Loss
 from pmtcore.erm.solvers import Data, Penalty, minimize
+from pmtcore.newton import ROUNDING
 from pmtcore.noise import NoiseSource, uniform
 from pmtcore.records import Curator, Private
 
@@ -27,7 +28,6 @@ _MECHANISM = Curator("objective perturbation: only the minimizer with its noise 
 _ROUNDING_SHARE = 1e-3  # of epsilon, for the optimum that is found only to a tolerance
 _ROUNDING_MU = 0.01  # of mu, for the same where the guarantee is one
 _TOLERANCE = 1e-8  # of the noise on the gradient
-_FLOAT = 1e-14
 _LEAST = 1e-9  # of zeta3
 _CERTAINLY_NOISE = 50.0
 Rows = tuple[np.ndarray, np.ndarray]  # features (n, p), responses (n,)
@@ -88,7 +88,7 @@ class Mechanism:
         widest = float(np.max(self.ridge))
         pushed = n * self.terms.gradient + 10 * math.sqrt(len(self.ridge)) * self.noise.sd(len(self.ridge))
         held = widest * float(np.linalg.norm(self.centre)) + (1 + widest / self.terms.modulus) * pushed
-        return _FLOAT * (held + float(np.sum(self.lasso)))
+        return ROUNDING * (held + float(np.sum(self.lasso)))
 
     def _rest(self, distance: float) -> Noise:
         """The noise that covers two minimizers which the solver's tolerance may set this far apart."""

@@ -49,8 +49,7 @@ class Setting:
 
     def rows(self, x: np.ndarray) -> np.ndarray:
         """Rows (k, d) in these coordinates; overflow is left to the clipping."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(x @ self.back)
+        return np.asarray(x @ self.back)
 
     def measure(self, mechanism: Mechanism, rows: PrivateRows) -> Private[np.ndarray]:
         """Clipped rows and responses (n, d + 1), private."""

@@ -15,7 +15,7 @@ from typing import final
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import betainc, betaincinv, betaln, log_ndtr, ndtri
+from scipy.special import betainc, betaincinv, betaln
 
 from pmtcore.checks import number_between
 from pmtcore.noise import NoiseSource, uniform
@@ -26,16 +26,6 @@ _REST = (
     2.0**-30
 )  # least probability of the rest of the sphere: one that rounds to 0 would tell cap from rest for certain
 _SMALLEST_CAP = 1e-250
-
-
-def epsilon_for(mu: float) -> float:
-    """The pure epsilon whose guarantee implies mu-GDP: ``log(Phi(mu/2)/Phi(-mu/2))``."""
-    return float(log_ndtr(mu / 2) - log_ndtr(-mu / 2))
-
-
-def mu_for(epsilon: float) -> float:
-    """The mu that epsilon-privacy implies: ``2 Phi^{-1}(e^eps/(1 + e^eps))``; the inverse of :func:`epsilon_for`."""
-    return -2 * float(ndtri(1 / (1 + math.exp(number_between("epsilon", epsilon, 1e-6, 500.0)))))
 
 
 @final

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from pmtcore.budgets import mu_for
 from pmtcore.checks import InputError
 from pmtcore.glm import Clip
 from pmtcore.local.protocol import Configuration
-from pmtcore.local.randomizers import PrivUnit, mu_for
+from pmtcore.local.randomizers import PrivUnit
 from pmtcore.moments import PublicData, whiten
 
 _QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)

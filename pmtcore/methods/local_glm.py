@@ -20,14 +20,14 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.bands import Part, limits
-from pmtcore.budgets import Budget, Neighbours
+from pmtcore.budgets import Budget, Neighbours, epsilon_for
 from pmtcore.checks import InputError
 from pmtcore.families import FAMILIES
 from pmtcore.glm import Clip
 from pmtcore.local import estimators, setup
 from pmtcore.local.estimators import LINKS, Link
 from pmtcore.local.protocol import Configuration, unfold
-from pmtcore.local.randomizers import epsilon_for, release_mean
+from pmtcore.local.randomizers import release_mean
 from pmtcore.moments import PublicData, back_transform, whiten
 from pmtcore.newton import Rows
 from pmtcore.noise import NoiseSource

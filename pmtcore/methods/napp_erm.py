@@ -17,13 +17,12 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.budgets import Budget, Neighbours, epsilon_from_mu
+from pmtcore.budgets import Budget, Neighbours, epsilon_for, epsilon_from_mu
 from pmtcore.erm.accounting import Noise, Promise, Terms, noise_for
 from pmtcore.erm.augment import REGULARIZERS, Iterated, Target, iterate, retrieved_share
 from pmtcore.erm.mechanism import clipped, draw
 from pmtcore.erm.setting import LOSSES, Setting, setting
 from pmtcore.erm.solvers import Data
-from pmtcore.local.randomizers import epsilon_for
 from pmtcore.methods.napp_public import FAMILIES
 from pmtcore.moments import PublicData, joint
 from pmtcore.noise import NoiseSource

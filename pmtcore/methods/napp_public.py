@@ -22,13 +22,12 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.budgets import Budget, Neighbours
+from pmtcore.budgets import Budget, Neighbours, epsilon_for, mu_for
 from pmtcore.erm.accounting import CHOICES, Promise
 from pmtcore.erm.gdp import Gdp
 from pmtcore.erm.mechanism import Budgeted, Mechanism, dp_erm, napp_public
 from pmtcore.erm.public import best_weights
 from pmtcore.erm.setting import COORDINATES, LOSSES, Setting, setting
-from pmtcore.local.randomizers import epsilon_for, mu_for
 from pmtcore.moments import PublicData
 from pmtcore.noise import NoiseSource
 from pmtcore.records import Private, PrivateRows, Standing
@@ -36,6 +35,15 @@ from pmtcore.registry import Method, Outcome, Parameters, Plan, parameter, regis
 
 _MOST_EPSILON = 500.0
 FAMILIES = ("gaussian", "logistic", "poisson", "boosting")
+
+
+def _coordinates(start: str) -> Any:
+    return parameter(
+        start,
+        label="Coordinates",
+        help="whitened: by the public moment; scaled: columns by their public root mean square, which a lasso needs.",
+        choices=COORDINATES,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +66,7 @@ class ErmParameters(Parameters):
         low=0.0,
         high=1e12,
     )
-    coordinates: str = parameter(
-        "scaled",
-        label="Coordinates",
-        help="whitened: by the public moment; scaled: columns by their public root mean square, which a lasso needs.",
-        choices=COORDINATES,
-    )
+    coordinates: str = _coordinates("scaled")
     ridge: float = parameter(
         0.0, label="Target ridge", help="On the sum of losses, in these coordinates.", low=0.0, high=1e12, log=True
     )
@@ -96,12 +99,7 @@ class ErmParameters(Parameters):
 class NappParameters(ErmParameters):
     """Public parameters of ``napp-public``."""
 
-    coordinates: str = parameter(
-        "whitened",
-        label="Coordinates",
-        help="whitened: by the public moment; scaled: columns by their public root mean square, which a lasso needs.",
-        choices=COORDINATES,
-    )
+    coordinates: str = _coordinates("whitened")
     gamma: float = parameter(
         0.0,
         label="Bridge exponent gamma",
