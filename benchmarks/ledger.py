@@ -21,7 +21,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from pmtcore.ledger import Ledger, LedgerError
+from pmtcore.ledger.log import Ledger, LedgerError
 
 ROOT = Path(__file__).resolve().parents[1]
 REQUEST = {"method": "joint-pmt", "mu": 0.01, "parameters": {}, "delta": 1e-6}

@@ -15,15 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
-from pmtcore.budgets import Budget
-from pmtcore.datasets import load
-from pmtcore.encoding import default_choices, prepare
-from pmtcore.experiments import Comparison
-from pmtcore.moments import public_from_rows
-from pmtcore.noise import SeededNoise
-from pmtcore.records import PrivateRows
-from pmtcore.registry import make_parameters, method
-from pmtcore.synthetic import synthetic
+from pmtcore.accounting.budgets import Budget
+from pmtcore.base.records import PrivateRows
+from pmtcore.data.named import load
+from pmtcore.data.problem import default_choices, prepare
+from pmtcore.data.synthetic import synthetic
+from pmtcore.lab.comparison import Comparison
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.registry import make_parameters, method
+from pmtcore.public.moments import public_from_rows
 
 
 def median_seconds(task: Callable[[], object], runs: int = 5) -> float:

@@ -2,6 +2,6 @@
 
 import sys
 
-from pmtcore.cli import main
+from pmtcore.cli.main import main
 
 sys.exit(main())

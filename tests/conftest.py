@@ -14,7 +14,7 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import pytest  # noqa: E402
 
-from pmtcore import datasets  # noqa: E402  # imports numpy
+from pmtcore.data import named  # noqa: E402  # imports numpy
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,7 +29,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def real_tables() -> None:
     """Skip, saying why, where the real tables are not on this machine."""
-    if not datasets.entry("white-wine").available or not datasets.entry("power-plant").available:
+    if not named.entry("white-wine").available or not named.entry("power-plant").available:
         pytest.skip("real tables are absent: set PMT_DATA_DIR, or put them into ../shared/data")
 
 

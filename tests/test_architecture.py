@@ -4,47 +4,35 @@ from __future__ import annotations
 
 import ast
 import statistics
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LAYERS = [
-    {"checks", "errata"},
-    {"budgets", "families"},
-    {"choices"},
-    {"newton"},
-    {"records", "accountant", "accounts"},
-    {"noise", "truncation", "tables", "synthetic", "bands", "moments", "targets"},
-    {"registry", "radius", "encoding", "datasets"},
-    {"glm", "objective", "exact", "ledger_schema", "ledger", "clipping", "joint_parameters"},
-    {"sufficient", "diagnostics", "erm", "joint", "second_pass"},
-    {"refined", "retrieval"},
-    {"local", "methods"},
-    {"release", "experiments", "planning"},
-    {"gallery"},
-    {"audit"},
-    {"faults", "attacks", "learn", "peers"},
-    {"words", "figures", "report"},
-    {"arguments", "commands"},
-    {"cli"},
-    {"__main__"},
-]
-SAME_LAYER = {
-    ("radius", "registry"),
-    ("moments", "truncation"),
-    ("encoding", "datasets"),
-    ("datasets", "encoding"),
-    ("radius", "noise"),
-}
+ROOMS = (
+    "base",
+    "models",
+    "accounting",
+    "ledger",
+    "mechanisms",
+    "public",
+    "data",
+    "local",
+    "methods",
+    "release",
+    "lab",
+    "show",
+    "cli",
+    "__main__",
+)
 
 
 def core() -> list[Path]:
     return sorted((ROOT / "pmtcore").rglob("*.py"))
 
 
-def part(path: Path) -> str:
-    """The layer's word for a file: its module, or its package inside pmtcore."""
-    inside = path.relative_to(ROOT / "pmtcore").parts
-    return inside[0].removesuffix(".py")
+def module(path: Path) -> str:
+    """A file as a dotted name; a package's ``__init__`` as the package."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 def imports(path: Path) -> set[str]:
@@ -65,21 +53,30 @@ def test_the_core_never_imports_streamlit():
 
 
 def test_imports_point_one_way():
-    """A module imports from its own layer or below; nothing imports the methods but what is above them."""
-    level = {name: at for at, names in enumerate(LAYERS) for name in names}
+    """A room imports from itself or from rooms below it: no two rooms need each other."""
     for path in core():
-        here = part(path)
-        if here == "__init__":
-            continue
+        here = module(path).split(".")[1:2]
         for name in imports(path):
-            if not name.startswith("pmtcore."):
+            other = name.split(".")[1:2]
+            if not name.startswith("pmtcore.") or not here or other == here or other[0] not in ROOMS:
                 continue
-            other = name.split(".")[1]
-            if other == here or other not in level:
-                continue
-            if here == "registry" and other == "methods":
-                continue  # found when asked for, inside a function
-            assert level[other] <= level[here], f"{path.name} imports {other}"
+            assert ROOMS.index(other[0]) < ROOMS.index(here[0]), f"{module(path)} imports {name}"
+
+
+def test_every_room_is_known():
+    """A stranger finds the room by its subject: few rooms, each with a sentence about itself."""
+    rooms = {path.name.removesuffix(".py") for path in (ROOT / "pmtcore").iterdir() if path.name != "__pycache__"}
+    assert rooms - {"__init__", "py.typed"} == set(ROOMS)
+    for room in (ROOT / "pmtcore").glob("*/__init__.py"):
+        assert ast.get_docstring(ast.parse(room.read_text())), room
+
+
+def test_no_circle_inside_a_room():
+    """Files import one way too."""
+    known = {module(path): path for path in core()}
+    rooms = {name for name, path in known.items() if path.name == "__init__.py"}  # hold a sentence, import nothing
+    after = {name: sorted((imports(path) & known.keys()) - rooms - {name}) for name, path in known.items()}
+    assert list(TopologicalSorter(after).static_order())
 
 
 def test_no_script_lies_directly_in_pages():

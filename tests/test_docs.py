@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pmtcore.cli import _parser
-from pmtcore.errata import ERRATA, words
-from pmtcore.registry import methods
+from pmtcore.cli.main import _parser
+from pmtcore.methods.registry import methods
+from pmtcore.show.errata import ERRATA, words
 
 ROOT = Path(__file__).resolve().parents[1]
 MATHS = (ROOT / "docs" / "maths.md").read_text()

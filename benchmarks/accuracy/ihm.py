@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from pmtcore.budgets import mu_from_epsilon
+from pmtcore.accounting.budgets import mu_from_epsilon
 
 STEPS = 3
 _SKETCH = 6.0

@@ -28,13 +28,13 @@ import plotly.graph_objects as go
 sys.path.insert(0, str(Path(__file__).parent))
 import ihm
 
-from pmtcore.budgets import Budget, epsilon_from_mu
-from pmtcore.gallery.central import sides
+from pmtcore.accounting.budgets import Budget, epsilon_from_mu
+from pmtcore.base.records import Curator, PrivateRows
+from pmtcore.lab.gallery.central import sides
+from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.moments import PublicData
-from pmtcore.noise import SeededNoise
-from pmtcore.records import Curator, PrivateRows
-from pmtcore.registry import make_parameters, method
+from pmtcore.methods.registry import make_parameters, method
+from pmtcore.public.moments import PublicData
 
 HARMLESS = Curator("a benchmark on synthetic and public tables")
 MUS = (0.5, 1.5, 4.5)

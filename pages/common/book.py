@@ -8,12 +8,12 @@ import streamlit as st
 
 from pages.common.session import session
 from pages.common.widgets import show_error
-from pmtcore.checks import InputError
-from pmtcore.encoding import Problem
-from pmtcore.ledger import Account, Ledger, default_url
-from pmtcore.noise import NoiseSource
-from pmtcore.records import Release
-from pmtcore.release import Request, recorded_release, release
+from pmtcore.base.checks import InputError
+from pmtcore.data.problem import Problem
+from pmtcore.ledger.log import Account, Ledger, default_url
+from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.release.record import Release
+from pmtcore.release.release import Request, recorded_release, release
 
 START_CAP = 3.0
 

@@ -10,13 +10,13 @@ import streamlit as st
 from pages.common import session as state
 from pages.common.session import Tables
 from pages.common.widgets import badge, show_error
-from pmtcore import datasets
-from pmtcore.checks import InputError
-from pmtcore.choices import MISSING_POLICIES, UNSEEN_POLICIES, Choices, levels_from_text
-from pmtcore.encoding import Problem, schema_summary
-from pmtcore.families import FAMILIES, GAUSSIAN
-from pmtcore.records import Label
-from pmtcore.tables import MAX_UPLOAD_MB, MomentTable, Table, read_moment, read_table
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Label
+from pmtcore.data import named
+from pmtcore.data.choices import MISSING_POLICIES, UNSEEN_POLICIES, Choices, levels_from_text
+from pmtcore.data.problem import Problem, schema_summary
+from pmtcore.data.tables import MAX_UPLOAD_MB, MomentTable, Table, read_moment, read_table
+from pmtcore.models.families import FAMILIES, GAUSSIAN
 
 _TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
 _SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload"}
@@ -61,11 +61,11 @@ def _demo() -> None:
 
 
 def _by_name() -> None:
-    ids = [id for id in datasets.names() if id != "demo"]
+    ids = [id for id in named.names() if id != "demo"]
     chosen = st.selectbox(
-        "Table", ids, format_func=lambda id: datasets.entry(id).title, key="table-name", persist_state="session"
+        "Table", ids, format_func=lambda id: named.entry(id).title, key="table-name", persist_state="session"
     )
-    st.caption(f"{datasets.entry(chosen).summary} A release from such a split is marked as a lab figure.")
+    st.caption(f"{named.entry(chosen).summary} A release from such a split is marked as a lab figure.")
     _open_named(chosen)
 
 

@@ -8,9 +8,9 @@ import streamlit as st
 
 from pages.common import session as state
 from pages.common.widgets import badge
-from pmtcore.budgets import compose
-from pmtcore.checks import InputError
-from pmtcore.records import Label
+from pmtcore.accounting.budgets import compose
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Label
 
 _ASSETS = Path(__file__).resolve().parents[2] / "assets"
 

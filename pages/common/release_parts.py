@@ -10,16 +10,17 @@ import streamlit as st
 
 from pages.common.session import session
 from pages.common.widgets import PLAIN, badge, chart, guarantee_line, show_error
-from pmtcore.budgets import compose
-from pmtcore.checks import InputError
-from pmtcore.errata import words
-from pmtcore.figures import release as figures
-from pmtcore.moments import PublicData
-from pmtcore.records import Label, Release, Standing
-from pmtcore.registry import method, methods, recommended, suiting
-from pmtcore.release import Preview, Request, request_from_json
-from pmtcore.report import report
-from pmtcore.words import coefficient_words, release_words
+from pmtcore.accounting.budgets import compose
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Label, Standing
+from pmtcore.methods.registry import method, methods, recommended, suiting
+from pmtcore.public.moments import PublicData
+from pmtcore.release.record import Release
+from pmtcore.release.release import Preview, Request, request_from_json
+from pmtcore.show.errata import words
+from pmtcore.show.figures import release as figures
+from pmtcore.show.report import report
+from pmtcore.show.words import coefficient_words, release_words
 
 
 def method_choice(public: PublicData) -> str:

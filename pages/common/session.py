@@ -7,14 +7,14 @@ from uuid import uuid4
 
 import streamlit as st
 
-from pmtcore import datasets
-from pmtcore.checks import InputError
-from pmtcore.choices import Choices
-from pmtcore.encoding import Problem, default_choices, prepare
-from pmtcore.experiments import Comparison
-from pmtcore.records import Release
-from pmtcore.release import Request
-from pmtcore.tables import MomentTable, Table
+from pmtcore.base.checks import InputError
+from pmtcore.data import named
+from pmtcore.data.choices import Choices
+from pmtcore.data.problem import Problem, default_choices, prepare
+from pmtcore.data.tables import MomentTable, Table
+from pmtcore.lab.comparison import Comparison
+from pmtcore.release.record import Release
+from pmtcore.release.release import Request
 
 _KEY = "second_moment"
 
@@ -128,8 +128,8 @@ def demo_tables(**knobs: float) -> Tables:
 
 def named_tables(id: str, **knobs: float) -> Tables:
     """Tables by name."""
-    private, public, reasons = datasets.load(id, **knobs)
-    entry = datasets.entry(id)
+    private, public, reasons = named.load(id, **knobs)
+    entry = named.entry(id)
     return Tables(private.sha256, entry.title, private, public, reasons, named=entry.choices)
 
 

@@ -10,11 +10,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from pages.common import session as state
-from pmtcore.budgets import Budget, Guarantee, reporting_delta
-from pmtcore.checks import InputError
-from pmtcore.encoding import Problem
-from pmtcore.records import Label
-from pmtcore.registry import Method
+from pmtcore.accounting.budgets import Budget, Guarantee, reporting_delta
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Label
+from pmtcore.data.problem import Problem
+from pmtcore.methods.registry import Method
 
 PLAIN = {"displaylogo": False, "modeBarButtonsToRemove": ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]}
 _BADGES = {

@@ -5,14 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common.widgets import badge, chart, show_error
-from pmtcore import attacks
-from pmtcore.audit import audit
-from pmtcore.checks import InputError
-from pmtcore.errata import ERRATA
-from pmtcore.faults import FAULTS, wrong_shape
-from pmtcore.figures import audit as figures
-from pmtcore.records import Label, Standing
-from pmtcore.registry import method, methods
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Label, Standing
+from pmtcore.lab import attacks
+from pmtcore.lab.audit import audit
+from pmtcore.lab.faults import FAULTS, wrong_shape
+from pmtcore.methods.registry import method, methods
+from pmtcore.show.errata import ERRATA
+from pmtcore.show.figures import audit as figures
 
 TRIALS = 10_000
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import streamlit as st
 
 from pages.common.widgets import chart, show_error
-from pmtcore.checks import InputError
-from pmtcore.figures import gallery as pictures
-from pmtcore.gallery import Computation, Figure, figure, figures, load_stored, store
-from pmtcore.records import Label
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Label
+from pmtcore.lab.gallery.catalogue import figure, figures
+from pmtcore.lab.gallery.engine import Computation, Figure, load_stored, store
+from pmtcore.show.figures import gallery as pictures
 
 KEY = "gallery-run"
 

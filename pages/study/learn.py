@@ -6,11 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from pages.common.widgets import chart
-from pmtcore import attacks, learn
-from pmtcore.faults import FAULTS
-from pmtcore.figures import audit as audits
-from pmtcore.figures import learn as figures
-from pmtcore.records import Label
+from pmtcore.base.records import Label
+from pmtcore.lab import attacks, lessons
+from pmtcore.lab.faults import FAULTS
+from pmtcore.show.figures import audit as audits
+from pmtcore.show.figures import learn as figures
 
 
 def whitening() -> None:
@@ -18,7 +18,7 @@ def whitening() -> None:
     a, b = st.columns(2)
     ratio = a.select_slider("How long is the needle?", [2, 5, 10, 30, 100], 30, key="learn-ratio")
     rows = b.select_slider("Public rows", [4, 10, 30, 100, 1000], 30, key="learn-rows")
-    found = learn.whitening(float(ratio), int(rows))
+    found = lessons.whitening(float(ratio), int(rows))
     st.markdown(f"**{found.sentence}**")
     table = figures.points_table("before", found.before, "after", found.after)
     chart(figures.clouds(found), "learn-clouds", "Rows before and after whitening", table, Label.PUBLIC)
@@ -29,7 +29,7 @@ def inverse() -> None:
     a, b = st.columns(2)
     ratio = a.select_slider("How ill-conditioned?", [1, 3, 10, 30], 10, key="learn-inverse")
     mu = b.select_slider("Budget mu", [0.1, 0.3, 1.0, 3.0, 10.0], 1.0, key="learn-mu")
-    found = learn.inverse(float(ratio), float(mu))
+    found = lessons.inverse(float(ratio), float(mu))
     st.markdown(f"**{found.sentence}**")
     table = figures.points_table("as it is", found.plain, "whitened", found.whitened)
     chart(figures.solutions(found), "learn-slopes", "Slopes of repeated releases around the truth", table, Label.PUBLIC)
@@ -40,7 +40,7 @@ def radius() -> None:
     a, b = st.columns(2)
     chosen = a.slider("Radius", 0.5, 12.0, 6.0, 0.1, key="learn-radius")
     mu = b.select_slider("Budget mu", [0.1, 0.3, 1.0, 3.0], 0.3, key="learn-radius-mu")
-    found = learn.radius(chosen, float(mu))
+    found = lessons.radius(chosen, float(mu))
     st.markdown(f"**{found.sentence}**")
     chart(figures.radii(found), "learn-radii", "Error along the radius", figures.radii_table(found), Label.PUBLIC)
 
@@ -50,7 +50,7 @@ def composition() -> None:
     a, b = st.columns(2)
     mu = a.slider("mu of each release", 0.1, 2.0, 0.5, 0.1, key="learn-each")
     count = b.slider("Releases", 1, 50, 10, key="learn-count")
-    total, added, words = learn.composition(mu, count)
+    total, added, words = lessons.composition(mu, count)
     st.markdown(f"**{words}**")
     table = pd.DataFrame({"composed": total, "simply added": added})
     chart(figures.budgets(total, added), "learn-budgets", "Total mu after each release", table, Label.PUBLIC)
@@ -59,7 +59,7 @@ def composition() -> None:
 def trust() -> None:
     """Central against local."""
     n = st.select_slider("People", [100, 1000, 10_000, 100_000, 1_000_000], 10_000, key="learn-n")
-    central, local, words = learn.central_and_local(int(n), 1.0)
+    central, local, words = lessons.central_and_local(int(n), 1.0)
     st.markdown(f"**{words}**")
     a, b = st.columns(2)
     a.metric("With a curator", f"± {central:.2g}")

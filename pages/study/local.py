@@ -8,15 +8,15 @@ import streamlit as st
 
 from pages.common.session import curator, named_tables, session
 from pages.common.widgets import badge, chart, problem_or_sentence, show_error
-from pmtcore.checks import InputError
-from pmtcore.encoding import Problem
-from pmtcore.experiments import central_and_local, rescaled
-from pmtcore.families import FAMILIES
-from pmtcore.figures import compare as figures
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Curator, Label
+from pmtcore.data.problem import Problem
+from pmtcore.lab.comparison import central_and_local, rescaled
 from pmtcore.local import setup
-from pmtcore.methods.local_glm import LocalPlan, WhitenedParameters
-from pmtcore.noise import SeededNoise
-from pmtcore.records import Curator, Label
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
+from pmtcore.models.families import FAMILIES
+from pmtcore.show.figures import compare as figures
 
 EPSILONS = [1.0, 2.0, 4.0, 8.0, 16.0]
 TRIALS = 10

@@ -5,13 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common.widgets import badge, chart, show_error
-from pmtcore.checks import InputError
-from pmtcore.erm.accounting import Split
-from pmtcore.experiments import grid
-from pmtcore.figures import retrieval as figures
-from pmtcore.gallery.selection import LAMS, study
-from pmtcore.records import Label
-from pmtcore.retrieval import CHOICES, RELATIONS, TITLES, Plan
+from pmtcore.accounting.perturbed import Split
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Label
+from pmtcore.lab.comparison import grid
+from pmtcore.lab.gallery.selection import LAMS, study
+from pmtcore.release.retrieval import CHOICES, RELATIONS, TITLES, Plan
+from pmtcore.show.figures import retrieval as figures
 
 _FACTORS = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]
 _DELTAS = {"pure: delta = 0": 0.0, "delta = 1e-6": 1e-6, "delta = 1e-4": 1e-4, "delta = 1e-3": 1e-3}

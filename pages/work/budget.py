@@ -8,14 +8,14 @@ import streamlit as st
 
 from pages.common.book import balance
 from pages.common.widgets import badge, chart, show_error
-from pmtcore.budgets import Guarantee, Neighbours
-from pmtcore.checks import InputError
-from pmtcore.figures import budget as figures
-from pmtcore.figures import release as tradeoff
-from pmtcore.ledger import Account, Ledger, default_url
-from pmtcore.records import Label
-from pmtcore.report import report
-from pmtcore.retrieval import retrieved
+from pmtcore.accounting.budgets import Guarantee, Neighbours
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Label
+from pmtcore.ledger.log import Account, Ledger, default_url
+from pmtcore.release.retrieval import retrieved
+from pmtcore.show.figures import budget as figures
+from pmtcore.show.figures import release as tradeoff
+from pmtcore.show.report import report
 
 
 def account_page(book: Ledger, account: Account) -> None:

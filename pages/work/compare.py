@@ -9,13 +9,13 @@ import streamlit as st
 
 from pages.common.session import curator, session
 from pages.common.widgets import badge, chart, problem_or_sentence, show_error
-from pmtcore.checks import InputError
-from pmtcore.encoding import Problem
-from pmtcore.experiments import AXES, Comparison, budget_grid, grid, rescaled
-from pmtcore.figures import compare as figures
-from pmtcore.records import Curator, Label, Standing
-from pmtcore.registry import method, recommended, suiting
-from pmtcore.words import comparison_words
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Curator, Label, Standing
+from pmtcore.data.problem import Problem
+from pmtcore.lab.comparison import AXES, Comparison, budget_grid, grid, rescaled
+from pmtcore.methods.registry import method, recommended, suiting
+from pmtcore.show.figures import compare as figures
+from pmtcore.show.words import comparison_words
 
 ALWAYS = ["public-only"]
 PAPERS = ["pmt-ridge", "pmt-logistic"]

@@ -6,12 +6,12 @@ import streamlit as st
 
 from pages.common.session import curator
 from pages.common.widgets import PLAIN, badge, chart, problem_or_sentence
-from pmtcore import diagnostics
-from pmtcore.diagnostics import Diagnosis
-from pmtcore.encoding import Problem
-from pmtcore.figures import conditioning as figures
-from pmtcore.records import Curator, Label
-from pmtcore.words import conditioning_words, truncation_words
+from pmtcore.base.records import Curator, Label
+from pmtcore.data.problem import Problem
+from pmtcore.lab import diagnostics
+from pmtcore.lab.diagnostics import Diagnosis
+from pmtcore.show.figures import conditioning as figures
+from pmtcore.show.words import conditioning_words, truncation_words
 
 ETA = 0.05
 

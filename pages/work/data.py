@@ -7,13 +7,13 @@ import streamlit as st
 from pages.common import choose
 from pages.common.session import Session, session
 from pages.common.widgets import badge, chart, show_error
-from pmtcore.checks import InputError
-from pmtcore.experiments import Comparison, rescaled
-from pmtcore.families import GAUSSIAN
-from pmtcore.figures import compare as figures
-from pmtcore.records import Curator, Label
-from pmtcore.registry import recommended, suiting
-from pmtcore.words import comparison_words
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Curator, Label
+from pmtcore.lab.comparison import Comparison, rescaled
+from pmtcore.methods.registry import recommended, suiting
+from pmtcore.models.families import GAUSSIAN
+from pmtcore.show.figures import compare as figures
+from pmtcore.show.words import comparison_words
 
 BESIDE = ["pmt-ridge", "pmt-logistic", "public-only"]
 GLM_TRIALS = 10  # each is a fit of its own, not a share of one solve

@@ -5,15 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common.widgets import badge, chart, problem_or_sentence, show_error
-from pmtcore import planning
-from pmtcore.budgets import Guarantee, Neighbours, reporting_delta
-from pmtcore.checks import InputError
-from pmtcore.diagnostics import predicted
-from pmtcore.encoding import Problem
-from pmtcore.experiments import grid
-from pmtcore.figures import planning as figures
-from pmtcore.records import Label
-from pmtcore.registry import recommended
+from pmtcore.accounting.budgets import Guarantee, Neighbours, reporting_delta
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Label
+from pmtcore.data.problem import Problem
+from pmtcore.lab.comparison import grid
+from pmtcore.lab.diagnostics import predicted
+from pmtcore.methods.registry import recommended
+from pmtcore.release import planning
+from pmtcore.show.figures import planning as figures
 
 ETA = 0.05
 

@@ -8,11 +8,11 @@ from pages.common import release_parts as parts
 from pages.common.book import spend_form
 from pages.common.session import session
 from pages.common.widgets import budget_input, parameter_form, problem_or_sentence, show_error
-from pmtcore.checks import InputError
-from pmtcore.encoding import Problem
-from pmtcore.noise import NoiseSource, SecureNoise, SeededNoise
-from pmtcore.registry import method
-from pmtcore.release import Preview, Request, preview
+from pmtcore.base.checks import InputError
+from pmtcore.data.problem import Problem
+from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
+from pmtcore.methods.registry import method
+from pmtcore.release.release import Preview, Request, preview
 
 
 def ask(problem: Problem) -> tuple[Request, Preview] | None:

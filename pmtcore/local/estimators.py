@@ -14,8 +14,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from pmtcore.families import Family
-from pmtcore.newton import Rows, minimize
+from pmtcore.models.families import Family
+from pmtcore.models.newton import Rows, minimize
 
 _ROUNDS = 6
 _SCAN = np.geomspace(1e-4, 1e4, 801)

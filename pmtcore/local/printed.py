@@ -15,9 +15,9 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.budgets import delta_from_mu
+from pmtcore.accounting.budgets import delta_from_mu
 from pmtcore.local.protocol import Configuration
-from pmtcore.noise import NoiseSource
+from pmtcore.mechanisms.noise import NoiseSource
 
 _OUTSIDE = 1.01  # of the radius: where the attacker's second candidate lies
 

@@ -25,12 +25,12 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.checks import InputError, one_of
-from pmtcore.glm import Clip
-from pmtcore.local.randomizers import Gaussian, PrivUnit
-from pmtcore.moments import whiten
-from pmtcore.noise import NoiseSource
-from pmtcore.truncation import truncate
+from pmtcore.base.checks import InputError, one_of
+from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.randomizers import Gaussian, PrivUnit
+from pmtcore.mechanisms.truncation import truncate
+from pmtcore.public.moments import whiten
+from pmtcore.public.shape import Clip
 
 VERSION = 1
 REASONS = ("accepted", "unreadable", "other version or configuration", "wrong dimension", "impossible", "duplicate")

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
-from pmtcore.checks import InputError
+from pmtcore.base.checks import InputError
 from pmtcore.local.protocol import VERSION, Configuration, Tally
 
 SCHEMA = pa.schema([("v", pa.int64()), ("c", pa.string()), ("id", pa.string()), ("r", pa.list_(pa.float64()))])

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.budgets import mu_for
-from pmtcore.checks import InputError
-from pmtcore.glm import Clip
+from pmtcore.accounting.budgets import mu_for
+from pmtcore.base.checks import InputError
 from pmtcore.local.protocol import Configuration
-from pmtcore.local.randomizers import PrivUnit
-from pmtcore.moments import PublicData, whiten
+from pmtcore.mechanisms.randomizers import PrivUnit
+from pmtcore.public.moments import PublicData, whiten
+from pmtcore.public.shape import Clip
 
 _QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _ROOM = 1.5

@@ -1,7 +1,1 @@
-"""The methods. Each file registers its own; importing this package finds them all."""
-
-from importlib import import_module
-from pkgutil import iter_modules
-
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+"""The methods. Each file registers its own; the registry finds them all."""

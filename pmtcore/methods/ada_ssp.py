@@ -16,14 +16,14 @@ from typing import Any, final
 import numpy as np
 from scipy.special import ndtri
 
-from pmtcore.budgets import Budget, Neighbours
-from pmtcore.checks import InputError
-from pmtcore.methods.pmt_linear import PmtParameters
-from pmtcore.moments import PublicData
-from pmtcore.noise import NoiseSource, release_symmetric, release_vector, sigma_for
-from pmtcore.records import Private, PrivateRows, Standing
-from pmtcore.registry import Method, Outcome, Plan, register
-from pmtcore.truncation import cross_sensitivity, moment_sensitivity, truncate
+from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Private, PrivateRows, Standing
+from pmtcore.mechanisms.noise import NoiseSource, release_symmetric, release_vector, sigma_for
+from pmtcore.mechanisms.truncation import cross_sensitivity, moment_sensitivity, truncate
+from pmtcore.methods.registry import Method, Outcome, Plan, register
+from pmtcore.methods.two_part.whitened import PmtParameters
+from pmtcore.public.moments import PublicData
 
 _ROOM = 1.1
 

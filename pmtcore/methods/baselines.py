@@ -11,15 +11,15 @@ from typing import final
 
 import numpy as np
 
-from pmtcore import newton
-from pmtcore.bands import Part, limits, robust_part
-from pmtcore.budgets import Budget, Neighbours
-from pmtcore.families import FAMILIES, GAUSSIAN
-from pmtcore.glm import Shape
-from pmtcore.moments import PublicData, back_transform, joint, whiten
-from pmtcore.noise import NoiseSource
-from pmtcore.records import Bands, Curator, Private, PrivateRows, Standing
-from pmtcore.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
+from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.base.records import Bands, Curator, Private, PrivateRows, Standing
+from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
+from pmtcore.models import newton
+from pmtcore.models.families import FAMILIES, GAUSSIAN
+from pmtcore.public.bands import Part, limits, robust_part
+from pmtcore.public.moments import PublicData, back_transform, joint, whiten
+from pmtcore.public.shape import Shape
 
 _LAB = Curator("the non-private fit, lab only")
 

@@ -16,12 +16,12 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.budgets import Budget, Neighbours
-from pmtcore.families import FAMILIES
-from pmtcore.moments import PublicData, joint
-from pmtcore.noise import NoiseSource, release_vector, sigma_for
-from pmtcore.records import Private, PrivateRows, Standing
-from pmtcore.registry import Method, Outcome, Parameters, Plan, parameter, register
+from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.base.records import Private, PrivateRows, Standing
+from pmtcore.mechanisms.noise import NoiseSource, release_vector, sigma_for
+from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
+from pmtcore.models.families import FAMILIES
+from pmtcore.public.moments import PublicData, joint
 
 
 @dataclass(frozen=True, kw_only=True)

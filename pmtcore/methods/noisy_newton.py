@@ -26,17 +26,17 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.budgets import Budget, Neighbours
-from pmtcore.checks import InputError
-from pmtcore.families import FAMILIES, GAUSSIAN
-from pmtcore.glm import Clip
-from pmtcore.methods.pmt_linear import PmtParameters
-from pmtcore.moments import PublicData, joint, private_joint_moment
-from pmtcore.newton import Rows
-from pmtcore.noise import NoiseSource, release_symmetric, release_vector
-from pmtcore.records import Curator, Private, PrivateRows, Standing
-from pmtcore.registry import Method, Outcome, Plan, parameter, register
-from pmtcore.truncation import papers_radius, trace_radius
+from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Curator, Private, PrivateRows, Standing
+from pmtcore.mechanisms.noise import NoiseSource, release_symmetric, release_vector
+from pmtcore.mechanisms.truncation import papers_radius, trace_radius
+from pmtcore.methods.registry import Method, Outcome, Plan, parameter, register
+from pmtcore.methods.two_part.whitened import PmtParameters
+from pmtcore.models.families import FAMILIES, GAUSSIAN
+from pmtcore.models.newton import Rows
+from pmtcore.public.moments import PublicData, joint, private_joint_moment
+from pmtcore.public.shape import Clip
 
 _LAB = Curator("radius from private rows, as published (E4): lab only")
 _SETTLED = 0.1  # last step over length of the coefficients, below which the iteration counts as settled

@@ -18,15 +18,16 @@ from typing import Any, final
 import numpy as np
 from scipy.stats import chi2
 
-from pmtcore.bands import Part, limits, robust_part
-from pmtcore.budgets import Budget, Neighbours
-from pmtcore.glm import Clip, Shape, choose_clip
-from pmtcore.moments import PublicData, back_transform, joint, whiten
-from pmtcore.newton import Rows
-from pmtcore.noise import NoiseSource
-from pmtcore.objective import Perturbation, noise_sd
-from pmtcore.records import Bands, Private, PrivateRows, Standing
-from pmtcore.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
+from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.objective import noise_sd
+from pmtcore.base.records import Bands, Private, PrivateRows, Standing
+from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.objective import Perturbation
+from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
+from pmtcore.models.newton import Rows
+from pmtcore.public.bands import Part, limits, robust_part
+from pmtcore.public.moments import PublicData, back_transform, joint, whiten
+from pmtcore.public.shape import Clip, Shape, choose_clip
 
 _FAR = 1e-3
 

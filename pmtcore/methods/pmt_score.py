@@ -17,16 +17,16 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.budgets import Budget, Neighbours
-from pmtcore.checks import InputError
-from pmtcore.glm import Clip, Shape, choose_clip, score_doubt
+from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Bands, Private, PrivateRows, Standing
+from pmtcore.mechanisms.noise import NoiseSource, release_vector, sigma_for
+from pmtcore.mechanisms.truncation import cross_sensitivity
 from pmtcore.methods.pmt_objective import GlmParameters, glm_bands
-from pmtcore.moments import PublicData, back_transform, whiten
-from pmtcore.newton import Rows
-from pmtcore.noise import NoiseSource, release_vector, sigma_for
-from pmtcore.records import Bands, Private, PrivateRows, Standing
-from pmtcore.registry import Method, Outcome, Plan, Prediction, register
-from pmtcore.truncation import cross_sensitivity
+from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, register
+from pmtcore.models.newton import Rows
+from pmtcore.public.moments import PublicData, back_transform, whiten
+from pmtcore.public.shape import Clip, Shape, choose_clip, score_doubt
 
 _STEPS = 60
 _ROOM = 1.5  # the residual bound of counts: this many times the largest public residual

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from pmtcore.ledger import Ledger
+from pmtcore.ledger.log import Ledger
 from tests.app.conftest import go, words
 from tests.app.test_pages import do_release, session, upload
 

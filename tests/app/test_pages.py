@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pmtcore.registry import methods
+from pmtcore.methods.registry import methods
 from tests.app.conftest import go, words
 
 SECRET = "98765.4321"

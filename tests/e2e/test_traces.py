@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from pmtcore.ledger import Ledger
+from pmtcore.ledger.log import Ledger
 from tests.e2e.conftest import ROOT, free_port
 from tests.e2e.test_browser import MARK, csv, file, settled
 

@@ -1,0 +1,235 @@
+"""Privacy budgets: mu-GDP, rho-zCDP and (epsilon, delta), exact both ways, and their composition.
+
+Native unit: mu of Gaussian differential privacy (Dong, Roth, Su 2022; paper A, Definition 2.2), exact for
+every Gaussian mechanism. A total budget goes in; methods divide it. Proofs: ``docs/maths.md``, section 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri
+
+from pmtcore.base.checks import InputError, number_between
+
+MU_RANGE = (1e-6, 1e3)
+_TINY = np.finfo(float).tiny
+
+
+class Neighbours(Enum):
+    """Which two tables a guarantee makes hard to tell apart."""
+
+    REPLACE_ONE = "replace-one"
+    ADD_REMOVE_ONE = "add-remove-one"
+
+    @property
+    def words(self) -> str:
+        """The relation in one plain sentence."""
+        if self is Neighbours.REPLACE_ONE:
+            return "two tables with the same number of rows that differ in one row"
+        return "two tables of which one has one row more"
+
+
+def log_delta(mu: float, epsilon: float) -> float:
+    """Natural logarithm of the smallest delta for which mu-GDP implies (epsilon, delta)-DP.
+
+    ``delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)`` (A, Lemma 2.1). Both terms share
+    the factor ``exp(-t^2/2)``, ``t = epsilon/mu - mu/2``: taking it out leaves a difference of scaled
+    complementary error functions, so nothing overflows and small deltas keep their digits.
+    """
+    t = epsilon / mu - mu / 2
+    u = epsilon / mu + mu / 2
+    if t > 0:
+        difference = float(erfcx(t / math.sqrt(2)) - erfcx(u / math.sqrt(2)))
+        return -t * t / 2 + math.log(max(difference, _TINY) / 2)
+    return math.log(max(float(ndtr(-t)) - math.exp(-t * t / 2) * float(erfcx(u / math.sqrt(2))) / 2, _TINY))
+
+
+def delta_from_mu(mu: float, epsilon: float) -> float:
+    """The smallest delta at this epsilon for a mu-GDP mechanism (A, Lemma 2.1).
+
+    >>> round(delta_from_mu(1.0, 1.0), 6)
+    0.126937
+    """
+    return math.exp(log_delta(_checked_mu(mu), _checked_epsilon(epsilon)))
+
+
+def epsilon_from_mu(mu: float, delta: float) -> float:
+    """The smallest epsilon at this delta for a mu-GDP mechanism; 0 where delta alone is enough.
+
+    >>> round(epsilon_from_mu(1.0, 1e-6), 4)
+    4.8866
+    """
+    mu, goal = _checked_mu(mu), math.log(checked_delta(delta))
+    if log_delta(mu, 0.0) <= goal:
+        return 0.0
+    high = mu * (mu + 1)
+    while log_delta(mu, high) > goal:
+        high *= 2
+    return float(brentq(lambda epsilon: log_delta(mu, epsilon) - goal, 0.0, high, xtol=_TINY, rtol=1e-14))
+
+
+def mu_from_epsilon(epsilon: float, delta: float) -> float:
+    """The largest mu whose mu-GDP implies (epsilon, delta)-DP.
+
+    Raises:
+        InputError: epsilon or delta out of range, or no mu between 1e-6 and 1000 fits.
+    """
+    epsilon, goal = _checked_epsilon(epsilon), math.log(checked_delta(delta))
+
+    def gap(log_mu: float) -> float:
+        return log_delta(math.exp(log_mu), epsilon) - goal
+
+    low, high = (math.log(bound) for bound in MU_RANGE)
+    if gap(low) > 0 or gap(high) < 0:
+        raise InputError(
+            f"epsilon = {epsilon:g} with delta = {delta:g} lies outside the useful range "
+            f"(mu from {MU_RANGE[0]:g} to {MU_RANGE[1]:g}); choose a larger delta or another epsilon."
+        )
+    return math.exp(float(brentq(gap, low, high, xtol=1e-15, rtol=1e-15)))
+
+
+def rho_from_mu(mu: float) -> float:
+    """zCDP parameter of a Gaussian mechanism with this mu: ``rho = mu^2 / 2``."""
+    return _checked_mu(mu) ** 2 / 2
+
+
+def mu_from_rho(rho: float) -> float:
+    """GDP parameter of a Gaussian mechanism with this rho: ``mu = sqrt(2 rho)``."""
+    return math.sqrt(2 * number_between("rho", rho, MU_RANGE[0] ** 2 / 2, MU_RANGE[1] ** 2 / 2))
+
+
+def epsilon_from_rho_bound(rho: float, delta: float) -> float:
+    """The papers' bound ``rho + 2 sqrt(rho log(1/delta))`` (B, Lemma 1): never below the exact answer."""
+    return rho + 2 * math.sqrt(-rho * math.log(checked_delta(delta)))
+
+
+def compose(mus: Iterable[float]) -> float:
+    """Total mu of mechanisms run on the same rows: ``sqrt(sum mu_i^2)`` (A, Theorem 2.1)."""
+    return math.sqrt(math.fsum(mu * mu for mu in mus))
+
+
+def attacker_power(mu: float, false_alarms: np.ndarray | float) -> np.ndarray:
+    """Share of cases an optimal attacker detects, at most, at the given false alarm rate.
+
+    ``1 - T_mu(alpha) = Phi(Phi^{-1}(alpha) + mu)``, the trade-off curve of mu-GDP (Dong, Roth, Su 2022).
+
+    >>> round(float(attacker_power(1.0, 0.05)), 2)
+    0.26
+    """
+    return np.asarray(ndtr(ndtri(np.asarray(false_alarms, dtype=float)) + mu))
+
+
+def reporting_delta(n: int) -> float:
+    """The delta at which epsilon is stated when the user names none: the power of ten below ``1/(10 n)``.
+
+    Only a point on the curve of a mu-GDP guarantee, not a parameter of any mechanism.
+
+    >>> reporting_delta(9568)
+    1e-05
+    """
+    return 10.0 ** -math.ceil(math.log10(10 * max(n, 1)))
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A total privacy budget in its native unit; the other units are views of it."""
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        _checked_mu(self.mu)
+
+    @classmethod
+    def from_rho(cls, rho: float) -> Budget:
+        """From a zCDP budget (exact for Gaussian mechanisms)."""
+        return cls(mu_from_rho(rho))
+
+    @classmethod
+    def from_epsilon(cls, epsilon: float, delta: float) -> Budget:
+        """From (epsilon, delta), exact."""
+        return cls(mu_from_epsilon(epsilon, delta))
+
+    @property
+    def rho(self) -> float:
+        """The same budget in zCDP."""
+        return self.mu**2 / 2
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What a released figure promises. ``mu = 0`` stands for figures that read no private row."""
+
+    mu: float
+    neighbours: Neighbours
+    delta: float
+
+    def __post_init__(self) -> None:
+        checked_delta(self.delta)
+
+    @property
+    def rho(self) -> float:
+        """The same guarantee in zCDP."""
+        return self.mu**2 / 2
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon at ``delta``."""
+        return 0.0 if self.mu == 0 else epsilon_from_mu(self.mu, self.delta)
+
+    @property
+    def words(self) -> str:
+        """The guarantee in one sentence, with its assumptions."""
+        if self.mu == 0:
+            return "No private row was read, so nothing was spent."
+        power = math.ceil(1000 * float(attacker_power(self.mu, 0.05))) / 10
+        return (
+            f"From this release, an attacker who allows 5 % false alarms tells apart "
+            f"{self.neighbours.words} in at most {power:g} % of the cases, whatever else they know."
+        )
+
+    def as_dict(self) -> dict[str, float | str]:
+        """The guarantee in all three units, rounded up where rounding happens at all."""
+        return {
+            "mu": self.mu,
+            "rho": self.rho,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "neighbours": self.neighbours.value,
+        }
+
+
+def _checked_mu(mu: float) -> float:
+    return number_between("mu", mu, *MU_RANGE)
+
+
+def _checked_epsilon(epsilon: float) -> float:
+    return number_between("epsilon", epsilon, 0.0, 1e6)
+
+
+def checked_delta(delta: float) -> float:
+    """A delta, refused unless it lies between 1e-300 and 1, 1 excluded."""
+    value = number_between("delta", delta, 0.0, 1.0)
+    if not 1e-300 <= value < 1:
+        raise InputError(f"delta must be between 1e-300 and 1 (1 excluded), got {delta}.")
+    return value
+
+
+def epsilon_for(mu: float) -> float:
+    """The pure epsilon whose guarantee implies mu-GDP: ``log(Phi(mu/2)/Phi(-mu/2))``."""
+    return float(log_ndtr(mu / 2) - log_ndtr(-mu / 2))
+
+
+def mu_for(epsilon: float) -> float:
+    """The mu that epsilon-privacy implies: ``2 Phi^{-1}(e^eps/(1 + e^eps))``; the inverse of :func:`epsilon_for`."""
+    return implied_mu(number_between("epsilon", epsilon, 1e-6, 500.0))
+
+
+def implied_mu(epsilon: float) -> float:
+    """As :func:`mu_for`, for an epsilon that is known to be one."""
+    return -2 * float(ndtri(1 / (1 + math.exp(epsilon))))

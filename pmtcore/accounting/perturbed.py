@@ -1,0 +1,283 @@
+"""What a perturbed objective costs: noise, Jacobian, and what is retrieved (maths.md, 15.2 to 15.5).
+
+A promise is (epsilon, delta) with its neighbouring relation, pure where delta is 0; conversions are asked for by
+name and never silent. The cost of the Jacobian is a public number when the modulus is one, so D's retrieved budget
+(Prop. 6) becomes an equation that is solved before a private row is read (errata E9, E10, E13).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, final
+
+import numpy as np
+from scipy.optimize import brentq
+
+from pmtcore.accounting.budgets import Neighbours, delta_from_mu, implied_mu, mu_from_epsilon
+from pmtcore.accounting.objective import delta_any_sign
+from pmtcore.base.checks import InputError, number_between, one_of
+from pmtcore.models.losses import Loss
+
+CHOICES = ("recycle", "return")
+_EPSILONS = (1e-6, 500.0)
+_AWAY = 1e-12  # rounding is to the private side by this share
+
+
+@final
+@dataclass(frozen=True)
+class Promise:
+    """(epsilon, delta)-privacy under a named relation; pure where delta is 0."""
+
+    epsilon: float
+    delta: float
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        number_between("epsilon", self.epsilon, 0.0, 1e6)
+        number_between("delta", self.delta, 0.0, 1.0)
+
+    @property
+    def mu(self) -> float | None:
+        """The mu that pure epsilon implies, ``2 Phi^{-1}(e^eps/(1 + e^eps))``; none where delta is not 0."""
+        return implied_mu(min(self.epsilon, 500.0)) if self.delta == 0 else None
+
+    def under(self, neighbours: Neighbours) -> Promise:
+        """The same release under another relation.
+
+        Replacing a row is removing one and adding one: ``2 eps`` and ``(1 + e^eps) delta``. Adding a row is
+        replacing an empty one only where n is hidden, so nothing follows the other way.
+
+        Raises:
+            InputError: from replace-one to add-remove-one.
+        """
+        if neighbours is self.neighbours:
+            return self
+        if neighbours is Neighbours.ADD_REMOVE_ONE:
+            raise InputError("A replace-one guarantee says nothing about adding a row: plan under add-remove-one.")
+        return Promise(2 * self.epsilon, min(1.0, (1 + math.exp(self.epsilon)) * self.delta), neighbours)
+
+    @property
+    def words(self) -> str:
+        """In one sentence."""
+        kind = "pure" if self.delta == 0 else f"delta = {self.delta:g}"
+        return f"epsilon = {self.epsilon:.4g}, {kind}, {self.neighbours.value}: {self.neighbours.words}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields; both relations where both follow, and mu where it does."""
+        record: dict[str, Any] = {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "neighbours": self.neighbours.value,
+            "mu": self.mu,
+        }
+        if self.neighbours is Neighbours.ADD_REMOVE_ONE:
+            record["as_replace_one"] = self.under(Neighbours.REPLACE_ONE).as_dict()
+        return record
+
+
+@final
+@dataclass(frozen=True)
+class Terms:
+    """Public constants of an objective: loss, row bound zeta1, modulus of all that is not data."""
+
+    loss: Loss
+    radius: float
+    modulus: float
+
+    def __post_init__(self) -> None:
+        if not (self.radius > 0 and self.modulus > 0 and math.isfinite(self.radius) and math.isfinite(self.modulus)):
+            raise ValueError("radius and modulus must be positive and finite")
+
+    @property
+    def gradient(self) -> float:
+        """``zeta1 zeta2``: how far one row moves the gradient."""
+        return self.radius * self.loss.score
+
+    @property
+    def kappa(self) -> float:
+        """``R^2/w``: one row's squared length against the modulus."""
+        return self.radius**2 / self.modulus
+
+    @property
+    def plain(self) -> float:
+        """``log(1 + zeta3/w)``: what the Jacobian costs whatever the loss."""
+        return math.log1p(self.loss.curvature * self.kappa)
+
+
+@final
+@dataclass(frozen=True)
+class Noise:
+    """The noise b: density proportional to ``exp(-|b|/scale)``, or Gaussian with that standard deviation."""
+
+    pure: bool
+    scale: float
+
+    def sd(self, p: int) -> float:
+        """Standard deviation of one coordinate in p dimensions."""
+        return self.scale * math.sqrt(p + 1) if self.pure else self.scale
+
+
+@final
+@dataclass(frozen=True)
+class Split:
+    """Where a planned budget goes.
+
+    Attributes:
+        planned: what was planned.
+        share: r of D: planned for the noise; the rest is planned for the Jacobian.
+        noise_epsilon: what the noise is drawn at.
+        jacobian_epsilon: what the Jacobian costs.
+        retrieved: the Jacobian's planned share that it does not need.
+        promise: the guarantee: as planned if recycled, smaller if returned.
+        noise: the noise itself.
+        gdp: the mu of mu-GDP where that was proved directly; then the promise is its point at one delta.
+    """
+
+    planned: Promise
+    share: float
+    choice: str
+    noise_epsilon: float
+    jacobian_epsilon: float
+    retrieved: float
+    promise: Promise
+    noise: Noise
+    gdp: float | None = None
+
+    @property
+    def mu(self) -> float | None:
+        """The mu that the release costs: proved directly, or implied by pure epsilon; else none."""
+        return self.promise.mu if self.gdp is None else self.gdp
+
+    @property
+    def retrieved_share(self) -> float:
+        """Retrieved, of what was planned for the Jacobian (D, Figure 7)."""
+        return self.retrieved / ((1 - self.share) * self.planned.epsilon)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields."""
+        return {
+            "planned_epsilon": self.planned.epsilon,
+            "noise_epsilon": self.noise_epsilon,
+            "jacobian_epsilon": self.jacobian_epsilon,
+            "retrieved_epsilon": self.retrieved,
+            "retrieved_share": self.retrieved_share,
+            "choice": self.choice,
+            "promise": self.promise.as_dict(),
+            "mu": self.mu,
+        }
+
+
+def jacobian_cost(terms: Terms, noise_epsilon: float, neighbours: Neighbours, delta: float) -> float:
+    """What the Jacobian adds to ``noise_epsilon``: exact for labels, ``log(1 + zeta3/w)`` else (maths.md, 15.3)."""
+    if not terms.loss.free:
+        return terms.plain
+    if delta == 0:
+        own = noise_epsilon / 2 if neighbours is Neighbours.REPLACE_ONE else noise_epsilon
+        return min(_label_cost(own, terms.kappa), terms.plain)
+    mu = _mu(terms, noise_epsilon, delta, neighbours, free=True)
+    limit = mu**2 / 2 if neighbours is Neighbours.REPLACE_ONE else noise_epsilon + mu**2 / 2
+    return 0.0 if terms.kappa <= limit else terms.plain
+
+
+def _label_cost(epsilon: float, kappa: float) -> float:
+    """``max over p of p eps + log(1 + p (1 - p) kappa)``, minus eps: 0 from ``kappa <= eps`` on."""
+    if kappa <= epsilon:
+        return 0.0
+    # the derivative eps + (1 - 2p) kappa/(1 + p (1 - p) kappa) vanishes at the larger root of a quadratic
+    a, b, c = -epsilon * kappa, (epsilon - 2) * kappa, epsilon + kappa
+    p = min(max(2 * c / (-b + math.sqrt(b * b - 4 * a * c)), 0.0), 1.0)  # the form without cancellation
+    return (p - 1) * epsilon + math.log1p(p * (1 - p) * kappa)
+
+
+def _mu(terms: Terms, epsilon: float, delta: float, neighbours: Neighbours, *, free: bool) -> float:
+    """The largest ``zeta1 zeta2/s`` at which Gaussian noise alone keeps (epsilon, delta)."""
+    replace = neighbours is Neighbours.REPLACE_ONE
+    if terms.loss.signed and not replace:
+        return mu_from_epsilon(epsilon, delta)
+    if free and terms.loss.free:
+        return mu_from_epsilon(epsilon, delta) / 2
+
+    return _any_sign_mu(math.floor(epsilon * 1e9) / 1e9, delta, replace)
+
+
+@lru_cache(maxsize=4096)
+def _any_sign_mu(epsilon: float, delta: float, replace: bool) -> float:
+    """The largest mu with ``delta_any_sign(epsilon, mu) <= delta``, rounded down."""
+
+    def gap(log_mu: float) -> float:
+        found = delta_any_sign(epsilon, math.exp(log_mu), 0.0, replace)
+        return math.log(max(found, 1e-300)) - math.log(delta)
+
+    return math.exp(float(brentq(gap, math.log(1e-6), math.log(1e3), xtol=1e-12))) * (1 - 1e-9)
+
+
+def noise_for(terms: Terms, noise_epsilon: float, delta: float, neighbours: Neighbours, *, free: bool) -> Noise:
+    """The least noise on the gradient that costs ``noise_epsilon`` (and delta)."""
+    if delta == 0:
+        width = 2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0
+        return Noise(True, width * terms.gradient / noise_epsilon)
+    return Noise(False, terms.gradient / _mu(terms, noise_epsilon, delta, neighbours, free=free))
+
+
+def spend(terms: Terms, planned: Promise, share: float = 0.5, choice: str = "recycle") -> Split:
+    """Solve ``eps = eps_b + Jacobian`` for the noise, before a private row is read (``science.md`` 4.5).
+
+    Args:
+        share: r of D. It matters for what is called retrieved, and for what is returned.
+        choice: ``recycle`` draws the noise at all that the Jacobian leaves; ``return`` at ``share`` alone, and the
+            guarantee is smaller by the rest.
+
+    Raises:
+        InputError: a bad budget, or a modulus so small that the Jacobian alone costs more than is there.
+    """
+    number_between("epsilon", planned.epsilon, *_EPSILONS)
+    number_between("share", share, 0.01, 0.99)
+    one_of("retrieved budget", choice, CHOICES)
+    most = _all_to_noise(terms, planned)
+    drawn = most if choice == "recycle" else min(share * planned.epsilon, most)
+    cost = jacobian_cost(terms, drawn, planned.neighbours, planned.delta)
+    total = planned.epsilon if choice == "recycle" else min(drawn + cost, planned.epsilon)
+    retrieved = max((1 - share) * planned.epsilon - cost, 0.0)
+    promise = Promise(total, planned.delta, planned.neighbours)
+    noise = noise_for(terms, drawn * (1 - _AWAY), planned.delta, planned.neighbours, free=cost == 0.0)
+    return Split(planned, share, choice, drawn, cost, retrieved, promise, noise)
+
+
+def _all_to_noise(terms: Terms, planned: Promise) -> float:
+    """The largest ``eps_b`` with ``eps_b + Jacobian(eps_b) <= eps``."""
+
+    def over(drawn: float) -> float:
+        return drawn + jacobian_cost(terms, drawn, planned.neighbours, planned.delta) - planned.epsilon
+
+    if over(planned.epsilon) <= 0:
+        return planned.epsilon
+    if planned.delta > 0 or not terms.loss.free:
+        found = planned.epsilon - terms.plain
+    else:
+        low = 1e-12 * planned.epsilon
+        found = low if over(low) > 0 else float(brentq(over, low, planned.epsilon, xtol=1e-15)) * (1 - _AWAY)
+    if not found > 1e-6 * planned.epsilon:
+        raise InputError(
+            f"A modulus of {terms.modulus:g} costs epsilon = {terms.plain:.3g} for the Jacobian alone; choose a larger "
+            f"modulus or a larger budget."
+        )
+    return found
+
+
+def exact_delta(terms: Terms, noise: Noise, epsilon: float, neighbours: Neighbours) -> float:
+    """Delta at epsilon that Gaussian noise and this modulus keep, by the bounds of maths.md, 15.4."""
+    if noise.pure:
+        raise ValueError("pure noise has no delta")
+    mu = terms.gradient / noise.scale
+    replace = neighbours is Neighbours.REPLACE_ONE
+    found = [delta_any_sign(epsilon, mu, terms.plain, replace)]
+    if terms.loss.signed and not replace and epsilon >= terms.plain:
+        found.append(delta_from_mu(mu, epsilon - terms.plain))
+    if terms.loss.free:
+        if replace and terms.kappa <= mu**2 / 2:
+            found.append(delta_from_mu(2 * mu, epsilon))
+        if not replace and terms.kappa <= epsilon + mu**2 / 2:
+            found.append(delta_from_mu(mu, epsilon))
+    return float(np.min(found))

@@ -1,0 +1,1 @@
+"""Words that everything speaks: argument checks, and the three kinds of numbers."""

@@ -1,0 +1,175 @@
+"""The records that travel between modules: three kinds of numbers, public data, releases.
+
+A figure is *public* (computed from public rows, sizes, chosen parameters), *released* (the output of a
+mechanism; its cost is stated) or *private* (computed from private rows without noise). The third kind is a
+type of its own, :class:`Private`: a box that prints nothing, converts to nothing, and can be neither
+pickled nor serialized. There are two ways out of the box, and a test names every module that may use them:
+a mechanism in ``noise`` adds noise, or a :class:`Curator` looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, NoReturn, TypeVar, final
+
+import numpy as np
+
+T = TypeVar("T")
+U = TypeVar("U")
+Block = tuple[np.ndarray, np.ndarray]  # features (k, d), response (k,)
+
+
+class Label(Enum):
+    """The kind of a number, in the word the user reads."""
+
+    PUBLIC = "public"
+    RELEASED = "released"
+    PRIVATE = "private, curator only"
+
+
+class Standing(Enum):
+    """What may be done with a method's output."""
+
+    SOUND = "sound"
+    LAB = "lab"
+
+
+@final
+@dataclass(frozen=True)
+class Curator:
+    """Somebody who holds the private rows anyway and looks at an exact figure, for a stated purpose."""
+
+    purpose: str
+
+
+@final
+class Private(Generic[T]):
+    """A value computed from private rows without noise."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: T) -> None:
+        self._value = value
+
+    def map(self, function: Callable[[T], U]) -> Private[U]:
+        """Compute on, staying private."""
+        return Private(function(self._value))
+
+    def with_(self, other: Private[U]) -> Private[tuple[T, U]]:
+        """Both values in one box."""
+        return Private((self._value, other._value))
+
+    def reveal(self, curator: Curator) -> T:
+        """The bare value, for the curator's own eyes."""
+        if not isinstance(curator, Curator):
+            raise TypeError("a private figure is shown to a curator only")
+        return self._value
+
+    def __repr__(self) -> str:
+        return f"<{Label.PRIVATE.value}>"
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise TypeError("a private figure cannot be converted, compared, copied or stored")
+
+    __float__ = __int__ = __index__ = __complex__ = __bool__ = __iter__ = __len__ = __array__ = _refuse
+    __eq__ = __lt__ = __gt__ = __le__ = __ge__ = __add__ = __sub__ = __mul__ = __truediv__ = _refuse
+    __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = __getstate__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+class PrivateRows:
+    """Private rows behind the only interface methods have to them: sums over row blocks.
+
+    Args:
+        blocks: called once per pass; yields ``(features (k, d), response (k,))``, finite floats. A row that
+            was left out for a missing value is a row of zeros, so that ``n`` stays what it was.
+        n: number of rows, public under the replace-one relation.
+        names: the d feature names, the intercept first when there is one.
+    """
+
+    __slots__ = ("_blocks", "n", "names")
+
+    def __init__(self, blocks: Callable[[], Iterable[Block]], n: int, names: tuple[str, ...]) -> None:
+        self._blocks = blocks
+        self.n = n
+        self.names = names
+
+    @classmethod
+    def from_arrays(
+        cls, features: np.ndarray, response: np.ndarray, names: Iterable[str], block_rows: int = 65_536
+    ) -> PrivateRows:
+        """Rows that lie in memory, (n, d) and (n,), handed out in blocks."""
+
+        def blocks() -> Iterator[Block]:
+            for start in range(0, len(response), block_rows):
+                stop = start + block_rows
+                yield features[start:stop], response[start:stop]
+
+        return cls(blocks, len(response), tuple(names))
+
+    def sum(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Private[np.ndarray]:
+        """``sum over blocks of function(features, response)``: one pass, one private array."""
+        total: np.ndarray | None = None
+        for features, response in self._blocks():
+            part = _quietly(function, features, response)
+            total = part if total is None else total + part
+        if total is None:
+            raise ValueError("a table of private rows has at least one block")
+        return Private(total)
+
+    def concatenate(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Private[np.ndarray]:
+        """One private figure per row, for the curator's pictures."""
+        return Private(np.concatenate([_quietly(function, x, y) for x, y in self._blocks()]))
+
+    def __repr__(self) -> str:
+        return f"<{self.n} private rows, {len(self.names)} features>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("private rows stay in the session that loaded them")
+
+
+def _quietly(function: Callable[[np.ndarray, np.ndarray], np.ndarray], x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """A figure of private rows; whether something overflowed in it is private too, so no warning says so."""
+    with np.errstate(all="ignore"):
+        return np.asarray(function(x, y))
+
+
+@final
+@dataclass(frozen=True)
+class Bands:
+    """Standard errors of the coefficients in their parts, and the 95 % limits; arrays of shape (d,).
+
+    ``truncation`` is the part that clipping rows to the radius may have moved the fit by, predicted from
+    public rows; ``None`` where a method has no such prediction.
+    """
+
+    privacy: np.ndarray
+    sampling: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    truncation: np.ndarray | None = None
+
+
+def plain(value: Any, name: str = "value") -> Any:
+    """The value in plain JSON types; the gate that every export passes.
+
+    Raises:
+        TypeError: a private figure, or a type that is not known to be safe.
+    """
+    if isinstance(value, Private | PrivateRows):
+        raise TypeError(f"{name} is private and cannot leave")
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist() if value.dtype != object else [plain(item, name) for item in value.tolist()]
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, str(key)) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item, name) for item in value]
+    raise TypeError(f"{name} has type {type(value).__name__}, which no export accepts")

@@ -1,0 +1,106 @@
+"""What commands share: arguments for tables and budgets, and what they become."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from pmtcore.accounting.budgets import Budget, checked_delta
+from pmtcore.base.checks import InputError
+
+
+def budget_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--mu", type=float, help="total budget in GDP")
+    parser.add_argument("--rho", type=float, help="total budget in zCDP")
+    parser.add_argument("--epsilon", type=float, help="total epsilon; needs --delta")
+    parser.add_argument("--delta", type=float, help="with --epsilon: the budget; else: where epsilon is stated")
+
+
+def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> None:
+    if private:
+        parser.add_argument("--private", required=True, metavar="FILE")
+    parser.add_argument("--public", metavar="FILE")
+    parser.add_argument("--public-moment", metavar="FILE", help="a second moment matrix in place of public rows")
+    parser.add_argument("--public-rows", type=int, metavar="M", help="rows behind the moment matrix, if known")
+    parser.add_argument("--public-ridge", type=float, default=0.0, help="for columns collinear in the public rows")
+    parser.add_argument("--target", required=True, metavar="COLUMN")
+    parser.add_argument("--features", metavar="A,B", help="default: all columns that both tables have")
+    parser.add_argument("--no-intercept", action="store_true")
+    parser.add_argument("--missing", default="refuse", metavar="refuse|empty-row|public-median")
+    parser.add_argument("--unseen", default="refuse", metavar="refuse|other", help="levels only private rows have")
+    parser.add_argument("--levels", action="append", default=[], metavar="'COLUMN=A|B|C'", help="declared categories")
+    families = "gaussian|logistic|poisson|boosting"
+    parser.add_argument("--family", default="gaussian", metavar=families, help="what kind of regression")
+    parser.add_argument("--lam", type=float, help="ridge penalty of a family other than gaussian (default 0.01)")
+    parser.add_argument("--positive", metavar="LABEL", help="the value of the target that counts as 1")
+
+
+def public_from(chosen: argparse.Namespace) -> Any:
+    """The public side alone: nothing private is read."""
+    from pmtcore.data.problem import prepare_moment, prepare_public  # noqa: PLC0415
+    from pmtcore.data.tables import read_moment_path, read_path  # noqa: PLC0415
+
+    choices = choices_from(chosen)
+    if chosen.public_moment:
+        return prepare_moment(read_moment_path(chosen.public_moment), choices, chosen.public_rows)
+    return prepare_public(read_path(chosen.public, "public"), choices)
+
+
+def choices_from(chosen: argparse.Namespace) -> Any:
+    from pmtcore.data.choices import Choices, levels_from_text  # noqa: PLC0415
+
+    if (chosen.public is None) == (chosen.public_moment is None):
+        raise InputError("Give --public FILE or --public-moment FILE, one of the two.")
+    features = None if chosen.features is None else tuple(part.strip() for part in chosen.features.split(","))
+    return Choices(
+        target=chosen.target,
+        features=features,
+        intercept=not chosen.no_intercept,
+        missing=chosen.missing,
+        unseen=chosen.unseen,
+        levels=levels_from_text(chosen.levels),
+        public_ridge=chosen.public_ridge,
+        family=chosen.family,
+        lam=chosen.lam,
+        positive=chosen.positive,
+    )
+
+
+def problem_from(chosen: argparse.Namespace) -> Any:
+    from pmtcore.data.problem import prepare  # noqa: PLC0415
+    from pmtcore.data.tables import read_moment_path, read_path  # noqa: PLC0415
+
+    choices = choices_from(chosen)
+    private = read_path(chosen.private, "private")
+    public = read_path(chosen.public, "public") if chosen.public else read_moment_path(chosen.public_moment)
+    return prepare(private, public, choices, public_rows=chosen.public_rows)
+
+
+def number_from(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{name} takes numbers, got {text!r}.") from None
+
+
+def budget_from(chosen: argparse.Namespace) -> Budget:
+    given = [name for name in ("mu", "rho", "epsilon") if getattr(chosen, name) is not None]
+    if len(given) != 1:
+        raise InputError("Give the total budget once: --mu M, or --rho R, or --epsilon E with --delta D.")
+    if chosen.delta is not None:
+        checked_delta(chosen.delta)
+    if chosen.mu is not None:
+        return Budget(chosen.mu)
+    if chosen.rho is not None:
+        return Budget.from_rho(chosen.rho)
+    if chosen.delta is None:
+        raise InputError("--epsilon needs --delta.")
+    return Budget.from_epsilon(chosen.epsilon, chosen.delta)
+
+
+def settings_from(pairs: Sequence[str]) -> dict[str, str]:
+    for pair in pairs:
+        if "=" not in pair:
+            raise InputError(f"--set takes NAME=VALUE, got {pair!r}.")
+    return dict(pair.split("=", 1) for pair in pairs)

@@ -1,0 +1,184 @@
+"""Commands beside release and compare: plan, local, gallery."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.records import Label
+from pmtcore.cli.arguments import number_from, public_from
+from pmtcore.methods.registry import method
+
+Answer = tuple[dict[str, Any], str]  # the JSON object, the text
+
+
+def plan(chosen: argparse.Namespace) -> Answer:
+    from pmtcore.release import planning  # noqa: PLC0415
+
+    public = public_from(chosen)
+    ids = None if chosen.method is None else [method(chosen.method).id]
+    mus = [number_from("--mu", part) for part in chosen.mu.split(",") if part.strip()]
+    found = planning.plan(public, chosen.rows, mus, ids)
+    rows = [row for planned in found for row in planned.rows()]
+    record: dict[str, Any] = {"label": Label.PUBLIC.value, "rows": rows, "n": chosen.rows, "public_rows": public.m}
+    lines = [f"{'method':16} {'mu':>8} {'coefficient':20} {'privacy sd':>11} {'sampling sd':>11} {'95 % half':>11}"]
+    lines += [
+        f"{row['method']:16} {row['mu']:8.4g} {row['coefficient']:20} {row['privacy_sd']:11.4g} "
+        f"{row['sampling_sd']:11.4g} {row['half_width']:11.4g}"
+        for row in rows
+    ]
+    from pmtcore.methods.registry import recommended  # noqa: PLC0415
+
+    id = chosen.method or recommended(public).id
+    record["verdict"] = [planning.verdict(public, chosen.rows, mu, id) for mu in mus]
+    if chosen.width is not None:
+        if chosen.coefficient is None:
+            raise InputError("--width needs --coefficient NAME.")
+        record["budget_for_width"] = planning.budget_for(public, chosen.rows, id, chosen.coefficient, chosen.width)
+        record["rows_for_width"] = planning.rows_for(public, id, mus[0], chosen.coefficient, chosen.width)
+        lines.append(
+            f"{chosen.coefficient} within {chosen.width:g} by {id}: mu {record['budget_for_width']}, "
+            f"or {record['rows_for_width']} rows at mu {mus[0]:g}"
+        )
+    return record, "\n".join([*lines, *record["verdict"]])
+
+
+def local_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the three halves."""
+    parser.add_argument("step", choices=("configure", "randomize", "aggregate"))
+    parser.add_argument("--public", metavar="FILE", help="public rows, labelled or not (configure, aggregate)")
+    parser.add_argument("--rows", metavar="FILE", help="own rows (randomize)")
+    parser.add_argument("--reports", metavar="FILE", help="randomized reports, JSON lines or Parquet (aggregate)")
+    parser.add_argument("--config", metavar="FILE", help="the published configuration (randomize, aggregate)")
+    parser.add_argument("--out", dest="destination", metavar="FILE", help="where to write: configuration or reports")
+    parser.add_argument("--target", metavar="COLUMN")
+    parser.add_argument("--features", metavar="A,B")
+    parser.add_argument("--no-intercept", action="store_true")
+    parser.add_argument("--family", help="the loss; another one from the same reports costs nothing (aggregate)")
+    parser.add_argument(
+        "--link", metavar="LINK", help="y = f(x'w) + noise in place of a family: cubic, softplus, sigmoid"
+    )
+    parser.add_argument("--positive", metavar="LABEL")
+    parser.add_argument("--epsilon", type=float, help="of each report, pure with PrivUnit (configure)")
+    parser.add_argument("--mu", type=float, help="of each report, in place of epsilon (configure)")
+    parser.add_argument("--scheme", default="whitened", metavar="whitened|moments")
+    parser.add_argument("--response-bound", type=float, default=0.0)
+    parser.add_argument("--people", type=int, default=10_000, help="expected number of reports (configure)")
+
+
+def local(chosen: argparse.Namespace) -> Answer:
+    from pmtcore.cli.local import run  # noqa: PLC0415
+    from pmtcore.mechanisms.noise import SecureNoise  # noqa: PLC0415
+
+    return run(chosen, SecureNoise())
+
+
+def gallery(chosen: argparse.Namespace) -> Answer:
+    from pmtcore.lab.gallery.catalogue import figure, figures  # noqa: PLC0415
+    from pmtcore.lab.gallery.engine import Computation, store  # noqa: PLC0415
+
+    if chosen.figure is None:
+        listed = [{"id": f.id, "title": f.title, "claim": f.claim, "trials": f.trials} for f in figures()]
+        return {"figures": listed}, "\n".join(f"{f['id']:5} {f['title']}: {f['claim']}" for f in listed)
+    made = figure(chosen.figure)
+    trials = chosen.trials or (made.quick if chosen.quick else None)
+    run = Computation(made, trials, workers=whole_number_between("workers", chosen.workers, 0, 64))
+    try:
+        for share in run.steps():
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r{share:.0%}")
+    except KeyboardInterrupt:
+        if not run.share:
+            raise
+        sys.stderr.write("pmtcore: stopped; what was done is kept.\n")
+    record = run.as_dict()
+    store(record)
+    lines = [f"{made.source}, {record['trials']} trials"]
+    lines += [
+        f"{'holds         ' if v['holds'] else 'does not hold '} {v['claim']} ({v['figures']})"
+        for v in record["verdict"]
+    ]
+    return record, "\n".join(lines)
+
+
+def ledger(chosen: argparse.Namespace) -> Answer:
+    """Set a cap, show accounts, verify the chain."""
+    from pmtcore.ledger.log import Ledger  # noqa: PLC0415
+
+    book = Ledger(chosen.ledger)
+    if chosen.step == "verify":
+        found = book.verify(chosen.head or "")
+        if not found["intact"] and found["first_bad"] is None:
+            raise InputError(
+                "The chain does not pass through the head given: its newest events were cut off, or it is another "
+                "ledger; restore it from a copy."
+            )
+        if not found["intact"]:
+            raise InputError(
+                f"The ledger was changed: event {found['first_bad']} does not fit the chain; restore it from a copy."
+            )
+        return found, f"intact: {found['events']} events, head {found['head']}"
+    if chosen.step == "cap":
+        if chosen.dataset is None or chosen.mu is None:
+            raise InputError("'ledger cap' needs --dataset NAME and --mu M.")
+        accounts = [book.cap(chosen.dataset, chosen.mu)]
+    else:
+        accounts = [a for a in book.accounts() if chosen.dataset in (None, a.dataset)]
+    record = {"datasets": [account.as_dict() for account in accounts]}
+    lines = []
+    for account in accounts:
+        cap = "no cap" if account.cap is None else f"cap {account.cap:.4g}, left {account.left:.4g}"
+        lines.append(f"{account.dataset}: spent mu {account.spent:.4g}, {cap}")
+        lines += [f"  {e.at}  {e.method:16} mu {e.mu:<8.4g} {e.state:9} {e.purpose}" for e in account.entries]
+    return record, "\n".join(lines) or "no data set in this ledger"
+
+
+def report(chosen: argparse.Namespace) -> Answer:
+    """The report of a release, from the ledger or from a saved record."""
+    from pmtcore.ledger.log import Ledger  # noqa: PLC0415
+    from pmtcore.show.report import report as render  # noqa: PLC0415
+
+    if (chosen.ledger is None) == (chosen.release is None):
+        raise InputError("Give --ledger URL with --key KEY, or --release FILE (what release --json printed).")
+    account = head = None
+    if chosen.ledger is not None:
+        book = Ledger(chosen.ledger)
+        entry = book.entry(chosen.key or "")
+        if entry is None or entry.record is None:
+            raise InputError("The ledger has no release with this key; see 'ledger show'.")
+        record: Any = entry.record
+        account, head = book.account(entry.dataset).as_dict(), book.verify()["head"]
+    else:
+        try:
+            record = json.loads(Path(chosen.release).read_bytes())
+        except ValueError:
+            raise InputError("The file is not JSON; save one with 'release --json --out FILE'.") from None
+    try:
+        text = render(record, account, head)
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise InputError(
+            "The file is not the record of a release; save one with 'release --json --out FILE'."
+        ) from None
+    Path(chosen.html).write_text(text, encoding="utf-8")
+    return {"html": chosen.html}, f"report written to {chosen.html}"
+
+
+def audit(chosen: argparse.Namespace) -> Answer:
+    """A lower bound on a method's privacy against its claim; ``all`` audits every method."""
+    from pmtcore.lab.audit import audit as run  # noqa: PLC0415
+    from pmtcore.methods.registry import methods  # noqa: PLC0415
+
+    if chosen.id == "all":
+        found = [run(entry.id, chosen.mu, chosen.trials, chosen.seed) for entry in methods()]
+        lines = [f"{a.method:20} claimed {a.claimed:<6.3g} bound {a.lower_bound:<6.3g} {a.verdict}" for a in found]
+        return {"audits": [a.as_dict() for a in found]}, "\n".join(lines)
+    one = run(method(chosen.id).id, chosen.mu, chosen.trials, chosen.seed)
+    text = (
+        f"{one.method}: claimed mu = {one.claimed:g}, lower bound {one.lower_bound:.4g} at {one.confidence:.0%} "
+        f"confidence, {one.trials} runs ({one.pair}).\n{one.verdict}"
+    )
+    return one.as_dict(), text

@@ -1,0 +1,275 @@
+"""The command line: ``python -m pmtcore COMMAND``; all the application does, headless.
+
+Exit status 0, or 2 for bad input with one line on standard error and no traceback. ``--json`` prints one
+JSON object; without it, text for people.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+from uuid import uuid4
+
+from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, epsilon_from_rho_bound
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Curator, Label, plain
+from pmtcore.cli import commands as more
+from pmtcore.cli.arguments import (
+    budget_arguments,
+    budget_from,
+    number_from,
+    problem_from,
+    settings_from,
+    table_arguments,
+)
+from pmtcore.methods.registry import method, methods
+
+_CURATOR = Curator("the command line, run by whoever holds the private table")
+_PRIVATE = f"[{Label.PRIVATE.value}] "
+Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    try:
+        chosen = _parser().parse_args(arguments)
+        record, text = chosen.run(chosen)
+        output = json.dumps(_finite(plain(dict(record))), indent=2, allow_nan=False) if chosen.json else text
+        if getattr(chosen, "out", None):
+            Path(chosen.out).write_text(output + "\n", encoding="utf-8")
+        print(output)
+    except InputError as error:
+        print(f"pmtcore: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"pmtcore: {error.strerror or 'the file cannot be used'}: {error.filename}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("pmtcore: stopped.", file=sys.stderr)
+        return 130
+    return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with its complaints in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}; see '{self.prog} --help'.")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m pmtcore", description="Private regression with public second moments.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+    common = _Parser(add_help=False)
+    common.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def command(name: str, run: Callable[[argparse.Namespace], Answer], help: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=help, description=help, parents=[common])
+        made.set_defaults(run=run)
+        return made
+
+    command("methods", _methods, "List the methods: standing, neighbours, errata, parameters.")
+    convert = command("convert", _convert, "A total budget in the other units.")
+    budget_arguments(convert)
+    describe = command("describe", _describe, "Conditioning and truncation of the private rows; for the curator.")
+    table_arguments(describe)
+    describe.add_argument("--eta", type=float, default=0.05, help="failure probability behind the radius")
+    plan = command("plan", more.plan, "What a budget buys, from public rows and the number of private ones; free.")
+    table_arguments(plan, private=False)
+    plan.add_argument("--rows", type=int, required=True, metavar="N", help="private rows")
+    plan.add_argument("--mu", required=True, metavar="M[,M...]", help="total budgets")
+    plan.add_argument("--method", metavar="ID", help="default: every sound method that predicts its errors")
+    plan.add_argument("--coefficient", metavar="NAME", help="with --width: the budget and the rows it takes")
+    plan.add_argument("--width", type=float, help="wanted 95 %% half-width of the coefficient")
+    release = command("release", _release, "One private release.")
+    table_arguments(release)
+    budget_arguments(release)
+    release.add_argument("--method", metavar="ID", help="see 'methods'")
+    release.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method")
+    release.add_argument("--config", metavar="FILE", help="a request saved by the application or by --save-config")
+    release.add_argument("--save-config", metavar="FILE", help="write the request, to be used again")
+    release.add_argument("--seed", type=int, help="repeatable noise: the result is then a lab figure")
+    release.add_argument("--ledger", metavar="URL", help="keep the spend in this ledger, a file or a database URL")
+    release.add_argument("--dataset", metavar="NAME", help="whose cap in the ledger it counts against")
+    release.add_argument("--purpose", default="", help="kept in the ledger")
+    release.add_argument("--key", metavar="KEY", help="repeating a key repeats the outcome and spends nothing")
+    release.add_argument("--out", metavar="FILE", help="also write what is printed to this file")
+    compare = command("compare", _compare, "Lab: distance of methods to the non-private fit over repeated trials.")
+    table_arguments(compare)
+    compare.add_argument("--methods", required=True, metavar="ID,ID")
+    compare.add_argument("--mu", required=True, metavar="M[,M...]", help="total budgets")
+    compare.add_argument("--trials", type=int, default=100)
+    compare.add_argument("--scale", default="none", metavar="none|z|minmax|max")
+    compare.add_argument("--seed", type=int, default=0)
+    compare.add_argument("--axis", default="budget", metavar="AXIS", help="budget, 'private rows', 'public rows', ...")
+    compare.add_argument("--values", metavar="X[,X...]", help="places on another axis than the budget")
+    ledger = command("ledger", more.ledger, "The budget: caps, spends, and whether the log is intact.")
+    ledger.add_argument("step", choices=("cap", "show", "verify"))
+    ledger.add_argument("--ledger", required=True, metavar="URL", help="a file or a database URL")
+    ledger.add_argument("--dataset", metavar="NAME")
+    ledger.add_argument("--mu", type=float, help="the cap, a total under replace-one")
+    ledger.add_argument("--head", metavar="HASH", help="verify: a head noted earlier, which the chain must pass")
+    audit = command("audit", more.audit, "Attack a method: a lower bound on its privacy against its claim.")
+    audit.add_argument("id", metavar="ID", help="a method, or 'all'")
+    audit.add_argument("--mu", type=float, default=1.0, help="the claim")
+    audit.add_argument("--trials", type=int, default=20_000)
+    audit.add_argument("--seed", type=int, default=1)
+    report = command("report", more.report, "One self-contained HTML file about a release, for stakeholders.")
+    report.add_argument("--ledger", metavar="URL")
+    report.add_argument("--key", metavar="KEY", help="of the release in the ledger")
+    report.add_argument("--release", metavar="FILE", help="what release --json printed")
+    report.add_argument("--html", required=True, metavar="FILE", help="where to write")
+    local = command("local", more.local, "Local model: publish a configuration, randomize own rows, aggregate reports.")
+    more.local_arguments(local)
+    gallery = command("gallery", more.gallery, "The papers' experiments: the list, or one recomputed with its verdict.")
+    gallery.add_argument("figure", nargs="?", metavar="FIGURE", help="such as A1; without it, the list")
+    gallery.add_argument("--quick", action="store_true", help="fewer trials than the paper")
+    gallery.add_argument("--trials", type=int, help="a number of trials of your own")
+    gallery.add_argument("--workers", type=int, default=2, help="processes")
+    return parser
+
+
+def _methods(_: argparse.Namespace) -> Answer:
+    entries = methods()
+    lines = [f"{e.id:16} {e.standing.value:6} {e.neighbours.value:12} {e.title}  ({e.source})" for e in entries]
+    return {"methods": [entry.as_dict() for entry in entries]}, "\n".join(lines)
+
+
+def _convert(chosen: argparse.Namespace) -> Answer:
+    budget = budget_from(chosen)
+    record: dict[str, Any] = {"mu": budget.mu, "rho": budget.rho, "epsilon": None, "delta": chosen.delta}
+    lines = [f"mu      {budget.mu:.6g}", f"rho     {budget.rho:.6g}"]
+    if chosen.delta is None:
+        lines.append("epsilon needs --delta")
+    else:
+        record["epsilon"] = Guarantee(budget.mu, Neighbours.REPLACE_ONE, chosen.delta).epsilon
+        record["epsilon_bound_of_paper_b"] = epsilon_from_rho_bound(budget.rho, chosen.delta)
+        lines.append(f"epsilon {record['epsilon']:.6g} at delta {chosen.delta:g}")
+    record["detected_at_5_percent_false_alarms"] = float(attacker_power(budget.mu, 0.05))
+    lines.append(
+        f"An attacker who allows 5 % false alarms finds a person in at most "
+        f"{100 * record['detected_at_5_percent_false_alarms']:.1f} % of the cases."
+    )
+    return record, "\n".join(lines)
+
+
+def _describe(chosen: argparse.Namespace) -> Answer:
+    from pmtcore.lab.diagnostics import exact  # noqa: PLC0415  # commands load only what they need
+    from pmtcore.mechanisms.truncation import checked_eta  # noqa: PLC0415
+
+    problem = problem_from(chosen)
+    found = exact(problem, checked_eta(chosen.eta)).reveal(_CURATOR)
+    record = {"label": found.label.value, "n": problem.private.n, "public_rows": problem.public.m, **found.as_dict()}
+    lines = [
+        _PRIVATE + "exact figures of the private rows; not for publication",
+        f"{'':8}{'kappa':>12}{'kappa_bar':>12}",
+    ]
+    for name in ("before", "after"):
+        figures = record[name]
+        lines.append(
+            f"{name:8}{figures['kappa']:12.4g}{figures['kappa_bar']:12.4g}  lambda_min {figures['lambda_min']:.4g}"
+        )
+    lines.append(f"radius {found.radius:.4g}, truncation rate {100 * record['truncation_rate']:.3g} %")
+    return record, "\n".join(lines)
+
+
+def _release(chosen: argparse.Namespace) -> Answer:
+    from pmtcore.mechanisms.noise import SecureNoise, SeededNoise  # noqa: PLC0415
+    from pmtcore.release.release import recorded_release, release  # noqa: PLC0415
+
+    request = _request(chosen)
+    source = SecureNoise() if chosen.seed is None else SeededNoise(chosen.seed)
+    problem = problem_from(chosen)
+    if chosen.save_config:
+        text = json.dumps(request.as_dict(), indent=2) + "\n"
+        Path(chosen.save_config).write_text(text, encoding="utf-8")
+    if chosen.ledger is None:
+        record = release(problem, request, source).as_dict()
+        return record, _release_text(record)
+    from pmtcore.ledger.log import Ledger  # noqa: PLC0415
+
+    if chosen.dataset is None:
+        raise InputError("--ledger needs --dataset NAME, whose cap the spend counts against.")
+    key = chosen.key or uuid4().hex
+    found = recorded_release(problem, request, source, Ledger(chosen.ledger), chosen.dataset, key, chosen.purpose)
+    record = {**(found if isinstance(found, dict) else found.as_dict()), "ledger_key": key}
+    return record, _release_text(record)
+
+
+def _release_text(record: Mapping[str, Any]) -> str:
+    guarantee = record["guarantee"]
+    lines = [
+        f"{record['title']} ({record['method']}), standing: {record['standing']}"
+        + ("" if record["standing"] == "sound" else f": {'; '.join(record['standing_reasons'])}"),
+        f"n = {record['n']}, public rows = {record['public_rows']}",
+        f"mu = {guarantee['mu']:.4g}, rho = {guarantee['rho']:.4g}, epsilon = {guarantee['epsilon']:.4g} "
+        f"at delta = {guarantee['delta']:g} ({guarantee['neighbours']})",
+        record["guarantee_in_words"],
+        "",
+    ]
+    width = max([len(name) for name in record["coefficients"]], default=10)
+    if record["coefficients"]:
+        lines.append(f"{'':{width}} {'coefficient':>12} {'privacy sd':>11} {'sampling sd':>11}   95 % band")
+    for name, value in record["coefficients"].items():
+        band = record["bands"].get(name)
+        tail = (
+            f"{band['privacy']:11.4g} {band['sampling']:11.4g}   [{band['low']:.4g}, {band['high']:.4g}]"
+            if band
+            else ""
+        )
+        lines.append(f"{name:{width}} {value:12.5g} {tail}")
+    return "\n".join([*lines, *record["notes"]]).rstrip()
+
+
+def _compare(chosen: argparse.Namespace) -> Answer:
+    from pmtcore.lab.comparison import Comparison, rescaled  # noqa: PLC0415
+
+    problem = rescaled(problem_from(chosen), chosen.scale)
+    names = [name.strip() for name in chosen.methods.split(",") if name.strip()]
+    mus = [number_from("--mu", part) for part in chosen.mu.split(",") if part.strip()]
+    values = [number_from("--values", part) for part in (chosen.values or "").split(",") if part.strip()]
+    run = Comparison(problem, names, mus, trials=chosen.trials, seed=chosen.seed, axis=chosen.axis, values=values).run()
+    rows = [summary.as_dict() for summary in run.summaries().reveal(_CURATOR)]
+    norm = run.reference_norm().reveal(_CURATOR)
+    lines = [_PRIVATE + f"distance to the non-private fit (length {norm:.4g})"]
+    lines.append(f"{'method':16} {chosen.axis[:8]:>8} {'median':>11} {'mean':>11} {'sd':>11} {'trials':>7}")
+    for row in rows:
+        lines.append(
+            f"{row['method']:16} {row['x']:8.4g} {row['error_median']:11.4g} {row['error_mean']:11.4g} "
+            f"{row['error_sd']:11.4g} {row['trials']:7d}"
+        )
+    return {"label": Label.PRIVATE.value, "rows": rows, "reference_norm": norm, "scale": chosen.scale}, "\n".join(lines)
+
+
+def _request(chosen: argparse.Namespace) -> Any:
+    from pmtcore.release.release import Request, request_from_json  # noqa: PLC0415
+
+    if chosen.config:
+        base = request_from_json(Path(chosen.config).read_bytes())
+    else:
+        if chosen.method is None:
+            raise InputError("A release needs --method ID (or --config FILE); see 'python -m pmtcore methods'.")
+        base = Request(method(chosen.method).id, budget_from(chosen))
+    given = any(value is not None for value in (chosen.mu, chosen.rho, chosen.epsilon))
+    return Request.from_dict(
+        {
+            "method": chosen.method or base.method,
+            "mu": (budget_from(chosen) if given else base.budget).mu,
+            "parameters": {**base.parameters, **settings_from(chosen.set)},
+            "delta": base.delta if chosen.delta is None else chosen.delta,
+        }
+    )
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity and no NaN: both become null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list) else value

@@ -1,1 +1,0 @@
-"""Empirical risk minimization with a perturbed objective: losses, solvers, accounting, mechanisms (paper D)."""

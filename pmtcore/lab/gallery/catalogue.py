@@ -1,0 +1,25 @@
+"""All figures of the gallery."""
+
+from __future__ import annotations
+
+from pmtcore.base.checks import InputError
+from pmtcore.lab.gallery import paper_a, paper_b, paper_c, paper_d
+from pmtcore.lab.gallery.engine import Figure
+
+_FIGURES = {figure.id: figure for part in (paper_a, paper_b, paper_c, paper_d) for figure in part.FIGURES}
+
+
+def figures() -> list[Figure]:
+    """Every figure, by paper."""
+    return list(_FIGURES.values())
+
+
+def figure(id: str) -> Figure:
+    """The figure of that id.
+
+    Raises:
+        InputError: there is none.
+    """
+    if id not in _FIGURES:
+        raise InputError(f"There is no figure {id!r}; choose one of {', '.join(_FIGURES)}.")
+    return _FIGURES[id]

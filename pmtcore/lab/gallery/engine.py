@@ -1,0 +1,306 @@
+"""Running a figure: trials in parallel processes, with progress, stoppable; results stored with their description.
+
+A *figure* is a list of *runs*; a run is a setting and the methods tried on it; a *trial* of a run draws data
+and noise from one seed and gives one error (or one per iteration) for each series. The same description and
+trial count give the same numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.base.checks import InputError, whole_number_between
+
+Errors = dict[str, list[float]]  # series -> one error, or one per iteration
+_CHUNK = 5
+_ASSETS = Path(__file__).resolve().parents[3] / "assets" / "gallery"
+
+
+@final
+@dataclass(frozen=True)
+class Run:
+    """One setting.
+
+    Attributes:
+        x: where its errors are drawn; ``None`` where a trial gives one error per iteration.
+        task: name of the trial function, ``module:function`` inside this package.
+        setting: its arguments, plain JSON types.
+    """
+
+    x: float | None
+    task: str
+    setting: Mapping[str, Any]
+
+
+@final
+@dataclass(frozen=True)
+class Curve:
+    """One series of a figure: summaries at each x."""
+
+    name: str
+    x: np.ndarray
+    mean: np.ndarray
+    sd: np.ndarray
+    median: np.ndarray
+    low: np.ndarray  # 10 % quantile
+    high: np.ndarray  # 90 % quantile
+    trials: np.ndarray
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields."""
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Curve:
+        """Back from plain fields; JSON has no infinity, which a median has where most trials have no estimate."""
+        missing = {"median": np.inf}
+        numbers = {
+            k: np.asarray([missing.get(k, np.nan) if v is None else v for v in value], dtype=float)
+            for k, value in fields.items()
+            if k != "name"
+        }
+        return cls(name=fields["name"], **numbers)
+
+
+Curves = Mapping[str, Curve]
+Check = Callable[[Curves], tuple[bool, str]]
+
+
+@final
+@dataclass(frozen=True)
+class Figure:
+    """A published experiment: what was done, what the paper says of it, and how that is checked.
+
+    Attributes:
+        claims: each the paper's claim in words, and the check that decides whether it holds in what came out.
+        notes: where our setting departs, or had to be chosen.
+    """
+
+    id: str
+    title: str
+    source: str
+    runs: tuple[Run, ...]
+    claims: tuple[tuple[str, Check], ...]
+    trials: int
+    quick: int
+    x_label: str
+    y_label: str
+    notes: str = ""
+    log_x: bool = False
+    log_y: bool = True
+    needs: str | None = None  # a table by name
+
+    @property
+    def claim(self) -> str:
+        """All claims in words."""
+        return " ".join(words for words, _ in self.claims)
+
+    @property
+    def digest(self) -> str:
+        """Changes with the description."""
+        text = json.dumps([(run.x, run.task, run.setting) for run in self.runs], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def verdict(self, curves: Curves) -> list[dict[str, Any]]:
+        """Each claim, whether it holds, and the figures behind the answer."""
+        found = []
+        for words, check in self.claims:
+            holds, figures = check(curves)
+            found.append({"claim": words, "holds": bool(holds), "figures": figures})
+        return found
+
+
+@dataclass
+class Computation:
+    """A figure being computed; trials come in chunks, in the order of the seeds.
+
+    Args:
+        trials: repetitions; the figure's own full count if ``None``.
+        workers: processes; 0 computes in this one.
+    """
+
+    figure: Figure
+    trials: int | None = None
+    workers: int = 0
+    stopped: bool = False
+    _errors: dict[int, dict[int, list[Errors]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.trials = whole_number_between(
+            "trials", self.figure.trials if self.trials is None else self.trials, 1, 10_000
+        )
+        needed(self.figure)
+
+    @property
+    def share(self) -> float:
+        """Share of the trials done."""
+        done = sum(len(block) for run in self._errors.values() for block in run.values())
+        return done / (len(self.figure.runs) * (self.trials or 1))
+
+    def steps(self) -> Iterator[float]:
+        """Compute, yielding the share done after each chunk; closing the iterator, or stop(), ends it early."""
+        jobs = [(run, start) for start in range(0, self.trials or 0, _CHUNK) for run in range(len(self.figure.runs))]
+        if self.workers == 0:
+            for run, start in jobs:
+                if self.stopped:
+                    return
+                self._keep(run, start, _chunk(self.figure.runs[run], start, self._until(start)))
+                yield self.share
+            return
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process per core, not one thread pool each
+        with ProcessPoolExecutor(self.workers) as pool:
+            live: dict[Future[list[Errors]], tuple[int, int]] = {
+                pool.submit(_chunk, self.figure.runs[run], start, self._until(start)): (run, start)
+                for run, start in jobs
+            }
+            try:
+                while live and not self.stopped:
+                    done, _ = wait(live, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        self._keep(*live.pop(future), future.result())
+                    yield self.share
+            finally:
+                for future in live:
+                    future.cancel()
+
+    def run(self) -> Computation:
+        """Do all of it."""
+        for _ in self.steps():
+            pass
+        return self
+
+    def stop(self) -> None:
+        """Leave it at what is done."""
+        self.stopped = True
+
+    def _until(self, start: int) -> int:
+        return min(start + _CHUNK, self.trials or 0)
+
+    def _keep(self, run: int, start: int, block: list[Errors]) -> None:
+        self._errors.setdefault(run, {})[start] = block
+
+    def curves(self) -> dict[str, Curve]:
+        """What is there so far, a curve for each series."""
+        points: dict[str, list[tuple[float, np.ndarray]]] = {}
+        for at, blocks in self._errors.items():
+            errors = [trial for start in sorted(blocks) for trial in blocks[start]]
+            x = self.figure.runs[at].x
+            for name in errors[0]:
+                values = np.asarray([trial[name] for trial in errors], dtype=float)  # (trials, points)
+                for step in range(values.shape[1]):
+                    points.setdefault(name, []).append((float(step) if x is None else x, values[:, step]))
+        return {name: _curve(name, sorted(found, key=lambda p: p[0])) for name, found in points.items()}
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result with its description, plain JSON types."""
+        curves = self.curves()
+        return {
+            "id": self.figure.id,
+            "title": self.figure.title,
+            "source": self.figure.source,
+            "claim": self.figure.claim,
+            "trials": min((int(c.trials.min()) for c in curves.values()), default=0),
+            "computed": datetime.now(UTC).date().isoformat(),
+            "digest": self.figure.digest,
+            "series": [curve.as_dict() for curve in curves.values()],
+            "verdict": self.figure.verdict(curves) if curves else [],
+            "notes": self.figure.notes,
+        }
+
+
+def needed(figure: Figure) -> None:
+    """Refuse a figure whose table is not on this machine.
+
+    Raises:
+        InputError: with what to do.
+    """
+    if figure.needs is not None:
+        from pmtcore.data import named  # noqa: PLC0415  # only figures on real tables need it
+
+        if not named.entry(figure.needs).available:
+            raise InputError(f"Figure {figure.id} needs the table {figure.needs!r}, which is not on this machine.")
+
+
+def _chunk(run: Run, start: int, stop: int) -> list[Errors]:
+    module, _, name = run.task.partition(":")
+    task = getattr(import_module(f"pmtcore.lab.gallery.{module}"), name)
+    return [task(seed, **run.setting) for seed in range(start, stop)]
+
+
+def _curve(name: str, points: list[tuple[float, np.ndarray]]) -> Curve:
+    finite = [values[np.isfinite(values)] for _, values in points]
+
+    def over(f: Callable[[np.ndarray], Any]) -> np.ndarray:
+        return np.asarray([float(f(v)) if len(v) else np.nan for v in finite])
+
+    return Curve(
+        name,
+        np.asarray([x for x, _ in points]),
+        over(np.mean),
+        over(np.std),
+        np.asarray([np.median(values) for _, values in points]),
+        over(lambda v: np.quantile(v, 0.1)),
+        over(lambda v: np.quantile(v, 0.9)),
+        np.asarray([len(values) for _, values in points]),
+    )
+
+
+def cache_directory() -> Path:
+    """Where recomputed figures are kept: ``PMT_GALLERY_DIR``, or the user's cache."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("PMT_GALLERY_DIR") or Path(home) / "second-moment" / "gallery")
+
+
+def store(record: Mapping[str, Any], directory: Path | None = None) -> Path | None:
+    """Keep a result, so that a later visit opens at once; ``None`` where the cache cannot be written.
+
+    Raises:
+        TypeError: a private figure is in the record.
+    """
+    directory = cache_directory() if directory is None else directory
+    path = directory / f"{record['id']}.json"
+    beside = path.with_suffix(f".{os.getpid()}.tmp")
+    text = json.dumps(_finite(record), indent=1, allow_nan=False) + "\n"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError:
+        return None
+    return path
+
+
+def load_stored(figure: Figure) -> dict[str, Any] | None:
+    """The stored result with the most trials that belongs to this description; ``None`` if there is none."""
+    found = []
+    for directory in (cache_directory(), _ASSETS):
+        path = directory / f"{figure.id}.json"
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if record.get("digest") == figure.digest:
+            curves = [Curve.from_dict(fields) for fields in record["series"]]
+            record["claim"] = figure.claim
+            record["verdict"] = figure.verdict({curve.name: curve for curve in curves})  # by the checks of today
+            found.append(record)
+    return max(found, key=lambda record: record["trials"], default=None)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,143 @@
+"""Guided demonstrations for teaching: each a knob, a picture's worth of numbers, one sentence to take away.
+
+Everything here is synthetic and seeded: nothing is a release.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from pmtcore.accounting.budgets import compose
+from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
+from pmtcore.mechanisms.truncation import moment_sensitivity, truncate
+
+_ROWS = 400
+_N = 5000
+
+
+@final
+@dataclass(frozen=True)
+class Cloud:
+    """Points before and after whitening with a public sample (k, 2), and both condition numbers."""
+
+    before: np.ndarray
+    after: np.ndarray
+    kappa_before: float
+    kappa_after: float
+
+    @property
+    def sentence(self) -> str:
+        """What to take away."""
+        return (
+            f"A public sample turns a needle into a ball: the condition number falls from {self.kappa_before:.3g} to "
+            f"{self.kappa_after:.3g}, so noise of one size does little harm in any direction."
+        )
+
+
+def whitening(ratio: float, public_rows: int) -> Cloud:
+    """A cloud whose axes differ by ``ratio``, whitened with so many public rows of the same population."""
+    rng = np.random.default_rng(11)
+    turn = np.array([[0.8, -0.6], [0.6, 0.8]])
+    axes = np.diag([1.0, 1 / ratio]) @ turn
+    private, public = rng.standard_normal((_ROWS, 2)) @ axes, rng.standard_normal((public_rows, 2)) @ axes
+    root = np.linalg.cholesky(public.T @ public / public_rows)
+    after = np.linalg.solve(root, private.T).T
+    return Cloud(private, after, *(float(np.linalg.cond(x.T @ x)) for x in (private, after)))
+
+
+@final
+@dataclass(frozen=True)
+class Solutions:
+    """Slopes (trials, 2) from a noisy moment as it is and whitened, around the true ones."""
+
+    plain: np.ndarray
+    whitened: np.ndarray
+    true: np.ndarray
+
+    @property
+    def sentence(self) -> str:
+        """What to take away."""
+        far, near = (float(np.median(np.linalg.norm(x - self.true, axis=1))) for x in (self.plain, self.whitened))
+        return (
+            f"The same budget: {far:.3g} off without whitening, {near:.3g} with. Noise added to a moment is divided by "
+            f"its smallest eigenvalue when the moment is inverted."
+        )
+
+
+def inverse(ratio: float, mu: float, trials: int = 200) -> Solutions:
+    """Least squares from noisy moments of the same rows, as they are and whitened, at one budget."""
+    rng = np.random.default_rng(12)
+    true = np.array([1.0, -1.0])
+    x = rng.standard_normal((_N, 2)) @ np.diag([1.0, 1 / ratio])
+    y = x @ true + 0.1 * rng.standard_normal(_N)
+    root = np.diag([1.0, 1 / ratio])
+    found = []
+    for at, w in enumerate((np.eye(2), np.linalg.inv(root))):
+        z = x @ w
+        radius = float(np.quantile(np.linalg.norm(z, axis=1), 0.999))
+        z = truncate(z, radius)
+        sigma = moment_sensitivity(radius, _N) / mu
+        noise = sigma * symmetric_noise(SeededNoise(13, at), trials, 2, "isometric")
+        cross = z.T @ y / _N + sigma * SeededNoise(14, at).normal(trials, 2)
+        found.append(np.linalg.solve(z.T @ z / _N + noise, cross[..., None])[..., 0] @ w)
+    return Solutions(found[0], found[1], true)
+
+
+@final
+@dataclass(frozen=True)
+class Radii:
+    """Squared error of a truncated mean moment along the radius: bias, noise, both."""
+
+    radius: np.ndarray
+    bias: np.ndarray
+    noise: np.ndarray
+    chosen: float
+
+    @property
+    def total(self) -> np.ndarray:
+        """Bias and noise."""
+        return self.bias + self.noise
+
+    @property
+    def sentence(self) -> str:
+        """What to take away."""
+        best = float(self.radius[np.argmin(self.total)])
+        side = "too small: it cuts" if self.chosen < best / 1.3 else "too large: it pays for room nobody needs"
+        word = "about right" if best / 1.3 <= self.chosen <= best * 1.3 else side
+        return f"At radius {self.chosen:.2g} the error is {word}; the best here is {best:.2g}."
+
+
+def radius(chosen: float, mu: float, n: int = 2000) -> Radii:
+    """What truncation loses and what noise costs, for the second moment of Gaussian rows in five dimensions."""
+    rows = np.random.default_rng(15).standard_normal((20_000, 5))
+    grid = np.geomspace(0.5, 12, 60)
+    norms = np.linalg.norm(rows, axis=1)
+    lost = [np.mean(1 - np.minimum(1, (r / norms) ** 2) * norms**2 / np.mean(norms**2)) for r in grid]
+    bias = 5 * np.asarray(lost) ** 2
+    noise = np.asarray([15 * (moment_sensitivity(float(r), n) / mu) ** 2 for r in grid])
+    return Radii(grid, bias, noise, chosen)
+
+
+def composition(mu: float, releases: int) -> tuple[np.ndarray, np.ndarray, str]:
+    """Total mu after 1, 2, ... releases of mu, what simple addition would say, and the sentence."""
+    count = np.arange(1, releases + 1)
+    total = np.asarray([compose([mu] * int(k)) for k in count])
+    words = (
+        f"{releases} releases of mu = {mu:g} cost {total[-1]:.3g} together, not {releases * mu:.3g}: squares add up, "
+        f"as with the length of independent errors."
+    )
+    return total, mu * count, words
+
+
+def central_and_local(n: int, mu: float) -> tuple[float, float, str]:
+    """Standard error that privacy adds to a mean of n numbers in [0, 1], with a curator and without."""
+    central, local = 1 / (n * mu), 1 / (math.sqrt(n) * mu)
+    words = (
+        f"With {n:,} people a curator's noise moves the mean by {central:.2g}; noise added on every device moves it by "
+        f"{local:.2g}, {local / central:.0f} times as much. That is what trusting nobody costs."
+    )
+    return central, local, words

@@ -1,0 +1,95 @@
+"""What the ledger's events add up to: entries, and a data set's account of cap, spends and what is left.
+
+Every method is mu-GDP under replace-one (a purely epsilon-private one through the mu that it implies), so caps are
+kept by ``sqrt(sum mu_i^2)``; the epsilon of the total takes purely private releases as what they are. A budget stated
+under add-remove-one counts twice (maths.md, 13).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
+from pmtcore.accounting.mixed import mixed_epsilon
+
+_DELTA = 1e-6  # where totals are stated when no entry names a delta
+
+
+def counted_mu(mu: float, neighbours: str) -> float:
+    """A budget under replace-one, the relation of the caps: remove a row, then add one."""
+    return 2 * mu if neighbours == Neighbours.ADD_REMOVE_ONE.value else mu
+
+
+@final
+@dataclass(frozen=True)
+class Entry:
+    """One spend, with what became of it."""
+
+    seq: int
+    at: str
+    dataset: str
+    key: str
+    method: str
+    mu: float
+    neighbours: str
+    purpose: str
+    request: Mapping[str, Any]
+    state: str  # reserved, released, failed
+    standing: str
+    record: Mapping[str, Any] | None
+    pure_epsilon: float = 0.0  # of a purely private part; then gaussian_mu is of the rest
+    gaussian_mu: float = 0.0
+
+    @property
+    def counted(self) -> float:
+        """What it costs under replace-one: add-remove-one budgets count twice."""
+        return counted_mu(self.mu, self.neighbours)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields, the released record left out."""
+        return {name: value for name, value in vars(self).items() if name not in ("record",)}
+
+
+@final
+@dataclass(frozen=True)
+class Account:
+    """A data set's cap, spends and what is left."""
+
+    dataset: str
+    cap: float | None
+    entries: tuple[Entry, ...]
+
+    @property
+    def spent(self) -> float:
+        """Total mu of all spends, whatever became of them."""
+        return math.sqrt(math.fsum(entry.counted**2 for entry in self.entries))
+
+    @property
+    def left(self) -> float:
+        """The largest single mu that the cap still allows."""
+        return 0.0 if self.cap is None else math.sqrt(max(self.cap**2 - self.spent**2, 0.0))
+
+    def _mixed(self, delta: float) -> float:
+        """Epsilon of all spends with the purely private ones as what they are."""
+        pure = [counted_mu(e.pure_epsilon, e.neighbours) for e in self.entries if e.pure_epsilon]
+        if not pure:
+            return math.inf
+        rest = [counted_mu(e.gaussian_mu if e.pure_epsilon else e.mu, e.neighbours) for e in self.entries]
+        return mixed_epsilon(compose(rest), pure, delta)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields, the total in all three units."""
+        stated = [float(entry.request["delta"]) for entry in self.entries if entry.request.get("delta")]
+        delta = min(stated, default=_DELTA)
+        total = Guarantee(self.spent, Neighbours.REPLACE_ONE, delta)
+        epsilon = min(total.epsilon, self._mixed(delta))
+        return {
+            "dataset": self.dataset,
+            "cap": self.cap,
+            "spent": {"mu": total.mu, "rho": total.rho, "epsilon": epsilon, "delta": delta},
+            "left": self.left,
+            "entries": [entry.as_dict() for entry in self.entries],
+        }

@@ -1,0 +1,1 @@
+"""Where boxes open: noise, the integer grid, truncation, objective perturbation, randomizers."""

@@ -1,0 +1,129 @@
+"""Noise: where it comes from, what shape it has, and the only mechanisms that open a private figure.
+
+Calibration: a statistic with l2 (Frobenius) sensitivity ``s`` plus ``N(0, (s/mu)^2)`` in each coordinate is
+mu-GDP (A, Theorem 2.2). Proofs: ``docs/maths.md``, section 2.
+
+The source of noise is always an argument: :class:`SecureNoise` for releases, :class:`SeededNoise` for the
+lab. There is no default.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from typing import Literal, final
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from pmtcore.base.checks import whole_number_between
+from pmtcore.base.records import Curator, Private
+
+Form = Literal["isometric", "papers"]
+_MECHANISM = Curator("a mechanism adds noise to it")
+
+
+class NoiseSource(ABC):
+    """Standard normal numbers. ``secure`` says whether a release may use them."""
+
+    secure: bool
+    seed: int | None = None
+
+    @abstractmethod
+    def normal(self, trials: int, size: int) -> np.ndarray:
+        """Independent N(0, 1) numbers of shape (trials, size); each call is a fresh stream."""
+
+
+@final
+class SecureNoise(NoiseSource):
+    """From the operating system's entropy, by inversion: 63 bits of magnitude and one of sign."""
+
+    secure = True
+
+    def normal(self, trials: int, size: int) -> np.ndarray:
+        """See :meth:`NoiseSource.normal`."""
+        bits = np.frombuffer(os.urandom(8 * trials * size), dtype=np.uint64).reshape(trials, size)
+        tail = ((bits >> np.uint64(1)).astype(float) + 0.5) * 2.0**-64  # in (0, 1/2]
+        sign = np.where(bits & np.uint64(1), 1.0, -1.0)
+        return np.asarray(sign * -ndtri(tail))
+
+
+@final
+class SeededNoise(NoiseSource):
+    """Reproducible, for the lab. More trials extend fewer: row t does not depend on how many follow.
+
+    Args:
+        seed: what the user set.
+        path: further integers that separate streams under one seed (method, block of trials).
+    """
+
+    secure = False
+
+    def __init__(self, seed: int, *path: int) -> None:
+        self.seed = whole_number_between("seed", seed, 0, 2**63 - 1)
+        self._streams = np.random.SeedSequence((self.seed, *path))
+
+    def normal(self, trials: int, size: int) -> np.ndarray:
+        """See :meth:`NoiseSource.normal`."""
+        (stream,) = self._streams.spawn(1)
+        return np.random.Generator(np.random.PCG64DXSM(stream)).standard_normal((trials, size))
+
+
+@final
+class ZeroNoise(NoiseSource):
+    """No noise at all: for the algebra in tests and demonstrations."""
+
+    secure = False
+
+    def normal(self, trials: int, size: int) -> np.ndarray:
+        """See :meth:`NoiseSource.normal`."""
+        return np.zeros((trials, size))
+
+
+def uniform(source: NoiseSource, trials: int, size: int) -> np.ndarray:
+    """Independent numbers from (0, 1), shape (trials, size), from the same source as the noise."""
+    return np.asarray(ndtr(source.normal(trials, size)))
+
+
+def sigma_for(sensitivity: float, mu: float) -> float:
+    """Noise standard deviation at which a statistic of this l2 sensitivity is mu-GDP."""
+    if not (sensitivity > 0 and mu > 0 and np.isfinite(sensitivity) and np.isfinite(mu)):
+        raise ValueError("sensitivity and mu must be positive and finite")
+    return sensitivity / mu
+
+
+def symmetric_noise(source: NoiseSource, trials: int, d: int, form: Form) -> np.ndarray:
+    """Symmetric matrices of unit noise, (trials, d, d).
+
+    ``papers``: upper triangle with diagonal i.i.d. N(0, 1), mirrored (``SG_d`` of A). ``isometric``: the same
+    with the off-diagonal variance halved, which is N(0, I) in the coordinates ``(M_ii, sqrt(2) M_ij)`` where
+    the Euclidean norm is the Frobenius norm: private with the same sensitivity, and strictly less noise.
+    """
+    rows, columns = np.triu_indices(d)
+    draws = source.normal(trials, len(rows))
+    if form == "isometric":
+        draws = draws * np.where(rows == columns, 1.0, np.sqrt(0.5))
+    matrices = np.empty((trials, d, d))
+    matrices[:, rows, columns] = draws
+    matrices[:, columns, rows] = draws
+    return matrices
+
+
+def release_symmetric(
+    statistic: Private[np.ndarray], sigma: float, source: NoiseSource, trials: int, form: Form
+) -> np.ndarray:
+    """A private symmetric matrix (d, d), or one for each trial, plus independent noise: (trials, d, d).
+
+    Guarantee: mu-GDP for ``sigma = sensitivity / mu``, sensitivity in Frobenius norm (``docs/maths.md``, 2).
+    """
+    value = statistic.reveal(_MECHANISM)
+    return value + sigma * symmetric_noise(source, trials, value.shape[-1], form)
+
+
+def release_vector(statistic: Private[np.ndarray], sigma: float, source: NoiseSource, trials: int) -> np.ndarray:
+    """A private vector (k,), or one for each trial, plus independent noise: (trials, k).
+
+    Guarantee: mu-GDP for ``sigma = sensitivity / mu``, sensitivity in Euclidean norm (``docs/maths.md``, 2).
+    """
+    value = statistic.reveal(_MECHANISM)
+    return value + sigma * source.normal(trials, value.shape[-1])

@@ -1,0 +1,62 @@
+"""Truncation to a ball, radius rules, and the sensitivities that follow (``science.md`` 2; maths.md, 3)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pmtcore.base.checks import number_between
+
+
+def papers_radius(d: int, n: int, eta: float) -> float:
+    """``R = sqrt(d (1 + log(2n/eta)))`` (A and B, Algorithm 1); for a response, ``d = 1``."""
+    return math.sqrt(d * (1 + math.log(2 * n / eta)))
+
+
+def trace_radius(trace: float, d: int, n: int, eta: float) -> float:
+    """``R = sqrt(tr(Sigma) + d log(2n/eta))`` (B, Algorithm 4; A, Theorem 4.3 has ``log(n/eta)``)."""
+    return math.sqrt(trace + d * math.log(2 * n / eta))
+
+
+def truncate(rows: np.ndarray, radius: float) -> np.ndarray:
+    """Rows (k, d) moved to the ball: ``x min(1, R/||x||)``."""
+    return rows * length_weights(np.linalg.norm(rows, axis=1), radius)[:, None]
+
+
+def length_weights(lengths: np.ndarray, radius: float | np.ndarray) -> np.ndarray:
+    """``min(1, R/||x||)``: what vectors of these lengths are multiplied by to lie in the ball."""
+    return np.minimum(1.0, radius / np.maximum(lengths, 1e-300))
+
+
+def ball_weights(squared_norms: np.ndarray, radius: float | np.ndarray) -> np.ndarray:
+    """``w = min(1, R^2/||z||^2)``: truncating a row in both factors of ``z z'`` is weighting it once."""
+    return np.minimum(1.0, radius**2 / np.maximum(squared_norms, 1e-300))
+
+
+def truncation_rate(norms: np.ndarray, radius: float) -> float:
+    """Share of rows outside the radius."""
+    return float(np.mean(norms > radius))
+
+
+def moment_sensitivity(radius: float, n: int) -> float:
+    """Replace-one Frobenius sensitivity of ``(1/n) sum x x'``, ``||x|| <= R``: ``sqrt(2) R^2/n``, tight.
+
+    ``||aa' - bb'||_F^2 = |a|^4 + |b|^4 - 2 (a.b)^2 <= 2 R^4``, reached by orthogonal rows at the radius.
+    """
+    return math.sqrt(2) * radius**2 / n
+
+
+def papers_moment_sensitivity(radius: float, n: int) -> float:
+    """The papers' bound on the same: ``2 R^2/n`` (B, Theorem 2)."""
+    return 2 * radius**2 / n
+
+
+def cross_sensitivity(radius: float, response_bound: float, n: int) -> float:
+    """Replace-one sensitivity of ``(1/n) sum x y``, ``||x|| <= R``, ``|y| <= Ry``: ``2 R Ry/n``, tight."""
+    return 2 * radius * response_bound / n
+
+
+def checked_eta(eta: float) -> float:
+    """A failure probability, refused unless it lies between 1e-9 and 0.999."""
+    return number_between("eta", eta, 1e-9, 0.999)

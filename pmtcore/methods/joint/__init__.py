@@ -1,0 +1,1 @@
+"""``joint-pmt``: a joint whitened release, and a clipped gradient at it."""

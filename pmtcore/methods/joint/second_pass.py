@@ -1,0 +1,211 @@
+"""A second pass at what a first one released: a private histogram, a bound, one clipped gradient (maths.md, 5.1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from pmtcore.base.records import Private
+from pmtcore.mechanisms.noise import NoiseSource, release_vector, sigma_for
+from pmtcore.mechanisms.truncation import length_weights
+from pmtcore.public.sizes import Sizes
+
+COUNTING = 0.06  # of mu^2
+_CHUNK_NUMBERS = 4_000_000
+
+
+@final
+@dataclass(frozen=True)
+class Shares:
+    """How mu^2 is divided."""
+
+    mu: float
+    pilot: float
+    counting: float
+
+    @property
+    def pilot_mu(self) -> float:
+        """Of the first pass."""
+        return self.mu * math.sqrt(self.pilot)
+
+    @property
+    def counting_mu(self) -> float:
+        """Of the histogram."""
+        return self.mu * math.sqrt(self.counting)
+
+    @property
+    def gradient_mu(self) -> float:
+        """Of the clipped gradient."""
+        return self.mu * math.sqrt(1 - self.pilot - self.counting)
+
+
+@dataclass(frozen=True)
+class SecondPass:
+    """The second pass with everything public fixed.
+
+    Attributes:
+        clip: a fixed bound; 0: chosen by the histogram.
+        least: the bound that the histogram may not go below.
+    """
+
+    sizes: Sizes
+    n: int
+    shares: Shares
+    clip: float
+    least: float
+
+    @cached_property
+    def expected_bound(self) -> float:
+        """The clipping bound that public rows lead one to expect."""
+        return self.clip or max(self.sizes.foreseen_bound(self.n, self.shares.gradient_mu), self.least)
+
+    @property
+    def counting_sd(self) -> float:
+        """Noise on each count of the histogram; 0 where none is released."""
+        return 0.0 if self.clip else sigma_for(self.sizes.sensitivity, self.shares.counting_mu)
+
+    def noise_at(self, bound: np.ndarray | float) -> np.ndarray | float:
+        """Standard deviation of the noise on the mean gradient: ``2 R/(mu n)``."""
+        return 2 * bound / (self.shares.gradient_mu * self.n)
+
+    def bound(self, counts: np.ndarray | None, trials: int) -> np.ndarray:
+        """Clipping bounds (trials,): fixed, or from the released histogram."""
+        if counts is None:
+            return np.full(trials, self.clip)
+        found = self.sizes.bound(self.n, self.shares.gradient_mu, counts, self.counting_sd)
+        return np.maximum(found, self.least)
+
+    def release(self, rows: Private[np.ndarray], points: np.ndarray, source: NoiseSource) -> Gradient:
+        """Histogram, bound and mean gradient at each point.
+
+        Args:
+            rows: whitened joint rows (n, D).
+            points: corrections to the public fit that the first pass released (T, d).
+
+        Guarantee: ``sqrt(counting_mu^2 + gradient_mu^2)``-GDP under replace-one: a histogram of sensitivity
+        ``sqrt(2)``, then a mean of vectors no longer than R (maths.md, 3.4).
+        """
+        counts, trials = None, len(points)
+        if not self.clip:
+            exact = rows.map(lambda z: self.counts(z, points))
+            counts = release_vector(exact, self.counting_sd, source, trials)
+        bound = self.bound(counts, trials)
+        units = rows.map(lambda z: self.gradients(z, points, bound))
+        score = release_vector(units, 2 / (self.shares.gradient_mu * self.n), source, trials) * bound[:, None]
+        return Gradient(self, counts, bound, score)
+
+    def counts(self, z: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Histograms (T, K) of all rows (n, D) at the points."""
+        found = [self.sizes.counts(self.sizes.bins(lengths)) for _, _, lengths in _parts(z, points)]
+        return np.sum(found, axis=0)
+
+    def gradients(self, z: np.ndarray, points: np.ndarray, bound: np.ndarray) -> np.ndarray:
+        """Mean clipped gradients (T, d) at the points, in units of the bounds (T,)."""
+        total = np.zeros(points.shape)
+        for x, r, lengths in _parts(z, points):
+            total += (length_weights(lengths, bound) * r).T @ x
+        return np.asarray(total / bound[:, None] / self.n)
+
+    def facts(self) -> dict[str, float]:
+        """Shares, bound and noise to expect, and the share of rows beyond."""
+        return {
+            "passes": 2,
+            "pilot_share": self.shares.pilot,
+            "counting_share": 0.0 if self.clip else self.shares.counting,
+            "expected_clipping_bound": self.expected_bound,
+            "gradient_noise_sd": float(self.noise_at(self.expected_bound)),
+            "predicted_truncation_rate": float(np.mean(self.sizes.lengths > self.expected_bound)),
+        }
+
+    def covering_bound(self) -> float:
+        """Four times the longest public gradient where the noise is then below the sampling error, else twice."""
+        top = float(np.max(self.sizes.lengths))
+        return (4.0 if (8 * top / (self.shares.mu * self.n)) ** 2 < 1 / self.n else 2.0) * top
+
+
+@final
+@dataclass(frozen=True)
+class Gradient:
+    """What a second pass released: counts (T, K), bounds (T,), mean clipped gradients (T, d)."""
+
+    plan: SecondPass
+    counts: np.ndarray | None
+    bound: np.ndarray
+    score: np.ndarray
+
+    @property
+    def units(self) -> np.ndarray:
+        """Gradients in units of their bounds (T, d)."""
+        return self.score / self.bound[:, None]
+
+    @property
+    def seen(self) -> list[np.ndarray]:
+        """All that an attacker gets, side by side."""
+        return [self.units] if self.counts is None else [self.units, self.counts]
+
+    @property
+    def noise(self) -> np.ndarray:
+        """Standard deviation (T,) of the noise on each coordinate."""
+        return np.asarray(self.plan.noise_at(self.bound))
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """Private rows (T, K) in each bin, as far as is known."""
+        return self.plan.sizes.expected(self.plan.n, self.counts, self.plan.counting_sd)
+
+    @cached_property
+    def whole(self) -> np.ndarray:
+        """Share (T,) of rows whose gradients are not clipped: a clipped one does not move with its residual."""
+        edges = self.plan.sizes.edges
+        inside = np.clip((self.bound[:, None] - edges[:-1]) / np.diff(edges), 0.0, 1.0)
+        inside[:, -1] = 0.0  # an open bin
+        return np.maximum(np.sum(self.rows * inside, axis=1) / np.maximum(np.sum(self.rows, axis=1), 1.0), 0.05)
+
+    @property
+    def lost(self) -> float:
+        """What the histogram says that clipping moves a coordinate of the mean by, squared, in the first trial."""
+        losses = self.plan.sizes.losses(self.rows[:1], self.plan.n, self.bound[:1])
+        return float(losses[0, 0]) / self.plan.sizes.d
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """Weights (m,) that public rows get in the first trial."""
+        return length_weights(self.plan.sizes.lengths, self.bound[0])
+
+    def released(self) -> dict[str, float]:
+        """The bound, and the share of private rows beyond it where it was counted."""
+        found = {"clipping_bound": float(self.bound[0])}
+        if self.counts is not None:
+            edges = self.plan.sizes.edges
+            beyond = np.clip((edges[1:] - self.bound[0]) / np.diff(edges), 0.0, 1.0)
+            beyond[-1] = 1.0  # an open bin
+            found["clipped_share"] = float(np.clip(self.rows[0] @ beyond / self.plan.n, 0.0, 1.0))
+        return found
+
+    def combined(self, first: np.ndarray, step: np.ndarray, slope: np.ndarray, doubt: np.ndarray) -> np.ndarray:
+        """How far to go (T, d) of the steps (T, d): by the precision of the first pass and of the step (maths.md, 5.1).
+
+        Args:
+            first: covariance (T, d, d) of the first pass's error.
+            slope: of the expected gradient (T, d, d); the step is ``slope^{-1} score``.
+            doubt: covariance (T, d, d) of what the slope's own error adds to the gradient.
+        """
+        inverse = np.linalg.inv(slope)
+        second = inverse @ ((self.noise**2)[:, None, None] * np.eye(step.shape[1]) + doubt) @ inverse
+        size = np.einsum("ti,ti->t", step, np.linalg.solve(first + second, step[..., None])[..., 0])
+        first = first * np.maximum(size / step.shape[1], 1.0)[:, None, None]
+        return np.asarray((first @ np.linalg.solve(first + second, step[..., None]))[..., 0])
+
+
+def _parts(z: np.ndarray, points: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Blocks of whitened features (k, d), residuals (k, T) at the points, and lengths (k, T) of the gradients."""
+    step = max(256, _CHUNK_NUMBERS // len(points))
+    for start in range(0, len(z), step):
+        x, response = z[start : start + step, :-1], z[start : start + step, -1:]
+        r = response - x @ points.T
+        yield x, r, np.linalg.norm(x, axis=1)[:, None] * np.abs(r)

@@ -1,0 +1,323 @@
+"""``ldp-glm-gaussian``, ``ldp-glm``, ``ldp-nlr-gaussian``, ``ldp-nlr``, ``ldp-whitened``: the local model.
+
+Each person releases their own row once, randomized; the server adds nothing. Papers (C, Algorithms 1 to 4):
+``x x' + E1`` and ``x y + E2``, ``w_ols`` from their means, then ``c w_ols`` with ``1 = c mean_pub Phi''(c x'w)``
+(``f'`` for a regression). Departures: rows beyond the radius are clipped and noised (E5), the two parts are
+calibrated jointly and exactly (E6), norms are Euclidean (E7), responses are clipped to a declared bound (E19);
+the printed forms are in :mod:`pmtcore.methods.local.printed`, for the lab.
+``ldp-whitened`` (``science.md`` 4.4) releases d numbers only. The lab adds the noise of all n people as one
+draw where it is Gaussian: the same distribution. Neighbours: replace-one, of one person's own row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_for
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Bands, Private, PrivateRows, Standing
+from pmtcore.local import estimators, setup
+from pmtcore.local.estimators import LINKS, Link
+from pmtcore.local.protocol import Configuration, unfold
+from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.randomizers import release_mean
+from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
+from pmtcore.models.families import FAMILIES
+from pmtcore.models.newton import Rows
+from pmtcore.public.bands import Part, limits
+from pmtcore.public.moments import PublicData, back_transform, whiten
+from pmtcore.public.shape import Clip
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalParameters(Parameters):
+    """Public parameters of the local methods."""
+
+    response_bound: float = parameter(
+        0.0,
+        label="Response bound (0: automatic)",
+        help="Responses are clipped to it on the device; labels need none.",
+        low=0.0,
+        high=1e12,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentParameters(LocalParameters):
+    """Public parameters of the papers' local methods."""
+
+    pool: str = parameter(
+        "yes",
+        label="Pool the public Gram matrix",
+        help="Public rows carry no label, but know the Gram matrix (C, Remark 11).",
+        choices=("yes", "no"),
+    )
+    zeta: float = parameter(
+        0.05, label="Failure probability zeta", help="Sets the radius of the Gaussian design.", low=1e-9, high=0.999
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegressionParameters(MomentParameters):
+    """Public parameters of the papers' nonlinear regressions."""
+
+    link: str = parameter(
+        "sigmoid",
+        label="Link",
+        help="y = f(x'w) + noise; cubic is z^3/3, softplus log(1 + e^-z).",
+        choices=tuple(LINKS),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhitenedParameters(LocalParameters):
+    """Public parameters of ``ldp-whitened``."""
+
+    randomizer: str = parameter(
+        "gaussian",
+        label="Randomizer",
+        help="At one mu the Gaussian has less variance; PrivUnit is purely epsilon-private as well, and far better "
+        "than a Gaussian of the same epsilon and a small delta.",
+        choices=("gaussian", "privunit"),
+    )
+
+
+@final
+@dataclass(frozen=True)
+class LocalPlan(Plan):
+    """A local collection with its configuration published."""
+
+    public: PublicData
+    n: int
+    mu: float
+    configuration: Configuration
+    parameters: LocalParameters
+    link: Link | None = None  # of a nonlinear regression
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """Public features as devices would see them (m, d)."""
+        x = setup.features(self.public) - self.configuration.shift
+        return whiten(self.configuration.root, x)
+
+    @cached_property
+    def weighted(self) -> Rows:
+        """Public rows with the weights that devices give theirs."""
+        _, weights = Clip(self.configuration.radius, np.inf).factors(np.linalg.norm(self.rows, axis=1))
+        return Rows(self.rows, np.zeros(len(self.rows)), weights)
+
+    @cached_property
+    def noise_sds(self) -> np.ndarray:
+        """Noise on each coordinate of one report."""
+        return self.configuration.noise_sds()
+
+    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """The mean of what rows say (dimension,); every row (n, d) where the randomizer is PrivUnit."""
+        if self.configuration.randomizer == "privunit":
+            return rows.concatenate(self.configuration.statistic)
+        return rows.sum(lambda x, y: self.configuration.statistic(x, y).sum(axis=0)).map(lambda s: s / self.n)
+
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> LocalOutcome:
+        """All people's reports, averaged.
+
+        Guarantee: each report is mu-GDP in its own row, with PrivUnit purely private (maths.md, 12).
+        """
+        c = self.configuration
+        if c.randomizer == "privunit":
+            return LocalOutcome(self, release_mean(statistic, source, trials, c.unit, c.bound))
+        return LocalOutcome(self, release_mean(statistic, source, trials, self.noise_sds / math.sqrt(self.n)))
+
+    @property
+    def mean_variance(self) -> float:
+        """Noise variance of each coordinate of the mean report (``whitened``)."""
+        c = self.configuration
+        if c.randomizer == "privunit":
+            return (c.bound / c.unit.shrink) ** 2 / c.d / self.n
+        return c.gaussian.sd**2 / self.n
+
+    def facts(self) -> Mapping[str, Any]:
+        """Radius, bounds and noise of one report."""
+        c = self.configuration
+        facts: dict[str, Any] = {"radius": c.radius, "response_low": c.low, "response_high": c.high}
+        facts["report_length"] = c.dimension
+        if c.epsilon is not None:
+            facts["pure_epsilon"] = c.epsilon
+        else:
+            facts["noise_sd"] = float(self.noise_sds[0])
+        return facts
+
+
+@final
+class LocalOutcome(Outcome):
+    """Post-processing of mean reports (trials, dimension): any number of losses from one collection."""
+
+    def __init__(self, plan: LocalPlan, mean: np.ndarray) -> None:
+        self.plan = plan
+        self.mean = mean
+
+    def seen(self) -> np.ndarray:
+        """The mean reports."""
+        return self.mean
+
+    @cached_property
+    def coefficients(self) -> np.ndarray:
+        """Coefficients (trials, d) for the problem's own loss; NaN where the scale has no root."""
+        return self.fit(self.plan.public.family.id)
+
+    def fit(self, family: str) -> np.ndarray:
+        """Coefficients (trials, d) for another family: no further cost (C, Remark 16)."""
+        chosen, plan = FAMILIES[family], self.plan
+        if plan.configuration.scheme == "whitened":
+            theta = estimators.score_equation(
+                chosen, plan.weighted, self.mean, plan.mean_variance, plan.configuration.centre, np.zeros(plan.public.d)
+            )
+            return back_transform(plan.configuration.root, theta)
+        return self._scaled(plan.link or estimators.of_family(chosen))
+
+    def _scaled(self, link: Link) -> np.ndarray:
+        """``c w_ols`` (trials, d); the intercept, where there is one, reproduces the released mean response."""
+        plan, d = self.plan, self.plan.public.d
+        gram, cross = unfold(self.mean, d)
+        pool = plan.rows if getattr(plan.parameters, "pool", "no") == "yes" else None
+        ols = estimators.least_squares(gram, cross, pool, plan.n)
+        first = 1 if plan.public.has_intercept else 0
+        found = np.empty_like(ols)
+        for t in range(len(ols)):  # a root for each trial
+            level = float(np.clip(cross[t, 0], plan.configuration.low, plan.configuration.high)) if first else None
+            slopes, offset = estimators.scaled(link, ols[t, first:], plan.rows[:, first:], level)
+            found[t, first:] = slopes
+            if first:
+                found[t, 0] = offset - plan.configuration.shift[first:] @ slopes
+        return found
+
+    def bands(self) -> Bands | None:
+        """Privacy and sampling parts of the score equation; the papers' scale has no formula."""
+        plan, family = self.plan, self.plan.public.family
+        if plan.configuration.scheme != "whitened" or not family.binary:
+            return None
+        estimate = self.coefficients[:1]
+        theta = (estimate @ plan.configuration.root)[0]
+        m = len(plan.rows)
+        inverse = np.linalg.pinv(plan.weighted.sums(family, theta[None])[1][0] / m, hermitian=True)
+        table = back_transform(plan.configuration.root, inverse)
+        mean = family.mean(plan.rows @ theta)
+        x = plan.rows * plan.weighted.weights[:, None]
+        sampling = x.T @ (x * (mean * (1 - mean))[:, None]) / m / plan.n
+        public = np.cov((x * (mean - plan.configuration.centre)[:, None]).T).reshape(plan.public.d, -1) / m
+        privacy = plan.mean_variance * np.sum(table**2, axis=0)
+        other = np.einsum("ji,jk,ki->i", table, sampling + public, table)
+        return limits(estimate[0], estimate[0], Part(privacy), Part(other))
+
+    def notes(self) -> tuple[str, ...]:
+        """Whether the scale equation had a root."""
+        if np.isnan(self.coefficients[0]).any():
+            return ("The scale equation has no root at this draw of the noise: there is no estimate.",)
+        return ()
+
+
+def _glm(gaussian: bool) -> Any:
+    def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> LocalPlan:
+        made = setup.moments(public, n, budget.mu, gaussian, parameters.zeta, parameters.response_bound)
+        return LocalPlan(public, n, budget.mu, made, parameters)
+
+    return plan
+
+
+def _regression(gaussian: bool) -> Any:
+    def plan(public: PublicData, n: int, budget: Budget, parameters: RegressionParameters) -> LocalPlan:
+        if public.has_intercept:
+            raise InputError("A nonlinear regression y = f(x'w) has no intercept; switch the intercept off.")
+        link = LINKS[parameters.link]
+        made = setup.moments(public, n, budget.mu, gaussian, parameters.zeta, parameters.response_bound)
+        return LocalPlan(public, n, budget.mu, made, parameters, link)
+
+    return plan
+
+
+def _whitened(public: PublicData, n: int, budget: Budget, parameters: WhitenedParameters) -> LocalPlan:
+    pure = epsilon_for(budget.mu) if parameters.randomizer == "privunit" else None
+    made = setup.whitened(public, n, budget.mu, parameters.randomizer, parameters.response_bound, pure)
+    return LocalPlan(public, n, budget.mu, made, parameters)
+
+
+_COMMON: dict[str, Any] = {
+    "neighbours": Neighbours.REPLACE_ONE,
+    "standing": Standing.SOUND,
+    "standing_reason": "each row is clipped to public bounds and randomized on its own; no curator is trusted",
+    "needs_labels": False,
+    "local": True,
+}
+_GLM: dict[str, Any] = {"task": "glm", "families": ("logistic", "boosting", "poisson"), **_COMMON}
+_NLR: dict[str, Any] = {"task": "nonlinear", "parameters": RegressionParameters, "same_target": False, **_COMMON}
+
+register(
+    Method(
+        id="ldp-glm-gaussian",
+        title="Local, Gaussian design",
+        summary="Local reports of moments; least squares, then one scale.",
+        source="C, Algorithm 1",
+        errata=("E5", "E6", "E19"),
+        parameters=MomentParameters,
+        plan=_glm(True),
+        colour="#AA4499",
+        **_GLM,
+    )
+)
+register(
+    Method(
+        id="ldp-glm",
+        title="Local, bounded design",
+        summary="The same with rows of bounded length.",
+        source="C, Algorithm 2",
+        errata=("E6", "E7", "E19"),
+        parameters=MomentParameters,
+        plan=_glm(False),
+        colour="#882255",
+        **_GLM,
+    )
+)
+register(
+    Method(
+        id="ldp-nlr-gaussian",
+        title="Local nonlinear regression, Gaussian design",
+        summary="y = f(x'w) + noise from local reports of moments.",
+        source="C, Algorithm 3",
+        errata=("E5", "E6", "E19"),
+        plan=_regression(True),
+        colour="#999933",
+        **_NLR,
+    )
+)
+register(
+    Method(
+        id="ldp-nlr",
+        title="Local nonlinear regression, bounded design",
+        summary="The same with rows of bounded length.",
+        source="C, Algorithm 4",
+        errata=("E6", "E7", "E19"),
+        plan=_regression(False),
+        colour="#6699CC",
+        **_NLR,
+    )
+)
+register(
+    Method(
+        id="ldp-whitened",
+        title="Local whitened score",
+        summary="Each device releases d numbers; the rest of the equation is public.",
+        source="beyond C; D3 of the derivations",
+        errata=(),
+        parameters=WhitenedParameters,
+        plan=_whitened,
+        colour="#117733",
+        task="glm",
+        families=("logistic", "boosting", "poisson"),
+        **_COMMON,
+    )
+)

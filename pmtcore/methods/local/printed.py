@@ -1,0 +1,118 @@
+"""``ldp-glm-gaussian-printed``, ``ldp-glm-printed``: C, Algorithms 1 and 2 to the letter, for the lab.
+
+A row outside the radius answers with a symbol (E5), the noise is the classical formula at halves of epsilon and
+``delta = n^-1.1`` (E6), the bounded design is bounded in the l1 norm (E7). Everything else, and what is done
+about it, is in ``ldp-glm-gaussian`` and ``ldp-glm``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_from_mu
+from pmtcore.base.records import Private, PrivateRows, Standing
+from pmtcore.local import setup
+from pmtcore.local.printed import outside, printed_sds
+from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.randomizers import release_mean
+from pmtcore.methods.local.collected import LocalOutcome, LocalPlan, MomentParameters
+from pmtcore.methods.registry import Method, Plan, register
+from pmtcore.public.moments import PublicData
+
+_POWER = 1.1
+_FEWEST = 10  # delta = n^-1.1 says nothing for one row, which is what an audit runs
+
+
+@final
+@dataclass(frozen=True)
+class PrintedPlan(Plan):
+    """The printed device around the server of the repaired method."""
+
+    repaired: LocalPlan
+    mu: float
+    symbol: bool
+
+    @property
+    def noise_sds(self) -> np.ndarray:
+        """Noise on each coordinate of one report (dimension,)."""
+        delta = max(self.repaired.n, _FEWEST) ** -_POWER
+        return printed_sds(self.repaired.configuration, epsilon_from_mu(self.mu, delta), delta)
+
+    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """The mean over the devices that answer with a number (dimension,)."""
+        made = self.repaired.configuration
+
+        def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
+            answers = ~outside(made, features) if self.symbol else np.ones(len(response), dtype=bool)
+            said = made.statistic(features[answers], response[answers])
+            return np.append(said.sum(axis=0), np.sum(answers))
+
+        return rows.sum(block).map(lambda total: total[:-1] / max(total[-1], 1.0))
+
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> LocalOutcome:
+        """All people's reports, averaged.
+
+        Guarantee: none; a symbol tells a row outside the radius from all rows inside (E5).
+        """
+        sds = self.noise_sds / math.sqrt(self.repaired.n)
+        return LocalOutcome(self.repaired, release_mean(statistic, source, trials, sds))
+
+    def facts(self) -> Mapping[str, Any]:
+        """Radius, bounds and noise of one report."""
+        return {**self.repaired.facts(), "noise_sd": float(self.noise_sds[0])}
+
+
+def _gaussian(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> PrintedPlan:
+    made = setup.moments(public, n, budget.mu, True, parameters.zeta, parameters.response_bound)
+    return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, True)
+
+
+def _bounded(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> PrintedPlan:
+    made = setup.moments(public, n, budget.mu, False, parameters.zeta, parameters.response_bound)
+    reach = float(np.max(np.abs(setup.features(public) - made.shift).sum(axis=1)))
+    made = dataclasses.replace(made, radius=reach)
+    return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, False)
+
+
+_COMMON: dict[str, Any] = {
+    "task": "glm",
+    "families": ("logistic", "boosting", "poisson"),
+    "neighbours": Neighbours.REPLACE_ONE,
+    "standing": Standing.LAB,
+    "parameters": MomentParameters,
+    "needs_labels": False,
+    "local": True,
+}
+
+register(
+    Method(
+        id="ldp-glm-gaussian-printed",
+        title="Local, Gaussian design (as published)",
+        summary="Rows outside the radius answer with a symbol; classical noise.",
+        source="C, Algorithm 1",
+        standing_reason="a row outside the radius answers with a symbol that rows inside never give (E5)",
+        errata=("E5", "E6", "E19"),
+        plan=_gaussian,
+        colour="#CC99BB",
+        **_COMMON,
+    )
+)
+register(
+    Method(
+        id="ldp-glm-printed",
+        title="Local, bounded design (as published)",
+        summary="The l1 norm as radius; classical noise.",
+        source="C, Algorithm 2",
+        standing_reason="the classical noise formula is used beyond the epsilon it is proved for (E6)",
+        errata=("E6", "E7", "E19"),
+        plan=_bounded,
+        colour="#AA7799",
+        **_COMMON,
+    )
+)

@@ -1,0 +1,200 @@
+"""``napp-erm``, ``napp-vs``, ``napp-vs-plus``: paper D as published, for the lab (E8 to E18, E22).
+
+Algorithm 1 and section 3.5 in the exact limit of many augmented rows (Prop. 1; the rows themselves are in
+``erm.augment``): weights of Table 2 from the private fit, iterated, with MOOR (the larger of target and Lambda0) or
+without (their sum, Claim 2). ``b' theta`` for ``napp-erm``; ``b' |theta|`` for selection, of any sign (``napp-vs``, c
+to -infinity) or positive (``napp-vs-plus``, c = 0). Departures: ``||b||`` has shape d (E8), losses are bounded (E17),
+weights realize the target unless the printed ones are asked for (E14). Weights and support depend on the private fit,
+so no guarantee holds and nothing here may be released (E11, E12); the claim is under add-remove-one. Features are
+divided by their public root mean square, rows clipped at the longest public one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_for, epsilon_from_mu
+from pmtcore.accounting.perturbed import Noise, Promise, Terms, noise_for
+from pmtcore.base.records import Curator, Private, PrivateRows, Standing
+from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.perturbed import clipped, draw
+from pmtcore.methods.perturbed.napp_public import FAMILIES
+from pmtcore.methods.perturbed.setting import LOSSES, Setting, setting
+from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
+from pmtcore.models.augment import REGULARIZERS, Iterated, Target, iterate, retrieved_share
+from pmtcore.models.solvers import Data
+from pmtcore.public.moments import PublicData, joint
+
+_LAB = Curator("paper D as published: lab only")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedParameters(Parameters):
+    """Public parameters of paper D's methods."""
+
+    regularizer: str = parameter("lasso", label="Regularizer", help="The target.", choices=REGULARIZERS)
+    target: float = parameter(
+        1.0, label="Lambda", help="Of the target regularizer, on the sum of losses.", low=0.0, high=1e9, log=True
+    )
+    gamma: float = parameter(0.5, label="Bridge exponent gamma", help="Of the bridge.", low=0.0, high=1.9)
+    kappa: float = parameter(0.5, label="Elastic net kappa", help="Share of the square.", low=0.0, high=1e6)
+    share: float = parameter(
+        0.5, label="Share of the noise (r)", help="The rest is for the Jacobian.", low=0.01, high=0.99
+    )
+    moor: str = parameter(
+        "yes", label="MOOR", help="The larger of both weights, not their sum (Claim 2).", choices=("yes", "no")
+    )
+    weights: str = parameter(
+        "repaired",
+        label="Weights",
+        help="repaired: realizes Lambda; printed: 2/(2 - gamma) times it (E14).",
+        choices=("repaired", "printed"),
+    )
+    noise: str = parameter(
+        "pure", label="Noise", help="pure epsilon, or Gaussian at (epsilon, delta).", choices=("pure", "gaussian")
+    )
+    delta: float = parameter(
+        1e-3, label="Delta", help="Of the claim with Gaussian noise.", low=1e-12, high=0.1, log=True
+    )
+    loss: str = parameter(
+        "family", label="Loss", help="The family's own, or for labels the smoothed hinge.", choices=LOSSES
+    )
+    bound: float = parameter(
+        0.0, label="Bound (0: automatic)", help="Of residuals (linear) or counts (Poisson).", low=0.0, high=1e12
+    )
+    recycle: str = parameter(
+        "no",
+        label="Recycle what is retrieved",
+        help="Algorithm 2, one round: the same noise drawn smaller by what the private fit seems to leave (E13).",
+        choices=("no", "yes"),
+    )
+    iterations: int = parameter(80, label="Iterations", help="Of the weights.", low=1, high=500)
+
+
+@final
+@dataclass(frozen=True)
+class PrintedPlan(Plan):
+    """Paper D's algorithm with everything fixed but what it takes from the private fit."""
+
+    ground: Setting
+    mu: float
+    target: Target
+    claim: Promise
+    noise: Noise
+    selection: str
+    parameters: PrintedParameters
+
+    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """Clipped rows and responses (n, d + 1), private."""
+        ground = self.ground
+        return rows.concatenate(lambda x, y: joint(clipped(ground.rows(x), ground.radius), ground.loss.responses(y)))
+
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> PrintedOutcome:
+        """Guarantee: none. The claim is ``claim`` under add-remove-one; weights and support leak (E11, E12)."""
+        value, d = statistic.reveal(_LAB), self.ground.public.d
+        b = draw(self.noise, source, trials, d)
+        if self.selection == "vs-plus":
+            b = np.abs(b)
+        data = Data(self.ground.loss, value[:, :d], value[:, d])
+        found = self._fit(data, b)
+        if self.parameters.recycle == "yes":
+            share, rest = self.parameters.share, 1 - self.parameters.share
+            more = rest * self.share_retrieved(found, "example")
+            found = self._fit(data, b * (share / (share + more))[:, None])
+        return PrintedOutcome(self, found)
+
+    def _fit(self, data: Data, b: np.ndarray) -> Iterated:
+        return iterate(data, b, [self.target], self.parameters.iterations, absolute=self.selection != "none")
+
+    def share_retrieved(self, found: Iterated, how: str) -> np.ndarray:
+        """Share of ``(1 - r) eps`` that is called retrieved, of each trial (t,)."""
+        return retrieved_share(found.weights, self.target.floor, self.claim.epsilon, how)
+
+    def facts(self) -> Mapping[str, Any]:
+        """The claim and the public constants."""
+        return {
+            "claimed_epsilon": self.claim.epsilon,
+            "claimed_delta": self.claim.delta,
+            "radius": self.ground.radius,
+            "lambda0": self.target.floor,
+            "loss": self.ground.loss.title,
+        }
+
+
+@final
+class PrintedOutcome(Outcome):
+    """Last iterates (trials, d)."""
+
+    def __init__(self, plan: PrintedPlan, found: Iterated) -> None:
+        self.plan = plan
+        self.found = found
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Coefficients (trials, d) in the units of the table."""
+        return self.plan.ground.table(self.found.theta)
+
+    def released(self) -> dict[str, Any]:
+        """What the paper would give back in three readings (E9, E10, E13), and how many coefficients are zero."""
+        back = {
+            f"retrieved_share_{how}": float(self.plan.share_retrieved(self.found, how)[0])
+            for how in ("displayed", "example", "proved")
+        }
+        return {**back, "zeros": int(np.sum(self.found.theta[0] == 0))}
+
+
+def _planner(selection: str) -> Any:
+    def plan(public: PublicData, n: int, budget: Budget, parameters: PrintedParameters) -> PrintedPlan:
+        ground = setting(public, "scaled", parameters.loss, parameters.bound)
+        pure = parameters.noise == "pure"
+        epsilon = (
+            min(epsilon_for(budget.mu), 500.0) if pure else max(epsilon_from_mu(budget.mu, parameters.delta), 1e-6)
+        )
+        claim = Promise(epsilon, 0.0 if pure else parameters.delta, Neighbours.ADD_REMOVE_ONE)
+        least = ground.loss.curvature * ground.radius**2 / (2 * (1 - parameters.share) * epsilon)
+        target = Target(
+            kind=parameters.regularizer,
+            lam=parameters.target,
+            gamma=parameters.gamma,
+            kappa=parameters.kappa,
+            floor=least,
+            moor=parameters.moor == "yes",
+            printed=parameters.weights == "printed",
+        )
+        terms = Terms(ground.loss, ground.radius, 2 * least)
+        noise = noise_for(terms, parameters.share * epsilon, claim.delta, claim.neighbours, free=False)
+        return PrintedPlan(ground, budget.mu, target, claim, noise, selection, parameters)
+
+    return plan
+
+
+_ALL = ("E8", "E9", "E10", "E12", "E13", "E14", "E15", "E16", "E17", "E18")
+_SELECTION = ("E8", "E11", "E12", "E22")
+for _id, _title, _selection, _source, _errata in (
+    ("napp-erm", "Noise-augmented objective (as published)", "none", "D, Algorithm 1", _ALL),
+    ("napp-vs", "Private selection (as published)", "vs", "D, section 3.5, any b", _SELECTION),
+    ("napp-vs-plus", "Private selection, b > 0 (as published)", "vs-plus", "D, section 3.5", _SELECTION),
+):
+    register(
+        Method(
+            id=_id,
+            title=_title,
+            summary="Weights iterated on the private fit; the target regularizer does double duty.",
+            task="glm",
+            source=_source,
+            neighbours=Neighbours.ADD_REMOVE_ONE,
+            standing=Standing.LAB,
+            standing_reason="weights and support depend on the private fit (E11, E12), so the claim does not hold",
+            errata=_errata,
+            parameters=PrintedParameters,
+            plan=_planner(_selection),
+            families=FAMILIES,
+            needs_labels=False,
+            same_target=False,
+            colour="#AA4499",
+        )
+    )

@@ -1,0 +1,295 @@
+"""``dp-erm`` and ``napp-public``: one perturbed objective for five losses, with and without public data.
+
+    minimize  sum l(theta; x, y) + n lam ||theta||^2/2 + b' theta + sum_j v_j (theta_j - c_j)^2 + Lambda |theta|_1
+
+* ``dp-erm`` (Kifer, Smith, Thakurta 2012; D, equation 2): v the same in every coordinate, c = 0, noise at the share r
+  of the budget; the rest pays for the Jacobian and nothing comes back.
+* ``napp-public`` (``science.md`` 4.5): v and c from the *public* fit. The Jacobian's cost is then a public number, and
+  what it leaves of its share is retrieved with a proof: recycled into less noise, or returned as a smaller guarantee,
+  by a choice made before a private row is read (errata E9, E10, E12, E13 repaired; E14: a lasso is a lasso, not an
+  iteration).
+
+Pure noise is spherical with ``||b||`` of shape d (E8) and spends the epsilon that implies the budget's mu; Gaussian
+noise is accounted as mu-GDP (decision 0014). Responses are clipped and losses continued linearly (E17). Neighbours:
+replace-one. Proofs: ``docs/maths.md``, section 15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_for, mu_for
+from pmtcore.accounting.gdp import Gdp
+from pmtcore.accounting.perturbed import CHOICES, Promise
+from pmtcore.base.records import Private, PrivateRows, Standing
+from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.perturbed import Budgeted, Mechanism, dp_erm, napp_public
+from pmtcore.methods.perturbed.setting import COORDINATES, LOSSES, Setting, setting
+from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
+from pmtcore.public.moments import PublicData
+from pmtcore.public.penalized import best_weights
+
+_MOST_EPSILON = 500.0
+FAMILIES = ("gaussian", "logistic", "poisson", "boosting")
+
+
+def _coordinates(start: str) -> Any:
+    return parameter(
+        start,
+        label="Coordinates",
+        help="whitened: by the public moment; scaled: columns by their public root mean square, which a lasso needs.",
+        choices=COORDINATES,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErmParameters(Parameters):
+    """Public parameters of both."""
+
+    noise: str = parameter(
+        "gaussian",
+        label="Noise",
+        help="gaussian: mu-GDP, less noise at one mu; pure: epsilon-private, at the epsilon that implies this mu.",
+        choices=("gaussian", "pure"),
+    )
+    loss: str = parameter(
+        "family", label="Loss", help="The family's own, or for labels the smoothed hinge.", choices=LOSSES
+    )
+    bound: float = parameter(
+        0.0,
+        label="Bound (0: automatic)",
+        help="Residuals (linear) beyond it count linearly; counts (Poisson) are clipped to it. Labels need none.",
+        low=0.0,
+        high=1e12,
+    )
+    coordinates: str = _coordinates("scaled")
+    ridge: float = parameter(
+        0.0, label="Target ridge", help="On the sum of losses, in these coordinates.", low=0.0, high=1e12, log=True
+    )
+    lasso: float = parameter(
+        0.0,
+        label="Target lasso",
+        help="On the sum of losses, in scaled coordinates; with a target ridge an elastic net. Not on the intercept.",
+        low=0.0,
+        high=1e12,
+        log=True,
+    )
+    share: float = parameter(
+        0.5,
+        label="Share planned for the noise (r)",
+        help="The rest is planned for the Jacobian.",
+        low=0.01,
+        high=0.99,
+    )
+    delta: float = parameter(
+        1e-6,
+        label="Delta of the parts",
+        help="Where the parts of a Gaussian budget are stated as epsilon; no parameter of the mechanism.",
+        low=1e-12,
+        high=0.1,
+        log=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NappParameters(ErmParameters):
+    """Public parameters of ``napp-public``."""
+
+    coordinates: str = _coordinates("whitened")
+    gamma: float = parameter(
+        0.0,
+        label="Bridge exponent gamma",
+        help="Weights grow as |public coefficient|^-gamma: 0 is ridge, 1 leans to the lasso.",
+        low=0.0,
+        high=1.9,
+    )
+    modulus: float = parameter(
+        0.0,
+        label="Least weight (0: automatic)",
+        help="In units of Lambda0 = zeta3/epsilon; automatic: the least predicted error.",
+        low=0.0,
+        high=1e9,
+        log=True,
+    )
+    retrieved: str = parameter(
+        "recycle",
+        label="Retrieved budget",
+        help="recycle: less noise; return: a smaller guarantee. Chosen before a private row is read.",
+        choices=CHOICES,
+    )
+
+
+@final
+@dataclass(frozen=True)
+class ErmPlan(Plan):
+    """A perturbed objective with everything public fixed."""
+
+    ground: Setting
+    n: int
+    mu: float
+    mechanism: Mechanism
+
+    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """Clipped rows and responses (n, d + 1), private."""
+        return self.ground.measure(self.mechanism, rows)
+
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> ErmOutcome:
+        """The release.
+
+        Guarantee: mu-GDP under replace-one; with pure noise epsilon-private, which is more (maths.md, 15.2 to 15.5).
+        """
+        return ErmOutcome(self, self.mechanism.release(statistic, source, trials))
+
+    def facts(self) -> Mapping[str, Any]:
+        """Bounds, noise, modulus, and where the budget went."""
+        m, split = self.mechanism, self.mechanism.split
+        facts: dict[str, Any] = {
+            "radius": m.terms.radius,
+            "noise_sd": m.noise.sd(len(m.ridge)) / self.n,
+            "modulus": m.terms.modulus / self.n,
+            "penalty": self.ground.public.lam,
+            "loss": m.terms.loss.title,
+            "score_bound": m.terms.loss.score,
+            "planned_epsilon": split.planned.epsilon,
+            "noise_epsilon": split.noise_epsilon,
+            "jacobian_epsilon": split.jacobian_epsilon,
+            "retrieved_epsilon": split.retrieved,
+            "parts_delta": split.planned.delta,
+        }
+        return facts | ({"pure_epsilon": split.promise.epsilon} if m.noise.pure else {})
+
+    @property
+    def words(self) -> str:
+        """The guarantee and what came back, in two sentences."""
+        split = self.mechanism.split
+        kind = "" if split.gdp is None else f"{split.gdp:.4g}-GDP; at one delta "
+        found = f"Guarantee: {kind}{split.promise.words}."
+        if split.choice == "none":
+            return f"{found} Nothing is retrieved."
+        way = "recycled into less noise" if split.choice == "recycle" else "returned: the guarantee is smaller by it"
+        return f"{found} Retrieved: epsilon {split.retrieved:.3g} of {split.planned.epsilon:.3g}, {way}."
+
+
+@final
+class ErmOutcome(Outcome):
+    """Released minimizers (trials, d)."""
+
+    def __init__(self, plan: ErmPlan, minimizer: np.ndarray) -> None:
+        self.plan = plan
+        self.minimizer = minimizer
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Coefficients (trials, d) in the units of the table."""
+        return self.plan.ground.table(self.minimizer)
+
+    def seen(self) -> np.ndarray:
+        """The released minimizers."""
+        return self.minimizer
+
+    def released(self) -> dict[str, Any]:
+        """How many coefficients are exactly 0, where there is a lasso."""
+        if not np.any(self.plan.mechanism.lasso > 0):
+            return {}
+        return {"zeros": int(np.sum(self.minimizer[0] == 0))}
+
+    def notes(self) -> tuple[str, ...]:
+        """The guarantee, what came back, and that there are no bands."""
+        return (self.plan.words, "This method has no error bands; joint-pmt and pmt-objective have.")
+
+
+def _budgeted(budget: Budget, parameters: ErmParameters) -> Budgeted:
+    if parameters.noise == "gaussian":
+        return Gdp(budget.mu, Neighbours.REPLACE_ONE, parameters.delta)
+    return Promise(_epsilon(budget), 0.0, Neighbours.REPLACE_ONE)
+
+
+def _epsilon(budget: Budget) -> float:
+    """The pure epsilon that implies the budget, or the largest that is told from none."""
+    return min(epsilon_for(budget.mu), _MOST_EPSILON)
+
+
+def _with_own(mechanism: Mechanism, ground: Setting, n: int) -> Mechanism:
+    """The problem's own ridge beside the mechanism's: one quadratic, whose modulus can only be larger."""
+    own = n * ground.penalty
+    ridge = mechanism.ridge + own
+    return Mechanism(
+        mechanism.terms, mechanism.split, ridge, mechanism.ridge * mechanism.centre / ridge, mechanism.lasso
+    )
+
+
+def _dp_erm(public: PublicData, n: int, budget: Budget, parameters: ErmParameters) -> ErmPlan:
+    ground = setting(public, parameters.coordinates, parameters.loss, parameters.bound)
+    mechanism = dp_erm(
+        ground.loss,
+        ground.radius,
+        _budgeted(budget, parameters),
+        public.d,
+        share=parameters.share,
+        ridge=parameters.ridge,
+        lasso=ground.sharp(parameters.lasso),
+    )
+    return ErmPlan(ground, n, budget.mu, _with_own(mechanism, ground, n))
+
+
+def _napp_public(public: PublicData, n: int, budget: Budget, parameters: NappParameters) -> ErmPlan:
+    ground = setting(public, parameters.coordinates, parameters.loss, parameters.bound, centred=True)
+    planned = _budgeted(budget, parameters)
+    fit = ground.fit()
+    choices: dict[str, Any] = {"share": parameters.share, "choice": parameters.retrieved}
+    if parameters.modulus:
+        unit = ground.loss.curvature * ground.radius**2 / _epsilon(budget)
+        weights = parameters.modulus * unit * fit.weights(parameters.gamma)
+    else:
+        own = n * ground.penalty
+        weights = best_weights(ground.loss, ground.radius, planned, n, fit, parameters.gamma, penalty=own)
+    sharp = ground.sharp(parameters.lasso)
+    held, centre = weights + parameters.ridge, weights * fit.theta / (weights + parameters.ridge)
+    mechanism = napp_public(ground.loss, ground.radius, planned, held, centre, lasso=sharp, **choices)
+    split = mechanism.split
+    mu = budget.mu
+    if parameters.retrieved == "return":
+        mu = min(split.gdp or mu_for(split.promise.epsilon), mu)
+    return ErmPlan(ground, n, mu, _with_own(mechanism, ground, n))
+
+
+_COMMON: dict[str, Any] = {
+    "task": "glm",
+    "neighbours": Neighbours.REPLACE_ONE,
+    "standing": Standing.SOUND,
+    "families": FAMILIES,
+}
+
+register(
+    Method(
+        id="dp-erm",
+        title="Objective perturbation",
+        summary="Noise in the objective, an extra ridge in every coordinate; ridge, lasso or elastic net as target.",
+        source="Kifer et al. 2012; D, equation 2",
+        standing_reason="one perturbed objective with a public modulus and bounded scores",
+        errata=("E8", "E17", "E18"),
+        parameters=ErmParameters,
+        plan=_dp_erm,
+        needs_labels=False,
+        colour="#777777",
+        **_COMMON,
+    )
+)
+register(
+    Method(
+        id="napp-public",
+        title="Objective perturbation with retrieved budget",
+        summary="Weights and centre from the public fit, so the Jacobian's cost is public and its share comes back.",
+        source="D, repaired; beyond D",
+        standing_reason="the modulus comes from public weights, so what is retrieved is known beforehand",
+        errata=("E8", "E9", "E10", "E12", "E13", "E17", "E18"),
+        parameters=NappParameters,
+        plan=_napp_public,
+        colour="#332288",
+        **_COMMON,
+    )
+)

@@ -1,0 +1,144 @@
+"""What the methods on a perturbed objective share: coordinates, bound on rows, loss, and the public fit.
+
+Everything is computed from public data and declared bounds. Coefficients of the table are ``A theta``, rows enter as
+``A' x``. *Scaled*: features divided by their public root mean square. *Whitened*: the public moment is the identity, in
+the directions in which the problem's own penalty is diagonal; norms and spherical noise do not depend on that choice.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from pmtcore.base.checks import InputError, one_of
+from pmtcore.base.records import Private, PrivateRows
+from pmtcore.mechanisms.perturbed import Mechanism
+from pmtcore.models import losses
+from pmtcore.models.losses import Loss
+from pmtcore.public.moments import PublicData
+from pmtcore.public.penalized import PublicFit, public_fit
+from pmtcore.public.radius import moment_only_ball
+
+COORDINATES = ("scaled", "whitened")
+LOSSES = ("family", "hinge")
+_RESIDUAL = 1.5  # public residual sds within which the squared loss is squared
+_COUNT = 1.5  # times the largest public count
+_FAR = 10.0  # times the largest public response, at which private ones are clipped: a solver needs an end
+
+
+@final
+@dataclass(frozen=True)
+class Setting:
+    """Public ground of a fit.
+
+    Attributes:
+        back: A (d, d).
+        radius: rows are clipped to it, in these coordinates; the longest public row.
+        penalty: the problem's own ridge per row in these coordinates (d,).
+        labelled: whether public responses are known.
+    """
+
+    public: PublicData
+    loss: Loss
+    back: np.ndarray
+    radius: float
+    penalty: np.ndarray
+
+    def rows(self, x: np.ndarray) -> np.ndarray:
+        """Rows (k, d) in these coordinates; overflow is left to the clipping."""
+        return np.asarray(x @ self.back)
+
+    def measure(self, mechanism: Mechanism, rows: PrivateRows) -> Private[np.ndarray]:
+        """Clipped rows and responses (n, d + 1), private."""
+        return rows.concatenate(lambda x, y: mechanism.rows(self.rows(x), y))
+
+    def table(self, theta: np.ndarray) -> np.ndarray:
+        """Coefficients (t, d) in the units of the table."""
+        return np.asarray(theta @ self.back.T)
+
+    def fit(self) -> PublicFit:
+        """The public fit with its doubt.
+
+        Raises:
+            InputError: a family other than the linear one without labelled public rows.
+        """
+        public = self.public
+        if public.rows is not None and public.labelled:
+            return public_fit(self.loss, self.rows(public.rows[:, :-1]), public.rows[:, -1], self.penalty)
+        if public.family.id != "gaussian" or not public.labelled:
+            raise InputError("napp-public needs labelled public rows; choose dp-erm or pmt-objective.")
+        hessian = self.back.T @ public.moment[: public.d, : public.d] @ self.back
+        m = public.m or 2 * (public.d + 1)
+        spread = public.residual_scale**2 * m / max(m - public.d, 1)
+        theta = np.linalg.solve(self.back, public.fit)
+        return PublicFit(theta, hessian, spread / m * np.linalg.inv(hessian), m)
+
+    def sharp(self, lasso: float) -> np.ndarray:
+        """Lasso weights (d,), none on the intercept.
+
+        Raises:
+            InputError: a lasso in whitened coordinates, where it selects no column.
+        """
+        free = np.ones(self.public.d)
+        free[0] = 0.0 if self.public.has_intercept else 1.0
+        if lasso > 0 and not np.allclose(self.back, np.diag(np.diag(self.back))):
+            raise InputError("A lasso selects columns, so it needs scaled coordinates; choose coordinates = scaled.")
+        return lasso * free
+
+
+def setting(
+    public: PublicData, coordinates: str, loss: str = "family", bound: float = 0.0, *, centred: bool = False
+) -> Setting:
+    """The ground for these public data.
+
+    Args:
+        bound: of residuals (linear) or counts (Poisson); 0: from public responses. Labels need none.
+        centred: whether fits start from the public fit, so that residuals are those of it.
+
+    Raises:
+        InputError: a smoothed hinge without labels, or no bound where none can be had.
+    """
+    one_of("coordinates", coordinates, COORDINATES)
+    d = public.d
+    free = np.ones(d)
+    free[0] = 0.0 if public.has_intercept else 1.0
+    if coordinates == "scaled":
+        scale = np.sqrt(np.maximum(np.diag(public.moment)[:d], 1e-300))
+        back, penalty = np.diag(1 / scale), public.lam * free / scale**2
+    else:
+        values, turn = np.linalg.eigh(public.unit_penalty)
+        back, penalty = np.linalg.solve(public.feature_root.T, turn), public.lam * np.maximum(values, 0.0)
+    radius = moment_only_ball(d).radius
+    if public.rows is not None:
+        radius = float(np.max(np.linalg.norm(public.rows[:, :-1] @ back, axis=1)))
+    return Setting(public, chosen_loss(public, loss, bound, centred), back, radius, penalty)
+
+
+def chosen_loss(public: PublicData, loss: str, bound: float, centred: bool) -> Loss:
+    """The family's loss with its bounds, or the smoothed hinge.
+
+    Raises:
+        InputError: a smoothed hinge without labels, or no bound where none can be had.
+    """
+    one_of("loss", loss, LOSSES)
+    family = public.family
+    if loss == "hinge":
+        if not family.binary:
+            raise InputError(f"The smoothed hinge needs labels, not a {family.title} response; choose loss = family.")
+        return losses.HINGE
+    if family.binary:
+        return losses.loss(family.id)
+    if not bound and not public.labelled:
+        raise InputError("Without public responses the bound on residuals or counts must be given (bound).")
+    if family.id == "poisson":
+        most = bound or (1.0 if public.rows is None else _COUNT * max(float(np.max(public.rows[:, -1])), 1.0))
+        return losses.poisson(most, math.log(most))
+    m = public.m or 2 * public.d
+    residual = _RESIDUAL * public.residual_scale * math.sqrt(m / max(m - public.d, 1))
+    automatic = residual if centred else public.response_scale
+    largest = public.response_scale if public.rows is None else float(np.max(np.abs(public.rows[:, -1])))
+    far = _FAR * max(largest, public.response_scale, 1e-9)
+    return losses.linear(bound or max(automatic, 1e-6 * public.response_scale, 1e-9), far)

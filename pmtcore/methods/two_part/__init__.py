@@ -1,0 +1,1 @@
+"""The papers' linear methods: Gram matrix and cross moment released apart."""

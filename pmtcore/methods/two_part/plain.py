@@ -1,0 +1,154 @@
+"""``dp-ols``, ``dp-ridge``: private rows only, as published (lab), and with the public trace (sound).
+
+B, Algorithm 4 and A, Theorem 4.3 with Remark 4.4: ``R^2 = tr(S) + d log(2n/eta)`` (A: ``n/eta``),
+``Ry^2 = sigma^2 + log(2n/eta)``, noise ``2 R^2/(mu n)`` and ``2 R Ry/(mu n)`` on untransformed rows. As
+published, ``S`` and ``sigma`` are the *private* ones, so radius and noise depend on the data and what runs is
+not private (E4): for the lab. The sound variants take both from the public data. Remark 4.4's ``sigma_2``
+lacks ``2/mu``; the printed form can be chosen in the lab.
+
+Neighbours: replace-one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.base.records import Curator, Private, PrivateRows, Standing
+from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.truncation import trace_radius
+from pmtcore.methods.registry import Method, Outcome, Plan, parameter, register
+from pmtcore.methods.two_part.statistics import Coordinates, TwoPartPlan
+from pmtcore.methods.two_part.whitened import PmtParameters, PmtRidgeParameters
+from pmtcore.public.moments import PublicData, private_joint_moment
+
+_LAB = Curator("radius from private rows, as published (E4): lab only")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedRidgeParameters(PmtRidgeParameters):
+    """Public parameters of ``dp-ridge`` as published."""
+
+    response_noise: str = parameter(
+        "repaired",
+        label="Noise on the cross moment",
+        help="repaired: 2 R Ry/(mu n); printed: R Ry/n, as Remark 4.4 prints it.",
+        choices=("repaired", "printed"),
+    )
+
+
+def _two_part(
+    public: PublicData, n: int, mu: float, parameters: PmtParameters, moment: np.ndarray, halve_eta: bool
+) -> TwoPartPlan:
+    """The plan for a joint moment (d + 1, d + 1), public or (in the lab) private."""
+    eta = parameters.eta * (2 if halve_eta else 1)  # trace_radius has log(2n/eta); A has log(n/eta)
+    coordinates = Coordinates(
+        np.eye(public.d),
+        1.0,
+        trace_radius(float(np.trace(moment[:-1, :-1])), public.d, n, eta),
+        trace_radius(float(moment[-1, -1]), 1, n, eta),
+    )
+    printed = getattr(parameters, "response_noise", "repaired") == "printed"
+    factor = mu / math.sqrt(2) / 2 if printed else 1.0
+    return TwoPartPlan(public, n, mu, coordinates, getattr(parameters, "lam", 0.0) * np.eye(public.d), factor)
+
+
+@final
+@dataclass(frozen=True)
+class AsPublished(Plan):
+    """The private trace decides the radius: not private, whatever the noise."""
+
+    public: PublicData
+    n: int
+    mu: float
+    parameters: PmtParameters
+    from_a: bool
+
+    def measure(self, rows: PrivateRows) -> Private[tuple[TwoPartPlan, np.ndarray]]:
+        """The plan that the private trace makes, and its statistic."""
+        moment = private_joint_moment(rows).reveal(_LAB) / self.n
+        inner = _two_part(self.public, self.n, self.mu, self.parameters, moment, self.from_a)
+        return inner.measure(rows).map(lambda statistic: (inner, statistic))
+
+    def perturb(self, statistic: Private[tuple[TwoPartPlan, np.ndarray]], source: NoiseSource, trials: int) -> Outcome:
+        """Guarantee: none. The claim is mu-GDP; the radius leaks (E4)."""
+        inner, _ = statistic.reveal(_LAB)
+        return inner.perturb(statistic.map(lambda pair: pair[1]), source, trials)
+
+
+def _published(from_a: bool) -> Callable[[PublicData, int, Budget, PmtParameters], Plan]:
+    return lambda public, n, budget, parameters: AsPublished(public, n, budget.mu, parameters, from_a)
+
+
+def _sound(from_a: bool) -> Callable[[PublicData, int, Budget, PmtParameters], Plan]:
+    return lambda public, n, budget, parameters: _two_part(public, n, budget.mu, parameters, public.moment, from_a)
+
+
+_LAB_COMMON: dict[str, Any] = {
+    "task": "linear",
+    "neighbours": Neighbours.REPLACE_ONE,
+    "standing": Standing.LAB,
+    "standing_reason": "the radius and the noise scale are computed from private rows without noise (E4)",
+    "errata": ("E4", "E23"),
+}
+_SOUND_COMMON: dict[str, Any] = {
+    "task": "linear",
+    "neighbours": Neighbours.REPLACE_ONE,
+    "standing": Standing.SOUND,
+    "standing_reason": "the published method with trace and response scale taken from public data",
+    "errata": (),
+}
+
+register(
+    Method(
+        id="dp-ols",
+        title="Private rows only, least squares (as published)",
+        summary="Noisy moments of untransformed rows; the baseline of paper B.",
+        source="B, Algorithm 4",
+        parameters=PmtParameters,
+        plan=_published(from_a=False),
+        colour="#999999",
+        **_LAB_COMMON,
+    )
+)
+register(
+    Method(
+        id="dp-ridge",
+        title="Private rows only, ridge (as published)",
+        summary="Noisy moments of untransformed rows with a penalty; the baseline of paper A.",
+        source="A, Theorem 4.3 with Remark 4.4",
+        parameters=PublishedRidgeParameters,
+        plan=_published(from_a=True),
+        colour="#777777",
+        **_LAB_COMMON,
+    )
+)
+register(
+    Method(
+        id="dp-ols-public",
+        title="Untransformed least squares, public radius",
+        summary="Noisy moments of untransformed rows; only the radius is public.",
+        source="B, Algorithm 4, repaired",
+        parameters=PmtParameters,
+        plan=_sound(from_a=False),
+        colour="#E69F00",
+        **_SOUND_COMMON,
+    )
+)
+register(
+    Method(
+        id="dp-ridge-public",
+        title="Untransformed ridge, public radius",
+        summary="Noisy moments of untransformed rows with a penalty; only the radius is public.",
+        source="A, Theorem 4.3, repaired",
+        parameters=PmtRidgeParameters,
+        plan=_sound(from_a=True),
+        colour="#B8860B",
+        **_SOUND_COMMON,
+    )
+)

@@ -1,0 +1,168 @@
+"""Sufficient statistics perturbation with two parts, as A and B have it: Gram matrix and cross moment apart.
+
+Shared by ``pmt-ols``, ``pmt-ridge`` (whitened rows) and ``dp-ols``, ``dp-ridge`` (rows as they are). Total
+budget in, parts out: each of the two mechanisms runs at ``mu/sqrt(2)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.base.records import Bands, Private, PrivateRows
+from pmtcore.mechanisms.noise import NoiseSource, release_symmetric, release_vector, sigma_for
+from pmtcore.mechanisms.truncation import cross_sensitivity, papers_moment_sensitivity, truncate, truncation_rate
+from pmtcore.methods.registry import Outcome, Plan, Prediction
+from pmtcore.public.bands import Part, limits
+from pmtcore.public.moments import PublicData
+
+
+@final
+@dataclass(frozen=True)
+class Coordinates:
+    """Where the statistic is taken: ``x~ = W x``, ``y~ = y / scale``, truncated to ``Rx`` and ``Ry``."""
+
+    root: np.ndarray  # W (d, d); beta = scale W' beta~
+    scale: float
+    radius: float
+    response_radius: float
+
+    def statistic(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
+        """Sums of ``x~ x~'`` and ``x~ y~`` of one block, side by side (d, d + 1)."""
+        x = truncate(features @ self.root.T, self.radius)
+        y = np.clip(response / self.scale, -self.response_radius, self.response_radius)
+        return np.column_stack([x.T @ x, x.T @ y])
+
+
+def predicted_truncation(public: PublicData, root: np.ndarray, radius: float) -> dict[str, float]:
+    """The share of public rows ``W x`` outside the radius, as a fact of a plan; none without public rows."""
+    if public.rows is None:
+        return {}
+    norms = np.linalg.norm(public.rows[:, :-1] @ root.T, axis=1)
+    return {"predicted_truncation_rate": truncation_rate(norms, radius)}
+
+
+@final
+@dataclass(frozen=True)
+class TwoPartPlan(Plan):
+    """Release the two sums with the papers' noise and solve.
+
+    Args:
+        penalty: what the solve adds to the Gram matrix (d, d), in the coordinates of the statistic.
+        response_noise_factor: 1; less only for a printed form that a lab method reproduces.
+    """
+
+    public: PublicData
+    n: int
+    mu: float
+    coordinates: Coordinates
+    penalty: np.ndarray
+    response_noise_factor: float = 1.0
+
+    @property
+    def sigmas(self) -> tuple[float, float]:
+        """``2 R^2/(mu' n)`` and ``2 R Ry/(mu' n)`` with ``mu' = mu/sqrt(2)`` (A, Alg. 2 line 4)."""
+        part = self.mu / math.sqrt(2)
+        c = self.coordinates
+        return (
+            sigma_for(papers_moment_sensitivity(c.radius, self.n), part),
+            sigma_for(cross_sensitivity(c.radius, c.response_radius, self.n), part) * self.response_noise_factor,
+        )
+
+    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """Gram matrix and cross moment side by side (d, d + 1), private."""
+        return rows.sum(self.coordinates.statistic).map(lambda total: total / self.n)
+
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> TwoPartOutcome:
+        """Two Gaussian mechanisms.
+
+        Guarantee: each is ``mu/sqrt(2)``-GDP under replace-one, together mu-GDP (A, Theorem 4.2).
+        """
+        gram_sigma, cross_sigma = self.sigmas
+        gram = release_symmetric(statistic.map(lambda s: s[:, :-1]), gram_sigma, source, trials, "papers")
+        cross = release_vector(statistic.map(lambda s: s[:, -1]), cross_sigma, source, trials)
+        return TwoPartOutcome(self, gram, cross)
+
+    def predicted(self) -> Prediction | None:
+        """First-order standard errors with the public moment and fit in place of the private ones."""
+        public = self.public
+        if public.m is None or public.m <= public.d:
+            return None
+        gram = self.coordinates.root @ public.moment[:-1, :-1] @ self.coordinates.root.T
+        b = np.linalg.solve(self.coordinates.root.T, public.fit) / self.coordinates.scale
+        privacy, sampling = self.error_parts(gram + self.penalty, b)
+        return Prediction(np.sqrt(np.diag(privacy)), np.sqrt(np.diag(sampling)))
+
+    def error_parts(self, gram: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Privacy and sampling covariance (d, d) of the coefficients at a penalized Gram matrix and solution."""
+        gram_sigma, cross_sigma = self.sigmas
+        from_gram = gram_sigma**2 * (b @ b * np.eye(len(b)) + np.outer(b, b) - np.diag(b**2))
+        inverse = self.coordinates.root.T @ np.linalg.inv(gram)
+        noise = from_gram + cross_sigma**2 * np.eye(len(b))
+        public = self.public
+        variance = public.residual_scale**2 * public.m / (public.m - public.d) if public.m else np.nan
+        return (
+            self.coordinates.scale**2 * inverse @ noise @ inverse.T,
+            variance * inverse @ (gram - self.penalty) @ inverse.T / self.n,
+        )
+
+    def facts(self) -> Mapping[str, Any]:
+        """Radii, noise scales and the predicted truncation rate."""
+        gram_sigma, cross_sigma = self.sigmas
+        facts: dict[str, Any] = {
+            "radius": self.coordinates.radius,
+            "response_radius": self.coordinates.response_radius,
+            "noise_sd": gram_sigma,
+            "response_noise_sd": cross_sigma,
+        }
+        return facts | predicted_truncation(self.public, self.coordinates.root, self.coordinates.radius)
+
+
+@final
+class TwoPartOutcome(Outcome):
+    """Post-processing of released pairs (trials, d, d) and (trials, d)."""
+
+    def __init__(self, plan: TwoPartPlan, gram: np.ndarray, cross: np.ndarray) -> None:
+        self.plan = plan
+        self.gram = gram + plan.penalty
+        self.cross = cross
+
+    def seen(self) -> np.ndarray:
+        """Both released statistics."""
+        rows, columns = np.triu_indices(self.cross.shape[1])
+        return np.column_stack([self.gram[:, rows, columns], self.cross])
+
+    @cached_property
+    def whitened(self) -> np.ndarray:
+        """Solution in the coordinates of the statistic (trials, d)."""
+        return np.asarray(np.linalg.solve(self.gram, self.cross[..., None])[..., 0])
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """``scale W' beta~`` (trials, d) (A, Alg. 2 line 6)."""
+        return np.asarray(self.plan.coordinates.scale * self.whitened @ self.plan.coordinates.root)
+
+    @cached_property
+    def indefinite(self) -> bool:
+        """Whether the noise made the first trial's matrix indefinite."""
+        return bool(np.linalg.eigvalsh(self.gram[0])[0] <= 0)
+
+    def bands(self) -> Bands | None:
+        """First-order privacy part and the sampling part with the public residual variance (maths.md, 7)."""
+        public = self.plan.public
+        if self.indefinite or public.m is None or public.m <= public.d:
+            return None
+        privacy, sampling = self.plan.error_parts(self.gram[0], self.whitened[0])
+        estimate = self.coefficients[0]
+        return limits(estimate, estimate, Part(np.diag(privacy)), Part(np.diag(sampling), public.m - public.d))
+
+    def notes(self) -> tuple[str, ...]:
+        """Whether the solve can be trusted."""
+        if self.indefinite:
+            return ("The noise swamped the moment: it is indefinite, the coefficients carry no information.",)
+        return ()

@@ -1,0 +1,209 @@
+"""``pmt-moment``, ``pmt-ols``, ``pmt-ridge``: the papers' whitened releases.
+
+* ``pmt-moment`` (B, Algorithm 2; A, Theorem 3.2): ``M = (1/n) sum x~ x~' + G``, ``G ~ SG_d(sigma^2)``,
+  ``sigma = 2 R^2/(mu n)``; its inverse by A, Theorem 3.3.
+* ``pmt-ols`` (B, Algorithm 3) and ``pmt-ridge`` (A, Algorithm 2): the same and ``(1/n) sum x~ y~ + g``, then
+  ``(X~'X~/n + lam S_B^{-1} + G)^{-1} (X~'y~/n + g)``, recovered as ``sigma_B S_B^{-1/2} beta~``.
+
+Whitening uses the symmetric root, since ``SG_d`` is not rotation invariant. Radius
+``R^2 = d (1 + log(2n/eta))``. Neighbours: replace-one. Public: ``S_B``, ``sigma_B``, n. No departure from
+the print, except that the budget is a total: the papers' ``mu`` is ``mu/sqrt(2)`` here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.base.records import Private, PrivateRows, Standing
+from pmtcore.mechanisms.noise import NoiseSource, release_symmetric, sigma_for
+from pmtcore.mechanisms.truncation import papers_moment_sensitivity, papers_radius, truncate
+from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
+from pmtcore.methods.two_part.statistics import Coordinates, TwoPartPlan, predicted_truncation
+from pmtcore.models.families import FAMILIES
+from pmtcore.public.moments import PublicData, conditioning
+
+
+@dataclass(frozen=True, kw_only=True)
+class PmtParameters(Parameters):
+    """Public parameters of the whitened releases."""
+
+    eta: float = parameter(
+        0.05,
+        label="Failure probability eta",
+        help="Sets the radius: smaller eta, wider ball, more noise.",
+        low=1e-9,
+        high=0.999,
+        log=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PmtRidgeParameters(PmtParameters):
+    """Public parameters of ``pmt-ridge``."""
+
+    lam: float = parameter(
+        0.0,
+        label="Ridge penalty",
+        help="Added to the second moment of the features in the units of the table, the intercept included, "
+        "as the paper has it.",
+        low=0.0,
+        high=1e9,
+        log=True,
+    )
+
+
+def _ridge_plan(public: PublicData, n: int, budget: Budget, parameters: PmtParameters) -> TwoPartPlan:
+    _, inverse_root = public.symmetric_root
+    lam = getattr(parameters, "lam", 0.0)
+    coordinates = Coordinates(
+        inverse_root,
+        public.response_scale,
+        papers_radius(public.d, n, parameters.eta),
+        papers_radius(1, n, parameters.eta),
+    )
+    return TwoPartPlan(public, n, budget.mu, coordinates, lam * inverse_root @ inverse_root.T)
+
+
+@final
+@dataclass(frozen=True)
+class MomentPlan(Plan):
+    """``pmt-moment`` with radius and noise fixed."""
+
+    public: PublicData
+    n: int
+    mu: float
+    radius: float
+
+    @property
+    def sigma(self) -> float:
+        """``2 R^2/(mu n)`` (B, Algorithm 2 line 3)."""
+        return sigma_for(papers_moment_sensitivity(self.radius, self.n), self.mu)
+
+    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """The truncated whitened moment (d, d), private."""
+        _, inverse_root = self.public.symmetric_root
+
+        def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
+            x = truncate(features @ inverse_root, self.radius)
+            return np.asarray(x.T @ x)
+
+        return rows.sum(block).map(lambda total: total / self.n)
+
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> MomentOutcome:
+        """The release.
+
+        Guarantee: mu-GDP under replace-one (B, Theorem 2).
+        """
+        return MomentOutcome(self, release_symmetric(statistic, self.sigma, source, trials, "papers"))
+
+    def facts(self) -> Mapping[str, Any]:
+        """Radius, noise and predicted truncation rate."""
+        facts = {"radius": self.radius, "noise_sd": self.sigma}
+        return facts | predicted_truncation(self.public, self.public.symmetric_root[1], self.radius)
+
+
+@final
+class MomentOutcome(Outcome):
+    """Released second moments in whitened coordinates (trials, d, d)."""
+
+    def __init__(self, plan: MomentPlan, whitened: np.ndarray) -> None:
+        self.plan = plan
+        self.whitened = whitened
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """None: this method estimates a moment."""
+        return np.empty((len(self.whitened), 0))
+
+    def seen(self) -> np.ndarray:
+        """The released moment."""
+        rows, columns = np.triu_indices(self.whitened.shape[1])
+        return np.asarray(self.whitened[:, rows, columns])
+
+    @property
+    def moments(self) -> np.ndarray:
+        """``S^{1/2} M S^{1/2}`` (trials, d, d): the moment in the units of the table (A, Theorem 3.3)."""
+        root, _ = self.plan.public.symmetric_root
+        return np.asarray(root @ self.whitened @ root)
+
+    def released(self) -> Mapping[str, Any]:
+        """The moment, its inverse where it is positive definite, and condition numbers."""
+        _, inverse_root = self.plan.public.symmetric_root
+        spectrum = conditioning(self.whitened[0])
+        found: dict[str, Any] = {
+            "names": list(self.plan.public.names),
+            "moment": self.moments[0].tolist(),
+            "after_whitening": {"lambda_min": spectrum.lambda_min},
+        }
+        if spectrum.lambda_min > 0:
+            found["inverse"] = (inverse_root @ np.linalg.inv(self.whitened[0]) @ inverse_root).tolist()
+            found["after_whitening"] = spectrum.as_dict()
+        return found
+
+    def notes(self) -> tuple[str, ...]:
+        """Whether the moment can be inverted."""
+        if conditioning(self.whitened[0]).lambda_min > 0:
+            return ()
+        return ("The noise made the released moment indefinite; it has no usable inverse.",)
+
+
+def _moment_plan(public: PublicData, n: int, budget: Budget, parameters: PmtParameters) -> MomentPlan:
+    return MomentPlan(public, n, budget.mu, papers_radius(public.d, n, parameters.eta))
+
+
+_COMMON: dict[str, Any] = {
+    "neighbours": Neighbours.REPLACE_ONE,
+    "standing": Standing.SOUND,
+    "standing_reason": "Gaussian mechanisms on rows truncated to a public radius",
+}
+
+register(
+    Method(
+        id="pmt-moment",
+        title="Whitened second moment",
+        summary="The private second moment of the features and its inverse, released in whitened coordinates.",
+        task="moment",
+        source="B, Algorithm 2; A, Theorems 3.2 and 3.3",
+        errata=(),
+        parameters=PmtParameters,
+        plan=_moment_plan,
+        gives_coefficients=False,
+        families=tuple(FAMILIES),
+        needs_labels=False,
+        colour="#882255",
+        **_COMMON,
+    )
+)
+register(
+    Method(
+        id="pmt-ols",
+        title="Whitened least squares",
+        summary="Least squares from a noisy whitened moment and a noisy whitened cross moment.",
+        task="linear",
+        source="B, Algorithm 3",
+        errata=("E23",),
+        parameters=PmtParameters,
+        plan=_ridge_plan,
+        colour="#CC79A7",
+        **_COMMON,
+    )
+)
+register(
+    Method(
+        id="pmt-ridge",
+        title="Whitened ridge",
+        summary="Ridge regression from a noisy whitened moment and a noisy whitened cross moment.",
+        task="linear",
+        source="A, Algorithm 2",
+        errata=("E20", "E23"),
+        parameters=PmtRidgeParameters,
+        plan=_ridge_plan,
+        colour="#D55E00",
+        **_COMMON,
+    )
+)

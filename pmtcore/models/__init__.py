@@ -1,0 +1,1 @@
+"""Mathematics without privacy: families and losses, the minimizers, penalties, literal augmentation."""

@@ -1,0 +1,98 @@
+"""Families of canonical generalized linear models: one small record each (A, Section 5.2).
+
+The loss of a row is ``b(z) - y z`` with ``z = x' beta``; ``b'`` is the mean, ``b''`` the slope of the mean.
+Every family here has ``|b'''| <= b''``, on which the step rule of ``newton`` stands. A new family is one
+record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from scipy.special import expit
+
+from pmtcore.base.checks import one_of
+
+Curve = Callable[[np.ndarray], np.ndarray]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Family:
+    """A canonical family.
+
+    Attributes:
+        loss: ``b(z)``.
+        mean: ``b'(z)``.
+        slope: ``b''(z)``.
+        largest_mean: ``max |b'|`` over ``|z| <= r``, as a function of r.
+        largest_slope: ``max b''`` over ``|z| <= r``, as a function of r.
+        binary: whether responses are labels 0 and 1, so that ``|b' - y| <= 1`` with a sign the label fixes.
+    """
+
+    id: str
+    title: str
+    loss: Curve
+    mean: Curve
+    slope: Curve
+    largest_mean: Callable[[float], float]
+    largest_slope: Callable[[float], float]
+    binary: bool = False
+
+    def __reduce__(self) -> tuple[Callable[[str], Family], tuple[str]]:
+        return family, (self.id,)
+
+
+def _logistic_slope(z: np.ndarray) -> np.ndarray:
+    p = expit(z)
+    return np.asarray(p * (1 - p))
+
+
+def _capped_exp(z: np.ndarray) -> np.ndarray:
+    return np.exp(np.minimum(z, 700.0))
+
+
+GAUSSIAN = Family("gaussian", "linear", lambda z: z**2 / 2, lambda z: z, np.ones_like, lambda r: r, lambda r: 1.0)
+LOGISTIC = Family(
+    "logistic",
+    "logistic",
+    lambda z: np.logaddexp(0.0, z),
+    expit,
+    _logistic_slope,
+    lambda r: float(expit(r)),
+    lambda r: 0.25,
+    binary=True,
+)
+POISSON = Family(
+    "poisson",
+    "Poisson",
+    _capped_exp,
+    _capped_exp,
+    _capped_exp,
+    lambda r: float(_capped_exp(np.asarray(r))),
+    lambda r: float(_capped_exp(np.asarray(r))),
+)
+BOOSTING = Family(
+    "boosting",
+    "boosting",
+    lambda z: z / 2 + np.sqrt(1 + z**2 / 4),
+    lambda z: 0.5 + z / (4 * np.sqrt(1 + z**2 / 4)),
+    lambda z: 0.25 * (1 + z**2 / 4) ** -1.5,
+    lambda r: float(0.5 + r / (4 * np.sqrt(1 + r**2 / 4))),
+    lambda r: 0.25,
+    binary=True,
+)
+FAMILIES = {entry.id: entry for entry in (GAUSSIAN, LOGISTIC, POISSON, BOOSTING)}
+_ALSO = {"linear": "gaussian"}
+
+
+def family(id: str) -> Family:
+    """The family of that id; ``linear`` is another word for ``gaussian``.
+
+    Raises:
+        InputError: there is none.
+    """
+    return FAMILIES[one_of("family", _ALSO.get(id, id), FAMILIES)]

@@ -1,0 +1,108 @@
+"""Newton's method for stacks of penalized generalized linear fits, and sums over rows for all of them at once.
+
+Steps are damped by a rule that needs no line search: with ``|b'''| <= b''`` and ``||x|| <= r``, the step
+``log(1 + a)/a`` times Newton's, ``a = r ||step||``, decreases the objective from anywhere, so convergence
+does not hang on the data (generalized self-concordance). A full step is kept where it at least halves the
+gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from pmtcore.models.families import Family
+
+Derivatives = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # (t, d) -> gradients (t, d), Hessians (t, d, d)
+_CHUNK_NUMBERS = 4_000_000
+ROUNDING = 1e-14  # of all that is summed in a gradient: what floating point may leave of it at an optimum
+_MOST_STEPS = 5000
+_BARELY = 1e-12
+
+
+@final
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one fit in memory: features (k, d), responses (k,), weights of the loss (k,)."""
+
+    features: np.ndarray
+    response: np.ndarray
+    weights: np.ndarray
+
+    def sums(self, family: Family, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``sum w (b' - y) x`` (t, d) and ``sum w b'' x x'`` (t, d, d) at coefficients (t, d)."""
+        t, d = theta.shape
+        upper = np.triu_indices(d)
+        gradient, packed = np.zeros((t, d)), np.zeros((t, len(upper[0])))
+        step = max(256, _CHUNK_NUMBERS // max(3 * t, len(upper[0])))
+        for start in range(0, len(self.response), step):
+            part = slice(start, start + step)
+            x, w = self.features[part], self.weights[part][:, None]
+            z = x @ theta.T  # (k, t)
+            gradient += (w * (family.mean(z) - self.response[part][:, None])).T @ x
+            packed += (w * family.slope(z)).T @ (x[:, upper[0]] * x[:, upper[1]])
+        return gradient, unpacked(packed, d)
+
+    def gradients(self, family: Family, theta: np.ndarray) -> np.ndarray:
+        """``sum w (b' - y) x`` (t, d)."""
+        residual = family.mean(self.features @ theta.T) - self.response[:, None]
+        return np.asarray((self.weights[:, None] * residual).T @ self.features)
+
+
+def unpacked(packed: np.ndarray, d: int) -> np.ndarray:
+    """Symmetric matrices (t, d, d) from their upper triangles (t, d (d + 1) / 2)."""
+    rows, columns = np.triu_indices(d)
+    found = np.empty((len(packed), d, d))
+    found[:, rows, columns] = packed
+    found[:, columns, rows] = packed
+    return found
+
+
+def minimize(derivatives: Derivatives, start: np.ndarray, reach: float, tolerance: float) -> np.ndarray:
+    """Minimizers (t, d) of a stack of strictly convex objectives, to ``||gradient|| <= tolerance``.
+
+    Args:
+        reach: a bound on the length of the rows behind the objectives.
+
+    Raises:
+        RuntimeError: no convergence within thousands of steps, which rounding alone can cause.
+    """
+    theta = start.copy()
+    gradient, hessian = derivatives(theta)
+    size = np.linalg.norm(gradient, axis=1)
+    for _ in range(_MOST_STEPS):
+        live = np.flatnonzero(~(size <= tolerance))
+        if not len(live):
+            return theta
+        step = np.zeros_like(theta)
+        step[live] = np.linalg.solve(hessian[live], gradient[live][..., None])[..., 0]
+        found, steeper = derivatives(theta - step)
+        after = np.linalg.norm(found, axis=1)
+        bad = live[~(after[live] <= size[live] / 2) & ~(after[live] <= tolerance)]
+        if len(bad):
+            length = reach * np.linalg.norm(step[bad], axis=1)
+            step[bad] *= (np.log1p(length) / np.maximum(length, _BARELY))[:, None]
+            found, steeper = derivatives(theta - step)
+            after = np.linalg.norm(found, axis=1)
+        theta, gradient, hessian, size = theta - step, found, steeper, after
+    raise RuntimeError("the fit did not converge to the wanted precision")
+
+
+def fit(family: Family, rows: Rows, penalty: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
+    """Coefficients (d,) minimizing ``mean loss + theta' penalty theta / 2``, to rounding.
+
+    A direction without curvature (separable labels and no penalty) is held by a ridge of ``1e-8``.
+    """
+    n, d = rows.features.shape
+    held = penalty + 1e-8 * np.eye(d)
+
+    def derivatives(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        gradient, hessian = rows.sums(family, theta)
+        return gradient / n + theta @ held, hessian / n + held
+
+    reach = float(np.max(np.linalg.norm(rows.features, axis=1)))
+    scale = float(np.mean(np.abs(rows.weights * rows.response)) + 1.0) * reach
+    return minimize(derivatives, np.zeros((1, d)) if start is None else start[None], reach, 1e-10 * scale)[0]

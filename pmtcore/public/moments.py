@@ -1,0 +1,339 @@
+"""Second moments, condition numbers, and whitening that is sound on raw units.
+
+Moments are un-centred: ``S = X'X / n``. Whitening with a public moment ``S = L L'`` is ``z~ = L^{-1} z`` with
+the Cholesky root; the papers' symmetric root is there for noise that is not rotation invariant. A root is
+never taken of a moment when rows are at hand: a QR factorization of the equilibrated rows gives it without
+squaring the condition number, so a constant column beside pressures near 1000 is harmless.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from scipy.linalg import block_diag, solve_triangular
+
+from pmtcore.base.checks import InputError, listed
+from pmtcore.base.records import Private, PrivateRows
+from pmtcore.models import newton
+from pmtcore.models.families import GAUSSIAN, Family
+
+INTERCEPT = "(intercept)"
+_DEPENDENT = 1e-6  # share of a column's length left after regressing it on those before it
+
+
+@final
+@dataclass(frozen=True)
+class Conditioning:
+    """Spectrum of a second moment and the figures of merit of the papers.
+
+    ``kappa = lmax/lmin``; ``kappa_bar = mean(lambda)/lmin`` (B, Theorem 4).
+    """
+
+    eigenvalues: np.ndarray  # (d,), ascending
+
+    @property
+    def lambda_min(self) -> float:
+        """Smallest eigenvalue."""
+        return float(self.eigenvalues[0])
+
+    @property
+    def kappa(self) -> float:
+        """Condition number; infinite where the smallest eigenvalue is not positive."""
+        return self._over_smallest(float(self.eigenvalues[-1]))
+
+    @property
+    def kappa_bar(self) -> float:
+        """Averaged condition number."""
+        return self._over_smallest(float(np.mean(self.eigenvalues)))
+
+    def _over_smallest(self, value: float) -> float:
+        return value / self.lambda_min if self.lambda_min > 0 else math.inf
+
+    def as_dict(self) -> dict[str, float]:
+        """The three figures by name."""
+        return {"kappa": self.kappa, "kappa_bar": self.kappa_bar, "lambda_min": self.lambda_min}
+
+
+def conditioning(moment: np.ndarray) -> Conditioning:
+    """Spectrum of a symmetric matrix (d, d)."""
+    return Conditioning(np.linalg.eigvalsh(moment))
+
+
+def joint(features: np.ndarray, response: np.ndarray) -> np.ndarray:
+    """Rows ``z = (x, y)``, (k, d + 1), the response last."""
+    return np.column_stack([features, response])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PublicData:
+    """What is public of the population: rows, or only a second moment of ``z = (x, y)``.
+
+    Attributes:
+        names: the d features, the intercept first when there is one.
+        target: name of the response.
+        factor: (d + 1, d + 1) lower triangular, ``factor @ factor.T`` is the joint second moment.
+        m: number of public rows, ``None`` where only a moment was given without it.
+        rows: (m, d + 1) or ``None``.
+        family, lam: what is fitted: the minimizer of the mean loss plus ``lam/2 ||beta||^2``, the intercept
+            unpenalized. ``lam`` is 0 for the linear family, whose methods have a penalty of their own.
+        labelled: whether the public rows have the response; without it their last column is zero.
+    """
+
+    names: tuple[str, ...]
+    target: str
+    factor: np.ndarray
+    m: int | None
+    rows: np.ndarray | None = None
+    family: Family = GAUSSIAN
+    lam: float = 0.0
+    labelled: bool = True
+
+    @property
+    def d(self) -> int:
+        """Number of features, the intercept included."""
+        return len(self.names)
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether the first feature is the constant 1."""
+        return self.names[0] == INTERCEPT
+
+    @property
+    def feature_root(self) -> np.ndarray:
+        """``L_x`` (d, d): the feature block of the factor."""
+        return self.factor[: self.d, : self.d]
+
+    @cached_property
+    def moment(self) -> np.ndarray:
+        """Joint second moment (d + 1, d + 1)."""
+        return np.asarray(self.factor @ self.factor.T)
+
+    @property
+    def response_scale(self) -> float:
+        """Root mean square of the public response (``sigma_B`` of A, Remark 4.1)."""
+        return float(np.linalg.norm(self.factor[-1]))
+
+    @property
+    def fit_variance(self) -> float:
+        """Expected variance of a whitened coefficient of the public fit, ``1/(m - d - 1)`` for Gaussian rows."""
+        return 1 / max((self.m or 0) - self.d - 1, 1)
+
+    @property
+    def residual_scale(self) -> float:
+        """``s_B``: root mean square residual of the public least squares fit, in sample."""
+        return float(self.factor[-1, -1])
+
+    @cached_property
+    def centre(self) -> np.ndarray:
+        """The public fit in whitened coordinates (d,); zero where the family needs labelled rows and has none."""
+        if self.family is GAUSSIAN:
+            return np.asarray(self.factor[-1, : self.d])
+        if self.rows is None or self.m is None or not self.labelled:
+            return np.zeros(self.d)
+        z = whiten(self.feature_root, self.rows[:, :-1])
+        return newton.fit(self.family, newton.Rows(z, self.rows[:, -1], np.ones(self.m)), self.penalty)
+
+    @cached_property
+    def fit(self) -> np.ndarray:
+        """Coefficients (d,) of the public fit."""
+        return back_transform(self.feature_root, self.centre)
+
+    @cached_property
+    def unit_penalty(self) -> np.ndarray:
+        """``L_x^{-1} D L_x^{-T}`` (d, d): ``||beta||^2`` without the intercept, in whitened coordinates."""
+        free = np.ones(self.d)
+        free[0] = 0.0 if self.has_intercept else 1.0
+        inverse = solve_triangular(self.feature_root, np.diag(free), lower=True)
+        return np.asarray(inverse @ inverse.T)
+
+    @property
+    def penalty(self) -> np.ndarray:
+        """``lam`` times :attr:`unit_penalty` (d, d)."""
+        return self.lam * self.unit_penalty
+
+    @property
+    def spread(self) -> np.ndarray:
+        """Standard deviation of each feature (d,); root mean square where there is no intercept."""
+        squares = np.diag(self.moment)[: self.d]
+        if not self.has_intercept:
+            return np.sqrt(squares)
+        return np.sqrt(np.maximum(squares - self.moment[0, : self.d] ** 2, 0.0))
+
+    @cached_property
+    def symmetric_root(self) -> tuple[np.ndarray, np.ndarray]:
+        """``S_x^{1/2}`` and ``S_x^{-1/2}`` (d, d), from the singular values of ``L_x``."""
+        left, values, _ = np.linalg.svd(self.feature_root)
+        return (left * values) @ left.T, (left / values) @ left.T
+
+    @cached_property
+    def whitened_in_sample(self) -> np.ndarray:
+        """Public rows in whitened coordinates (m, d + 1); no rows, an empty array, where only a moment is known."""
+        return np.empty((0, self.d + 1)) if self.rows is None else whiten(self.factor, self.rows)
+
+    @cached_property
+    def left_out_residual(self) -> np.ndarray:
+        """Public residuals (m,) in units of ``s_B``, each from the fit without its row: ``r/(1 - h/m)``."""
+        z = self.whitened_in_sample
+        return np.asarray(z[:, -1] / np.maximum(1 - np.sum(z[:, :-1] ** 2, axis=1) / max(len(z), 1), 1e-6))
+
+    @cached_property
+    def whitened(self) -> np.ndarray | None:
+        """Public rows in whitened coordinates (m, d + 1), as if each had been left out of the whitening.
+
+        A row's own share in ``S`` makes it look closer than a new row would: with ``h = ||z~||^2`` the norm of
+        the left-out row is ``(m - 1) h / (m - h)`` (Sherman-Morrison; maths.md, section 4).
+        """
+        if self.rows is None or self.m is None:
+            return None
+        z = self.whitened_in_sample
+        inner = np.sum(z[:, : self.d] ** 2, axis=1)
+        outer = left_out_norm(inner + z[:, -1] ** 2, self.m)
+        inner_out = left_out_norm(inner, self.m)
+        features = z[:, : self.d] * np.sqrt(inner_out / np.maximum(inner, 1e-300))[:, None]
+        residual = np.sign(z[:, -1]) * np.sqrt(np.maximum(outer - inner_out, 0.0))
+        return joint(features, residual)
+
+
+def left_out_norm(h: np.ndarray, m: int) -> np.ndarray:
+    """Squared whitened norm of each row under the moment of the other ``m - 1`` rows, from its own ``h``."""
+    return (m - 1) * h / np.maximum(m - h, 1e-9)
+
+
+def whiten(root: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """``L^{-1} z`` for rows (k, D)."""
+    return np.asarray(solve_triangular(root, rows.T, lower=True, check_finite=False).T)
+
+
+def back_transform(root: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    """``L^{-T} b`` for coefficients (..., d): from whitened coordinates to the units of the table."""
+    flat = coefficients.reshape(-1, coefficients.shape[-1])
+    return np.asarray(solve_triangular(root, flat.T, lower=True, trans="T").T.reshape(coefficients.shape))
+
+
+def public_from_rows(
+    features: np.ndarray,
+    response: np.ndarray | None,
+    names: Iterable[str],
+    target: str,
+    ridge: float = 0.0,
+    family: Family = GAUSSIAN,
+    lam: float = 0.0,
+) -> PublicData:
+    """Public data from rows (m, d) and (m,), or from features alone.
+
+    Args:
+        ridge: added to the diagonal of the equilibrated moment of the features, the intercept excepted; an
+            opt-in for features that are collinear in the public rows.
+
+    Raises:
+        InputError: too few rows, or columns that are constant or collinear; the sentence names them.
+    """
+    names = tuple(names)
+    m, d = features.shape
+    if m < d + 1:
+        raise InputError(
+            f"The public table has {m} usable rows for {d} columns (intercept and category columns counted); "
+            f"whitening needs at least {d + 1}: add public rows, or choose fewer features."
+        )
+    labelled = response is not None
+    linear = labelled and family is GAUSSIAN
+    rows = joint(features, np.zeros(m) if response is None else response)
+    scale = _column_scale(np.sqrt(np.mean(rows[:, : d + linear] ** 2, axis=0)), names, target)
+    stack = rows[:, : d + linear] / scale / math.sqrt(m)
+    if ridge:
+        stack = np.vstack([stack, _ridge_rows(names, ridge)[:, : d + linear]])
+    factor = _positive_root(np.asarray(np.linalg.qr(stack, mode="r")), names, target, linear) * scale[:, None]
+    if not linear:  # only features are whitened; the response counts as a unit of its own
+        factor = block_diag(factor, 1.0)
+    return PublicData(names, target, factor, m, rows, family, lam, labelled)
+
+
+def public_from_moment(
+    moment: np.ndarray,
+    names: Iterable[str],
+    target: str,
+    m: int | None,
+    ridge: float = 0.0,
+    family: Family = GAUSSIAN,
+    lam: float = 0.0,
+) -> PublicData:
+    """Public data from a joint second moment (d + 1, d + 1), ordered as ``(*names, target)``.
+
+    Raises:
+        InputError: not square, symmetric and positive definite, or fewer rows behind it than features.
+    """
+    names = tuple(names)
+    if m is not None and m < len(names) + 2:
+        raise InputError(
+            f"The moment matrix stands on {m} rows for {len(names)} features; whitening needs at least "
+            f"{len(names) + 2}."
+        )
+    if not np.allclose(moment, moment.T, rtol=1e-6, atol=1e-9 * float(np.max(np.abs(moment)))):
+        raise InputError(
+            "The moment matrix is not symmetric; entry (i, j) must be the mean of column i times column j."
+        )
+    diagonal = np.diag(moment)
+    if not np.all(diagonal > 0):
+        bad = [(*names, target)[j] for j in np.flatnonzero(~(diagonal > 0))]
+        raise InputError(f"The moment matrix has no positive mean square for {listed(bad)}.")
+    scale = np.sqrt(diagonal)
+    equal = (moment + moment.T) / 2 / np.outer(scale, scale)
+    extra = _ridge_rows(names, ridge)
+    try:
+        root = np.linalg.cholesky(equal + extra.T @ extra if ridge else equal).T
+    except np.linalg.LinAlgError:
+        raise InputError(
+            "The moment matrix is not positive definite: some features are collinear in it, or its entries "
+            "were rounded too far; leave columns out, or give more digits."
+        ) from None
+    factor = _positive_root(root, names, target) * scale[:, None]
+    return PublicData(names, target, factor, m, None, family, lam)
+
+
+def private_joint_moment(rows: PrivateRows) -> Private[np.ndarray]:
+    """Sum over blocks of ``z z'``, exact and private: for the curator and for the lab."""
+    return rows.sum(lambda x, y: (z := joint(x, y)).T @ z)
+
+
+def _column_scale(scale: np.ndarray, names: tuple[str, ...], target: str) -> np.ndarray:
+    zero = [name for name, size in zip((*names, target), scale, strict=False) if not size > 0]
+    if zero:
+        raise InputError(f"In the public table {listed(zero)} is zero in every row; leave it out.")
+    return scale
+
+
+def _ridge_rows(names: tuple[str, ...], ridge: float) -> np.ndarray:
+    """Rows whose moment is ``ridge`` on the diagonal of the features, nothing on intercept and response."""
+    weights = [0.0 if name == INTERCEPT else math.sqrt(ridge) for name in names]
+    return np.diag([*weights, 0.0])
+
+
+def _positive_root(upper: np.ndarray, names: tuple[str, ...], target: str, with_target: bool = True) -> np.ndarray:
+    """Lower triangular root with a positive diagonal from the upper factor of an equilibrated moment."""
+    upper = upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]
+    for j, name in enumerate(names):
+        if not upper[j, j] > _DEPENDENT:
+            raise InputError(_dependence(upper, j, name, names))
+    if with_target and not upper[-1, -1] > _DEPENDENT:
+        raise InputError(
+            f"The public rows fit {target!r} exactly, so they say nothing about its spread; add public rows, "
+            f"or leave out a feature that repeats the target."
+        )
+    return np.asarray(upper.T)
+
+
+def _dependence(upper: np.ndarray, j: int, name: str, names: tuple[str, ...]) -> str:
+    weights = np.linalg.lstsq(upper[:j, :j], upper[:j, j], rcond=None)[0]
+    partners = [names[i] for i in np.flatnonzero(np.abs(weights) > 1e-3)]
+    if partners == [INTERCEPT]:
+        return f"Column {name!r} is constant in the public table; leave it out."
+    return (
+        f"Column {name!r} is a linear combination of {listed(partners)} in the public table "
+        f"(collinear); leave one of them out, or set a public ridge."
+    )

@@ -1,0 +1,161 @@
+"""Where to clip the gradients of a second pass: public rows, and a private histogram of sizes (maths.md, 5.1).
+
+The gradient of one whitened row at the pilot is ``x~ r``. It is clipped in length, where the joint row was truncated
+whole: a row far out with a small residual loses nothing. The bound is chosen as the radius is, by what clipping
+is predicted to cost and what the noise does, but the sizes are counted among the private rows: a histogram has
+sensitivity ``sqrt(2)`` however many columns there are, and twenty rows beyond the largest public one decide more
+than hundreds of public rows can tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from pmtcore.public.radius import ABSOLUTE_SHARE
+
+_RATIO = 1.25  # between the edges of bins
+_BINS = 31
+_REACH = 4.0  # the last edge, in units of the largest public gradient
+_PRIOR_ROWS = 0.04  # per bin, beside the public counts
+_FINER = 4  # candidates per bin
+_PRIOR_POWER, _PRIOR_TAIL, _LEAST_POWER = 4.0, 10, 2.3
+
+
+@final
+@dataclass(frozen=True)
+class Tail:
+    """A power law: ``many`` public rows lie beyond ``start``, ``many (x/start)^-power`` beyond x.
+
+    The exponent is Hill's estimate, drawn towards 4 by as much as ten rows.
+    """
+
+    many: int
+    start: float
+    power: float
+
+    def beyond(self, lengths: np.ndarray) -> np.ndarray:
+        """Public rows to expect beyond these lengths, of those in the tail."""
+        return np.asarray(self.many * np.maximum(lengths / self.start, 1.0) ** -self.power)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """Lengths of the gradients of public rows as if left out (m,), whitened units; everything here is public."""
+
+    lengths: np.ndarray
+    d: int
+
+    @cached_property
+    def edges(self) -> np.ndarray:
+        """Edges (K + 1,) of the histogram; the first is 0, all beyond the last counts in the last bin."""
+        top = float(np.max(self.lengths))
+        edges = _REACH * max(top, 1e-12) * _RATIO ** np.arange(-_BINS, 1.0)
+        edges[0] = 0.0
+        return edges
+
+    @property
+    def sensitivity(self) -> float:
+        """Of the histogram: a replaced row leaves one bin and enters another."""
+        return float(np.sqrt(2))
+
+    def bins(self, lengths: np.ndarray) -> np.ndarray:
+        """Places in the histogram of lengths of gradients, same shape."""
+        share = np.clip(lengths, self.edges[1] / 2, 2 * self.edges[-1]) / self.edges[1]
+        return np.clip(np.floor(np.log(share) / np.log(_RATIO)).astype(np.int64) + 1, 0, _BINS - 1)
+
+    def counts(self, bins: np.ndarray) -> np.ndarray:
+        """Histogram (K,) of bins (k,), or one (T, K) for each column of (k, T)."""
+        flat = bins.reshape(len(bins), -1)
+        columns = flat.shape[1]
+        places = flat + _BINS * np.arange(columns)
+        found = np.bincount(places.ravel(), minlength=_BINS * columns).reshape(columns, _BINS)
+        return found if bins.ndim > 1 else found[0]
+
+    @cached_property
+    def _ordered(self) -> np.ndarray:
+        return np.sort(self.lengths)
+
+    @cached_property
+    def tail(self) -> Tail:
+        """The power law beyond the largest fifth of the public lengths."""
+        ordered = self._ordered
+        many = min(max(len(ordered) // 5, 5), len(ordered) - 1)
+        start = max(float(ordered[-many - 1]), 1e-300)
+        far = np.log(np.maximum(ordered[-many:] / start, 1.0)).sum()
+        power = max((many + _PRIOR_TAIL) / (far + _PRIOR_TAIL / _PRIOR_POWER), _LEAST_POWER)
+        return Tail(many, start, power)
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """Share of rows (K,) to expect in each bin: public rows, and their power law where it has begun."""
+        low, high = self.edges[:-1], self.edges[1:]
+        body = self.counts(self.bins(self.lengths)) + _PRIOR_ROWS
+        started = self.counts(self.bins(self.lengths[self.lengths <= self.tail.start]))
+        beyond = self.tail.beyond(low) - self.tail.beyond(high)
+        beyond[-1] += self.tail.beyond(high[-1:])[0]
+        rows = np.where(high > self.tail.start, started + beyond, body)
+        return np.asarray(np.maximum(rows, 1e-12) / np.sum(np.maximum(rows, 1e-12)))
+
+    def expected(self, n: int, counts: np.ndarray | None, noise: float) -> np.ndarray:
+        """Private rows (T, K) in each bin: released counts and public shares, combined by precision.
+
+        Args:
+            counts: released (T, K), with noise of this standard deviation; ``None`` where none were released.
+        """
+        prior = n * self.shares
+        if counts is None:
+            return prior[None]
+        middle, tail = (self.edges[1:] + self.edges[:-1]) / 2, self.tail
+        bend = 1 + (tail.power * np.log(np.maximum(middle / tail.start, 1.0))) ** 2
+        far = prior + prior**2 * bend / (tail.many + _PRIOR_TAIL)
+        near = prior * (1 - self.shares) * (1 + n / (len(self.lengths) + 1))
+        variance = np.where(self.edges[1:] > tail.start, far, near)
+        return np.asarray(np.maximum(prior + variance / (variance + noise**2) * (counts - prior), 0.0))
+
+    @cached_property
+    def _bounds(self) -> np.ndarray:
+        return np.asarray(self.edges[-1] * _RATIO ** (-np.arange(_FINER * (_BINS - 7)) / _FINER))
+
+    def price_as_seen(self, n: int, mu: float) -> float:
+        """The least predicted squared error if private rows reach no further than public ones."""
+        cut = np.maximum(self.lengths - self._bounds[:, None], 0.0)
+        return float(np.min(np.mean(cut**2, axis=1) / n + self._noise(n, mu)))
+
+    def foreseen(self, n: int, bounds: np.ndarray) -> np.ndarray:
+        """Squared error that bounds (B,) are expected to cause, the tail that no public row shows included."""
+        many, start, power = self.tail.many, self.tail.start, self.tail.power
+        body = np.maximum(self._ordered[:-many] - bounds[:, None], 0.0)
+        edge = np.maximum(start, bounds)
+        rows = self.tail.beyond(edge)
+        square = rows * (edge**2 * power / (power - 2) - 2 * bounds * edge * power / (power - 1) + bounds**2)
+        line = rows * (edge * power / (power - 1) - bounds)
+        m = len(self.lengths)
+        apart, alike = (np.sum(body**2, axis=1) + square) / (m * n), (np.sum(body, axis=1) + line) / m
+        return np.asarray(apart + ABSOLUTE_SHARE * alike**2)
+
+    def _noise(self, n: int, mu: float) -> np.ndarray:
+        """Squared error (B,) of the noise that each bound takes."""
+        return np.asarray(self.d * (2 * self._bounds / (mu * n)) ** 2)
+
+    def foreseen_bound(self, n: int, mu: float) -> float:
+        """The bound that costs least by :meth:`foreseen`: what to expect before rows are counted."""
+        return float(self._bounds[np.argmin(self.foreseen(n, self._bounds) + self._noise(n, mu))])
+
+    def bound(self, n: int, mu: float, counts: np.ndarray | None, noise: float) -> np.ndarray:
+        """Clipping bounds (T,) with the least predicted squared error at this budget."""
+        losses = self.losses(self.expected(n, counts, noise), n, self._bounds)
+        return np.asarray(self._bounds[np.argmin(losses + self._noise(n, mu), axis=1)])
+
+    def losses(self, rows: np.ndarray, n: int, bounds: np.ndarray) -> np.ndarray:
+        """Squared error (T, B) that clipping at bounds (B,) is expected to cause, with rows (T, K) in the bins.
+
+        A clipped row moves the mean by what is cut off: in a direction of its own, in part in a common one.
+        """
+        middle = np.append((self.edges[1:-1] + self.edges[:-2]) / 2, self.edges[-1])  # the last bin is open
+        cut = np.maximum(middle - bounds[:, None], 0.0)  # (B, K)
+        return np.asarray(rows @ (cut**2).T / n**2 + ABSOLUTE_SHARE * (rows @ cut.T / n) ** 2)

@@ -1,0 +1,1 @@
+"""One release from request to record; planning beforehand, and what a budget retrieved."""

@@ -1,0 +1,150 @@
+"""Planning before spending: what a budget buys, from public figures and n alone; free (``science.md`` 4.6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.accounting.budgets import MU_RANGE, Budget
+from pmtcore.base.checks import InputError, listed, number_between, whole_number_between
+from pmtcore.base.records import Standing
+from pmtcore.methods.registry import Prediction, make_parameters, method, suiting
+from pmtcore.public.moments import PublicData
+
+_Z = 1.959964
+_STEPS = 60
+_NO_GAIN = 0.9
+
+
+@final
+@dataclass(frozen=True)
+class Planned:
+    """Predicted standard errors of one method at one budget."""
+
+    method: str
+    mu: float
+    names: tuple[str, ...]
+    prediction: Prediction
+    truncation_rate: float | None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record for each coefficient."""
+        return [
+            {
+                "method": self.method,
+                "mu": self.mu,
+                "coefficient": name,
+                "privacy_sd": float(self.prediction.privacy[j]),
+                "sampling_sd": float(self.prediction.sampling[j]),
+                "truncation_sd": float(np.broadcast_to(self.prediction.truncation, len(self.names))[j]),
+                "half_width": _Z * float(self.prediction.total[j]),
+            }
+            for j, name in enumerate(self.names)
+        ]
+
+
+def plannable(public: PublicData) -> list[str]:
+    """Ids of sound methods that predict their errors from these public data."""
+    found = []
+    for entry in suiting(public):
+        if entry.standing is not Standing.SOUND or not entry.gives_coefficients or not entry.same_target:
+            continue
+        try:
+            if _plan(public, 1000, entry.id, 1.0).predicted() is not None:
+                found.append(entry.id)
+        except InputError:
+            continue  # needs rows that a moment matrix does not have
+    return found
+
+
+def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | None = None) -> list[Planned]:
+    """Predicted errors of methods at total budgets, n private rows; reads no private row.
+
+    Raises:
+        InputError: a bad budget, or a method without a prediction.
+    """
+    whole_number_between("private rows", n, 2, 10**12)
+    found = []
+    for id in plannable(public) if ids is None else ids:
+        for mu in mus:
+            made = _plan(public, n, id, mu)
+            prediction = made.predicted()
+            if prediction is None:
+                raise InputError(
+                    f"{id} has no prediction for these public data; choose one of {listed(plannable(public))}."
+                )
+            rate = made.facts().get("predicted_truncation_rate")
+            found.append(Planned(id, mu, public.names, prediction, rate))
+    return found
+
+
+def budget_for(public: PublicData, n: int, id: str, coefficient: str, half_width: float) -> float | None:
+    """The smallest total budget at which the predicted 95 % half-width is met; ``None`` where none is enough."""
+    j = _index(public, coefficient)
+    number_between("width", half_width, 1e-300, 1e300)
+    mus = np.geomspace(1e-3, MU_RANGE[1] / 10, _STEPS)
+    return _first(mus, lambda mu: _half(public, n, id, mu, j) <= half_width)
+
+
+def rows_for(public: PublicData, id: str, mu: float, coefficient: str, half_width: float) -> int | None:
+    """The smallest number of private rows at which the predicted 95 % half-width is met."""
+    j = _index(public, coefficient)
+    sizes = np.geomspace(public.d + 2, 1e9, 2 * _STEPS)
+    found = _first(sizes, lambda n: _half(public, math.ceil(n), id, mu, j) <= half_width)
+    return None if found is None else math.ceil(found)
+
+
+def verdict(public: PublicData, n: int, mu: float, id: str) -> str:
+    """Whether private rows can help at this budget, in one sentence."""
+    (mine,) = plan(public, n, [mu], [id])
+    if not public.labelled:
+        return "The public rows have no target, so there is no public fit to compare with."
+    alone = _plan(public, n, "public-only", 1.0).predicted()
+    if alone is None:
+        return "Without the number of public rows, the public fit's error is not known."
+    ratio = float(np.median(mine.prediction.to_exact / np.maximum(alone.total, 1e-300)))
+    if ratio > _NO_GAIN:
+        return (
+            f"At mu = {mu:g} private data cannot improve on the public fit: noise and clipping are {ratio:.2g} "
+            f"times its error."
+        )
+    total = float(np.median(mine.prediction.total / np.maximum(alone.total, 1e-300)))
+    return f"At mu = {mu:g} {id} is predicted to have {total:.2g} times the standard error of the public fit."
+
+
+def _half(public: PublicData, n: int, id: str, mu: float, j: int) -> float:
+    prediction = _plan(public, n, id, mu).predicted()
+    return math.inf if prediction is None else _Z * float(prediction.total[j])
+
+
+def _first(values: np.ndarray, enough: Any) -> float | None:
+    """The first of increasing values that is enough, refined between it and the one before."""
+    low, high = 0, len(values) - 1
+    if not enough(float(values[high])):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(float(values[middle])) else (middle + 1, high)
+    if high == 0:
+        return float(values[0])
+    a, b = float(values[high - 1]), float(values[high])
+    for _ in range(30):
+        c = math.sqrt(a * b)
+        a, b = (a, c) if enough(c) else (c, b)
+    return b
+
+
+def _index(public: PublicData, coefficient: str) -> int:
+    if coefficient not in public.names:
+        raise InputError(f"There is no coefficient {coefficient!r}; choose one of {listed(public.names)}.")
+    return public.names.index(coefficient)
+
+
+def _plan(public: PublicData, n: int, id: str, mu: float) -> Any:
+    entry = method(id)
+    entry.check_suits(public)
+    return entry.plan(public, n, Budget(mu), make_parameters(entry, {}))

@@ -1,0 +1,240 @@
+"""One release: a request in plain fields, a preview that reads no private row, the release itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delta, reporting_delta
+from pmtcore.base.checks import InputError, listed, number_between
+from pmtcore.base.records import Standing, plain
+from pmtcore.data.problem import Problem
+from pmtcore.ledger.log import Ledger, LedgerError
+from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_parameters, method
+from pmtcore.release.record import Release
+
+_SWAMPED = 0.5
+_NO_GAIN = 0.9
+
+
+@final
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for: a method, a total budget, its parameters, the delta at which epsilon is stated."""
+
+    method: str
+    budget: Budget
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    delta: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.delta is not None:
+            checked_delta(self.delta)
+        make_parameters(method(self.method), self.parameters)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields; :meth:`from_dict` reads them back."""
+        return {
+            "method": self.method,
+            "mu": self.budget.mu,
+            "parameters": plain(dict(self.parameters)),
+            "delta": self.delta,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Request:
+        """From plain fields.
+
+        Raises:
+            InputError: a field is missing, unknown or out of range.
+        """
+        unknown = set(fields) - {"method", "mu", "parameters", "delta"}
+        if unknown or "method" not in fields or "mu" not in fields:
+            raise InputError(
+                "A configuration needs 'method' and 'mu', and may have 'parameters' and 'delta'"
+                + (f"; it has {listed(sorted(map(str, unknown)))}." if unknown else ".")
+            )
+        entry = method(str(fields["method"]))
+        values = fields.get("parameters") or {}
+        if not isinstance(values, Mapping):
+            raise InputError("'parameters' in a configuration must be a table of names and values.")
+        if isinstance(fields["mu"], bool):
+            raise InputError("mu in a configuration must be a number, got true or false.")
+        budget = Budget(number_between("mu", fields["mu"], *MU_RANGE))
+        delta = None if fields.get("delta") is None else checked_delta(fields["delta"])
+        return cls(entry.id, budget, vars(make_parameters(entry, values)), delta)
+
+
+def request_from_json(data: bytes) -> Request:
+    """A request from the bytes of a saved configuration.
+
+    Raises:
+        InputError: not JSON, not one object, or a field that :meth:`Request.from_dict` refuses.
+    """
+    try:
+        fields = json.loads(data)
+    except (ValueError, RecursionError):
+        raise InputError(
+            "The configuration is not JSON; save one with 'Configuration (JSON)' or --save-config."
+        ) from None
+    if not isinstance(fields, dict):
+        raise InputError("The configuration must hold one JSON object with 'method' and 'mu'.")
+    return Request.from_dict(fields)
+
+
+@final
+@dataclass(frozen=True)
+class Preview:
+    """What can be said before a private row is read: cost, public facts, predicted errors, a verdict."""
+
+    method: Method
+    parameters: Parameters
+    guarantee: Guarantee
+    facts: Mapping[str, Any]
+    names: tuple[str, ...]
+    predicted: Prediction | None
+    public_alone: Prediction | None
+    verdict: tuple[str, ...]
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether the public figures raise no objection."""
+        return not self.verdict
+
+
+def preview(problem: Problem, request: Request) -> Preview:
+    """The request's cost and prospects, from public figures alone; free."""
+    entry, parameters, plan = _plan(problem, request)
+    facts, predicted, public_alone = plan.facts(), plan.predicted(), None
+    if problem.public.labelled:
+        alone = method("public-only")
+        public_plan = alone.plan(problem.public, problem.private.n, request.budget, make_parameters(alone, {}))
+        public_alone = public_plan.predicted()
+    return Preview(
+        entry,
+        parameters,
+        _guarantee(entry, plan, problem, request),
+        facts,
+        problem.public.names,
+        predicted,
+        public_alone,
+        _verdict(facts, predicted, public_alone) if plan.mu > 0 else (),
+    )
+
+
+def release(problem: Problem, request: Request, source: NoiseSource) -> Release:
+    """Run a method once and return only what may leave.
+
+    Guarantee: the method's own at the request's total budget; stated in the record.
+
+    Raises:
+        InputError: the method is for the lab, or a parameter is out of range.
+    """
+    entry, parameters, plan = _plan(problem, request)
+    if entry.standing is Standing.LAB:
+        raise InputError(
+            f"{entry.id} is for the lab and cannot be released: {entry.standing_reason}; "
+            f"choose a sound method, or study it with compare."
+        )
+    outcome = plan.run(problem.private, source, 1)
+    reasons = problem.lab_reasons
+    if plan.mu > 0 and not source.secure:
+        reasons += ("the noise came from a seed that can be repeated, not from the system's entropy",)
+    return Release(
+        method=entry.id,
+        title=entry.title,
+        standing=Standing.LAB if reasons else Standing.SOUND,
+        standing_reasons=reasons or (entry.standing_reason,),
+        target=problem.public.target,
+        names=problem.public.names if entry.gives_coefficients else (),
+        coefficients=outcome.coefficients[0],
+        bands=outcome.bands(),
+        guarantee=_guarantee(entry, plan, problem, request),
+        parameters=vars(parameters),
+        n=problem.private.n,
+        public_rows=problem.public.m,
+        seed=source.seed,
+        facts={**_facts(problem, plan), "noise": "exact" if entry.exact else "floating point"},
+        released=outcome.released(),
+        notes=problem.notes + outcome.notes(),
+    )
+
+
+def recorded_release(
+    problem: Problem,
+    request: Request,
+    source: NoiseSource,
+    ledger: Ledger,
+    dataset: str,
+    key: str,
+    purpose: str = "",
+) -> Release | dict[str, Any]:
+    """A release whose spend is in the ledger before a private row is read; once for each key.
+
+    Returns the release; for a key that has been released already, the record kept with it.
+
+    Raises:
+        InputError: as :func:`release`; LedgerError where the ledger refuses, and then nothing was released.
+    """
+    entry, _, plan = _plan(problem, request)
+    if entry.standing is Standing.LAB:
+        release(problem, request, source)  # raises, with the reason
+    parts = {name: plan.facts().get(name, 0.0) for name in ("pure_epsilon", "gaussian_mu")}
+    relation = entry.neighbours.value
+    earlier = ledger.reserve(dataset, key, request.as_dict(), plan.mu, relation, purpose, **parts)
+    if earlier is not None and earlier.record is not None:
+        return dict(earlier.record)
+    try:
+        found = release(problem, request, source)
+    except BaseException as error:
+        with suppress(LedgerError):  # the spend stands without this note, and the first error is the one to show
+            ledger.fail(key, type(error).__name__)
+        raise
+    try:
+        ledger.finish(key, found.as_dict())
+    except LedgerError as error:
+        raise LedgerError(f"The budget is spent, but the record could not be kept. {error}") from None
+    return found
+
+
+def _facts(problem: Problem, plan: Plan) -> dict[str, Any]:
+    """Public figures of the plan and the problem."""
+    public = problem.public
+    facts: dict[str, Any] = {**plan.facts(), "family": public.family.id, "spread": public.spread}
+    return facts | ({"public_fit": public.fit} if public.labelled else {})
+
+
+def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]:
+    entry = method(request.method)
+    entry.check_suits(problem.public)
+    parameters = make_parameters(entry, request.parameters)
+    return entry, parameters, entry.plan(problem.public, problem.private.n, request.budget, parameters)
+
+
+def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) -> Guarantee:
+    delta = reporting_delta(problem.private.n) if request.delta is None else request.delta
+    return Guarantee(plan.mu, entry.neighbours, delta)
+
+
+def _verdict(facts: Mapping[str, Any], predicted: Prediction | None, alone: Prediction | None) -> tuple[str, ...]:
+    """Objections that public figures raise, a sentence each."""
+    found = []
+    if facts.get("noise_over_signal", 0.0) > _SWAMPED:
+        found.append(
+            "At this budget the noise is about as large as the released moment: the result will lean on the "
+            "public data, and the error bands will be wide."
+        )
+    if predicted is not None and alone is not None:
+        ratio = float(np.median(predicted.total / np.maximum(alone.total, 1e-300)))
+        if ratio > _NO_GAIN:
+            found.append(
+                f"The public fit alone is predicted to do as well: its standard errors are about "
+                f"{1 / ratio:.2g} times those of this release."
+            )
+    return tuple(found)

@@ -1,0 +1,112 @@
+"""Where a planned budget goes as the modulus grows, and what an account's releases retrieved (maths.md, 15.6).
+
+The picture of D's Figure 7 and of the Retrieval page: planned, drawn as noise, spent on the Jacobian, given back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from pmtcore.accounting.budgets import Neighbours
+from pmtcore.accounting.perturbed import CHOICES, Promise, Split, Terms, spend
+from pmtcore.base.checks import InputError
+from pmtcore.ledger.account import Account
+from pmtcore.models import losses
+from pmtcore.models.losses import Loss
+
+LOSSES: dict[str, Loss] = {
+    "logistic": losses.LOGISTIC,
+    "boosting": losses.BOOSTING_LOSS,
+    "hinge": losses.HINGE,
+    "linear": losses.linear(1.0),
+    "poisson": losses.poisson(10.0, math.log(10.0)),
+}
+TITLES = {id: loss.title for id, loss in LOSSES.items()}
+RELATIONS = {entry.value: entry for entry in Neighbours}
+__all__ = ["CHOICES", "LOSSES", "RELATIONS", "TITLES", "Plan", "Split", "retrieved"]
+
+
+@final
+@dataclass(frozen=True)
+class Plan:
+    """A planned budget; rows have length 1, so the modulus w is in units of the squared row bound.
+
+    Attributes:
+        share: r, planned for the noise.
+        choice: what is done with what is retrieved.
+    """
+
+    loss: str
+    epsilon: float
+    delta: float
+    relation: str
+    share: float
+    choice: str
+
+    @property
+    def promise(self) -> Promise:
+        """What is planned."""
+        return Promise(self.epsilon, self.delta, RELATIONS[self.relation])
+
+    def at(self, modulus: float) -> Split:
+        """Where it goes at this modulus.
+
+        Raises:
+            InputError: a budget out of range, or a modulus whose Jacobian alone costs more.
+        """
+        return spend(Terms(LOSSES[self.loss], 1.0, modulus), self.promise, self.share, self.choice)
+
+    def along(self, moduli: Sequence[float]) -> tuple[list[float], list[Split]]:
+        """The same for many, those left out whose Jacobian costs more than there is."""
+        kept: list[float] = []
+        found: list[Split] = []
+        for modulus in moduli:
+            try:
+                found.append(self.at(modulus))
+            except InputError:
+                continue
+            kept.append(modulus)
+        return kept, found
+
+    def over_epsilon(self, epsilons: Sequence[float], modulus: float) -> tuple[list[float], list[Split]]:
+        """The same modulus at other budgets."""
+        kept: list[float] = []
+        found: list[Split] = []
+        for epsilon in epsilons:
+            try:
+                found.append(Plan(self.loss, epsilon, self.delta, self.relation, self.share, self.choice).at(modulus))
+            except InputError:
+                continue
+            kept.append(epsilon)
+        return kept, found
+
+    @property
+    def least(self) -> float:
+        """D's ``2 Lambda0 = zeta3/((1 - r) eps)``, the unit in which moduli are asked for."""
+        return LOSSES[self.loss].curvature / ((1 - self.share) * self.epsilon)
+
+    def conversion(self, promise: Promise) -> str:
+        """The same guarantee under the other relation, or why there is none."""
+        if promise.neighbours is Neighbours.ADD_REMOVE_ONE:
+            other = promise.under(Neighbours.REPLACE_ONE)
+            return (
+                f"Under replace-one the same release has {_words(other)}: a row replaced is one removed and one added. "
+                f"Compare it with a replace-one budget only as that."
+            )
+        return (
+            "It says nothing about a table with one row more: to compare with an add-remove-one budget, plan under "
+            "add-remove-one."
+        )
+
+
+def _words(promise: Promise) -> str:
+    return f"epsilon = {promise.epsilon:.4g}" + (f", delta = {promise.delta:.3g}" if promise.delta else ", pure")
+
+
+def retrieved(account: Account) -> float:
+    """Epsilon that the releases of an account retrieved, in all."""
+    records = [entry.record for entry in account.entries if entry.record is not None]
+    return math.fsum(float(record["public"].get("retrieved_epsilon", 0.0)) for record in records)

@@ -1,0 +1,1 @@
+"""What people read: words, errata, the report, the figures."""

@@ -1,0 +1,69 @@
+"""Pictures of the gallery: a published experiment, recomputed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from pmtcore.lab.gallery.engine import Curve, Figure
+from pmtcore.show.figures.style import finish, log_axis, translucent
+
+_COLOURS = ("#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#44AA99", "#777777", "#332288", "#999933")
+_DASHES = ("solid", "dash", "dot", "dashdot")
+_OWN = {"public-only": "#009E73", "joint-pmt": "#0072B2", "pmt-objective": "#0072B2"}
+
+
+def picture(figure: Figure, record: Mapping[str, Any]) -> go.Figure:
+    """Means with the band of one standard deviation, as the papers draw them; medians where means do not exist."""
+    drawn = go.Figure()
+    at = 0
+    for fields in record["series"]:
+        _draw(drawn, Curve.from_dict(fields), at, figure.log_y)
+        at += fields["name"] not in _OWN
+    if figure.log_x:
+        log_axis(drawn, "x")
+    if figure.log_y:
+        log_axis(drawn, "y")
+    return finish(drawn, figure.x_label, figure.y_label, 460)
+
+
+def _draw(drawn: go.Figure, curve: Curve, at: int, log: bool) -> None:
+    colour = _OWN.get(curve.name, _COLOURS[at % len(_COLOURS)])
+    low = np.maximum(curve.mean - curve.sd, curve.low) if log else curve.mean - curve.sd
+    band = {"x": curve.x, "mode": "lines", "line": {"width": 0}, "legendgroup": curve.name, "showlegend": False}
+    drawn.add_scatter(y=curve.mean + curve.sd, hoverinfo="skip", **band)
+    drawn.add_scatter(y=low, fill="tonexty", fillcolor=translucent(colour, 0.12), hoverinfo="skip", **band)
+    drawn.add_scatter(
+        x=curve.x,
+        y=curve.mean,
+        name=curve.name,
+        legendgroup=curve.name,
+        mode="lines+markers",
+        line={"color": colour, "width": 2, "dash": _dash(curve.name, at)},
+        marker={"size": 6, "color": colour},
+        hovertemplate=f"{curve.name}<br>%{{x:.4g}}: mean %{{y:.3g}}<extra></extra>",
+    )
+
+
+def _dash(name: str, at: int) -> str:
+    if name == "public-only":
+        return "dash"
+    return "solid" if name in _OWN else _DASHES[at // len(_COLOURS) % len(_DASHES)]
+
+
+def table(record: Mapping[str, Any]) -> pd.DataFrame:
+    """The same figures in rows."""
+    parts = [pd.DataFrame(fields).rename(columns={"name": "series"}) for fields in record["series"]]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def verdict_words(verdict: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line for each claim."""
+    return [
+        f"{'✓ holds' if entry['holds'] else '✗ does not hold here'}: {entry['claim']} ({entry['figures']})"
+        for entry in verdict
+    ]

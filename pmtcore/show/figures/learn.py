@@ -1,0 +1,68 @@
+"""Pictures of the guided demonstrations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from pmtcore.lab.lessons import Cloud, Radii, Solutions
+from pmtcore.show.figures.style import AFTER, BEFORE, PRIVACY, QUIET, TRUNCATION, finish, log_axis
+
+
+def clouds(found: Cloud) -> go.Figure:
+    """Both clouds, axes equal."""
+    figure = go.Figure()
+    for name, points, colour in (("before", found.before, BEFORE), ("after whitening", found.after, AFTER)):
+        figure.add_scatter(
+            x=points[:, 0], y=points[:, 1], mode="markers", name=name, marker={"color": colour, "size": 5}
+        )
+    figure.update_yaxes(scaleanchor="x")
+    return finish(figure, "first column", "second column", 420)
+
+
+def solutions(found: Solutions) -> go.Figure:
+    """Slopes of repeated releases around the true ones."""
+    figure = go.Figure()
+    for name, points, colour in (("as it is", found.plain, BEFORE), ("whitened", found.whitened, AFTER)):
+        figure.add_scatter(
+            x=points[:, 0], y=points[:, 1], mode="markers", name=name, marker={"color": colour, "size": 5}
+        )
+    marker = {"color": "#D55E00", "size": 14, "symbol": "x"}
+    figure.add_scatter(x=[found.true[0]], y=[found.true[1]], mode="markers", name="truth", marker=marker)
+    reach = float(np.quantile(np.abs(found.plain - found.true), 0.9)) * 1.5
+    figure.update_xaxes(range=[found.true[0] - reach, found.true[0] + reach])
+    figure.update_yaxes(range=[found.true[1] - reach, found.true[1] + reach])
+    return finish(figure, "first slope", "second slope", 420)
+
+
+def radii(found: Radii) -> go.Figure:
+    """Bias, noise and both along the radius, the chosen one marked."""
+    figure = go.Figure()
+    lines = (("truncation", found.bias, TRUNCATION), ("noise", found.noise, PRIVACY), ("both", found.total, QUIET))
+    for name, y, colour in lines:
+        figure.add_scatter(x=found.radius, y=y, mode="lines", name=name, line={"color": colour, "width": 2.5})
+    figure.add_vline(x=found.chosen, line={"color": BEFORE, "dash": "dash"})
+    log_axis(figure, "x")
+    log_axis(figure, "y")
+    figure.update_yaxes(range=[-6, 2])
+    return finish(figure, "radius", "squared error", 380)
+
+
+def budgets(total: np.ndarray, added: np.ndarray) -> go.Figure:
+    """Composition against simple addition."""
+    count, figure = list(range(1, len(total) + 1)), go.Figure()
+    figure.add_scatter(x=count, y=total, mode="lines+markers", name="composed", line={"color": AFTER, "width": 2.5})
+    figure.add_scatter(x=count, y=added, mode="lines", name="simply added", line={"color": QUIET, "dash": "dot"})
+    return finish(figure, "releases", "total mu", 340)
+
+
+def points_table(first: str, a: np.ndarray, second: str, b: np.ndarray) -> pd.DataFrame:
+    """Two clouds in rows."""
+    parts = [pd.DataFrame(x, columns=["first", "second"]).assign(which=name) for name, x in ((first, a), (second, b))]
+    return pd.concat(parts, ignore_index=True)
+
+
+def radii_table(found: Radii) -> pd.DataFrame:
+    """The curves in rows."""
+    return pd.DataFrame({"radius": found.radius, "truncation": found.bias, "noise": found.noise, "both": found.total})

@@ -1,0 +1,144 @@
+"""A private figure cannot get out: not by conversion, copy, export or error, and few modules may open its box."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pmtcore.accounting.budgets import Guarantee, Neighbours
+from pmtcore.base.records import Curator, Private, PrivateRows, Standing, plain
+from pmtcore.data.choices import Choices
+from pmtcore.data.problem import prepare
+from pmtcore.data.tables import read_table
+from pmtcore.release.record import Release
+
+ROOT = Path(__file__).resolve().parents[2]
+SECRET = 4711.25
+
+MAY_OPEN = {
+    "pmtcore/mechanisms/randomizers.py": "local randomizers: every row is randomized on its own",
+    "pmtcore/mechanisms/grid.py": "mechanism: integer noise is added in the same function",
+    "pmtcore/mechanisms/perturbed.py": "mechanism: rows are opened where only the minimizer with its noise leaves",
+    "pmtcore/mechanisms/objective.py": "mechanism: rows are opened where only the minimizer with its noise leaves",
+    "pmtcore/methods/perturbed/napp_erm.py": "as published: lab only, the registry refuses to release it",
+    "pmtcore/methods/noisy_newton.py": "as published: lab only, the registry refuses to release it",
+    "pmtcore/mechanisms/noise.py": "mechanisms: noise is added in the same expression",
+    "pmtcore/methods/baselines.py": "non-private: lab only, the registry refuses to release it",
+    "pmtcore/methods/two_part/plain.py": "as published: lab only, the registry refuses to release it",
+    "pmtcore/lab/gallery/central.py": "synthetic and public tables only",
+    "pmtcore/lab/comparison.py": "lab: errors are boxed again before they are handed out",
+    "pmtcore/cli/main.py": "describe and compare, labelled; run by whoever holds the file",
+    "pages/work/conditioning.py": "behind the curator's switch",
+    "pages/study/local.py": "behind the curator switch, or synthetic and public tables",
+    "pages/work/compare.py": "behind the curator's switch, or synthetic and public tables",
+    "pages/work/data.py": "synthetic and public tables only",
+}
+
+
+def attempts(box):
+    """Ways out that Python offers."""
+    return [
+        lambda: float(box),
+        lambda: int(box),
+        lambda: bool(box),
+        lambda: list(box),
+        lambda: len(box),
+        lambda: box == SECRET,
+        lambda: box < 1,
+        lambda: box + 1,
+        lambda: np.asarray(box, dtype=float),
+        lambda: pickle.dumps(box),
+        lambda: copy.copy(box),
+        lambda: copy.deepcopy(box),
+        lambda: json.dumps(box),
+        lambda: hash(box),
+        lambda: plain(box),
+        lambda: plain({"a": [box]}),
+        lambda: box.reveal("me"),
+    ]
+
+
+@pytest.mark.parametrize("at", range(17))
+def test_the_box_has_no_other_way_out(at):
+    """Conversion, comparison, copying and serializing are refused, and the refusal does not name the value."""
+    with pytest.raises(TypeError) as caught:
+        attempts(Private(SECRET))[at]()
+    assert "4711" not in str(caught.value)
+
+
+def test_printing_shows_nothing():
+    """repr, str and format of private things hold no value."""
+    rows = PrivateRows.from_arrays(np.full((3, 1), SECRET), np.full(3, SECRET), ("x",))
+    table = read_table(b"x,y\n4711.25,1\n2,3\n", "p.csv", "private")
+    for thing in (Private(SECRET), rows, table, rows.sum(lambda x, y: x.sum(axis=0))):
+        assert "4711" not in f"{thing!r} {thing} {thing!s}"
+
+
+def test_private_holders_refuse_to_be_pickled():
+    """Rows, tables and problems cannot enter a cache that pickles, nor another process."""
+    public = read_table(b"x,y\n1,1\n2,3\n3,3.5\n5,1\n", "b.csv", "public")
+    table = read_table(b"x,y\n4711.25,1\n2,3\n", "p.csv", "private")
+    problem = prepare(table, public, Choices(target="y"))
+    for thing in (table, problem, problem.private):
+        with pytest.raises(TypeError):
+            pickle.dumps(thing)
+        with pytest.raises(TypeError):
+            copy.deepcopy(thing)
+
+
+@pytest.mark.parametrize("place", ["facts", "released", "parameters"])
+def test_a_release_refuses_private_figures(place):
+    """A private figure in any free field of a release is refused when the release is made."""
+    fields = {
+        "method": "m",
+        "title": "t",
+        "standing": Standing.SOUND,
+        "standing_reasons": (),
+        "target": "y",
+        "names": ("x",),
+        "coefficients": np.ones(1),
+        "bands": None,
+        "guarantee": Guarantee(1.0, Neighbours.REPLACE_ONE, 1e-6),
+        "parameters": {},
+        "n": 3,
+        "public_rows": 2,
+        "seed": None,
+    }
+    assert json.dumps(Release(**fields).as_dict())
+    with pytest.raises(TypeError, match="private"):
+        Release(**{**fields, place: {"rate": {"deep": [Private(SECRET)]}}})
+
+
+def test_computing_on_stays_private():
+    """map and sum give boxes; only a curator opens them."""
+    box = Private(2.0).map(lambda v: v + 1).with_(Private(4.0))
+    assert isinstance(box, Private)
+    assert box.reveal(Curator("test")) == (3.0, 4.0)
+
+
+def test_only_listed_modules_open_the_box():
+    """Modules that call reveal or make a Curator are exactly those on the list, each with its reason."""
+    found = set()
+    for path in [*ROOT.glob("pmtcore/**/*.py"), *ROOT.glob("pages/**/*.py"), ROOT / "app.py"]:
+        name = str(path.relative_to(ROOT))
+        if name == "pmtcore/base/records.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            calls = isinstance(node, ast.Attribute) and node.attr in {"reveal", "_value", "_blocks"}
+            makes = isinstance(node, ast.Name) and node.id == "Curator"
+            if calls or makes:
+                found.add(name)
+    assert found == set(MAY_OPEN)
+
+
+def test_no_page_uses_a_shared_cache():
+    """st.cache_data and st.cache_resource are shared between sessions: no page and no helper uses them."""
+    for path in [*ROOT.glob("pages/**/*.py"), ROOT / "app.py"]:
+        assert "cache_data" not in path.read_text()
+        assert "cache_resource" not in path.read_text()

@@ -1,0 +1,142 @@
+"""The command line's contract: JSON keys that scripts rely on."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from pmtcore.cli.main import main
+from pmtcore.data.named import load
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("tables")
+    private, public, _ = load("demo", n=1500, m=100, d=4)
+    private.frame.to_csv(folder / "private.csv", index=False)
+    public.frame.to_csv(folder / "public.csv", index=False)
+    z = np.column_stack([np.ones(100), public.frame])
+    names = ["intercept", *public.frame.columns]
+    lines = [",".join(names), *(",".join(f"{v:.17g}" for v in row) for row in z.T @ z / 100)]
+    (folder / "moment.csv").write_text("\n".join(lines))
+    return {name: str(folder / f"{name}.csv") for name in ("private", "public", "moment")} | {"folder": str(folder)}
+
+
+def run(capsys, *arguments: str) -> dict:
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def tables(files: dict[str, str]) -> list[str]:
+    return ["--private", files["private"], "--public", files["public"], "--target", "y"]
+
+
+def test_methods(capsys):
+    """Every entry has the keys of the contract; the ids asked for are there."""
+    entries = run(capsys, "methods")["methods"]
+    for entry in entries:
+        assert {"id", "title", "task", "source", "neighbours", "standing", "errata"} <= set(entry)
+    ids = {"pmt-moment", "pmt-ols", "pmt-ridge", "joint-pmt", "dp-ols", "dp-ridge", "public-only", "non-private"}
+    assert ids <= {entry["id"] for entry in entries}
+
+
+def test_convert(capsys):
+    """All units from any one."""
+    found = run(capsys, "convert", "--mu", "1", "--delta", "1e-6")
+    assert found["rho"] == 0.5
+    back = run(capsys, "convert", "--epsilon", str(found["epsilon"]), "--delta", "1e-6")
+    assert back["mu"] == pytest.approx(1.0)
+    assert run(capsys, "convert", "--rho", "0.5")["mu"] == pytest.approx(1.0)
+
+
+def test_release(capsys, files):
+    """The record has the keys of the contract, for every coefficient."""
+    found = run(capsys, "release", *tables(files), "--method", "joint-pmt", "--mu", "1")
+    keys = {"method", "coefficients", "bands", "guarantee", "parameters", "n", "public_rows", "standing"}
+    assert keys <= set(found)
+    assert set(found["coefficients"]) == {"(intercept)", "x1", "x2", "x3", "x4"} == set(found["bands"])
+    for band in found["bands"].values():
+        assert {"privacy", "sampling", "low", "high"} <= set(band)
+        assert band["low"] < band["high"]
+    assert set(found["guarantee"]) == {"mu", "rho", "epsilon", "delta", "neighbours"}
+    assert (found["n"], found["public_rows"], found["standing"]) == (1500, 100, "sound")
+
+
+def test_release_in_other_units_and_with_parameters(capsys, files):
+    """--rho and --epsilon are totals; --set reaches the method; --seed makes a repeatable lab figure."""
+    found = run(
+        capsys, "release", *tables(files), "--method", "pmt-ridge", "--rho", "2", "--set", "lam=0.5", "--seed", "3"
+    )
+    assert found["guarantee"]["mu"] == pytest.approx(2.0)
+    assert found["parameters"]["lam"] == 0.5
+    assert (found["standing"], found["seed"]) == ("lab", 3)
+    same = run(
+        capsys, "release", *tables(files), "--method", "pmt-ridge", "--rho", "2", "--set", "lam=0.5", "--seed", "3"
+    )
+    assert same["coefficients"] == found["coefficients"]
+    other = run(capsys, "release", *tables(files), "--method", "pmt-ridge", "--epsilon", "1", "--delta", "1e-6")
+    assert other["guarantee"]["epsilon"] == pytest.approx(1.0)
+    assert other["guarantee"]["delta"] == 1e-6
+
+
+def test_two_secure_releases_differ(capsys, files):
+    """Without a seed the noise is fresh each time."""
+    first = run(capsys, "release", *tables(files), "--method", "joint-pmt", "--mu", "1")
+    second = run(capsys, "release", *tables(files), "--method", "joint-pmt", "--mu", "1")
+    assert first["coefficients"] != second["coefficients"]
+
+
+def test_configuration_round_trip(capsys, files):
+    """A saved request, read back, asks for the same release."""
+    saved = files["folder"] + "/request.json"
+    arguments = ["--method", "joint-pmt", "--mu", "2", "--set", "radius_mode=inference", "--delta", "1e-7"]
+    first = run(capsys, "release", *tables(files), *arguments, "--save-config", saved)
+    second = run(capsys, "release", *tables(files), "--config", saved)
+    assert first["guarantee"] == second["guarantee"]
+    assert first["parameters"] == second["parameters"]
+
+
+def test_moment_matrix_and_choices(capsys, files):
+    """--public-moment in place of rows; --features; --no-intercept; --family."""
+    moment = [
+        "--private",
+        files["private"],
+        "--public-moment",
+        files["moment"],
+        "--public-rows",
+        "100",
+        "--target",
+        "y",
+    ]
+    found = run(capsys, "release", *moment, "--method", "joint-pmt", "--mu", "1", "--family", "gaussian")
+    assert found["public_rows"] == 100 and len(found["coefficients"]) == 5
+    few = run(
+        capsys, "release", *tables(files), "--method", "joint-pmt", "--mu", "1", "--features", "x2,x1", "--no-intercept"
+    )
+    assert list(few["coefficients"]) == ["x2", "x1"]
+
+
+def test_describe_and_compare(capsys, files):
+    """Curator-only figures say so; keys as in the contract."""
+    found = run(capsys, "describe", *tables(files))
+    assert found["label"] == "private, curator only"
+    for side in ("before", "after"):
+        assert {"kappa", "kappa_bar", "lambda_min"} == set(found[side])
+    assert found["after"]["kappa"] < found["before"]["kappa"]
+    assert {"radius", "truncation_rate"} <= set(found)
+    arguments = ["--methods", "joint-pmt,pmt-ridge", "--mu", "0.5,2", "--trials", "20", "--scale", "z", "--seed", "1"]
+    compared = run(capsys, "compare", *tables(files), *arguments)
+    assert len(compared["rows"]) == 4
+    for row in compared["rows"]:
+        assert {"method", "mu", "error_median", "error_mean", "error_sd", "trials"} <= set(row)
+    assert compared["reference_norm"] > 0
+    assert run(capsys, "compare", *tables(files), *arguments) == compared
+
+
+@pytest.mark.parametrize("id", ["pmt-moment", "public-only", "dp-ridge-public"])
+def test_text_output(capsys, files, id):
+    """Without --json every sound kind of method prints text for people."""
+    assert main(["release", *tables(files), "--method", id, "--mu", "1"]) == 0
+    assert "standing: sound" in capsys.readouterr().out

@@ -1,0 +1,61 @@
+"""Problems that tests make."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.base.records import Curator, PrivateRows
+from pmtcore.data.synthetic import Synthetic, synthetic
+from pmtcore.methods.registry import make_parameters, method
+from pmtcore.public.moments import INTERCEPT, PublicData, public_from_rows
+
+TEST = Curator("a test compares it")
+FALSE_ALARM = 1e-6
+
+
+def names(d: int, intercept: bool = False) -> tuple[str, ...]:
+    return ((INTERCEPT,) if intercept else ()) + tuple(f"x{j}" for j in range(d - intercept))
+
+
+def sides(draw: Synthetic) -> tuple[PublicData, PrivateRows]:
+    """Public data and private rows of a synthetic draw."""
+    columns = names(draw.private_x.shape[1])
+    public = public_from_rows(draw.public_x, draw.public_y, columns, "y")
+    return public, PrivateRows.from_arrays(draw.private_x, draw.private_y, columns)
+
+
+def make(n: int, m: int, seed: int, **settings: float) -> tuple[Synthetic, PublicData, PrivateRows]:
+    draw = synthetic(n, m, seed=seed, **settings)  # type: ignore[arg-type]
+    return (draw, *sides(draw))
+
+
+def plan(id: str, public: PublicData, n: int, mu: float, **values: object) -> object:
+    entry = method(id)
+    return entry.plan(public, n, Budget(mu), make_parameters(entry, values))
+
+
+def weather(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Raw units that hurt: an intercept, pressures near 1000, a column of size 1e-6, two nearly collinear."""
+    rng = np.random.default_rng(seed)
+    pressure = 1013 + 5 * rng.standard_normal(n)
+    warm = 15 + 7 * rng.standard_normal(n)
+    tiny = 1e-6 * rng.standard_normal(n)
+    dew = warm - 2 + 0.3 * rng.standard_normal(n)
+    x = np.column_stack([np.ones(n), pressure, warm, tiny, dew])
+    y = 400 + 0.06 * pressure - 1.9 * warm + 2e5 * tiny + 0.4 * dew + rng.standard_normal(n)
+    return x, y
+
+
+def suited(entry, *problems):
+    """The first of the problems whose family a method fits; without intercept where it has none."""
+    found = next(p for p in problems if p.public.family.id in entry.families)
+    if entry.task != "nonlinear":
+        return found
+    z = found.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+    public = public_from_rows(found.public.rows[:, 1:-1], found.public.rows[:, -1], found.public.names[1:], "y")
+    return dataclasses.replace(
+        found, public=public, private=PrivateRows.from_arrays(z[:, 1:-1], z[:, -1], found.public.names[1:])
+    )

@@ -1,0 +1,310 @@
+"""The ledger: never over the cap, nothing lost or doubled, whatever happens."""
+
+from __future__ import annotations
+
+import json
+import math
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.cli.main import main
+from pmtcore.data.choices import Choices
+from pmtcore.data.problem import prepare
+from pmtcore.data.tables import read_table
+from pmtcore.ledger.log import Ledger, LedgerError
+from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
+from pmtcore.release.release import Request, recorded_release
+
+FORK = multiprocessing.get_context("fork")
+REQUEST = {"method": "joint-pmt", "mu": 0.5, "parameters": {}, "delta": 1e-6}
+
+
+def table(n: int, seed: int) -> bytes:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"a": rng.standard_normal(n), "b": rng.standard_normal(n)})
+    frame["y"] = frame["a"] - frame["b"] + rng.standard_normal(n)
+    return frame.to_csv(index=False).encode()
+
+
+@pytest.fixture(scope="module")
+def problem():
+    private, public = read_table(table(400, 1), "p.csv", "private"), read_table(table(50, 2), "b.csv", "public")
+    return prepare(private, public, Choices(target="y"))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request, tmp_path):
+    if request.param == "sqlite":
+        return str(tmp_path / "ledger.db")
+    found = request.getfixturevalue("postgres")
+    import sqlalchemy as sql
+
+    engine = sql.create_engine(found.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE IF EXISTS pmt_events, pmt_schema")
+    engine.dispose()
+    return found
+
+
+def spend(url, key, queue):
+    try:
+        Ledger(url).reserve("survey", key, {**REQUEST, "mu": 0.2}, 0.2, "replace-one")
+        queue.put((key, "spent"))
+    except LedgerError as error:
+        queue.put((key, str(error)))
+
+
+def test_fifty_processes_at_a_cap(url):
+    """0.2 fits 25 times under a cap of 1: exactly 25 of 50 concurrent processes spend; the log has every answer."""
+    Ledger(url).cap("survey", 1.0)
+    queue = FORK.Queue()
+    workers = [FORK.Process(target=spend, args=(url, f"k{i}", queue)) for i in range(50)]
+    for worker in workers:
+        worker.start()
+    answers = dict(queue.get(timeout=120) for _ in workers)
+    for worker in workers:
+        worker.join()
+    account = Ledger(url).account("survey")
+    spent = {key for key, answer in answers.items() if answer == "spent"}
+    assert {entry.key for entry in account.entries} == spent
+    assert len(spent) == 25 and account.spent == pytest.approx(1.0) and account.spent <= 1.0 * (1 + 1e-12)
+    assert all("pass the cap" in answer for answer in answers.values() if answer != "spent")
+    assert Ledger(url).verify()["intact"]
+
+
+def test_one_key_in_many_processes_spends_once(url):
+    """Ten clicks at once with one key: one spend."""
+    Ledger(url).cap("survey", 5.0)
+    queue = FORK.Queue()
+    workers = [FORK.Process(target=spend, args=(url, "same", queue)) for _ in range(10)]
+    for worker in workers:
+        worker.start()
+    answers = [queue.get(timeout=60)[1] for _ in workers]
+    for worker in workers:
+        worker.join()
+    assert answers.count("spent") == 1
+    assert len(Ledger(url).account("survey").entries) == 1
+
+
+def test_a_release_is_recorded_once_and_repeated_from_the_record(problem, url):
+    """The same key gives the same record, without another spend or another look at the rows."""
+    ledger = Ledger(url)
+    ledger.cap("survey", 2.0)
+    request = Request("joint-pmt", Budget(1.0))
+    first = recorded_release(problem, request, SecureNoise(), ledger, "survey", "k1", "a study")
+    again = recorded_release(problem, request, SecureNoise(), ledger, "survey", "k1")
+    assert again["coefficients"] == first.as_dict()["coefficients"]
+    account = ledger.account("survey")
+    (entry,) = account.entries
+    assert (entry.state, entry.purpose, entry.mu, entry.standing) == ("released", "a study", 1.0, "sound")
+    assert account.left == pytest.approx(math.sqrt(3))
+    with pytest.raises(LedgerError, match="another request"):
+        recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), ledger, "survey", "k1")
+
+
+def test_no_cap_no_release_and_a_cap_holds(problem, tmp_path):
+    """Without a cap, or beyond it, nothing is spent and no private row is read."""
+    ledger = Ledger(str(tmp_path / "l.db"))
+    request = Request("joint-pmt", Budget(1.0))
+
+    class Sealed:
+        def __getattr__(self, name):
+            if name == "private":
+                raise AssertionError("private rows were touched")
+            return getattr(problem, name)
+
+    with pytest.raises(LedgerError, match="no cap"):
+        recorded_release(problem, request, SecureNoise(), ledger, "survey", "k")
+    ledger.cap("survey", 0.9)
+    with pytest.raises(LedgerError, match="pass the cap"):
+        recorded_release(problem, request, SecureNoise(), ledger, "survey", "k")
+    assert not ledger.account("survey").entries
+
+
+def test_a_failed_release_stays_spent(problem, tmp_path, monkeypatch):
+    """Fail closed: an error after the spend leaves the spend, and says so to whoever repeats the key."""
+    import pmtcore.release.release as module
+
+    ledger = Ledger(str(tmp_path / "l.db"))
+    ledger.cap("survey", 2.0)
+    request = Request("joint-pmt", Budget(1.0))
+    monkeypatch.setattr(module, "release", lambda *_: (_ for _ in ()).throw(MemoryError()))
+    with pytest.raises(MemoryError):
+        recorded_release(problem, request, SecureNoise(), ledger, "survey", "k")
+    monkeypatch.undo()
+    (entry,) = ledger.account("survey").entries
+    assert entry.state == "failed" and ledger.account("survey").spent == 1.0
+    with pytest.raises(LedgerError, match="did not finish"):
+        recorded_release(problem, request, SecureNoise(), ledger, "survey", "k")
+
+
+KILLED = """
+import sys
+from tests.ledger.test_log import *
+private, public = read_table(table(400, 1), "p.csv", "private"), read_table(table(50, 2), "b.csv", "public")
+problem = prepare(private, public, Choices(target="y"))
+ledger = Ledger(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+found = recorded_release(problem, Request("joint-pmt", Budget(0.05)), SecureNoise(), ledger, "survey", sys.argv[2])
+print(json.dumps(found.as_dict()["coefficients"]), flush=True)
+"""
+
+
+@pytest.mark.parametrize("part", range(int(os.environ.get("PMT_KILLS", "10"))))
+def test_killed_at_a_random_moment(part, tmp_path_factory):
+    """kill -9 during a release: either no spend and nothing released, or a spend."""
+    home = tmp_path_factory.getbasetemp().parent / "killed"
+    home.mkdir(exist_ok=True)
+    url, key = str(home / f"l{part}.db"), f"k{part}"
+    Ledger(url).cap("survey", 100.0)
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, url, key],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+    process.stdout.readline()
+    process.stdin.write("\n")
+    process.stdin.flush()
+    time.sleep(random.uniform(0, 0.03))  # the moment is the point
+    process.send_signal(signal.SIGKILL)
+    released = process.stdout.read().strip()
+    process.wait()
+    ledger = Ledger(url)
+    entry = ledger.entry(key)
+    if released:
+        assert entry is not None
+    if entry is not None:
+        assert ledger.account("survey").spent == pytest.approx(0.05)
+    assert ledger.verify()["intact"]
+
+
+def test_editing_the_past_is_detected(tmp_path):
+    """A changed amount, a removed event, a re-ordered one: each breaks the chain."""
+    path = tmp_path / "l.db"
+    ledger = Ledger(str(path))
+    ledger.cap("survey", 3.0)
+    for i in range(3):
+        ledger.reserve("survey", f"k{i}", REQUEST, 0.5, "replace-one")
+    assert ledger.verify() == {**ledger.verify(), "intact": True, "events": 4}
+    for change in (
+        "UPDATE pmt_events SET payload = replace(payload, '0.5', '0.1') WHERE seq = 2",
+        "DELETE FROM pmt_events WHERE seq = 3",
+        "UPDATE pmt_events SET dataset = 'other' WHERE seq = 1",
+    ):
+        copy = tmp_path / "copy.db"
+        shutil.copy(path, copy)
+        with sqlite3.connect(copy) as connection:
+            with pytest.raises(sqlite3.IntegrityError, match="only grows"):
+                connection.execute(change)
+            for verb in ("update", "delete"):  # whoever owns the file can lift that
+                connection.execute(f"DROP TRIGGER pmt_no_{verb}")
+            connection.execute(change)
+        connection.close()
+        assert not Ledger(str(copy)).verify()["intact"], change
+
+
+def test_add_remove_budgets_count_twice(tmp_path):
+    """A budget under another relation is converted, never added as it is."""
+    ledger = Ledger(str(tmp_path / "l.db"))
+    ledger.cap("survey", 1.0)
+    ledger.reserve("survey", "a", REQUEST, 0.4, "add-remove-one")
+    assert ledger.account("survey").spent == pytest.approx(0.8)
+    with pytest.raises(LedgerError):
+        ledger.reserve("survey", "b", REQUEST, 0.4, "add-remove-one")
+
+
+def test_a_full_or_read_only_disk_stops_releases(problem, tmp_path, monkeypatch):
+    """A clear sentence, nothing spent, nothing released, no path in the text."""
+    path = tmp_path / "l.db"
+    ledger = Ledger(str(path))
+    ledger.cap("survey", 2.0)
+    request = Request("joint-pmt", Budget(1.0))
+    from sqlalchemy import exc
+
+    for words in ("database or disk is full", "attempt to write a readonly database"):
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                Ledger,
+                "_append",
+                lambda *_, w=words: (_ for _ in ()).throw(exc.OperationalError("x", {}, Exception(w))),
+            )
+            with pytest.raises(LedgerError, match="Nothing was released") as caught:
+                recorded_release(problem, request, SecureNoise(), ledger, "survey", "k")
+            assert str(tmp_path) not in str(caught.value)
+    assert not ledger.account("survey").entries
+
+
+@pytest.mark.parametrize("bad", ["/nowhere/at/all/l.db", "nonsense://x", "postgresql://127.0.0.1:1/none"])
+def test_a_ledger_that_cannot_be_opened_is_a_sentence(bad):
+    """Unreachable, unknown, missing."""
+    with pytest.raises(LedgerError, match="cannot be used"):
+        Ledger(bad)
+
+
+def test_a_file_that_is_no_ledger(tmp_path):
+    """A CSV given as ledger is refused and left as it is."""
+    path = tmp_path / "x.csv"
+    path.write_bytes(table(400, 1))
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="not a ledger"):
+        Ledger(str(path))
+    assert path.read_bytes() == before
+
+
+def test_commands(tmp_path, capsys):
+    """cap, release, show, verify from the command line; a repeated key spends nothing more."""
+    (tmp_path / "p.csv").write_bytes(table(400, 1))
+    (tmp_path / "b.csv").write_bytes(table(50, 2))
+    book = ["--ledger", str(tmp_path / "l.db")]
+    assert main(["ledger", "cap", *book, "--dataset", "survey", "--mu", "1", "--json"]) == 0
+    release = ["release", "--private", str(tmp_path / "p.csv"), "--public", str(tmp_path / "b.csv"), "--target", "y"]
+    release += ["--method", "joint-pmt", "--mu", "0.7", *book, "--dataset", "survey", "--key", "mine", "--json"]
+    capsys.readouterr()
+    records = []
+    for _ in range(2):
+        assert main(release) == 0
+        records.append(json.loads(capsys.readouterr().out))
+    assert records[0]["coefficients"] == records[1]["coefficients"]
+    assert main([*release[:-3], "--key", "other"]) == 0
+    capsys.readouterr()
+    assert main([*release[:-3], "--key", "third"]) == 2
+    assert "pass the cap" in capsys.readouterr().err
+    assert main(["ledger", "show", *book, "--json"]) == 0
+    (account,) = json.loads(capsys.readouterr().out)["datasets"]
+    assert account["cap"] == 1 and len(account["entries"]) == 2
+    assert account["spent"]["mu"] == pytest.approx(0.7 * math.sqrt(2))
+    assert main(["ledger", "verify", *book]) == 0
+    assert main(["ledger", "cap", *book]) == 2
+    with sqlite3.connect(tmp_path / "l.db") as connection:
+        connection.execute("DROP TRIGGER pmt_no_update")
+        connection.execute("UPDATE pmt_events SET at = 'never' WHERE seq = 2")
+    connection.close()
+    assert main(["ledger", "verify", *book]) == 2
+    assert "event 2" in capsys.readouterr().err
+
+
+def test_no_private_value_is_in_the_ledger(tmp_path):
+    """A planted value of the private table appears nowhere in the file."""
+    private = read_table(table(400, 1).replace(b"\n", b"\n", 1) + b"98765.4321,1,1\n", "p.csv", "private")
+    problem = prepare(private, read_table(table(50, 2), "b.csv", "public"), Choices(target="y"))
+    path = tmp_path / "l.db"
+    ledger = Ledger(str(path))
+    ledger.cap("survey", 2.0)
+    recorded_release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(1), ledger, "survey", "k")
+    assert b"98765" not in path.read_bytes()

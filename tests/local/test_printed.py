@@ -1,0 +1,176 @@
+"""The printed local algorithms: to the letter, never released, and the leak an attacker sees."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import chi2, fisher_exact
+
+from pmtcore.accounting.budgets import epsilon_from_mu
+from pmtcore.base.records import PrivateRows, Standing
+from pmtcore.data.problem import Choices, prepare
+from pmtcore.data.tables import read_table
+from pmtcore.lab import attacks
+from pmtcore.lab.audit import audit
+from pmtcore.local import setup
+from pmtcore.local.printed import classical_check, classical_size, printed_sds, symbol_attack
+from pmtcore.local.protocol import unfold
+from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
+from pmtcore.methods.registry import method
+from pmtcore.release.release import Request, release
+from tests.helpers import FALSE_ALARM, TEST, names, plan
+from tests.local.test_protocol import sides
+
+PRINTED = ["ldp-glm-gaussian-printed", "ldp-glm-printed"]
+
+
+def test_the_attack_as_the_audit_page_shows_it():
+    """E5 in the words of the page: the printed device breaks the claim of epsilon 1, the clipping one does not."""
+    printed, clipped = attacks.symbol(), attacks.symbol(printed=False)
+    assert printed.wins and (printed.without, printed.with_row) == (0, printed.runs)
+    assert not clipped.wins and 0 < clipped.without < clipped.runs
+    assert "row on the radius" in printed.sentence
+
+
+def moments(seed=1):
+    public, *_ = sides(10, 60, 3, seed)
+    return setup.moments(public, 1000, 1.0, True, 0.05)
+
+
+def test_the_symbol_gives_a_row_away_every_time(seed):
+    """E5: the attacker is right in all of 2,000 trials without one false alarm: delta = 1."""
+    found = symbol_attack(moments(), 2000, SeededNoise(seed), printed=True)
+    assert found.caught == 1.0 and found.false_alarms == 0.0
+
+
+@pytest.mark.parametrize("source", [SeededNoise(3), SecureNoise()])
+def test_clipping_leaves_the_attacker_guessing(source):
+    """E5 repaired: caught as often as falsely accused, by Fisher's exact test, with 4,000 reports of each row."""
+    found = symbol_attack(moments(), 4000, source, printed=False)
+    counts = [[round(rate * 4000), round((1 - rate) * 4000)] for rate in (found.caught, found.false_alarms)]
+    assert fisher_exact(counts).pvalue > FALSE_ALARM
+
+
+def test_a_leak_of_half_a_deviation_would_be_seen():
+    """Power of the test above: rows outside clipped a little later, by a hundredth of the radius at large mu."""
+    made = dataclasses.replace(moments(), mu=100.0)
+    late = dataclasses.replace(made, radius=made.radius * 1.01)
+    row = made.shift + np.array([[0, 0, 1.01 * made.radius]])
+    on = made.shift + np.array([[0, 0, made.radius]])
+    expected = made.statistic(on, np.ones(1))[0]
+    rates = []
+    for at, candidate in enumerate((row, on)):
+        reports = late.randomize(np.repeat(candidate, 4000, 0), np.ones(4000), SeededNoise(at))
+        rates.append(float(np.mean((reports - expected) @ (expected / late.noise_sds() ** 2) > 0)))
+    counts = [[round(rate * 4000), round((1 - rate) * 4000)] for rate in rates]
+    assert fisher_exact(counts).pvalue < FALSE_ALARM
+
+
+def test_printed_noise_by_hand():
+    """C, Algorithm 1: variances 32 r^4 log(2.5/delta)/eps^2 and 32 r^2 log(2.5/delta)/eps^2, on the matrix itself."""
+    made = moments()
+    sds = printed_sds(made, 2.0, 1e-4)
+    unit = math.sqrt(32 * math.log(2.5e4)) / 2.0
+    assert classical_size(2.0, 1e-4) == pytest.approx(unit)
+    noise = np.diag(sds)  # one coordinate at a time
+    gram, cross = unfold(noise, 3)
+    entries = np.abs(gram).sum(axis=0)[np.triu_indices(3)]
+    assert np.allclose(entries, made.radius**2 * unit) and np.allclose(cross.sum(axis=0), made.radius * unit)
+
+
+def test_the_classical_formula_fails_a_part_but_not_the_total_at_20():
+    """E6 by an independent integral: at epsilon 20, n = 1e4 a part has 2.39 times its delta, the total less than its.
+
+    Beyond what the paper uses the total fails too: from epsilon of about 38 on.
+    """
+    delta = 1e4**-1.1
+    found = classical_check(20.0, delta)
+    part = 2 / classical_size(20.0, delta)
+    with mpmath.workdps(30):
+        exact = mpmath.ncdf(-10 / part + part / 2) - mpmath.exp(10) * mpmath.ncdf(-10 / part - part / 2)
+    assert found.part_exact == pytest.approx(float(exact), rel=1e-9)
+    assert found.part_exact / found.part_claimed == pytest.approx(2.39, abs=0.01)
+    assert found.total_exact < 0.01 * found.total_claimed
+
+    def excess(epsilon, which):
+        check = classical_check(epsilon, delta)
+        return math.log(getattr(check, f"{which}_exact") / getattr(check, f"{which}_claimed"))
+
+    assert brentq(excess, 10, 30, args=("part",)) == pytest.approx(16.6, abs=0.05)
+    assert brentq(excess, 20, 60, args=("total",)) == pytest.approx(37.7, abs=0.1)
+
+
+@pytest.mark.parametrize("id", PRINTED)
+def test_printed_forms_can_be_audited(id):
+    """One row, as the audit runs local methods."""
+    assert audit(id, trials=1000).claimed == 1.0
+
+
+@pytest.mark.parametrize("id", PRINTED)
+def test_printed_forms_are_for_the_lab(id):
+    """Standing lab, and a release is refused in one sentence."""
+    assert method(id).standing is Standing.LAB
+    rng = np.random.default_rng(1)
+
+    def table(rows, role):
+        x = rng.standard_normal((rows, 2))
+        lines = [f"{a},{b},{int(a > 0)}" for a, b in x]
+        return read_table("\n".join(["a,b,y", *lines]).encode(), f"{role}.csv", role)
+
+    problem = prepare(table(60, "private"), table(50, "public"), Choices(target="y", family="logistic"))
+    with pytest.raises(ValueError, match="lab"):
+        release(problem, Request.from_dict({"method": id, "mu": 1.0}), SecureNoise())
+
+
+def test_no_sound_local_method_has_less_noise_than_its_budget():
+    """At every budget, whatever its parameters: sensitivity over noise of both parts together is at most mu."""
+    public, *_ = sides(10_000, 60, 4, 1)
+    for id in ("ldp-glm-gaussian", "ldp-glm", "ldp-nlr-gaussian", "ldp-nlr"):
+        for mu in (0.1, 1.0, 12.0, 100.0):
+            found = plan(id, public, 10_000, mu)
+            r, y = found.configuration.radius, found.configuration.response_bound
+            first, second = found.noise_sds[0], found.noise_sds[-1]
+            assert math.hypot(math.sqrt(2) * r**2 / first, 2 * r * y / second) <= mu * (1 + 1e-9)
+            assert np.all(found.noise_sds[:-4] == first)
+
+
+@pytest.mark.parametrize("id", PRINTED)
+def test_without_noise_the_printed_form_is_the_repaired_one(id, seed):
+    """Rows inside the radius, no noise: one estimate. The l1 radius is at least the Euclidean one (E7)."""
+    public, rows, *_ = sides(3000, 400, 3, seed)
+    repaired, printed = plan(id.removesuffix("-printed"), public, 3000, 2.0), plan(id, public, 3000, 2.0)
+    assert printed.repaired.configuration.radius >= repaired.configuration.radius
+    wide = plan("ldp-glm-gaussian", public, 3000, 2.0).run(rows, ZeroNoise(), 1).coefficients
+    if id == PRINTED[0]:
+        assert np.allclose(printed.run(rows, ZeroNoise(), 1).coefficients, wide)
+
+
+def test_rows_outside_are_missing_from_the_printed_mean():
+    """A row outside the radius takes part in the repaired mean and not in the printed one."""
+    public, _, _, x, y = sides(50, 60, 3, 1)
+    far = np.vstack([x, [[1e4, 0, 0]]])
+    rows = PrivateRows.from_arrays(far, np.append(y, 1.0), names(3))
+    printed = plan("ldp-glm-gaussian-printed", public, 51, 2.0)
+    made = printed.repaired.configuration
+    assert np.allclose(printed.measure(rows).reveal(TEST), made.statistic(x, y).mean(axis=0))
+    assert not np.allclose(printed.repaired.measure(rows).reveal(TEST), made.statistic(x, y).mean(axis=0))
+
+
+def test_printed_noise_is_drawn_as_stated(seed):
+    """Chi-square of 2,000 releases against the stated sds; 20 % less would be seen."""
+    public, rows, *_ = sides(400, 60, 3, seed)
+    found = plan("ldp-glm-gaussian-printed", public, 400, 1.0)
+    exact = found.measure(rows).reveal(TEST)
+    sds = found.noise_sds / 20
+    delta = 400**-1.1
+    assert found.noise_sds[-1] == pytest.approx(
+        found.repaired.configuration.radius * math.sqrt(32 * math.log(2.5 / delta)) / epsilon_from_mu(1.0, delta)
+    )
+    z = ((found.run(rows, SeededNoise(seed), 2000).mean - exact) / sds).ravel()
+    assert FALSE_ALARM < chi2.cdf(np.sum(z**2), z.size) < 1 - FALSE_ALARM
+    assert chi2.cdf(0.64 * np.sum(z**2), z.size) < FALSE_ALARM

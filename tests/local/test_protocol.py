@@ -1,0 +1,347 @@
+"""The local model: randomizers, reports, estimates."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import kstest, norm
+
+from pmtcore.accounting.budgets import delta_from_mu, epsilon_for, mu_for
+from pmtcore.base.records import PrivateRows
+from pmtcore.cli.main import main
+from pmtcore.lab.gallery.local import trial
+from pmtcore.local import setup
+from pmtcore.local.estimators import LINKS, of_family, scale_root, scaled
+from pmtcore.local.protocol import Configuration, Tally, report_lines, unfold
+from pmtcore.local.reading import tally_file
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.mechanisms.randomizers import PrivUnit
+from pmtcore.models.families import LOGISTIC, POISSON, family
+from pmtcore.public.moments import public_from_rows
+from tests.helpers import FALSE_ALARM, names, plan
+
+
+def sides(n, m, d, seed, fam=LOGISTIC, size=1.0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n + m, d))
+    w = size * np.ones(d) / math.sqrt(d)
+    mean = fam.mean(x @ w)
+    y = rng.poisson(mean).astype(float) if fam is POISSON else (rng.random(n + m) < mean).astype(float)
+    public = public_from_rows(x[n:], None, names(d), "y", 0.0, fam)
+    return public, PrivateRows.from_arrays(x[:n], y[:n], names(d)), w, x[:n], y[:n]
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 10, 40])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 20.0])
+def test_privunit_ratio_is_epsilon(d, epsilon):
+    """The largest ratio of densities, from cap shares computed by numerical integration, is e^epsilon."""
+    found = PrivUnit.at(d, epsilon)
+    cap = 0.5
+    if d > 1:
+        t = np.linspace(-1, 1, 2_000_001)[1:-1]
+        density = (1 - t**2) ** ((d - 3) / 2)
+        cap = density[t >= found.threshold].sum() / density.sum()
+    ratio = math.log(found.keep / cap) - math.log((1 - found.keep) / (1 - cap))
+    if d != 2:  # the density of d = 2 has poles at the ends, which a sum over a grid misses
+        assert ratio <= epsilon * (1 + 1e-3) + 1e-3
+    assert found.log_ratio == pytest.approx(epsilon, abs=1e-6)
+
+
+def test_a_privunit_that_keeps_more_is_caught():
+    """The planted fault: five per cent more probability on the cap shows in the ratio."""
+    fair = PrivUnit.at(10, 2.0)
+    false = PrivUnit(10, 2.0, fair.threshold, fair.keep * 1.05, fair.shrink)
+    assert false.log_ratio > 2.0 + 0.05
+
+
+@pytest.mark.parametrize("d", [1, 2, 8])
+def test_privunit_is_unbiased_and_of_one_length(d, seed):
+    """Mean of 400,000 reports within five standard errors of the vector, whatever its length; one length for all."""
+    found, bound = PrivUnit.at(d, 3.0), 2.0
+    for length in (0.0, 0.7, 2.0):
+        v = np.zeros((400_000, d))
+        v[:, 0] = length
+        reports = found.randomize(v, bound, SeededNoise(seed))
+        assert np.allclose(np.linalg.norm(reports, axis=1), bound / found.shrink)
+        error = np.std(reports, axis=0) / math.sqrt(len(v))
+        assert np.all(np.abs(reports.mean(axis=0) - v[0]) < 5.5 * error + 1e-12)
+
+
+def test_epsilon_and_mu_agree_with_the_trade_off(seed):
+    """mu_for is inverse to epsilon_for, and its GDP curve lies below that of epsilon-DP at every delta."""
+    for epsilon in (0.1, 1.0, 4.0, 12.0):
+        mu = mu_for(epsilon)
+        assert epsilon_for(mu) == pytest.approx(epsilon, rel=1e-9)
+        alpha = np.linspace(1e-6, 1 - 1e-6, 2001)
+        pure = np.maximum(0, np.maximum(1 - math.exp(epsilon) * alpha, math.exp(-epsilon) * (1 - alpha)))
+        assert np.all(norm.cdf(norm.isf(alpha) - mu) <= pure + 1e-9)
+        assert delta_from_mu(mu, epsilon) > 0
+
+
+@given(st.integers(2, 5), st.floats(0.3, 4), st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_one_row_moves_a_statistic_by_at_most_its_diameter(d, mu, seed):
+    """Adversarial rows, near and far: both schemes keep to the diameters their noise is set for."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((2, d)) * np.exp(rng.uniform(-3, 6, (2, 1)))
+    y = rng.choice([0.0, 1.0, -50.0, 50.0], 2)
+    public, *_ = sides(10, 40, d, seed)
+    made = setup.whitened(public, 100, mu, "gaussian")
+    a, b = made.statistic(x, y)
+    assert np.linalg.norm(a - b) <= made.radius * (1 + 1e-12)
+    assert made.gaussian.sd == pytest.approx(made.radius / mu)
+    papers = setup.moments(public, 100, mu, True, 0.05)
+    a, b = papers.statistic(x, y)
+    first, second = papers.moment_sds
+    k = papers.dimension - d
+    moved = (np.linalg.norm(a[:k] - b[:k]) / first) ** 2 + (np.linalg.norm(a[k:] - b[k:]) / second) ** 2
+    assert math.sqrt(moved) <= mu * (1 + 1e-12)
+
+
+def test_the_diameter_is_reached():
+    """Witnesses: opposite labels on one far row; orthogonal rows at the radius for the moments."""
+    public, *_ = sides(10, 40, 3, 1)
+    made = setup.whitened(public, 100, 1.0, "gaussian")
+    a, b = made.statistic(np.array([[1e6, 0, 0], [1e6, 0, 0]]), np.array([0.0, 1.0]))
+    assert np.linalg.norm(a - b) == pytest.approx(made.radius)
+    papers = setup.moments(public, 100, 1.0, True, 0.05)
+    far = np.array([[1e6, 0, 0], [0, 1e6, 0]])
+    a, b = papers.statistic(far + papers.shift, np.ones(2))
+    assert np.linalg.norm((a - b)[:-3]) == pytest.approx(math.sqrt(2) * papers.radius**2)
+
+
+def test_no_output_tells_whether_a_row_was_clipped():
+    """E5 repaired: rows on and outside the radius in one direction have the same report distribution."""
+    public, *_ = sides(10, 40, 3, 1)
+    papers = setup.moments(public, 100, 1.0, True, 0.05)
+    direction = np.array([[1.0, 2.0, -1.0]]) / math.sqrt(6)
+    on = papers.statistic(papers.radius * direction + papers.shift, np.ones(1))
+    outside = papers.statistic(50 * papers.radius * direction + papers.shift, np.ones(1))
+    assert np.allclose(on, outside)
+    made = setup.whitened(public, 100, 1.0, "privunit", epsilon=2.0)
+    on = made.statistic(direction @ made.root.T * made.radius, np.ones(1))
+    outside = made.statistic(direction @ made.root.T * made.radius * 50, np.ones(1))
+    assert np.allclose(on, outside)
+
+
+def test_the_shortcut_has_the_distribution_of_the_sum(seed):
+    """Noise of the mean of 400 reports, and the one draw the lab adds: one distribution, by Kolmogorov-Smirnov."""
+    public, rows, _, x, y = sides(400, 60, 3, seed)
+    found = plan("ldp-glm-gaussian", public, 400, 1.0)
+    made = found.configuration
+    exact = made.statistic(x, y).mean(axis=0)
+    sds = found.noise_sds / 20
+    long = np.stack([made.randomize(x, y, SeededNoise(seed, t)).mean(axis=0) for t in range(400)])
+    short = found.run(rows, SeededNoise(seed), 400).mean
+    for reports in (long, short):
+        z = ((reports - exact) / sds).ravel()
+        assert kstest(z, "norm").pvalue > FALSE_ALARM
+    assert kstest(((short - exact) / sds).ravel() * 0.8, "norm").pvalue < FALSE_ALARM, "20 % less noise is seen"
+
+
+def test_scale_root_is_the_smallest_and_says_when_there_is_none(seed):
+    """Against a fine grid; the negative branch for softplus; none where the curve never reaches 1."""
+    s = np.random.default_rng(seed).standard_normal(4000) * 0.5
+    for link in (of_family(LOGISTIC), of_family(POISSON), LINKS["sigmoid"], LINKS["cubic"], LINKS["softplus"]):
+        c = scale_root(link, s)
+        if not np.isnan(c):
+            assert c * np.mean(link.curve(c * s)) == pytest.approx(1.0, abs=1e-8)
+            fine = np.linspace(0, c, 500)[1:-1]
+            assert all(k * np.mean(link.curve(k * s)) < 1 for k in fine)
+    assert scale_root(LINKS["softplus"], s) < 0
+    assert np.isnan(scale_root(of_family(LOGISTIC), 100 * s))
+
+
+def test_without_noise_the_papers_scale_is_right(seed):
+    """Gaussian rows, logistic: c w_ols is the true coefficient up to sampling; the intercept is recovered."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((200_000, 4))
+    w = np.array([1.0, -0.5, 0.3, 0.8])
+    y = (rng.random(200_000) < LOGISTIC.mean(x @ w - 0.7)).astype(float)
+    centred = y - y.mean()
+    ols = np.linalg.solve(x.T @ x, x.T @ centred)
+    slopes, offset = scaled(of_family(LOGISTIC), ols, x[:50_000], float(y.mean()))
+    assert np.linalg.norm(slopes - w) < 0.05 and abs(offset + 0.7) < 0.05
+
+
+def test_ldp_whitened_reaches_what_the_design_asks():
+    """Relative error at n = 1e5, d = 10, PrivUnit: at most 0.25 at epsilon 2 and 0.12 at 5; far below Algorithm 1."""
+    errors = [
+        trial(s, design="orthogonal", target="logistic", p=10, n=100_000, m=20_000, epsilons=(2.0, 5.0), squared=False)
+        for s in range(3)
+    ]
+    median = {name: np.median([e[name][0] for e in errors]) for name in errors[0]}
+    assert median["ldp-whitened, eps = 2"] < 0.25
+    assert median["ldp-whitened, eps = 5"] < 0.12
+    assert median["ldp-glm-gaussian, eps = 5"] > 0.5
+
+
+def test_half_the_error_on_bernoulli_rows():
+    """The papers' Bernoulli setting at epsilon 10, n = 2e5: at most half the error of ldp-glm."""
+    found = trial(
+        1,
+        design="bernoulli",
+        target="logistic",
+        p=10,
+        n=200_000,
+        m=20_000,
+        epsilons=(10.0,),
+        squared=False,
+        largest=True,
+    )
+    assert found["ldp-whitened, eps = 10"][0] < 0.5 * found["ldp-glm, eps = 10"][0]
+
+
+def test_one_collection_answers_many_losses(seed):
+    """Remark 16: another loss from the same reports, without another pass."""
+    public, rows, w, *_ = sides(50_000, 500, 4, seed)
+    outcome = plan("ldp-whitened", public, 50_000, 3.0).run(rows, SeededNoise(seed), 1)
+    logistic, boosting = outcome.fit("logistic")[0], outcome.fit("boosting")[0]
+    assert np.linalg.norm(logistic - w) < 0.3
+    assert np.linalg.norm(boosting) > 0 and not np.allclose(logistic, boosting)
+    assert np.array_equal(outcome.coefficients[0], logistic)
+
+
+def test_bands_cover_the_truth():
+    """95 % bands of ldp-whitened over 60 draws, four coefficients each."""
+    inside = 0
+    for seed in range(60):
+        public, rows, w, *_ = sides(20_000, 400, 4, 500 + seed)
+        bands = plan("ldp-whitened", public, 20_000, 2.0).run(rows, SeededNoise(seed), 1).bands()
+        inside += int(np.sum((bands.low <= w) & (w <= bands.high)))
+    assert inside / 240 > 0.89
+
+
+def files(tmp_path, scheme, seed=1, n=4000):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n + 500, 3)) + np.array([0, 5, 0])
+    y = (rng.random(n + 500) < LOGISTIC.mean(x @ [1, -0.5, 0.5] + 2)).astype(int)
+    rows = [",".join(["a", "b", "c", "y"])] + [",".join(map(str, [*xi, yi])) for xi, yi in zip(x, y, strict=True)]
+    (tmp_path / "public.csv").write_text("\n".join([rows[0], *rows[n + 1 :]]))
+    (tmp_path / "own.csv").write_text("\n".join(rows[: n + 1]))
+    budget = ["--epsilon", "8"] if scheme == "whitened" else ["--mu", "4"]
+    command = ["local", "configure", "--public", str(tmp_path / "public.csv"), "--target", "y", "--scheme", scheme]
+    assert main([*command, *budget, "--out", str(tmp_path / "c.json")]) == 0
+
+
+@pytest.mark.parametrize("scheme", ["whitened", "moments"])
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_configure_randomize_aggregate(tmp_path, capsys, scheme, kind):
+    """The three halves as commands; the estimate is near the truth, the counts add up."""
+    files(tmp_path, scheme)
+    common = ["--config", str(tmp_path / "c.json")]
+    reports = str(tmp_path / f"r.{kind}")
+    assert main(["local", "randomize", *common, "--rows", str(tmp_path / "own.csv"), "--out", reports]) == 0
+    capsys.readouterr()
+    assert (
+        main(["local", "aggregate", *common, "--reports", reports, "--public", str(tmp_path / "public.csv"), "--json"])
+        == 0
+    )
+    record = json.loads(capsys.readouterr().out)
+    assert record["counts"]["accepted"] == 4000 == record["n"]
+    assert set(record["coefficients"]) == {"(intercept)", "a", "b", "c"}
+    if scheme == "whitened":
+        assert abs(record["coefficients"]["a"] - 1) < 0.6
+        assert set(record["bands"]["a"]) == {"privacy", "sampling", "low", "high"}
+
+
+def test_reports_hold_nothing_else(tmp_path):
+    """A report has a version, the configuration's digest, a random id and the randomized vector."""
+    files(tmp_path, "whitened")
+    made = Configuration.from_json(
+        json.dumps(
+            {k: v for k, v in json.loads((tmp_path / "c.json").read_text()).items() if k not in ("family", "positive")}
+        ).encode()
+    )
+    lines = [json.loads(line) for line in report_lines(np.ones((3, made.dimension)), made.digest)]
+    assert all(set(line) == {"v", "c", "id", "r"} for line in lines)
+    assert len({line["id"] for line in lines}) == 3
+    assert Configuration.from_json(json.dumps(made.as_dict()).encode()).digest == made.digest
+
+
+def test_hostile_reports_are_left_out_and_counted(tmp_path):
+    """Malformed, duplicate, truncated, huge, NaN, wrong version: each is counted, none is in the mean."""
+    public, _, _, x, y = sides(300, 60, 3, 1)
+    made = setup.whitened(public, 300, 1.0, "privunit", epsilon=2.0)
+    good = list(report_lines(made.randomize(x, y, SeededNoise(1)), made.digest))
+    one = json.loads(good[0])
+    bad = [
+        "{",
+        "[]",
+        "null",
+        json.dumps({**one, "v": 2}),
+        json.dumps({**one, "c": "other"}),
+        json.dumps({**one, "id": "zz"}),
+        json.dumps({**one, "r": one["r"][:2]}),
+        json.dumps({**one, "r": [1e300] * 3}),
+        json.dumps({**one, "r": [float("nan")] * 3}),
+        json.dumps({**one, "r": ["1", "2", "3"]}),
+        json.dumps({**one, "r": {"a": 1}}),
+        json.dumps({k: v for k, v in one.items() if k != "r"}),
+        good[0],
+        good[-1][: len(good[-1]) // 2],
+    ]
+    path = tmp_path / "r.jsonl"
+    path.write_text("\n".join([*good, *bad]) + "\n")
+    tally = tally_file(path, made)
+    assert tally.accepted == 300
+    assert sum(tally.counts.values()) == 300 + len(bad)
+    clean = tmp_path / "clean.jsonl"
+    clean.write_text("\n".join(good))
+    assert np.allclose(tally.mean, tally_file(clean, made).mean)
+    assert tally.counts["duplicate"] == 1 and tally.counts["impossible"] == 2
+    for line in bad:
+        single = Tally(made)
+        single.add_lines([line.encode()])
+        assert single.accepted == (line == good[0])
+
+
+def test_gaussian_reports_beyond_reach_are_refused():
+    """A Gaussian report beyond its bound plus 12 sd cannot have come from the randomizer."""
+    public, _, _, x, y = sides(50, 60, 3, 1)
+    for made in (setup.whitened(public, 50, 1.0, "gaussian"), setup.moments(public, 50, 1.0, True, 0.05)):
+        reports = made.randomize(x, y, SeededNoise(2))
+        assert made.possible(reports).all()
+        reports[0, 0] = 1e9
+        assert not made.possible(reports)[0]
+
+
+def test_unfolded_moments_are_the_moments(seed):
+    """Mean reports without noise unfold to the Gram matrix and the cross moment."""
+    public, _, _, x, y = sides(50, 60, 3, seed)
+    made = setup.moments(public, 50, 1.0, True, 1e-6)
+    gram, cross = unfold(made.statistic(x, y).mean(axis=0), 3)
+    centred = x - made.shift
+    assert np.allclose(gram, centred.T @ centred / 50) and np.allclose(cross, centred.T @ y / 50)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["local", "configure", "--target", "y"], "needs --public"),
+        (["local", "aggregate", "--reports", "r.jsonl"], "needs --config"),
+        (["local", "randomize", "--config", "{bad}", "--rows", "x.csv", "--out", "o"], "not a local configuration"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path, capsys, arguments, words):
+    """Exit 2 and one line that says what to do."""
+    bad = tmp_path / "bad.json"
+    bad.write_text('{"version": 1}')
+    assert main([a.replace("{bad}", str(bad)) for a in arguments]) == 2
+    err = capsys.readouterr().err
+    assert words in err and len(err.strip().splitlines()) == 1
+
+
+def test_families_of_the_registry(seed):
+    """Counts need a declared bound without public labels; an intercept has no place in a nonlinear regression."""
+    public, rows, w, *_ = sides(50_000, 8000, 3, seed, fam=POISSON, size=0.5)
+    with pytest.raises(ValueError, match="declared bound"):
+        plan("ldp-whitened", public, 50_000, 3.0)
+    found = plan("ldp-whitened", public, 50_000, 3.0, response_bound=8.0).run(rows, SeededNoise(seed), 5)
+    assert np.median(np.linalg.norm(found.coefficients - w, axis=1)) < 0.5 * np.linalg.norm(w)
+    assert family("poisson") is POISSON

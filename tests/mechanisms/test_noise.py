@@ -1,0 +1,102 @@
+"""Noise: its distribution by exact tests, its sources, and that nobody gets it by default."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from pkgutil import walk_packages
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import pmtcore
+from pmtcore.base.records import Private
+from pmtcore.mechanisms.noise import (
+    SecureNoise,
+    SeededNoise,
+    ZeroNoise,
+    release_symmetric,
+    release_vector,
+    sigma_for,
+    symmetric_noise,
+)
+from tests.helpers import FALSE_ALARM
+
+SIZE = 20_000
+
+
+def looks_standard_normal(draws: np.ndarray) -> bool:
+    """Kolmogorov-Smirnov, and chi-square on the sum of squares, each at half the false-alarm rate."""
+    total = float(np.sum(draws**2))
+    tail = 2 * min(stats.chi2.cdf(total, draws.size), stats.chi2.sf(total, draws.size))
+    return bool(stats.kstest(draws.ravel(), "norm").pvalue > FALSE_ALARM / 2 and tail > FALSE_ALARM / 2)
+
+
+def test_secure_noise_is_standard_normal():
+    """Secure noise is N(0, 1), and noise 20 % too small would be seen."""
+    draws = SecureNoise().normal(1, SIZE)
+    assert looks_standard_normal(draws)
+    assert not looks_standard_normal(0.8 * draws)
+    assert not np.array_equal(draws, SecureNoise().normal(1, SIZE))
+
+
+def test_seeded_noise_is_standard_normal(seed):
+    """Seeded noise is N(0, 1), and noise 20 % too small would be seen."""
+    draws = SeededNoise(seed).normal(100, SIZE // 100)
+    assert looks_standard_normal(draws)
+    assert not looks_standard_normal(0.8 * draws)
+
+
+def test_a_longer_run_extends_a_shorter_one(seed):
+    """Row t of a seeded stream does not depend on how many rows follow; calls and paths are separate streams."""
+    short, long = SeededNoise(seed, 7), SeededNoise(seed, 7)
+    for _ in range(2):
+        assert np.array_equal(short.normal(5, 12), long.normal(50, 12)[:5])
+    assert not np.array_equal(SeededNoise(seed, 1).normal(3, 3), SeededNoise(seed, 2).normal(3, 3))
+    source = SeededNoise(seed)
+    assert not np.array_equal(source.normal(3, 3), source.normal(3, 3))
+
+
+@pytest.mark.parametrize(("form", "off_diagonal"), [("papers", 1.0), ("isometric", 0.5)])
+def test_symmetric_noise_has_the_stated_variances(form, off_diagonal, seed):
+    """Diagonal variance 1; off the diagonal 1 (papers) or 1/2 (isometric); symmetric."""
+    matrices = symmetric_noise(SeededNoise(seed), 3000, 4, form)
+    assert np.array_equal(matrices, np.swapaxes(matrices, 1, 2))
+    rows, columns = np.triu_indices(4, 1)
+    assert looks_standard_normal(np.diagonal(matrices, axis1=1, axis2=2))
+    assert looks_standard_normal(matrices[:, rows, columns] / np.sqrt(off_diagonal))
+
+
+def test_isometric_noise_is_rotation_invariant(seed):
+    """In isometric noise any orthogonal direction pair has the same law: u'Gv ~ N(0, 1/2) for u orthogonal to v."""
+    q = np.linalg.qr(np.random.default_rng(seed).standard_normal((5, 5)))[0]
+    matrices = symmetric_noise(SeededNoise(seed), 20_000, 5, "isometric")
+    assert looks_standard_normal(np.sqrt(2) * np.einsum("i,tij,j->t", q[0], matrices, q[1]))
+    assert looks_standard_normal(np.einsum("i,tij,j->t", q[2], matrices, q[2]))
+
+
+def test_mechanisms_add_their_noise_and_nothing_else(seed):
+    """Release is statistic plus sigma times unit noise."""
+    matrix, vector = np.diag([1.0, 2.0]), np.array([3.0, 4.0, 5.0])
+    same = release_symmetric(Private(matrix), 0.5, SeededNoise(seed), 2, "papers")
+    assert np.allclose(same, matrix + 0.5 * symmetric_noise(SeededNoise(seed), 2, 2, "papers"))
+    assert np.array_equal(release_vector(Private(vector), 1.0, ZeroNoise(), 2), np.tile(vector, (2, 1)))
+
+
+@pytest.mark.parametrize(("sensitivity", "mu"), [(0, 1), (1, 0), (-1, 1), (np.nan, 1), (1, np.nan), (np.inf, 1)])
+def test_no_noise_scale_without_a_sensitivity_and_a_budget(sensitivity, mu):
+    """Zero, negative and not-a-number never calibrate anything."""
+    with pytest.raises(ValueError, match="positive and finite"):
+        sigma_for(sensitivity, mu)
+
+
+def test_nothing_takes_noise_or_delta_or_neighbours_by_default():
+    """No public function has a default for the noise source, delta or the neighbouring relation."""
+    for module in walk_packages(pmtcore.__path__, "pmtcore."):
+        if module.name.endswith("__main__"):
+            continue
+        for name, function in inspect.getmembers(import_module(module.name), inspect.isfunction):
+            for parameter in inspect.signature(function).parameters.values():
+                if parameter.name in {"source", "noise_source", "delta", "neighbours", "form"}:
+                    assert parameter.default is inspect.Parameter.empty, f"{module.name}.{name}({parameter.name})"

@@ -1,0 +1,162 @@
+"""Every sensitivity: adversarial neighbours stay within it, a witness reaches it, the budget is met."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+
+from pmtcore.base.records import PrivateRows
+from pmtcore.mechanisms.noise import SeededNoise, release_symmetric
+from pmtcore.mechanisms.truncation import cross_sensitivity, moment_sensitivity, papers_moment_sensitivity, truncate
+from pmtcore.public.moments import public_from_rows
+from tests.helpers import FALSE_ALARM, TEST, make, names, plan
+
+D = 3
+HUGE = st.sampled_from([0.0, 1.0, -1.0, 1e-300, 1e6, -1e6, 1e100])
+ROW = arrays(float, D + 1, elements=st.one_of(st.floats(-50, 50), HUGE))
+NEIGHBOURS = st.tuples(arrays(float, (4, D + 1), elements=st.floats(-5, 5)), ROW, ROW)
+
+
+def public():
+    """A fixed public sample."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((40, D)) * [1.0, 10.0, 0.1]
+    return public_from_rows(x, x @ [1.0, 0.2, 3.0] + rng.standard_normal(40), names(D), "y")
+
+
+def pair(base: np.ndarray, a: np.ndarray, b: np.ndarray) -> list[PrivateRows]:
+    """Two tables that differ in the last row."""
+    tables = [np.vstack([base, row]) for row in (a, b)]
+    return [PrivateRows.from_arrays(t[:, :-1], t[:, -1], names(D)) for t in tables]
+
+
+def moved(found, tables) -> np.ndarray:
+    """Difference of a plan's statistic on two neighbouring tables."""
+    first, second = (found.measure(rows).reveal(TEST) for rows in tables)
+    return first - second
+
+
+@settings(max_examples=300, deadline=None)
+@given(NEIGHBOURS)
+def test_joint_moment_moves_at_most_by_its_sensitivity(tables):
+    """joint-pmt: Frobenius norm of the change is at most sqrt(2) R^2/n, whatever the two rows."""
+    base, a, b = tables
+    found = plan("joint-pmt", public(), 5, 1.0, radius=3.0, response_scale=1.4, passes="1")
+    change = moved(found, pair(base, a, b))
+    assert np.linalg.norm(change) <= math.sqrt(2) * 9.0 / 5 * (1 + 1e-9)
+    assert found.sigma == pytest.approx(math.sqrt(2) * 9.0 / 5)
+
+
+def test_joint_sensitivity_is_reached():
+    """Orthogonal whitened rows at the radius reach it: the bound is tight."""
+    data = public()
+    rows = [data.factor @ (1e3 * axis) for axis in np.eye(D + 1)[:2]]
+    change = moved(plan("joint-pmt", data, 5, 1.0, radius=3.0, passes="1"), pair(np.zeros((4, D + 1)), *rows))
+    assert np.linalg.norm(change) == pytest.approx(math.sqrt(2) * 9.0 / 5, rel=1e-9)
+
+
+@pytest.mark.parametrize("id", ["pmt-ols", "pmt-ridge", "dp-ols-public", "dp-ridge-public"])
+@settings(max_examples=150, deadline=None)
+@given(NEIGHBOURS)
+def test_two_part_statistics_move_at_most_by_their_sensitivities(id, tables):
+    """Gram matrix within 2 R^2/n (and within the tight sqrt(2) R^2/n), cross moment within 2 R Ry/n."""
+    base, a, b = tables
+    found = plan(id, public(), 5, 1.0)
+    change = moved(found, pair(base, a, b))
+    r, ry = found.coordinates.radius, found.coordinates.response_radius
+    assert np.linalg.norm(change[:, :-1]) <= math.sqrt(2) * r**2 / 5 * (1 + 1e-9)
+    assert np.linalg.norm(change[:, -1]) <= 2 * r * ry / 5 * (1 + 1e-9)
+
+
+def test_two_part_sensitivity_of_the_cross_moment_is_reached():
+    """Opposite responses on one row at the radius."""
+    found = plan("pmt-ols", public(), 5, 1.0)
+    x = 1e3 * np.ones(D)
+    change = moved(found, pair(np.zeros((4, D + 1)), np.append(x, 1e6), np.append(x, -1e6)))
+    r, ry = found.coordinates.radius, found.coordinates.response_radius
+    assert np.linalg.norm(change[:, -1]) == pytest.approx(2 * r * ry / 5, rel=1e-9)
+
+
+@settings(max_examples=150, deadline=None)
+@given(NEIGHBOURS)
+def test_whitened_moment_moves_at_most_by_its_sensitivity(tables):
+    """pmt-moment: within the tight bound, so within the paper's."""
+    base, a, b = tables
+    found = plan("pmt-moment", public(), 5, 1.0)
+    assert np.linalg.norm(moved(found, pair(base, a, b))) <= math.sqrt(2) * found.radius**2 / 5 * (1 + 1e-9)
+
+
+@given(arrays(float, (2, D), elements=st.one_of(st.floats(-1e3, 1e3), HUGE)), st.floats(0.1, 100))
+def test_truncated_rows_lie_in_the_ball(rows, radius):
+    """No row is longer than the radius; rows inside are untouched."""
+    short = truncate(rows, radius)
+    assert np.all(np.linalg.norm(short, axis=1) <= radius * (1 + 1e-9))
+    inside = np.linalg.norm(rows, axis=1) <= radius
+    assert np.array_equal(short[inside], rows[inside])
+
+
+@pytest.mark.parametrize("mu", [0.05, 1.0, 7.0])
+@pytest.mark.parametrize("n", [100, 5000])
+def test_every_sound_method_meets_its_total_budget(mu, n, seed):
+    """sigma over an independently written sensitivity, composed, is the total budget, for each sound method."""
+    _, data, _ = make(200, 60, seed)
+    joint = plan("joint-pmt", data, n, mu, passes="1")
+    assert math.sqrt(2) * joint.ball.radius**2 / n / joint.sigma == pytest.approx(mu)
+    moment = plan("pmt-moment", data, n, mu)
+    assert 2 * moment.radius**2 / n / moment.sigma == pytest.approx(mu)
+    for id in ("pmt-ols", "pmt-ridge", "dp-ols-public", "dp-ridge-public"):
+        found = plan(id, data, n, mu)
+        r, ry = found.coordinates.radius, found.coordinates.response_radius
+        gram, cross = found.sigmas
+        total = (2 * r * r / n / gram) ** 2 + (2 * r * ry / n / cross) ** 2
+        assert math.sqrt(total) == pytest.approx(mu)
+        assert found.mu == mu
+
+
+def test_each_mechanism_adds_the_noise_it_states(seed):
+    """Released minus exact statistic has the stated variance, by a chi-square test; 20 % less would be seen."""
+    _, data, rows = make(200, 60, seed)
+    joint = plan("joint-pmt", data, 200, 1.3, passes="1")
+    moment, two = (plan(id, data, 200, 1.3) for id in ("pmt-moment", "pmt-ridge"))
+    trials = 3000
+    two_out, two_exact = two.run(rows, SeededNoise(seed, 1), trials), two.measure(rows).reveal(TEST)
+    joint_noise = release_symmetric(joint.measure(rows), joint.sigma, SeededNoise(seed), trials, "isometric")
+    again = joint.run(rows, SeededNoise(seed), trials)
+    assert np.allclose(again.gram, joint_noise[:, :-1, :-1])
+    drawn = {
+        "joint": (joint_noise[:, 0, 0] - joint.measure(rows).reveal(TEST)[0, 0], joint.sigma),
+        "joint, off the diagonal": (
+            again.cross[:, 0] * joint.ball.response_scale - joint.measure(rows).reveal(TEST)[0, -1],
+            joint.sigma / math.sqrt(2),
+        ),
+        "moment": (
+            moment.run(rows, SeededNoise(seed), trials).whitened[:, 0, 1] - moment.measure(rows).reveal(TEST)[0, 1],
+            moment.sigma,
+        ),
+        "gram": (two_out.gram[:, 0, 1] - two_exact[0, 1], two.sigmas[0]),
+        "cross": (two_out.cross[:, 0] - two_exact[0, -1], two.sigmas[1]),
+    }
+    for name, (noise, sigma) in drawn.items():
+        total = np.sum(noise**2)
+        assert stats.chi2.cdf(total / sigma**2, trials) > FALSE_ALARM, name
+        assert stats.chi2.sf(total / sigma**2, trials) > FALSE_ALARM, name
+        assert stats.chi2.cdf(0.64 * total / sigma**2, trials) < FALSE_ALARM, name
+
+
+def test_the_papers_parameters_by_hand(seed):
+    """A, Algorithm 2 line 4: sigma_1 = 2 d (1 + log(2n/eta))/(mu n), sigma_2 with sqrt(d), at the per-part mu."""
+    _, data, _ = make(200, 60, seed)
+    n, eta, d, part = 3000, 0.05, 10, 1.0
+    gram, cross = plan("pmt-ridge", data, n, math.sqrt(2) * part, eta=eta).sigmas
+    log = 1 + math.log(2 * n / eta)
+    assert gram == pytest.approx(2 * d * log / (part * n))
+    assert cross == pytest.approx(2 * math.sqrt(d) * log / (part * n))
+    assert papers_moment_sensitivity(2.0, 4) == 2.0
+    assert moment_sensitivity(2.0, 4) == pytest.approx(math.sqrt(2))
+    assert cross_sensitivity(2.0, 3.0, 4) == 3.0

@@ -1,0 +1,244 @@
+"""Two passes of joint-pmt: sensitivities, budget, noise, exactness, and what the second pass is for."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import PrivateRows
+from pmtcore.lab.audit import audit
+from pmtcore.mechanisms.grid import FINE, grid_rows
+from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
+from pmtcore.methods.baselines import exact_fit
+from pmtcore.methods.joint.refined import RefinedPlan, sizes_of
+from pmtcore.methods.joint.second_pass import SecondPass
+from pmtcore.public.moments import public_from_moment, public_from_rows
+from tests.helpers import FALSE_ALARM, TEST, make, names, plan
+from tests.mechanisms.test_sensitivity import NEIGHBOURS, D, pair, public
+
+
+@settings(max_examples=300, deadline=None)
+@given(NEIGHBOURS, st.floats(0.01, 100.0), st.floats(-50, 50))
+def test_gradient_and_histogram_move_at_most_by_their_sensitivities(tables, bound, at):
+    """Whatever the two rows, the pilot and the bound: 2/n in units of the bound, sqrt(2) rows."""
+    base, a, b = tables
+    found = plan("joint-pmt", public(), 5, 1.0)
+    rows = [found.measure(table).reveal(TEST)[1] for table in pair(base, a, b)]
+    pilots, bounds = np.full((1, D), at), np.array([bound])
+    with np.errstate(over="ignore", invalid="ignore"):
+        gradients = [found.second.gradients(z, pilots, bounds) for z in rows]
+        counts = [found.second.counts(z, pilots) for z in rows]
+    assert np.linalg.norm(gradients[0] - gradients[1]) <= 2 / 5 * (1 + 1e-9)
+    assert np.linalg.norm(counts[0] - counts[1]) <= found.second.sizes.sensitivity * (1 + 1e-12)
+    assert np.all(np.sum(counts, axis=2) == 5)
+
+
+def test_the_sensitivity_of_the_gradient_is_reached():
+    """Opposite rows far out move the clipped mean by 2/n."""
+    data = public()
+    rows = [data.factor @ (sign * 1e3 * np.eye(D + 1)[0] + 1e3 * np.eye(D + 1)[-1]) for sign in (1, -1)]
+    found = plan("joint-pmt", data, 5, 1.0)
+    z = [found.measure(table).reveal(TEST)[1] for table in pair(np.zeros((4, D + 1)), *rows)]
+    first, second = (found.second.gradients(part, np.zeros((1, D)), np.ones(1)) for part in z)
+    assert np.linalg.norm(first - second) == pytest.approx(2 / 5, rel=1e-9)
+
+
+@pytest.mark.parametrize("mu", [0.05, 1.0, 7.0])
+@pytest.mark.parametrize("mode", ["accuracy", "inference"])
+def test_the_three_mechanisms_together_cost_the_budget(mu, mode, seed):
+    """Sensitivities over noise, written anew, squared and added, are mu^2."""
+    _, data, _ = make(200, 60, seed)
+    for values in ({}, {"clip": 3.0}):
+        found = plan("joint-pmt", data, 4000, mu, radius_mode=mode, **values)
+        assert isinstance(found, RefinedPlan)
+        moment = math.sqrt(2) * found.ball.radius**2 / 4000 / found.sigma
+        gradient = (2 * 3.0 / 4000) / found.second.noise_at(3.0)
+        counting = 0.0 if found.second.clip else math.sqrt(2) / found.second.counting_sd
+        assert math.sqrt(moment**2 + gradient**2 + counting**2) == pytest.approx(mu)
+        assert found.mu == mu
+
+
+def test_gradient_and_histogram_carry_the_noise_they_state(seed):
+    """Released minus exact, at each trial's own pilot and bound: chi-square; 20 % less would be seen."""
+    _, data, rows = make(300, 60, seed)
+    found, trials = plan("joint-pmt", data, 300, 1.3), 2000
+    outcome = found.run(rows, SeededNoise(seed), trials)
+    z = found.measure(rows).reveal(TEST)[1]
+    noise = (outcome.gradient.units - found.second.gradients(z, outcome.pilot.correction, outcome.gradient.bound))[:, 0]
+    counts = (outcome.gradient.counts - found.second.counts(z, outcome.pilot.correction))[:, 3]
+    sds = 2 / (found.second.shares.gradient_mu * 300), math.sqrt(2) / found.second.shares.counting_mu
+    for drawn, sd in zip((noise, counts), sds, strict=True):
+        total = np.sum(drawn**2) / sd**2
+        assert stats.chi2.cdf(total, trials) > FALSE_ALARM and stats.chi2.sf(total, trials) > FALSE_ALARM
+        assert stats.chi2.cdf(0.64 * total, trials) < FALSE_ALARM
+
+
+def test_the_exact_release_is_the_float_one_without_noise(seed):
+    """Integer gradients and counts differ from floating ones by less than their step."""
+    _, data, rows = make(3000, 60, seed)
+    found = plan("joint-pmt", data, 3000, 1.0, shrinkage="none")
+    ours, theirs = found.run(rows, ZeroNoise(), 1), found.perturb(found.measure(rows), ZeroNoise(), 1)
+    assert np.max(np.abs(ours.gradient.counts - theirs.gradient.counts)) <= 3  # the pilots differ by their grid
+    assert np.allclose(ours.coefficients, theirs.coefficients, atol=1e-4)
+    secure = found.run(rows, SecureNoise(), 1)
+    assert np.all(np.isfinite(secure.coefficients)) and 0 <= secure.released()["clipped_share"] <= 1
+
+
+class Unclipped(SecondPass):
+    """A planted fault: noise for clipped gradients, gradients not clipped."""
+
+    def gradients(self, z, points, bound):
+        return super().gradients(z, points, np.full_like(bound, 1e6)) * (1e6 / bound)[:, None]
+
+
+class Uncounted(SecondPass):
+    """A planted fault: every row is counted three times."""
+
+    def counts(self, z, points):
+        return 30 * super().counts(z, points)
+
+
+def planted(fault, found):
+    """The second pass of a plan with a fault in it."""
+    return fault(**{field.name: getattr(found.second, field.name) for field in fields(SecondPass)})
+
+
+@pytest.mark.parametrize("fault", [Unclipped, Uncounted])
+def test_planted_faults_of_the_second_pass_are_caught(fault):
+    """No clipping; a histogram whose sensitivity was forgotten."""
+    assert audit("joint-pmt", 1.0, 10_000, change=lambda found: replace(found, second=planted(fault, found))).violated
+
+
+def distance(public, rows, seed, trials=20, **values):
+    """Median distance to the non-private fit, and that of the public fit."""
+    exact = exact_fit(public, rows).reveal(TEST)
+    mu = values.pop("mu", 1.0)
+    found = plan("joint-pmt", public, rows.n, mu, **values).run(rows, SeededNoise(seed), trials)
+    return np.median(np.linalg.norm(found.coefficients - exact, axis=1)), np.linalg.norm(public.fit - exact)
+
+
+@pytest.mark.parametrize(("n", "m"), [(3000, 20), (3000, 50), (10_000, 200)])
+def test_two_passes_beat_one(n, m):
+    """At mu = 1 over eight draws; the measured ratio is 0.65 to 0.9."""
+    ratios = []
+    for seed in range(8):
+        _, public_data, rows = make(n, m, seed)
+        ratios.append(distance(public_data, rows, seed)[0] / distance(public_data, rows, seed, passes="1")[0])
+    assert np.exp(np.mean(np.log(ratios))) < 1
+
+
+def heavy(n, m, seed, shift=0.0):
+    """Features with heavy tails; the public response may follow other coefficients."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_t(3, (n + m, 4))
+    beta = np.ones(4)
+    y = x @ beta + rng.standard_normal(n + m)
+    y[:m] += x[:m] @ np.full(4, shift)
+    return public_from_rows(x[:m], y[:m], names(4), "y"), PrivateRows.from_arrays(x[m:], y[m:], names(4))
+
+
+def test_rows_far_out_with_ordinary_residuals_are_kept():
+    """Student features with three degrees of freedom: the clipped gradient loses far less than the ball."""
+    ratios = [distance(*heavy(5000, 60, s), s)[0] / distance(*heavy(5000, 60, s), s, passes="1")[0] for s in range(8)]
+    assert np.median(ratios) < 0.8
+
+
+def test_a_shifted_public_sample_costs_accuracy_only():
+    """Coefficients half a residual standard deviation off: the second pass finds most of the way back."""
+    found = [distance(*heavy(5000, 60, s, shift=0.5), s, mu=2.0) for s in range(8)]
+    assert np.median([ours / public_fit for ours, public_fit in found]) < 0.1
+
+
+@pytest.mark.parametrize("mu", [0.003, 0.03, 0.1])
+def test_never_worse_than_the_public_fit(mu):
+    """Down to no budget at all, over alike samples, small and large m: the median ratio is at most 1."""
+    for n, m in ((500, 13), (3000, 13), (500, 15), (3000, 20), (3000, 200)):
+        found = [distance(*make(n, m, s)[1:], s, mu=mu) for s in range(10)]
+        assert np.median([ours / public_fit for ours, public_fit in found]) < 1.05
+
+
+def test_counts_and_public_shares_are_combined_by_precision(seed):
+    """Without counts the public shares; with noiseless counts the counts; between, between."""
+    _, data, _ = make(100, 60, seed)
+    sizes = sizes_of(data)
+    prior = sizes.expected(1000, None, 0.0)
+    counts = prior[::-1].copy() + 5.0
+    assert np.allclose(sizes.expected(1000, counts, 1e-9), counts)
+    assert np.allclose(sizes.expected(1000, counts, 1e9), prior)
+    assert sizes.shares.sum() == pytest.approx(1.0)
+    wide, narrow = sizes.bound(1000, 10.0, None, 0.0), sizes.bound(1000, 0.1, None, 0.0)
+    assert wide > narrow
+
+
+def test_two_passes_without_public_rows_are_refused(seed):
+    """One sentence that says what to choose; auto takes one pass."""
+    _, data, _ = make(100, 60, seed)
+    moment = data.factor @ data.factor.T
+    known = public_from_moment(moment, names(10), "y", 60)
+    with pytest.raises(InputError, match="passes=1"):
+        plan("joint-pmt", known, 100, 1.0, passes="2")
+    assert not isinstance(plan("joint-pmt", known, 100, 1.0), RefinedPlan)
+
+
+@pytest.mark.parametrize("far", [[1e149, 0.0, 1.0], [1e149, 1e149, -1e149], [5e-324, 0.0, 1e149]])
+def test_no_warning_tells_of_a_private_row(far):
+    """Values that overflow on the way: no warning, so nothing in a log that depends on the row."""
+    rng = np.random.default_rng(1)
+    x = 1e-6 * rng.standard_normal((60, 2))
+    data = public_from_rows(x, x @ [1.0, 2.0] + 1e-6 * rng.standard_normal(60), names(2), "y")
+    table = np.vstack([np.zeros((4, 3)), far])
+    rows = PrivateRows.from_arrays(table[:, :-1], table[:, -1], names(2))
+    for values in ({}, {"passes": "1"}, {"response_scale": 2.0}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = plan("joint-pmt", data, 5, 1.0, **values).run(rows, SecureNoise(), 1)
+        assert np.all(np.isfinite(found.coefficients))
+
+
+@pytest.mark.parametrize("name", ["clip", "radius", "response_scale"])
+def test_a_bound_of_next_to_nothing_is_refused_before_anything_is_spent(name):
+    """It would divide by zero, or worse, pass for a bound."""
+    with pytest.raises(InputError, match="at least 1e-06"):
+        plan("joint-pmt", public(), 100, 1.0, **{name: 1e-200})
+    assert grid_rows(np.zeros((1, 3)), 1e-300, FINE).tolist() == [[0, 0, 0]]
+    assert grid_rows(np.array([[2.0**-541] * 3]), 2.0**-590, FINE).tolist() == [[0, 0, 0]]
+
+
+@pytest.mark.parametrize("passes", ["1", "2"])
+@pytest.mark.parametrize("lam", [0.1, 1.0])
+def test_bands_along_the_ridge_path_hold_the_penalized_coefficients(lam, passes, seed):
+    """The noise of P and its sampling move a penalized fit too: at least 90 % (exact binomial test)."""
+    hits = 0
+    for at in range(150):
+        rng = np.random.default_rng(seed + at)
+        x = rng.standard_normal((3060, 4))
+        y = x @ np.arange(1.0, 5.0) + rng.standard_normal(3060)
+        data = public_from_rows(x[:60], y[:60], names(4), "y")
+        rows = PrivateRows.from_arrays(x[60:], y[60:], names(4))
+        bands = plan("joint-pmt", data, 3000, 1.0, lam=lam, passes=passes).run(rows, SeededNoise(seed, at), 2).bands()
+        hits += bool(bands.low[at % 4] <= (1 + at % 4) / (1 + lam) <= bands.high[at % 4])
+    assert stats.binom.cdf(hits, 150, 0.9) > FALSE_ALARM
+
+
+def test_a_direction_that_one_public_row_decides(seed):
+    """Its residual is 0 and says nothing: the band assumes equal variances there, and holds."""
+    hits = 0
+    for at in range(100):
+        rng = np.random.default_rng(seed + at)
+        x = rng.standard_normal((3060, 3))
+        x[:, 2] = rng.random(3060) < 0.02
+        x[:60, 2] = np.arange(60) == 5
+        y = x @ np.ones(3) + rng.standard_normal(3060)
+        data = public_from_rows(x[:60], y[:60], names(3), "y")
+        rows = PrivateRows.from_arrays(x[60:], y[60:], names(3))
+        bands = plan("joint-pmt", data, 3000, 3.0).run(rows, SeededNoise(seed, at), 2).bands()
+        hits += bool(bands.low[2] <= 1.0 <= bands.high[2])
+    assert stats.binom.cdf(hits, 100, 0.85) > FALSE_ALARM

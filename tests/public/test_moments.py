@@ -1,0 +1,117 @@
+"""Moments and whitening, on units that hurt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import sqrtm
+
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import PrivateRows
+from pmtcore.public.moments import (
+    INTERCEPT,
+    conditioning,
+    joint,
+    private_joint_moment,
+    public_from_moment,
+    public_from_rows,
+    whiten,
+)
+from tests.helpers import TEST, make, names, weather
+
+COLUMNS = (INTERCEPT, "pressure", "warm", "tiny", "dew")
+
+
+def test_whitening_on_raw_units(seed):
+    """A constant column beside pressures near 1000 and a column of size 1e-6: the whitened moment is I to 1e-9."""
+    x, y = weather(300, seed)
+    data = public_from_rows(x, y, COLUMNS, "load")
+    z = whiten(data.factor, joint(x, y))
+    assert np.allclose(z.T @ z / 300, np.eye(6), atol=1e-9)
+    assert np.linalg.cond(data.moment) > 1e15
+
+
+def test_public_fit_is_least_squares(seed):
+    """The fit read off the factor equals a standardized least squares fit to 1e-9 of its predictions."""
+    x, y = weather(300, seed)
+    data = public_from_rows(x, y, COLUMNS, "load")
+    centre, scale = x[:, 1:].mean(axis=0), x[:, 1:].std(axis=0)
+    design = np.column_stack([np.ones(300), (x[:, 1:] - centre) / scale])
+    expected = design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    assert np.allclose(x @ data.fit, expected, rtol=1e-9)
+    assert data.residual_scale == pytest.approx(float(np.sqrt(np.mean((y - expected) ** 2))), rel=1e-9)
+    assert np.allclose(data.spread[1:], x[:, 1:].std(axis=0), rtol=1e-6)
+
+
+def test_a_moment_matrix_stands_in_for_rows(seed):
+    """The joint moment alone gives the same factor, fit and scales as the rows behind it."""
+    draw, data, _ = make(50, 80, seed)
+    moment = joint(draw.public_x, draw.public_y)
+    alone = public_from_moment(moment.T @ moment / 80, names(10), "y", 80)
+    assert np.allclose(alone.factor, data.factor, rtol=1e-6, atol=1e-9)
+    assert np.allclose(alone.fit, data.fit, rtol=1e-6)
+    assert alone.whitened is None
+
+
+def test_left_out_rows_against_really_leaving_them_out(seed):
+    """Norm, feature part and residual part of each row, whitened by the other rows: the formula is exact."""
+    draw, data, _ = make(50, 25, seed)
+    rows = joint(draw.public_x, draw.public_y)
+    for i in range(25):
+        others = np.delete(rows, i, axis=0)
+        alone = public_from_rows(others[:, :-1], others[:, -1], names(10), "y")
+        expected = whiten(alone.factor, rows[i : i + 1])[0]
+        found = data.whitened[i]
+        assert np.sum(found**2) == pytest.approx(np.sum(expected**2), rel=1e-8)
+        assert np.sum(found[:-1] ** 2) == pytest.approx(np.sum(expected[:-1] ** 2), rel=1e-8)
+        assert found[-1] == pytest.approx(expected[-1], rel=1e-8)
+
+
+def test_symmetric_root(seed):
+    """The papers' root squares to the moment, and its inverse whitens."""
+    _, data, _ = make(50, 40, seed)
+    root, inverse = data.symmetric_root
+    moment = data.moment[:10, :10]
+    assert np.allclose(root, sqrtm(moment).real)
+    assert np.allclose(inverse @ moment @ inverse, np.eye(10))
+
+
+def test_condition_numbers():
+    """kappa = lmax/lmin, kappa_bar = mean/lmin; infinite for a matrix that is not positive definite."""
+    found = conditioning(np.diag([4.0, 1.0, 0.5]))
+    assert (found.kappa, found.lambda_min) == (8.0, 0.5)
+    assert found.kappa_bar == pytest.approx(5.5 / 3 / 0.5)
+    assert conditioning(np.diag([1.0, -1.0])).kappa == np.inf
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_blocks_do_not_matter(size, seed):
+    """One pass over blocks of any size gives the same sum."""
+    draw, _, _ = make(100, 40, seed)
+    rows = PrivateRows.from_arrays(draw.private_x, draw.private_y, names(10), block_rows=size)
+    z = joint(draw.private_x, draw.private_y)
+    assert np.allclose(private_joint_moment(rows).reveal(TEST), z.T @ z)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda x: x.__setitem__((slice(None), 2), 7.0), "constant"),
+        (lambda x: x.__setitem__((slice(None), 2), 0.0), "zero in every row"),
+        (lambda x: x.__setitem__((slice(None), 2), 2 * x[:, 1] - x[:, 3]), "linear combination"),
+    ],
+)
+def test_columns_that_cannot_be_inverted_are_named(change, named, seed):
+    """A constant, zero or collinear public column is refused by name."""
+    x, y = weather(50, seed)
+    change(x)
+    with pytest.raises(InputError, match=named) as caught:
+        public_from_rows(x, y, COLUMNS, "load")
+    assert "'warm'" in str(caught.value) or "'tiny'" in str(caught.value) or "'dew'" in str(caught.value)
+
+
+def test_a_public_ridge_is_the_way_out(seed):
+    """Collinear public columns are accepted with an opt-in ridge."""
+    x, y = weather(50, seed)
+    x[:, 2] = 2 * x[:, 1]
+    assert public_from_rows(x, y, COLUMNS, "load", ridge=0.01).d == 5

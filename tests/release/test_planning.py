@@ -1,0 +1,89 @@
+"""Plans: free, monotone, invertible, near what comes out."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pmtcore.base.checks import InputError
+from pmtcore.cli.main import main
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.baselines import exact_fit
+from pmtcore.release import planning
+from tests.helpers import TEST, make, plan
+
+
+def test_widths_fall_with_budget_and_rows(seed):
+    """More budget and more rows never widen a predicted band by more than the radius's own steps."""
+    _, public, _ = make(5000, 100, seed)
+    for id in ("joint-pmt", "pmt-ridge"):
+        width = [float(np.max(p.prediction.total)) for p in planning.plan(public, 5000, [0.1, 0.5, 2, 8], [id])]
+        assert width == sorted(width, reverse=True)
+        width = [float(np.max(planning.plan(public, n, [1.0], [id])[0].prediction.total)) for n in (500, 5000, 50_000)]
+        assert width == sorted(width, reverse=True)
+
+
+def test_the_reverse_question_is_the_inverse(seed):
+    """The budget found meets the width, a tenth less does not; so do the rows; impossible widths have no answer."""
+    _, public, _ = make(5000, 100, seed)
+
+    def half(n, mu):
+        (found,) = planning.plan(public, n, [mu], ["joint-pmt"])
+        return next(row["half_width"] for row in found.rows() if row["coefficient"] == "x3")
+
+    width = half(5000, 0.7)
+    mu = planning.budget_for(public, 5000, "joint-pmt", "x3", width)
+    assert half(5000, mu) <= width < half(5000, 0.9 * mu)
+    rows = planning.rows_for(public, "joint-pmt", 0.7, "x3", width)
+    assert half(rows, 0.7) <= width < half(int(0.9 * rows), 0.7)
+    assert planning.budget_for(public, 5000, "joint-pmt", "x3", 1e-9) is None
+    with pytest.raises(InputError, match="choose one of"):
+        planning.budget_for(public, 5000, "joint-pmt", "nothing", 1.0)
+
+
+def test_prediction_is_near_what_comes_out(seed):
+    """Predicted against realized distance to the exact fit: within a factor 1.3 in the median over draws."""
+    ratios = []
+    for s in range(8):
+        _, public, rows = make(10_000, 200, seed + s)
+        exact = exact_fit(public, rows).reveal(TEST)
+        for mu in (0.5, 1.5):
+            found = plan("joint-pmt", public, 10_000, mu)
+            error = np.median(np.linalg.norm(found.run(rows, SeededNoise(s), 30).coefficients - exact, axis=1))
+            ratios.append(np.linalg.norm(found.predicted().privacy) / error)
+    assert 1 / 1.3 < np.median(ratios) < 1.3
+
+
+def test_the_plain_sentence(seed):
+    """Says so when private data cannot help, and how much they help when they do."""
+    _, public, _ = make(5000, 100, seed)
+    assert "cannot improve" in planning.verdict(public, 200, 0.01, "pmt-ridge")
+    assert "times the standard error" in planning.verdict(public, 100_000, 5.0, "joint-pmt")
+
+
+@pytest.mark.parametrize("moment", [False, True])
+def test_command(tmp_path, capsys, moment):
+    """Rows for every coefficient with the keys that scripts rely on; no private table is named."""
+    draw, *_ = make(100, 60, 3)
+    frame = pd.DataFrame(np.column_stack([draw.public_x[:, :3], draw.public_y]), columns=["a", "b", "c", "y"])
+    frame.insert(0, "(intercept)", 1.0)
+    path = tmp_path / "p.csv"
+    if moment:
+        (frame.T @ frame / 60).to_csv(path, index=False)
+        source = ["--public-moment", str(path), "--public-rows", "60"]
+    else:
+        frame.drop(columns="(intercept)").to_csv(path, index=False)
+        source = ["--public", str(path)]
+    common = ["plan", *source, "--rows", "5000", "--target", "y", "--mu", "0.5,2"]
+    assert main([*common, "--json", "--coefficient", "a", "--width", "0.5"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert {"method", "mu", "coefficient", "privacy_sd", "sampling_sd"} <= set(record["rows"][0])
+    assert {"(intercept)", "a", "b", "c"} == {row["coefficient"] for row in record["rows"]}
+    assert {"joint-pmt", "public-only"} <= {row["method"] for row in record["rows"]}
+    assert "budget_for_width" in record and len(record["verdict"]) == 2
+    assert main([*common, "--method", "joint-pmt"]) == 0
+    assert main([*common, "--method", "dp-gd"]) == 2
+    assert "has no prediction" in capsys.readouterr().err

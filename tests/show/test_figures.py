@@ -1,0 +1,206 @@
+"""Figures of the Release and Compare pages, checked by their JSON: what is drawn is what the record says."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_power
+from pmtcore.base.records import Curator
+from pmtcore.data.named import entry, load
+from pmtcore.data.problem import Problem, default_choices, prepare
+from pmtcore.lab.comparison import Comparison, Summary
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.registry import method, methods
+from pmtcore.public.moments import INTERCEPT
+from pmtcore.release.record import Release
+from pmtcore.release.release import Preview, Request, preview, release
+from pmtcore.show.figures import compare
+from pmtcore.show.figures import release as figures
+from tests.helpers import suited
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    private, public, reasons = load("demo", n=500, m=60, d=3)
+    return prepare(private, public, default_choices(private, public), lab_reasons=reasons)
+
+
+def released(problem: Problem, id: str = "joint-pmt", mu: float = 1.0) -> Release:
+    return release(problem, Request(id, Budget(mu)), SeededNoise(5))
+
+
+def looked(problem: Problem, id: str = "joint-pmt", mu: float = 1.0) -> Preview:
+    return preview(problem, Request(id, Budget(mu)))
+
+
+def traces(figure: go.Figure) -> dict[str, dict[str, Any]]:
+    """The figure as a browser gets it: its traces by name, arrays as lists."""
+    plain = json.loads(go.Figure(figure).to_json())
+    for trace, own in zip(plain["data"], figure.data, strict=True):
+        for axis in ("x", "y"):
+            if getattr(own, axis) is not None:
+                trace[axis] = list(getattr(own, axis))
+    return {trace.get("name", ""): trace for trace in plain["data"]}
+
+
+def test_forest_plot_is_the_record(problem):
+    """Points, bands and public fit are the record's figures times the public spread; the intercept is left out."""
+    found = released(problem)
+    shown = [j for j, name in enumerate(found.names) if name != INTERCEPT]
+    spread = np.asarray(found.facts["spread"])[shown]
+    drawn = traces(figures.coefficients(found))
+    assert set(drawn) == {"released", "95 % band", "public fit alone"}
+    assert drawn["released"]["y"] == [found.names[j] for j in shown]
+    np.testing.assert_allclose(drawn["released"]["x"], found.coefficients[shown] * spread)
+    ends = np.asarray(drawn["95 % band"]["x"]).reshape(-1, 3)
+    np.testing.assert_allclose(ends[:, 0], found.bands.low[shown] * spread)
+    np.testing.assert_allclose(ends[:, 1], found.bands.high[shown] * spread)
+    assert np.isnan(ends[:, 2]).all()
+    assert "the privacy noise moves it by about" in drawn["released"]["customdata"][0]
+
+
+def test_parts_are_the_record(problem):
+    """The three parts of each standard error are drawn apart, in the forest plot's units and order."""
+    found = released(problem)
+    drawn = traces(figures.parts(found))
+    assert list(drawn) == ["privacy", "sampling", "truncation"]
+    spread = np.asarray(found.facts["spread"])[1:]
+    for part in drawn:
+        np.testing.assert_allclose(drawn[part]["x"], getattr(found.bands, part)[1:] * spread)
+    hatches = {trace["marker"]["pattern"]["shape"] for trace in drawn.values()}
+    assert len(hatches) == 3, "the parts are told apart by more than colour"
+
+
+def test_no_bands_no_parts(problem):
+    """A method without bands has a forest plot without them, and no picture of parts."""
+    entry = next(e for e in methods() if e.gives_coefficients and released_bands(problem, e.id) is None)
+    found = released(problem, entry.id)
+    assert figures.parts(found) is None
+    assert "95 % band" not in traces(figures.coefficients(found))
+
+
+def released_bands(problem: Problem, id: str):
+    return None if method(id).standing.value == "lab" else released(problem, id).bands
+
+
+@pytest.mark.parametrize("id", [e.id for e in methods() if e.standing.value == "sound"])
+def test_every_sound_method_has_its_pictures(problem, id):
+    """No sound method breaks a figure, and every figure has a table."""
+    if "gaussian" not in method(id).families:
+        private, public, reasons = load("demo-labels", n=500, m=60, d=3)
+        problem = prepare(private, public, entry("demo-labels").choices, lab_reasons=reasons)
+    problem = suited(method(id), problem)
+    found, prospect = released(problem, id), looked(problem, id)
+    assert isinstance(figures.results(found), dict)
+    assert figures.facts_words(prospect.facts) or id == "public-only"
+    table = figures.predicted_table(prospect)
+    assert list(table["coefficient"]) == list(problem.public.names)
+    if found.names:
+        assert len(figures.coefficients_table(found)) == len(found.names)
+        traces(figures.coefficients(found))
+    else:
+        assert np.shape(figures.moment_table(found)) == (problem.public.d, problem.public.d + 1)
+
+
+def test_predicted_is_relative_to_the_public_fit(problem):
+    """Bars are predicted standard errors over those of the public fit; at 1 stands the line."""
+    found = looked(problem)
+    figure = figures.predicted(found)
+    drawn = traces(figure)
+    np.testing.assert_allclose(drawn["privacy"]["x"], found.predicted.privacy / found.public_alone.total)
+    np.testing.assert_allclose(drawn["sampling"]["x"], found.predicted.sampling / found.public_alone.total)
+    assert [shape.x0 for shape in figure.layout.shapes] == [1]
+
+
+def test_predicted_words_follow_the_budget(problem):
+    """A larger budget lengthens the errors less, and the public fit says that it is one."""
+    assert "times as long" in figures.predicted_words(looked(problem, mu=0.01))
+    assert " % longer" in figures.predicted_words(looked(problem, mu=50.0))
+    assert "the public fit itself" in figures.predicted_words(looked(problem, "public-only"))
+    assert figures.predicted_words(looked(problem, "pmt-moment")) == ""
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 4.0])
+def test_tradeoff_is_the_guarantee(mu):
+    """The curve rises from guessing to certainty with the budget, and the marked point is the sentence's."""
+    drawn = traces(figures.tradeoff(mu))
+    curve = drawn["best attacker"]
+    np.testing.assert_allclose(curve["y"], attacker_power(mu, np.asarray(curve["x"])))
+    assert all(y >= x for x, y in zip(curve["x"], curve["y"], strict=True))
+    (marked,) = (name for name in drawn if name.endswith(" at 5 % false alarms"))
+    assert drawn[marked]["y"] == [float(attacker_power(mu, 0.05))]
+    assert marked.removesuffix(" at 5 % false alarms") in Guarantee(mu, Neighbours.REPLACE_ONE, 1e-6).words
+    table = figures.tradeoff_table(mu)
+    assert table["detections, at most"].is_monotonic_increasing
+
+
+def test_ridge_path_and_its_slider(problem):
+    """The path drawn is the released one; a penalty of the slider reads its row."""
+    found = released(problem)
+    path = found.released["ridge_path"]
+    drawn = traces(figures.ridge_path(found, 1.0))
+    assert set(drawn) == set(found.names) - {INTERCEPT}
+    j = 1
+    np.testing.assert_allclose(
+        drawn[found.names[j]]["y"], np.asarray(path["coefficients"])[:, j] * found.facts["spread"][j]
+    )
+    for at, lam in enumerate(figures.penalties(found)):
+        row = figures.at_penalty(found, lam)
+        np.testing.assert_allclose(row.to_numpy()[0], [path["lam"][at], *path["coefficients"][at]])
+
+
+def test_moment_is_scaled_to_its_diagonal(problem):
+    """The heatmap has ones on the diagonal; the table has the released entries."""
+    found = released(problem, "pmt-moment")
+    (heat,) = figures.moment(found).data
+    np.testing.assert_allclose(np.diag(np.asarray(heat.z)), 1.0)
+    np.testing.assert_allclose(figures.moment_table(found).iloc[:, 1:], found.released["moment"])
+
+
+def summaries(problem: Problem) -> list[Summary]:
+    ids = ["joint-pmt", "pmt-ridge", "non-private", "public-only"]
+    run = Comparison(problem, ids, [0.5, 5.0], trials=20, seed=1).run()
+    return run.summaries().reveal(Curator("synthetic rows in a test"))
+
+
+def test_comparison_is_its_summaries(problem):
+    """A median line and a 10 to 90 % band for each method, both axes log; the reference itself is not drawn."""
+    found = summaries(problem)
+    figure = compare.comparison(found)
+    drawn = {t.name: t for t in figure.data if t.name}
+    assert set(drawn) == {"joint-pmt", "pmt-ridge", "public-only"}
+    assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("log", "log")
+    for id, line in drawn.items():
+        rows = [s for s in found if s.method == id]
+        assert line.line.color == method(id).colour
+        assert list(line.x) == [0.5, 5.0]
+        assert list(line.y) == [s.error_median for s in rows]
+        bands = [t for t in figure.data if t.legendgroup == id and not t.name]
+        if id == "public-only":
+            assert line.line.dash == "dash" and not bands
+        else:
+            assert [list(b.y) for b in bands] == [[s.error_high for s in rows], [s.error_low for s in rows]]
+    assert drawn["joint-pmt"].marker.symbol != drawn["pmt-ridge"].marker.symbol
+
+
+def test_comparison_table_has_all_rows(problem):
+    """Every method and budget has a row, the reference with distance 0 too."""
+    table = compare.comparison_table(summaries(problem))
+    assert len(table) == 8
+    assert list(table.columns) == [
+        "method",
+        "total mu",
+        "place on the axis",
+        "median",
+        "10 %",
+        "90 %",
+        "mean",
+        "sd",
+        "trials",
+    ]
+    assert (table.loc[table["method"] == "non-private", "median"] < 1e-9).all()

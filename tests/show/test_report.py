@@ -1,0 +1,132 @@
+"""The report: self-contained, well-formed, readable, and without a private figure."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.base.records import Private
+from pmtcore.cli.main import main
+from pmtcore.data.named import entry, load
+from pmtcore.data.problem import default_choices, prepare
+from pmtcore.ledger.log import Ledger
+from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
+from pmtcore.release.release import Request, recorded_release, release
+from pmtcore.show.report import report
+
+VOID = {"meta", "rect", "line", "polyline", "circle"}
+
+
+class Balanced(HTMLParser):
+    """Every tag that opens closes, in order; collects references."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.references, self.ids = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.references += [value for name, value in attrs if name in {"src", "href", "action", "data", "srcset"}]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.references += [value for name, value in attrs if name in {"src", "href"}]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    r, g, b = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+@pytest.fixture(scope="module")
+def problem():
+    private, public, _ = load("demo", n=800, m=80, d=4)
+    return prepare(private, public, default_choices(private, public))
+
+
+@pytest.mark.parametrize("id", ["joint-pmt", "pmt-moment", "pmt-ridge", "public-only"])
+def test_it_is_well_formed_and_refers_to_nothing(problem, id):
+    """Balanced tags, a language, a title, captions on tables, labels on drawings, no external reference."""
+    text = report(release(problem, Request(id, Budget(1.0)), SecureNoise()).as_dict())
+    parser = Balanced()
+    parser.feed(text)
+    assert not parser.open and not parser.references
+    assert not re.search(r"https?://|@import|url\(|<script", text)
+    assert '<html lang="en">' in text and "<title>" in text
+    assert text.count("<table>") == text.count("<caption>")
+    assert text.count("<svg") == len(re.findall(r'role="img"\s+aria-label="', text))
+    assert "may leave" in text
+
+
+def test_colours_have_enough_contrast():
+    """Text on its background: at least 4.5 to 1 (WCAG AA)."""
+    from pmtcore.show import report as module
+
+    pairs = [("#1a1d21", "#ffffff"), ("#444a52", "#ffffff"), ("#ffffff", "#7a1f1f"), ("#ffffff", "#0b4f3a")]
+    pairs += [("#1a1d21", "#f3f4f6")]
+    for front, back in pairs:
+        assert front in module._STYLE.replace("#fff;", "#ffffff;").replace("#fff}", "#ffffff}") or front == "#ffffff"
+        light, dark = sorted((luminance(front), luminance(back)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (front, back)
+
+
+def test_it_says_what_was_released(problem):
+    """Every coefficient, its limits and the guarantee of the record are in the text; a seed makes a lab report."""
+    record = release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(3)).as_dict()
+    text = report(record)
+    for name, value in record["coefficients"].items():
+        assert f"{value:.4g}" in text and name in text
+    assert f"{record['guarantee']['epsilon']:.4g}" in text
+    assert "Lab figure" in text and "seed" in text
+
+
+def test_names_cannot_inject(problem):
+    """A column name with markup is text."""
+    record = release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise()).as_dict()
+    evil = "<script>alert(1)</script>"
+    record["coefficients"] = {evil: 1.0}
+    record["bands"], record["target"] = {}, evil
+    assert "<script" not in report(record)
+
+
+def test_a_private_figure_is_refused(problem):
+    """The record passes the gate of every export."""
+    record = release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise()).as_dict()
+    with pytest.raises(TypeError, match="private"):
+        report({**record, "released": {"rate": Private(4711.25)}})
+
+
+def test_it_comes_again_from_the_ledger(problem, tmp_path, capsys):
+    """The report command makes the same report from the ledger, with the account and the head."""
+    url = str(tmp_path / "l.db")
+    ledger = Ledger(url)
+    ledger.cap("survey", 3.0)
+    found = recorded_release(
+        problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, "survey", "k", "why not"
+    )
+    out = tmp_path / "r.html"
+    assert main(["report", "--ledger", url, "--key", "k", "--html", str(out)]) == 0
+    text = out.read_text()
+    assert text == report(found.as_dict(), ledger.account("survey").as_dict(), ledger.verify()["head"])
+    assert "why not" in text and ledger.verify()["head"] in text
+    (tmp_path / "r.json").write_text(json.dumps(found.as_dict()))
+    assert main(["report", "--release", str(tmp_path / "r.json"), "--html", str(out)]) == 0
+    assert main(["report", "--ledger", url, "--key", "other", "--html", str(out)]) == 2
+    assert "no release" in capsys.readouterr().err
+    (tmp_path / "r.json").write_text("{}")
+    assert main(["report", "--release", str(tmp_path / "r.json"), "--html", str(out)]) == 2
+
+
+def test_labels_have_a_report():
+    """A logistic release makes one too."""
+    private, public, _ = load("demo-labels", n=800, m=80, d=3)
+    problem = prepare(private, public, entry("demo-labels").choices)
+    assert "pmt-objective" in report(release(problem, Request("pmt-objective", Budget(1.0)), SecureNoise()).as_dict())
