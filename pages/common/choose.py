@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.common import session as state
 from pages.common.session import Tables
-from pages.common.widgets import badge, show_error
+from pages.common.widgets import at_first, badge, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
 from pmtcore.data import named
@@ -31,7 +31,7 @@ _KNOBS: dict[str, dict[str, Any]] = {
 
 def source() -> None:
     """Where the tables come from."""
-    start = {} if "source" in st.session_state else {"default": "demo"}
+    start = at_first("source", default="demo")
     chosen = st.segmented_control(
         "Tables",
         list(_SOURCES),

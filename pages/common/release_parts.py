@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.common.session import session
-from pages.common.widgets import PLAIN, badge, chart, guarantee_line, show_error
+from pages.common.widgets import PLAIN, at_first, badge, chart, guarantee_line, show_error
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label, Standing
@@ -27,7 +27,7 @@ def method_choice(public: PublicData) -> str:
     """A sound method that suits the problem, with what the registry says of it."""
     sound = [entry.id for entry in suiting(public) if entry.standing is Standing.SOUND]
     key = f"release-method-{public.family.id}"
-    start = {} if key in st.session_state else {"index": sound.index(recommended(public).id)}
+    start = at_first(key, index=sound.index(recommended(public).id))
     chosen: str = st.selectbox(
         "Method",
         sound,

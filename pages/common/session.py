@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import uuid4
 
 import streamlit as st
@@ -121,12 +122,12 @@ def forget() -> None:
     st.session_state.clear()
 
 
-def demo_tables(**knobs: float) -> Tables:
+def demo_tables(**knobs: Any) -> Tables:
     """The synthetic demo."""
     return named_tables("demo", **knobs)
 
 
-def named_tables(id: str, **knobs: float) -> Tables:
+def named_tables(id: str, **knobs: Any) -> Tables:
     """Tables by name."""
     private, public, reasons = named.load(id, **knobs)
     entry = named.entry(id)

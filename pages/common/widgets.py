@@ -79,12 +79,16 @@ def _field(item: dataclasses.Field[Any], key: str) -> Any:
             required=True,
             **common,
         )
-    start = {} if key in st.session_state else {"value": item.default}
+    start = at_first(key, value=item.default)
     whole = isinstance(item.default, int)
     low, high = (None if meta[end] is None else (int if whole else float)(meta[end]) for end in ("low", "high"))
-    return st.number_input(
-        min_value=low, max_value=high, format=None if whole else "%g", step=1 if whole else None, **start, **common
-    )
+    limits: dict[str, Any] = {"min_value": low, "max_value": high, "step": 1 if whole else None}
+    return st.number_input(format=None if whole else "%g", **limits, **start, **common)
+
+
+def at_first(key: str, **start: Any) -> dict[str, Any]:
+    """Where a widget starts, as arguments; nothing once its key is in the session, which Streamlit would warn of."""
+    return {} if key in st.session_state else start
 
 
 def budget_input(key: str, n: int) -> tuple[Budget, float]:
@@ -101,7 +105,7 @@ def budget_input(key: str, n: int) -> tuple[Budget, float]:
         key=f"{key}-unit",
         required=True,
         persist_state="session",
-        **({} if f"{key}-unit" in st.session_state else {"default": "mu"}),
+        **at_first(f"{key}-unit", default="mu"),
     )
     starts = {"mu": 1.0, "rho": 0.5, "epsilon": 4.0}
     left, right = st.columns(2)
@@ -124,15 +128,13 @@ def _number(label: str, key: str, start: float) -> float:
         format="%g",
         step=0.1,
         persist_state="session",
-        **({} if key in st.session_state else {"value": start}),
+        **at_first(key, value=start),
     )
     return float(value)
 
 
 def _text_number(label: str, key: str, start: str) -> float:
-    text = st.text_input(
-        label, key=key, persist_state="session", **({} if key in st.session_state else {"value": start})
-    )
+    text = st.text_input(label, key=key, persist_state="session", **at_first(key, value=start))
     try:
         return float(text)
     except ValueError:

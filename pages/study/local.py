@@ -84,7 +84,7 @@ def fit_another(problem: Problem) -> None:
     epsilon = float(st.session_state["local-epsilon"])
     made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", 0.0, epsilon)
     plan = LocalPlan(problem.public, problem.private.n, made.mu, made, WhitenedParameters(randomizer="privunit"))
-    outcome = plan.run(problem.private, SeededNoise(1), 1)
+    outcome = plan.perturb(plan.measure(problem.private), SeededNoise(1), 1)
     chosen = st.segmented_control(
         "Loss",
         [id for id, family in FAMILIES.items() if family.binary],

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.common.session import curator, session
-from pages.common.widgets import badge, chart, problem_or_sentence, show_error
+from pages.common.widgets import at_first, badge, chart, problem_or_sentence, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Curator, Label, Standing
 from pmtcore.data.problem import Problem
@@ -57,7 +57,7 @@ def controls(problem: Problem) -> None:
             [axis for axis in AXES if axis != "epsilon"],
             key="compare-axis",
             required=True,
-            **({} if "compare-axis" in st.session_state else {"default": "budget"}),
+            **at_first("compare-axis", default="budget"),
             **KEEP,
         )
         or "budget"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common.session import curator
-from pages.common.widgets import PLAIN, badge, chart, problem_or_sentence
+from pages.common.widgets import PLAIN, at_first, badge, chart, problem_or_sentence
 from pmtcore.base.records import Curator, Label
 from pmtcore.data.problem import Problem
 from pmtcore.lab import diagnostics
@@ -75,7 +75,7 @@ def page(problem: Problem) -> None:
 
     st.subheader("Truncation")
     top = float(max(2 * shown[0].radius, 1.0))
-    start = {} if "radius" in st.session_state else {"value": shown[0].radius}
+    start = at_first("radius", value=shown[0].radius)
     radius = st.slider(
         "Radius, in whitened units",
         0.0,
