@@ -49,6 +49,8 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
     st.subheader("What the paper says, and what came out")
     for line, entry in zip(pictures.verdict_words(record["verdict"]), record["verdict"], strict=True):  # type: ignore[arg-type, call-overload]
         (st.success if entry["holds"] else st.warning)(line)
+    if omitted := pictures.omitted_words(record):
+        st.caption(omitted)
     if chosen.notes:
         st.caption(chosen.notes)
 

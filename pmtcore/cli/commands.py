@@ -85,6 +85,8 @@ def gallery(chosen: argparse.Namespace) -> Answer:
         listed = [{"id": f.id, "title": f.title, "claim": f.claim, "trials": f.trials} for f in figures()]
         return {"figures": listed}, "\n".join(f"{f['id']:5} {f['title']}: {f['claim']}" for f in listed)
     made = figure(chosen.figure)
+    if chosen.check:
+        return _checked(made)
     trials = chosen.trials or (made.quick if chosen.quick else None)
     run = Computation(made, trials, workers=whole_number_between("workers", chosen.workers, 0, 64))
     try:
@@ -98,11 +100,21 @@ def gallery(chosen: argparse.Namespace) -> Answer:
     record = run.as_dict()
     store(record)
     lines = [f"{made.source}, {record['trials']} trials"]
-    lines += [
-        f"{'holds         ' if v['holds'] else 'does not hold '} {v['claim']} ({v['figures']})"
-        for v in record["verdict"]
-    ]
+    lines += [f"{v['answer']}: {v['claim']} ({v['figures']})" for v in record["verdict"]]
     return record, "\n".join(lines)
+
+
+def _checked(made: Any) -> Answer:
+    """Whether the stored result of a figure is what today's code gives."""
+    from pmtcore.lab.gallery.engine import load_stored, needed, stale  # noqa: PLC0415
+
+    needed(made)
+    record = load_stored(made)
+    if record is None:
+        raise InputError(f"Figure {made.id} has no stored result of its description; compute it first.")
+    changed = stale(made, record)
+    words = "as today's code gives it" if not changed else f"STALE: {', '.join(changed)} come out differently today"
+    return {"id": made.id, "computed": record["computed"], "stale": list(changed)}, f"{made.id}: {words}"
 
 
 def ledger(chosen: argparse.Namespace) -> Answer:

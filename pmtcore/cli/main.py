@@ -130,6 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     gallery.add_argument("figure", nargs="?", metavar="FIGURE", help="such as A1; without it, the list")
     gallery.add_argument("--quick", action="store_true", help="fewer trials than the paper")
     gallery.add_argument("--trials", type=int, help="a number of trials of your own")
+    gallery.add_argument("--check", action="store_true", help="whether the stored result is what today's code gives")
     gallery.add_argument("--workers", type=int, default=2, help="processes")
     return parser
 

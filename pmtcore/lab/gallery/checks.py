@@ -1,90 +1,141 @@
-"""Checks of claims: each takes the curves and answers with yes or no and the figures behind it."""
+"""Checks of claims: each takes the curves and answers with the figures behind it, as far as the trials can tell."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.stats import norm
 
-from pmtcore.lab.gallery.engine import Check, Curves
+from pmtcore.lab.gallery.findings import LEVEL, Answer, Check, Curve, Curves, Finding, Statistic, below_zero, together
+from pmtcore.lab.gallery.slopes import along
+
+_Z = float(norm.isf(LEVEL / 2))
 
 
-def below(lower: str, upper: str, statistic: str = "mean") -> Check:
-    """One curve is below another at every x."""
+def below(lower: str, upper: str, statistic: Statistic = "mean", factor: float = 1.0) -> Check:
+    """One curve is below a factor of another at every x."""
 
-    def check(curves: Curves) -> tuple[bool, str]:
-        ratio = getattr(curves[lower], statistic) / getattr(curves[upper], statistic)
-        return bool(np.all(ratio < 1)), f"{statistic} ratio {ratio.min():.3g} to {ratio.max():.3g}"
+    def check(curves: Curves) -> Finding:
+        a, b = curves[lower], curves[upper]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = a.values(statistic) / b.values(statistic)
+            answer = below_zero(np.log(ratio / factor), np.hypot(a.doubt(statistic), b.doubt(statistic)))
+        return Finding(answer, f"{statistic} ratio {np.nanmin(ratio):.3g} to {np.nanmax(ratio):.3g}")
 
     return check
 
 
-def all_below(pairs: Sequence[tuple[str, str]], statistic: str = "mean") -> Check:
+def all_below(pairs: Sequence[tuple[str, str]], statistic: Statistic = "mean") -> Check:
     """Each first curve is below its second at every x."""
 
-    def check(curves: Curves) -> tuple[bool, str]:
-        answers = [below(a, b, statistic)(curves) for a, b in pairs]
-        return all(yes for yes, _ in answers), "; ".join(
-            f"{a} to {b}: {words}" for (a, b), (_, words) in zip(pairs, answers, strict=True)
-        )
+    def check(curves: Curves) -> Finding:
+        found = [below(a, b, statistic)(curves) for a, b in pairs]
+        named = zip(pairs, found, strict=True)
+        return together([Finding(each.answer, f"{a} to {b}: {each.figures}") for (a, b), each in named])
 
     return check
 
 
-def falls(names: Sequence[str], statistic: str = "mean") -> Check:
-    """Each curve ends below where it starts, and its trend on log axes is downward."""
+def falls(names: Sequence[str], statistic: Statistic = "mean") -> Check:
+    """The trend of each curve on log axes is downward."""
+    return _trend(names, statistic, 1.0)
 
-    def check(curves: Curves) -> tuple[bool, str]:
-        slopes = []
-        for name in names:
-            y = np.log(getattr(curves[name], statistic))
-            slopes.append(float(np.polyfit(np.log(curves[name].x), y, 1)[0]))
-        ends = [getattr(curves[n], statistic) for n in names]
-        words = ", ".join(f"{name}: slope {slope:.2f}" for name, slope in zip(names, slopes, strict=True))
-        return all(s < 0 for s in slopes) and all(e[-1] < e[0] for e in ends), words
+
+def rises(names: Sequence[str], statistic: Statistic = "mean") -> Check:
+    """The trend of each curve on log axes is upward, and it never falls by more than a tenth."""
+    trend = _trend(names, statistic, -1.0)
+
+    def check(curves: Curves) -> Finding:
+        found = trend(curves)
+        drops = [curves[name].values(statistic)[1:] < 0.9 * curves[name].values(statistic)[:-1] for name in names]
+        if found.answer is Answer.HOLDS and any(np.any(drop) for drop in drops):
+            return Finding(Answer.FAILS, found.figures + "; it falls on the way by more than a tenth")
+        return found
 
     return check
 
 
-def flat(name: str, factor: float, statistic: str = "mean") -> Check:
+def _trend(names: Sequence[str], statistic: Statistic, sign: float) -> Check:
+    def one(curve: Curve) -> Finding:
+        found = along(curve, statistic)
+        ends = curve.values(statistic)[[0, -1]]
+        if found is None:
+            return Finding(Answer.OPEN, f"{curve.name}: {ends[0]:.3g} to {ends[1]:.3g}, no slope")
+        low, high = sorted((sign * found.low, sign * found.high))
+        answer = Answer.HOLDS if high < 0 else Answer.FAILS if low >= 0 else Answer.OPEN
+        return Finding(answer, f"{curve.name}: {ends[0]:.3g} to {ends[1]:.3g}, {found.words}")
+
+    return lambda curves: together([one(curves[name]) for name in names])
+
+
+def _span(curve: Curve, statistic: Statistic) -> tuple[float, float]:
+    """Log of largest over smallest, and its standard error."""
+    y, doubt = curve.values(statistic), curve.doubt(statistic)
+    top, bottom = int(np.argmax(y)), int(np.argmin(y))
+    return float(np.log(y[top] / y[bottom])), float(np.hypot(doubt[top], doubt[bottom]))
+
+
+def flat(name: str, factor: float, statistic: Statistic = "mean") -> Check:
     """A curve stays within a factor."""
 
-    def check(curves: Curves) -> tuple[bool, str]:
-        y = getattr(curves[name], statistic)
-        return bool(y.max() <= factor * y.min()), f"largest over smallest {y.max() / y.min():.3g}"
+    def check(curves: Curves) -> Finding:
+        span, doubt = _span(curves[name], statistic)
+        answer = below_zero(np.array([span - np.log(factor)]), np.array([doubt]))
+        return Finding(answer, f"largest over smallest {np.exp(span):.3g}")
 
     return check
 
 
-def flatter(first: str, second: str, statistic: str = "mean") -> Check:
+def flatter(first: str, second: str, statistic: Statistic = "mean") -> Check:
     """The first curve varies by a smaller factor than the second."""
 
-    def check(curves: Curves) -> tuple[bool, str]:
-        spans = [float(np.max(y) / np.min(y)) for y in (getattr(curves[n], statistic) for n in (first, second))]
-        return spans[0] < spans[1], f"largest over smallest {spans[0]:.3g} against {spans[1]:.3g}"
+    def check(curves: Curves) -> Finding:
+        (one, doubt), (two, more) = (_span(curves[name], statistic) for name in (first, second))
+        answer = below_zero(np.array([one - two]), np.array([np.hypot(doubt, more)]))
+        return Finding(answer, f"largest over smallest {np.exp(one):.3g} against {np.exp(two):.3g}")
 
     return check
 
 
-def last_below(lower: str, upper: str, factor: float = 1.0, statistic: str = "mean") -> Check:
-    """The last point of one curve is below that of another."""
+def last_below(lower: str, upper: str, factor: float = 1.0, statistic: Statistic = "mean") -> Check:
+    """The last point of one curve is below a factor of that of another."""
 
-    def check(curves: Curves) -> tuple[bool, str]:
-        ratio = float(getattr(curves[lower], statistic)[-1] / getattr(curves[upper], statistic)[-1])
-        return ratio < factor, f"at the end, {statistic} ratio {ratio:.3g}"
+    def check(curves: Curves) -> Finding:
+        a, b = curves[lower], curves[upper]
+        ratio = float(a.values(statistic)[-1] / b.values(statistic)[-1])
+        doubt = np.hypot(a.doubt(statistic)[-1:], b.doubt(statistic)[-1:])
+        return Finding(below_zero(np.log([ratio / factor]), doubt), f"at the end, {statistic} ratio {ratio:.3g}")
+
+    return check
+
+
+def alike_at_end(first: str, second: str, factor: float, statistic: Statistic = "median") -> Check:
+    """The last points of two curves lie within a factor of each other."""
+
+    def check(curves: Curves) -> Finding:
+        a, b = curves[first], curves[second]
+        ratio = float(a.values(statistic)[-1] / b.values(statistic)[-1])
+        doubt = np.hypot(a.doubt(statistic)[-1:], b.doubt(statistic)[-1:])
+        answer = below_zero(np.array([abs(np.log(ratio)) - np.log(factor)]), doubt)
+        return Finding(answer, f"at the end, {first} over {second}: {ratio:.3g}")
 
     return check
 
 
 def settles(name: str, yes: bool = True) -> Check:
-    """The last step changes the median error by less than a tenth; or it does not."""
+    """The last step changes the median error by less than a tenth, and trials agree; or not."""
 
-    def check(curves: Curves) -> tuple[bool, str]:
-        y = curves[name].median
-        change = float(abs(y[-1] - y[-2]) / y[-1])
-        spread = float(curves[name].sd[-1] / max(curves[name].mean[-1], 1e-300))
-        settled = change < 0.1 and spread < 1
-        return settled == yes, f"last change of the median {change:.2g}, sd over mean {spread:.2g}"
+    def check(curves: Curves) -> Finding:
+        curve = curves[name]
+        change = float(abs(curve.median[-1] - curve.median[-2]) / curve.median[-1])
+        spread = float(curve.sd[-1] / max(curve.mean[-1], 1e-300))
+        doubt = float(np.hypot(curve.doubt("sd")[-1], curve.doubt("mean")[-1]))
+        figures = f"last change of the median {change:.2g}, sd over mean {spread:.2g}"
+        apart = below_zero(np.log([max(spread, 1e-300)]), np.array([doubt]))  # is the sd below the mean?
+        settled = Answer.FAILS if change >= 0.1 else apart
+        turned = {Answer.HOLDS: Answer.FAILS, Answer.FAILS: Answer.HOLDS, Answer.OPEN: Answer.OPEN}
+        return Finding(settled if yes else turned[settled], figures)
 
     return check
 
@@ -92,10 +143,13 @@ def settles(name: str, yes: bool = True) -> Check:
 def jump(name: str, at: float, factor: float) -> Check:
     """Just before ``at`` the curve is higher than from there on by a factor."""
 
-    def check(curves: Curves) -> tuple[bool, str]:
-        x, y = curves[name].x, curves[name].median
+    def check(curves: Curves) -> Finding:
+        curve = curves[name]
+        x, y, doubt = curve.x, curve.median, curve.doubt("median")
         before, after = float(np.median(y[x < at])), float(np.median(y[x >= at]))
-        return before > factor * after, f"median {before:.3g} before, {after:.3g} from {at:g} on"
+        error = np.array([np.hypot(np.median(doubt[x < at]), np.median(doubt[x >= at]))])
+        answer = below_zero(np.log([factor * after / before]), error)
+        return Finding(answer, f"median {before:.3g} before, {after:.3g} from {at:g} on")
 
     return check
 
@@ -103,10 +157,13 @@ def jump(name: str, at: float, factor: float) -> Check:
 def near(name: str, value: float, tolerance: float, x: float | None = None) -> Check:
     """A curve's median (at one x) is near a printed figure."""
 
-    def check(curves: Curves) -> tuple[bool, str]:
+    def check(curves: Curves) -> Finding:
         curve = curves[name]
-        y = float(curve.median[-1] if x is None else curve.median[np.argmin(np.abs(curve.x - x))])
-        return abs(y - value) <= tolerance, f"{y:.3g} here, {value:g} printed"
+        at = -1 if x is None else int(np.argmin(np.abs(curve.x - x)))
+        y = float(curve.median[at])
+        half = _Z * float(curve.doubt("median")[at]) * abs(y)
+        answer = below_zero(np.array([abs(y - value) - tolerance]), np.array([half / _Z]))
+        return Finding(answer, f"{y:.3g} here (known to {half:.2g}), {value:g} printed")
 
     return check
 
@@ -114,20 +171,15 @@ def near(name: str, value: float, tolerance: float, x: float | None = None) -> C
 def interior_minimum(name: str) -> Check:
     """The smallest mean is at neither end."""
 
-    def check(curves: Curves) -> tuple[bool, str]:
-        at = int(np.argmin(curves[name].mean))
-        return 0 < at < len(curves[name].x) - 1, f"smallest mean at {curves[name].x[at]:g}"
-
-    return check
-
-
-def rises(names: Sequence[str], statistic: str = "mean") -> Check:
-    """Each curve ends above where it starts and never falls by more than a tenth."""
-
-    def check(curves: Curves) -> tuple[bool, str]:
-        ends = [(float(y[0]), float(y[-1])) for y in (getattr(curves[n], statistic) for n in names)]
-        steady = all(np.all(y[1:] >= 0.9 * y[:-1]) for y in (getattr(curves[n], statistic) for n in names))
-        words = ", ".join(f"{name}: {a:.3g} to {b:.3g}" for name, (a, b) in zip(names, ends, strict=True))
-        return bool(steady and all(b > a for a, b in ends)), words
+    def check(curves: Curves) -> Finding:
+        y, doubt = curves[name].mean, curves[name].doubt("mean")
+        at = int(np.argmin(y))
+        ends = np.array([0, len(y) - 1])
+        figures = f"smallest mean at {curves[name].x[at]:g}"
+        if at in ends:
+            inside = 1 + int(np.argmin(y[1:-1]))
+            known = below_zero(np.log([y[at] / y[inside]]), np.hypot(doubt[[at]], doubt[[inside]]))
+            return Finding(Answer.FAILS if known is Answer.HOLDS else Answer.OPEN, figures)
+        return Finding(below_zero(np.log(y[at] / y[ends]), np.hypot(doubt[at], doubt[ends])), figures)
 
     return check

@@ -21,9 +21,11 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.lab.gallery.findings import Claim, Curve, Curves
 
 Errors = dict[str, list[float]]  # series -> one error, or one per iteration
-_CHUNK = 5
+_CHUNK = 5  # trials handed to a process at once: small enough for progress, large enough to repay the hand-over
+_ALIKE = 1e-3  # relative; sums in another order differ by far less, another method by far more
 _ASSETS = Path(__file__).resolve().parents[3] / "assets" / "gallery"
 
 
@@ -45,45 +47,11 @@ class Run:
 
 @final
 @dataclass(frozen=True)
-class Curve:
-    """One series of a figure: summaries at each x."""
-
-    name: str
-    x: np.ndarray
-    mean: np.ndarray
-    sd: np.ndarray
-    median: np.ndarray
-    low: np.ndarray  # 10 % quantile
-    high: np.ndarray  # 90 % quantile
-    trials: np.ndarray
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain fields."""
-        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Curve:
-        """Back from plain fields; JSON has no infinity, which a median has where most trials have no estimate."""
-        missing = {"median": np.inf}
-        numbers = {
-            k: np.asarray([missing.get(k, np.nan) if v is None else v for v in value], dtype=float)
-            for k, value in fields.items()
-            if k != "name"
-        }
-        return cls(name=fields["name"], **numbers)
-
-
-Curves = Mapping[str, Curve]
-Check = Callable[[Curves], tuple[bool, str]]
-
-
-@final
-@dataclass(frozen=True)
 class Figure:
     """A published experiment: what was done, what the paper says of it, and how that is checked.
 
     Attributes:
-        claims: each the paper's claim in words, and the check that decides whether it holds in what came out.
+        claims: all that the paper's caption and text say, each with the check of what came out.
         notes: where our setting departs, or had to be chosen.
     """
 
@@ -91,7 +59,7 @@ class Figure:
     title: str
     source: str
     runs: tuple[Run, ...]
-    claims: tuple[tuple[str, Check], ...]
+    claims: tuple[Claim, ...]
     trials: int
     quick: int
     x_label: str
@@ -104,7 +72,7 @@ class Figure:
     @property
     def claim(self) -> str:
         """All claims in words."""
-        return " ".join(words for words, _ in self.claims)
+        return " ".join(claim.words for claim in self.claims)
 
     @property
     def digest(self) -> str:
@@ -113,12 +81,8 @@ class Figure:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def verdict(self, curves: Curves) -> list[dict[str, Any]]:
-        """Each claim, whether it holds, and the figures behind the answer."""
-        found = []
-        for words, check in self.claims:
-            holds, figures = check(curves)
-            found.append({"claim": words, "holds": bool(holds), "figures": figures})
-        return found
+        """Each claim, its answer, and the figures behind the answer."""
+        return [claim.answer(curves) for claim in self.claims]
 
 
 @dataclass
@@ -210,13 +174,37 @@ class Computation:
             "title": self.figure.title,
             "source": self.figure.source,
             "claim": self.figure.claim,
-            "trials": min((int(c.trials.min()) for c in curves.values()), default=0),
+            "trials": min((int((c.trials + c.omitted).min()) for c in curves.values()), default=0),
             "computed": datetime.now(UTC).date().isoformat(),
             "digest": self.figure.digest,
+            "first": probe(self.figure),
             "series": [curve.as_dict() for curve in curves.values()],
             "verdict": self.figure.verdict(curves) if curves else [],
             "notes": self.figure.notes,
         }
+
+
+def probe(figure: Figure) -> Errors:
+    """The first trial of the first run: what a stored result is held against to see if the code still gives it."""
+    return _chunk(figure.runs[0], 0, 1)[0]
+
+
+def stale(figure: Figure, record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Series of a stored result whose first trial comes out differently today, or is not in it: computed by other code.
+
+    The description is compared by :attr:`Figure.digest`; this compares what the code behind it does, which no digest of
+    its text can: most changes of text change no figure.
+    """
+    kept, today = record.get("first") or {}, probe(figure)
+    return tuple(name for name, values in today.items() if not _same(kept.get(name), values))
+
+
+def _same(kept: Any, today: list[float]) -> bool:
+    if not isinstance(kept, list) or len(kept) != len(today):
+        return False
+    one = np.asarray([np.nan if v is None else v for v in kept], dtype=float)
+    two = np.where(np.isfinite(today), today, np.nan)
+    return bool(np.allclose(one, two, rtol=_ALIKE, atol=0.0, equal_nan=True))
 
 
 def needed(figure: Figure) -> None:
@@ -252,7 +240,8 @@ def _curve(name: str, points: list[tuple[float, np.ndarray]]) -> Curve:
         np.asarray([np.median(values) for _, values in points]),
         over(lambda v: np.quantile(v, 0.1)),
         over(lambda v: np.quantile(v, 0.9)),
-        np.asarray([len(values) for _, values in points]),
+        np.asarray([len(values) for values in finite]),
+        np.asarray([len(values) - len(ok) for (_, values), ok in zip(points, finite, strict=True)]),
     )
 
 

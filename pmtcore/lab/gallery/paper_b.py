@@ -8,6 +8,7 @@ from typing import Any
 
 from pmtcore.lab.gallery.checks import all_below, below, falls, jump, near
 from pmtcore.lab.gallery.engine import Figure, Run
+from pmtcore.lab.gallery.findings import Claim
 from pmtcore.lab.gallery.paper_a import Tried, ours, run
 
 
@@ -34,12 +35,12 @@ def _against_n(
         source=f"B, Figure {id[1:]}",
         runs=tuple(run(n, {**problem, "n": n}, [*_pair(rhos), *ours(_mu(rhos[-1]))]) for n in sizes),
         claims=(
-            (
+            Claim(
                 "Even with the largest budget DP-OLSE has higher errors than DP-PMTOLSE with the smallest.",
                 below(low, high, "median"),
             ),
-            ("DP-OLSE is far less robust than DP-PMTOLSE.", all_below(pairs, "sd")),
-            ("Errors of DP-PMTOLSE fall as n grows.", falls([pair[0] for pair in pairs])),
+            Claim("DP-OLSE is far less robust than DP-PMTOLSE.", all_below(pairs, "sd")),
+            Claim("Errors of DP-PMTOLSE fall as n grows.", falls([pair[0] for pair in pairs])),
         ),
         trials=300,
         quick=10,
@@ -77,7 +78,7 @@ FIGURES = [
             for m in (6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 25, 30)
         ),
         claims=tuple(
-            (
+            Claim(
                 f"At rho = {rho:g} errors become small and stable at m = 11 > d = 10.",
                 jump(f"DP-PMTOLSE, rho = {rho:g}", 11, 5.0),
             )
@@ -106,13 +107,13 @@ FIGURES = [
             for n in (5000, 10_000, 15_000, 20_000, 25_000)
         ),
         claims=(
-            (
+            Claim(
                 "More public rows reduce the error at every n.",
                 all_below(
                     [("DP-PMTOLSE, m = 40", "DP-PMTOLSE, m = 20"), ("DP-PMTOLSE, m = 135", "DP-PMTOLSE, m = 40")]
                 ),
             ),
-            ("Errors fall as n grows.", falls([f"DP-PMTOLSE, m = {m}" for m in (20, 40, 135)])),
+            Claim("Errors fall as n grows.", falls([f"DP-PMTOLSE, m = {m}" for m in (20, 40, 135)])),
         ),
         trials=300,
         quick=10,
@@ -126,9 +127,9 @@ FIGURES = [
         source="B, Figure 3, figures in the text",
         runs=tuple(_kappa(m, {**_SYNTHETIC, "m": m, "n": 10_000}) for m in (12, 15, 20, 30, 40, 70, 135, 200)),
         claims=(
-            ("Averaged condition number 15.32 before whitening.", near("before whitening", 15.32, 1.0)),
-            ("2.7 after whitening with 40 public rows.", near("after whitening", 2.7, 0.3, 40)),
-            ("1.6 after whitening with 135 public rows.", near("after whitening", 1.6, 0.15, 135)),
+            Claim("Averaged condition number 15.32 before whitening.", near("before whitening", 15.32, 1.0)),
+            Claim("2.7 after whitening with 40 public rows.", near("after whitening", 2.7, 0.3, 40)),
+            Claim("1.6 after whitening with 135 public rows.", near("after whitening", 1.6, 0.15, 135)),
         ),
         trials=300,
         quick=20,
@@ -153,7 +154,9 @@ FIGURES = [
             run(m, {**_WINE, "m": m, "n": 4649}, [part for part in _pair(_WINE_RHOS) if part[1] == "pmt-ols"])
             for m in (13, 16, 20, 30, 50, 80, 120, 180, 249)
         ),
-        claims=(("More public rows reduce the error.", falls([f"DP-PMTOLSE, rho = {rho:g}" for rho in _WINE_RHOS])),),
+        claims=(
+            Claim("More public rows reduce the error.", falls([f"DP-PMTOLSE, rho = {rho:g}" for rho in _WINE_RHOS])),
+        ),
         trials=300,
         quick=10,
         x_label="public rows m",
@@ -167,8 +170,8 @@ FIGURES = [
         source="B, Section 4.2, figures in the text",
         runs=(_kappa(249, {**_WINE, "m": 249, "n": 4649}),),
         claims=(
-            ("Averaged condition number 68.4 before whitening.", near("before whitening", 68.4, 7.0)),
-            ("1.6 after whitening.", near("after whitening", 1.6, 0.25)),
+            Claim("Averaged condition number 68.4 before whitening.", near("before whitening", 68.4, 7.0)),
+            Claim("1.6 after whitening.", near("after whitening", 1.6, 0.25)),
         ),
         trials=100,
         quick=10,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pmtcore.lab.gallery.checks import all_below
-from pmtcore.lab.gallery.engine import Check, Figure, Run
+from pmtcore.lab.gallery.engine import Figure, Run
+from pmtcore.lab.gallery.findings import Claim
 from pmtcore.lab.gallery.slopes import slope_above, slope_across, slope_near
 
 _EPSILONS = (2.0, 3.0, 5.0, 10.0)
@@ -28,19 +29,19 @@ def _run(x: float, **setting: Any) -> Run:
     return Run(x, "local:trial", setting)
 
 
-def _pairs(design: str, target: str, epsilons: Sequence[float]) -> tuple[tuple[str, Check], ...]:
+def _pairs(design: str, target: str, epsilons: Sequence[float]) -> tuple[Claim, ...]:
     if target in ("cubic", "softplus"):
         return ()
     names = [(f"ldp-whitened, eps = {e:g}", f"{_id(design, target)}, eps = {e:g}") for e in epsilons]
-    return (("(Ours) the whitened score is below the paper's method at every n.", all_below(names, "median")),)
+    return (Claim("(Ours) the whitened score is below the paper's method at every n.", all_below(names, "median")),)
 
 
-def _ours(design: str, target: str) -> tuple[tuple[str, Check], ...]:
+def _ours(design: str, target: str) -> tuple[Claim, ...]:
     """The rates, of the whitened score."""
     if target in ("cubic", "softplus"):
         return ()
     rate = slope_near("ldp-whitened, eps = 2", -1.0)
-    return (("(Ours) its squared error is proportional to 1/n at epsilon = 2.", rate),)
+    return (Claim("(Ours) its squared error is proportional to 1/n at epsilon = 2.", rate),)
 
 
 def _by_privacy(id: str, title: str, design: str, target: str) -> Figure:
@@ -55,13 +56,13 @@ def _by_privacy(id: str, title: str, design: str, target: str) -> Figure:
         ),
         claims=(
             *(
-                (
+                Claim(
                     f"Squared relative error is proportional to 1/n at epsilon = {e:g}.",
                     slope_near(f"{name}, eps = {e:g}", -1.0),
                 )
                 for e in _EPSILONS[-2:]
             ),
-            (
+            Claim(
                 "Squared relative error is proportional to 1/epsilon^2 (at the largest n).",
                 slope_across({e: f"{name}, eps = {e:g}" for e in _EPSILONS}, -2.0, 0.4),
             ),
@@ -90,7 +91,7 @@ def _by_dimension(id: str, title: str, design: str, target: str) -> Figure:
             for n in sizes[1:]
         ),
         claims=(
-            ("The error grows with the dimension.", slope_above(f"{name}, eps = 10", 0.0)),
+            Claim("The error grows with the dimension.", slope_above(f"{name}, eps = 10", 0.0)),
             *_pairs(design, target, (10.0,)),
         ),
         trials=100,
@@ -123,7 +124,7 @@ def _by_public(id: str, target: str) -> Figure:
             for m in (20_000, 80_000, 160_000)
         ),
         claims=(
-            ("Few public rows suffice: the error hardly depends on m.", slope_near(f"{name}, eps = 10", 0.0, 0.1)),
+            Claim("Few public rows suffice: the error hardly depends on m.", slope_near(f"{name}, eps = 10", 0.0, 0.1)),
             *_pairs("bernoulli", target, (3.0, 5.0, 10.0)),
         ),
         trials=100,
@@ -152,11 +153,11 @@ FIGURES = [
             for n in (10_000, 90_000, 190_000)
         ),
         claims=(
-            (
+            Claim(
                 "With enough rows at epsilon = 20 the method does better than always the larger class.",
                 all_below([("always the larger class", "ldp-glm-gaussian, eps = 20")], "median"),
             ),
-            (
+            Claim(
                 "(Ours) the whitened score is more accurate at every n.",
                 all_below(
                     [(f"ldp-glm-gaussian, eps = {e}", f"ldp-whitened, eps = {e}") for e in (5, 10, 20)], "median"

@@ -7,6 +7,7 @@ from typing import Any
 
 from pmtcore.lab.gallery.checks import all_below, below, falls, rises
 from pmtcore.lab.gallery.engine import Figure, Run
+from pmtcore.lab.gallery.findings import Claim
 
 _EPSILONS = (0.4, 0.6, 0.8, 1.0)
 _RELATION = (
@@ -49,7 +50,7 @@ def _weight(id: str, kind: str, title: str) -> Figure:
         title=f"What one weight does for two purposes: {title}",
         source="D, Figure 1",
         runs=tuple(Run(t / 20, "erm_trials:weight_trial", {"kind": kind, "theta": t / 20}) for t in range(1, 41)),
-        claims=(("Both deviate from the target, NAPP-ERM less than DP-ERM.", below("NAPP-ERM", "DP-ERM")),),
+        claims=(Claim("Both deviate from the target, NAPP-ERM less than DP-ERM.", below("NAPP-ERM", "DP-ERM")),),
         trials=5,
         quick=1,
         x_label="coefficient",
@@ -69,8 +70,8 @@ def _moor(id: str, kind: str) -> Figure:
             for floor in (0.3, 0.6, 1, 2, 4)
         ),
         claims=(
-            ("With MOOR the estimate is closer to the plain lasso.", below("with MOOR", "without MOOR")),
-            ("Both move away as Lambda0 grows.", rises(["with MOOR", "without MOOR"])),
+            Claim("With MOOR the estimate is closer to the plain lasso.", below("with MOOR", "without MOOR")),
+            Claim("Both move away as Lambda0 grows.", rises(["with MOOR", "without MOOR"])),
         ),
         trials=500,
         quick=20,
@@ -96,9 +97,9 @@ def _selection(id: str, kind: str) -> Figure:
             for e in _EPSILONS
         ),
         claims=(
-            ("NAPP-VS+ selects better than NAPP-VS.", below("NAPP-VS with MOOR", "NAPP-VS+ with MOOR")),
-            ("NAPP-VS selects better than NAPP-ERM.", below("NAPP-ERM with MOOR", "NAPP-VS with MOOR")),
-            (
+            Claim("NAPP-VS+ selects better than NAPP-VS.", below("NAPP-VS with MOOR", "NAPP-VS+ with MOOR")),
+            Claim("NAPP-VS selects better than NAPP-ERM.", below("NAPP-ERM with MOOR", "NAPP-VS with MOOR")),
+            Claim(
                 "(Ours) napp-public with a lasso selects better than DP-ERM.",
                 below("DP-ERM", "napp-public with a lasso"),
             ),
@@ -120,15 +121,15 @@ def _predicting(id: str, kind: str, delta: float) -> Figure:
         source="D, Figure 5",
         runs=tuple(_prediction(e, kind, tried, epsilon=e, delta=delta) for e in _EPSILONS),
         claims=(
-            (
+            Claim(
                 "MOOR predicts better.",
                 all_below(
                     [(f"{name} with MOOR", f"{name} without MOOR") for name in ("NAPP-VS", "NAPP-VS+")], "median"
                 ),
             ),
-            ("NAPP-VS predicts better than NAPP-ERM.", below("NAPP-VS with MOOR", "NAPP-ERM with MOOR", "median")),
-            ("Errors fall with epsilon.", falls(["NAPP-ERM with MOOR", "NAPP-VS with MOOR", "DP-ERM"], "median")),
-            (
+            Claim("NAPP-VS predicts better than NAPP-ERM.", below("NAPP-VS with MOOR", "NAPP-ERM with MOOR", "median")),
+            Claim("Errors fall with epsilon.", falls(["NAPP-ERM with MOOR", "NAPP-VS with MOOR", "DP-ERM"], "median")),
+            Claim(
                 "(Ours) napp-public predicts better than DP-ERM and the public fit.",
                 all_below([("napp-public", "DP-ERM"), ("napp-public", "public fit alone")], "median"),
             ),
@@ -151,12 +152,12 @@ def _adult(id: str, lam: float) -> Figure:
             _prediction(e, "adult", tried, epsilon=e, delta=0.0, lam=lam, floor=1 / e, m=300) for e in (0.1, 0.3, 1.0)
         ),
         claims=(
-            (
+            Claim(
                 "NAPP-VS+ performs best of the published ones.",
                 all_below([("NAPP-VS+ with MOOR", name) for name in ("NAPP-VS with MOOR", "DP-ERM")], "median"),
             ),
-            ("Errors fall with epsilon.", falls(["NAPP-ERM with MOOR", "DP-ERM"], "median")),
-            ("(Ours) napp-public predicts better than DP-ERM.", below("napp-public", "DP-ERM", "median")),
+            Claim("Errors fall with epsilon.", falls(["NAPP-ERM with MOOR", "DP-ERM"], "median")),
+            Claim("(Ours) napp-public predicts better than DP-ERM.", below("napp-public", "DP-ERM", "median")),
         ),
         trials=500,
         quick=2,
@@ -182,9 +183,9 @@ def _retrieved(id: str, kind: str) -> Figure:
             for lam in (0.1, 0.4, 1.0, 4.0, 16.0, 64.0, 256.0)
         ),
         claims=(
-            ("The share retrieved grows with Lambda.", rises(list(names))),
-            ("NAPP-VS+ retrieves more than NAPP-ERM.", below("NAPP-ERM", "NAPP-VS+")),
-            ("(Ours) what is proved grows with Lambda to all.", rises(["ridge of Lambda + Lambda0 (proved)"])),
+            Claim("The share retrieved grows with Lambda.", rises(list(names))),
+            Claim("NAPP-VS+ retrieves more than NAPP-ERM.", below("NAPP-ERM", "NAPP-VS+")),
+            Claim("(Ours) what is proved grows with Lambda to all.", rises(["ridge of Lambda + Lambda0 (proved)"])),
         ),
         trials=500,
         quick=4,
@@ -215,11 +216,11 @@ def _recycled(id: str, kind: str) -> Figure:
         source="D, Figure 8",
         runs=tuple(_prediction(e, kind, tried, epsilon=e, delta=0.0) for e in _EPSILONS),
         claims=(
-            (
+            Claim(
                 "Recycling the retrieved budget predicts better.",
                 all_below([(f"{n}, recycled", n) for n in ("NAPP-ERM", "NAPP-VS", "NAPP-VS+")], "median"),
             ),
-            (
+            Claim(
                 "(Ours) so it does where it is proved.",
                 below("napp-public, recycled", "napp-public, not recycled", "median"),
             ),

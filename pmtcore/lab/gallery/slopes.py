@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 from scipy.stats import t as student
 
-from pmtcore.lab.gallery.engine import Check, Curve, Curves
+from pmtcore.lab.gallery.findings import Answer, Check, Curve, Curves, Finding, Statistic
 
 
 @final
@@ -27,27 +27,30 @@ class Slope:
         """As the verdict prints it."""
         return f"slope {self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
-    def near(self, value: float, tolerance: float) -> tuple[bool, str]:
-        """Whether the slope is within the tolerance and its interval within twice that, and the words for it.
+    def near(self, value: float, tolerance: float) -> Finding:
+        """Whether the slope is within the tolerance and its interval within twice that.
 
         More noise does not make a claim hold: where the interval holds the value and is wider, nobody can tell.
         """
         known = value - 2 * tolerance <= self.low and self.high <= value + 2 * tolerance
-        holds = known and abs(self.value - value) <= tolerance
-        open_question = not holds and not known and self.low <= value <= self.high
-        return holds, self.words + ("; too few trials to tell" if open_question else "")
+        if known and abs(self.value - value) <= tolerance:
+            return Finding(Answer.HOLDS, self.words)
+        meets = self.low <= value + tolerance and value - tolerance <= self.high
+        return Finding(Answer.OPEN if meets else Answer.FAILS, self.words)
 
 
-def fitted_slope(x: np.ndarray, median: np.ndarray, relative_sd: np.ndarray, trials: np.ndarray) -> Slope | None:
-    """Weighted least squares of log medians (k,) on log x (k,); ``None`` where a median is not finite.
+def fitted_slope(x: np.ndarray, y: np.ndarray, doubt: np.ndarray, trials: np.ndarray) -> Slope | None:
+    """Weighted least squares of log y (k,) on log x (k,); ``None`` where one is not finite.
 
-    A median of T errors has the relative standard error ``sqrt(pi/2) sd/mean/sqrt(T)``, estimated with T - 1
-    degrees of freedom; where the points scatter around the line by more than that, the interval is so much wider.
+    Where the points scatter around the line by more than their doubt, the interval is so much wider.
+
+    Args:
+        doubt: relative standard errors of y (k,), estimated with ``trials - 1`` degrees of freedom.
     """
-    u, v = np.log(np.asarray(x, dtype=float)), np.log(np.asarray(median, dtype=float))
-    if not np.all(np.isfinite(v)) or len(u) < 2:
+    u, v = np.log(np.asarray(x, dtype=float)), np.log(np.asarray(y, dtype=float))
+    if not np.all(np.isfinite(v)) or len(u) < 2 or not np.all(np.isfinite(doubt)):
         return None
-    error = np.maximum(math.sqrt(math.pi / 2) * relative_sd / np.sqrt(trials), 1e-3)
+    error = np.maximum(doubt, 1e-3)
     weight = 1 / error**2
     centre = np.sum(weight * u) / np.sum(weight)
     spread = np.sum(weight * (u - centre) ** 2)
@@ -60,20 +63,21 @@ def fitted_slope(x: np.ndarray, median: np.ndarray, relative_sd: np.ndarray, tri
     return Slope(value, value - half, value + half)
 
 
-def _along(curve: Curve) -> Slope | None:
+def along(curve: Curve, statistic: Statistic = "median") -> Slope | None:
+    """The slope of a curve's means, medians or sds on log axes; ``None`` where one is not finite."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return fitted_slope(curve.x, curve.median, curve.sd / curve.mean, curve.trials)
+        return fitted_slope(curve.x, curve.values(statistic), curve.doubt(statistic), curve.trials)
 
 
-_NO_MEDIAN = "the median is not finite: more than half of the trials have no estimate"
+_NO_MEDIAN = Finding(Answer.FAILS, "the median is not finite: more than half of the trials have no estimate")
 
 
 def slope_near(name: str, value: float, tolerance: float = 0.2) -> Check:
     """The slope of the median on log axes is near a value, and known well enough to say so."""
 
-    def check(curves: Curves) -> tuple[bool, str]:
-        found = _along(curves[name])
-        return (False, _NO_MEDIAN) if found is None else found.near(value, tolerance)
+    def check(curves: Curves) -> Finding:
+        found = along(curves[name])
+        return _NO_MEDIAN if found is None else found.near(value, tolerance)
 
     return check
 
@@ -81,9 +85,12 @@ def slope_near(name: str, value: float, tolerance: float = 0.2) -> Check:
 def slope_above(name: str, value: float) -> Check:
     """The whole 95 % interval of the slope on log axes lies above a value."""
 
-    def check(curves: Curves) -> tuple[bool, str]:
-        found = _along(curves[name])
-        return (False, _NO_MEDIAN) if found is None else (found.low > value, found.words)
+    def check(curves: Curves) -> Finding:
+        found = along(curves[name])
+        if found is None:
+            return _NO_MEDIAN
+        answer = Answer.HOLDS if found.low > value else Answer.FAILS if found.high <= value else Answer.OPEN
+        return Finding(answer, found.words)
 
     return check
 
@@ -91,17 +98,18 @@ def slope_above(name: str, value: float) -> Check:
 def slope_across(named: Mapping[float, str], value: float, tolerance: float = 0.2) -> Check:
     """The same along another parameter, of which each curve has one value: at the last x of all curves."""
 
-    def check(curves: Curves) -> tuple[bool, str]:
+    def check(curves: Curves) -> Finding:
         last = [curves[name] for name in named.values()]
         x = np.asarray(list(named), dtype=float)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            sds = np.asarray([c.sd[-1] / c.mean[-1] for c in last])
-            found = fitted_slope(
-                x, np.asarray([c.median[-1] for c in last]), sds, np.asarray([c.trials[-1] for c in last])
-            )
+        found = fitted_slope(
+            x,
+            np.asarray([c.median[-1] for c in last]),
+            np.asarray([c.doubt("median")[-1] for c in last]),
+            np.asarray([c.trials[-1] for c in last]),
+        )
         if found is None:
-            return False, _NO_MEDIAN
-        holds, words = found.near(value, tolerance)
-        return holds, f"{words} (at x = {last[0].x[-1]:g})"
+            return _NO_MEDIAN
+        near = found.near(value, tolerance)
+        return Finding(near.answer, f"{near.figures} (at x = {last[0].x[-1]:g})")
 
     return check

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from pmtcore.lab.gallery.engine import Curve, Figure
+from pmtcore.lab.gallery.engine import Figure
+from pmtcore.lab.gallery.findings import Answer, Curve
 from pmtcore.show.figures.style import finish, log_axis, translucent
 
 _COLOURS = ("#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#44AA99", "#777777", "#332288", "#999933")
@@ -61,9 +62,21 @@ def table(record: Mapping[str, Any]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
+_MARKS = {Answer.HOLDS: "✓", Answer.FAILS: "✗", Answer.OPEN: "?", Answer.UNSTATED: "?"}
+
+
 def verdict_words(verdict: Sequence[Mapping[str, Any]]) -> list[str]:
     """One line for each claim."""
     return [
-        f"{'✓ holds' if entry['holds'] else '✗ does not hold here'}: {entry['claim']} ({entry['figures']})"
+        f"{_MARKS[Answer(entry['answer'])]} {entry['answer']}: {entry['claim']} ({entry['figures']})"
         for entry in verdict
     ]
+
+
+def omitted_words(record: Mapping[str, Any]) -> str:
+    """Which series left trials out, and how many at the most; empty where none did."""
+    most = {fields["name"]: max(fields.get("omitted") or [0]) for fields in record["series"]}
+    found = [f"{name}: up to {count:.0f}" for name, count in most.items() if count]
+    if not found:
+        return ""
+    return f"Trials without an estimate are in no mean ({'; '.join(found)} of {record['trials']})."
