@@ -10,17 +10,16 @@ from pages.common.session import session
 from pages.common.widgets import show_error
 from pmtcore.base.checks import InputError
 from pmtcore.data.problem import Problem
-from pmtcore.ledger.log import Account, Ledger, default_url
+from pmtcore.ledger.account import START_CAP, Account
+from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.release.record import Release
 from pmtcore.release.release import Request, recorded_release, release
 
-START_CAP = 3.0
-
 
 @dataclass(frozen=True)
 class Spend:
-    """Where a spend is written; ``dataset`` empty: nowhere, the tables are for study."""
+    """Where a spend is written; ``dataset`` empty: nowhere, and the result is a lab figure."""
 
     dataset: str = ""
     purpose: str = ""
@@ -38,8 +37,8 @@ class Spend:
         if self.cap is not None and book.account(self.dataset).cap is None:
             book.cap(self.dataset, self.cap)
         found = recorded_release(problem, request, noise, book, self.dataset, key, self.purpose)
-        if isinstance(found, Release):
-            return found
+        if found.release is not None:
+            return found.release
         raise InputError("This request was released before; its record is on the Budget page.")
 
 
@@ -56,7 +55,10 @@ def spend_form(mu: float) -> Spend | None:
     name = left.text_input("Data set, in the ledger", tables.title, key=f"ledger-name-{tables.key[:12]}")
     purpose = right.text_input("Purpose", key="ledger-purpose", persist_state="session")
     try:
-        account = Ledger(default_url()).account(name)
+        book = Ledger(default_url())
+        if not name.strip():
+            raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
+        account = book.account(name)
     except InputError as error:
         show_error(error)
         return None
@@ -70,8 +72,9 @@ def spend_form(mu: float) -> Spend | None:
             key=f"ledger-cap-{name}",
             help="Set with the first spend; all later releases count against it.",
         )
+        st.caption(f"The spend is written to {book.place} before a private row is used.")
         return Spend(name, purpose, float(cap))
-    st.caption(balance(account))
+    st.caption(f"{balance(account)} Written to {book.place}.")
     return Spend(name, purpose)
 
 

@@ -13,21 +13,20 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
-from uuid import uuid4
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, epsilon_from_rho_bound
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Curator, Label, plain
 from pmtcore.cli import commands as more
+from pmtcore.cli import releases
 from pmtcore.cli.arguments import (
     budget_arguments,
     budget_from,
     number_from,
     problem_from,
-    settings_from,
     table_arguments,
 )
-from pmtcore.methods.registry import method, methods
+from pmtcore.methods.registry import methods
 
 _CURATOR = Curator("the command line, run by whoever holds the private table")
 _PRIVATE = f"[{Label.PRIVATE.value}] "
@@ -86,19 +85,10 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--method", metavar="ID", help="default: every sound method that predicts its errors")
     plan.add_argument("--coefficient", metavar="NAME", help="with --width: the budget and the rows it takes")
     plan.add_argument("--width", type=float, help="wanted 95 %% half-width of the coefficient")
-    release = command("release", _release, "One private release.")
+    release = command("release", releases.run, "One private release, its spend in a ledger.")
     table_arguments(release)
     budget_arguments(release)
-    release.add_argument("--method", metavar="ID", help="see 'methods'")
-    release.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method")
-    release.add_argument("--config", metavar="FILE", help="a request saved by the application or by --save-config")
-    release.add_argument("--save-config", metavar="FILE", help="write the request, to be used again")
-    release.add_argument("--seed", type=int, help="repeatable noise: the result is then a lab figure")
-    release.add_argument("--ledger", metavar="URL", help="keep the spend in this ledger, a file or a database URL")
-    release.add_argument("--dataset", metavar="NAME", help="whose cap in the ledger it counts against")
-    release.add_argument("--purpose", default="", help="kept in the ledger")
-    release.add_argument("--key", metavar="KEY", help="repeating a key repeats the outcome and spends nothing")
-    release.add_argument("--out", metavar="FILE", help="also write what is printed to this file")
+    releases.arguments(release)
     compare = command("compare", _compare, "Lab: distance of methods to the non-private fit over repeated trials.")
     table_arguments(compare)
     compare.add_argument("--methods", required=True, metavar="ID,ID")
@@ -179,54 +169,6 @@ def _describe(chosen: argparse.Namespace) -> Answer:
     return record, "\n".join(lines)
 
 
-def _release(chosen: argparse.Namespace) -> Answer:
-    from pmtcore.mechanisms.noise import SecureNoise, SeededNoise  # noqa: PLC0415
-    from pmtcore.release.release import recorded_release, release  # noqa: PLC0415
-
-    request = _request(chosen)
-    source = SecureNoise() if chosen.seed is None else SeededNoise(chosen.seed)
-    problem = problem_from(chosen)
-    if chosen.save_config:
-        text = json.dumps(request.as_dict(), indent=2) + "\n"
-        Path(chosen.save_config).write_text(text, encoding="utf-8")
-    if chosen.ledger is None:
-        record = release(problem, request, source).as_dict()
-        return record, _release_text(record)
-    from pmtcore.ledger.log import Ledger  # noqa: PLC0415
-
-    if chosen.dataset is None:
-        raise InputError("--ledger needs --dataset NAME, whose cap the spend counts against.")
-    key = chosen.key or uuid4().hex
-    found = recorded_release(problem, request, source, Ledger(chosen.ledger), chosen.dataset, key, chosen.purpose)
-    record = {**(found if isinstance(found, dict) else found.as_dict()), "ledger_key": key}
-    return record, _release_text(record)
-
-
-def _release_text(record: Mapping[str, Any]) -> str:
-    guarantee = record["guarantee"]
-    lines = [
-        f"{record['title']} ({record['method']}), standing: {record['standing']}"
-        + ("" if record["standing"] == "sound" else f": {'; '.join(record['standing_reasons'])}"),
-        f"n = {record['n']}, public rows = {record['public_rows']}",
-        f"mu = {guarantee['mu']:.4g}, rho = {guarantee['rho']:.4g}, epsilon = {guarantee['epsilon']:.4g} "
-        f"at delta = {guarantee['delta']:g} ({guarantee['neighbours']})",
-        record["guarantee_in_words"],
-        "",
-    ]
-    width = max([len(name) for name in record["coefficients"]], default=10)
-    if record["coefficients"]:
-        lines.append(f"{'':{width}} {'coefficient':>12} {'privacy sd':>11} {'sampling sd':>11}   95 % band")
-    for name, value in record["coefficients"].items():
-        band = record["bands"].get(name)
-        tail = (
-            f"{band['privacy']:11.4g} {band['sampling']:11.4g}   [{band['low']:.4g}, {band['high']:.4g}]"
-            if band
-            else ""
-        )
-        lines.append(f"{name:{width}} {value:12.5g} {tail}")
-    return "\n".join([*lines, *record["notes"]]).rstrip()
-
-
 def _compare(chosen: argparse.Namespace) -> Answer:
     from pmtcore.lab.comparison import Comparison, rescaled  # noqa: PLC0415
 
@@ -245,26 +187,6 @@ def _compare(chosen: argparse.Namespace) -> Answer:
             f"{row['error_sd']:11.4g} {row['trials']:7d}"
         )
     return {"label": Label.PRIVATE.value, "rows": rows, "reference_norm": norm, "scale": chosen.scale}, "\n".join(lines)
-
-
-def _request(chosen: argparse.Namespace) -> Any:
-    from pmtcore.release.release import Request, request_from_json  # noqa: PLC0415
-
-    if chosen.config:
-        base = request_from_json(Path(chosen.config).read_bytes())
-    else:
-        if chosen.method is None:
-            raise InputError("A release needs --method ID (or --config FILE); see 'python -m pmtcore methods'.")
-        base = Request(method(chosen.method).id, budget_from(chosen))
-    given = any(value is not None for value in (chosen.mu, chosen.rho, chosen.epsilon))
-    return Request.from_dict(
-        {
-            "method": chosen.method or base.method,
-            "mu": (budget_from(chosen) if given else base.budget).mu,
-            "parameters": {**base.parameters, **settings_from(chosen.set)},
-            "delta": base.delta if chosen.delta is None else chosen.delta,
-        }
-    )
 
 
 def _finite(value: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, final
 from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
 from pmtcore.accounting.mixed import mixed_epsilon
 
+START_CAP = 3.0  # total mu where nobody chose: at 5 % false alarms the best attacker detects 91 %
 _DELTA = 1e-6  # where totals are stated when no entry names a delta
 
 

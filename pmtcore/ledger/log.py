@@ -26,7 +26,7 @@ import sqlalchemy as sql
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.base.checks import InputError, number_between, one_of
 from pmtcore.base.records import plain
-from pmtcore.ledger.account import Account, Entry, counted_mu
+from pmtcore.ledger.account import START_CAP, Account, Entry, counted_mu
 from pmtcore.ledger.schema import EVENTS, NAME_LENGTH, SCHEMA, upgrade, version
 
 _ROOM = 1 + 1e-12  # a cap may be used up to rounding
@@ -59,6 +59,12 @@ class Ledger:
             self._prepare()
         except (sql.exc.SQLAlchemyError, ImportError, OSError) as error:
             raise LedgerError(_sentence(error)) from None
+
+    @property
+    def place(self) -> str:
+        """Where the ledger is, as one may say it: a file, or a database's address without its password."""
+        url = sql.make_url(self.url)
+        return str(url.database) if self._lite else url.render_as_string(hide_password=True)
 
     @property
     def _lite(self) -> bool:
@@ -106,6 +112,11 @@ class Ledger:
             at = self._head(connection)[0]
             self._append(connection, dataset, "cap", f"cap-{at + 1}", {"mu": value})
         return self.account(dataset)
+
+    def first_cap(self, dataset: str, mu: float) -> None:
+        """A cap for a data set that has none: :data:`START_CAP`, or its first spend where that is larger."""
+        if self.account(dataset).cap is None:
+            self.cap(dataset, max(START_CAP, mu))
 
     def reserve(
         self,

@@ -11,6 +11,8 @@ import numpy as np
 from pmtcore.accounting.budgets import Guarantee
 from pmtcore.base.records import Bands, Standing, plain
 
+UNRECORDED = "its spend is in no ledger"
+
 
 @final
 @dataclass(frozen=True)

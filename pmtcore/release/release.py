@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
@@ -17,7 +17,7 @@ from pmtcore.data.problem import Problem
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_parameters, method
-from pmtcore.release.record import Release
+from pmtcore.release.record import UNRECORDED, Release
 
 _SWAMPED = 0.5
 _NO_GAIN = 0.9
@@ -129,7 +129,9 @@ def preview(problem: Problem, request: Request) -> Preview:
 
 
 def release(problem: Problem, request: Request, source: NoiseSource) -> Release:
-    """Run a method once and return only what may leave.
+    """Run a method once, outside any ledger: what reads a private row is then a lab figure.
+
+    Figures that may leave come from :func:`recorded_release`, which writes the spend down first.
 
     Guarantee: the method's own at the request's total budget; stated in the record.
 
@@ -146,6 +148,8 @@ def release(problem: Problem, request: Request, source: NoiseSource) -> Release:
     reasons = problem.lab_reasons
     if plan.mu > 0 and not source.secure:
         reasons += ("the noise came from a seed that can be repeated, not from the system's entropy",)
+    if plan.mu > 0:
+        reasons += (UNRECORDED,)
     return Release(
         method=entry.id,
         title=entry.title,
@@ -166,6 +170,21 @@ def release(problem: Problem, request: Request, source: NoiseSource) -> Release:
     )
 
 
+@final
+@dataclass(frozen=True)
+class Recorded:
+    """What the ledger keeps of a release: the record, in plain fields, under its data set and key."""
+
+    record: Mapping[str, Any]
+    dataset: str
+    key: str
+    release: Release | None = None  # where it was made just now; a repeated key has the record alone
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record as the ledger keeps it."""
+        return dict(self.record)
+
+
 def recorded_release(
     problem: Problem,
     request: Request,
@@ -174,10 +193,10 @@ def recorded_release(
     dataset: str,
     key: str,
     purpose: str = "",
-) -> Release | dict[str, Any]:
-    """A release whose spend is in the ledger before a private row is read; once for each key.
+) -> Recorded:
+    """A release whose spend is in the ledger before a private row is encoded; once for each key.
 
-    Returns the release; for a key that has been released already, the record kept with it.
+    The only way to figures that may leave. A key that was released before gives the record kept with it.
 
     Raises:
         InputError: as :func:`release`; LedgerError where the ledger refuses, and then nothing was released.
@@ -189,18 +208,27 @@ def recorded_release(
     relation = entry.neighbours.value
     earlier = ledger.reserve(dataset, key, request.as_dict(), plan.mu, relation, purpose, **parts)
     if earlier is not None and earlier.record is not None:
-        return dict(earlier.record)
+        return Recorded(earlier.record, earlier.dataset, key)
     try:
-        found = release(problem, request, source)
+        found = _sound(release(problem, request, source))
     except BaseException as error:
         with suppress(LedgerError):  # the spend stands without this note, and the first error is the one to show
             ledger.fail(key, type(error).__name__)
         raise
+    record = {**found.as_dict(), "ledger": {"dataset": dataset.strip(), "key": key}}
     try:
-        ledger.finish(key, found.as_dict())
+        ledger.finish(key, record)
     except LedgerError as error:
         raise LedgerError(f"The budget is spent, but the record could not be kept. {error}") from None
-    return found
+    return Recorded(record, dataset.strip(), key, found)
+
+
+def _sound(found: Release) -> Release:
+    """The same figures once their spend is recorded: sound, where nothing else speaks against it."""
+    reasons = tuple(reason for reason in found.standing_reasons if reason != UNRECORDED)
+    if reasons:
+        return replace(found, standing_reasons=reasons)
+    return replace(found, standing=Standing.SOUND, standing_reasons=(method(found.method).standing_reason,))
 
 
 def _facts(problem: Problem, plan: Plan) -> dict[str, Any]:

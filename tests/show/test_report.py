@@ -53,9 +53,11 @@ def problem():
 
 
 @pytest.mark.parametrize("id", ["joint-pmt", "pmt-moment", "pmt-ridge", "public-only"])
-def test_it_is_well_formed_and_refers_to_nothing(problem, id):
+def test_it_is_well_formed_and_refers_to_nothing(problem, id, tmp_path):
     """Balanced tags, a language, a title, captions on tables, labels on drawings, no external reference."""
-    text = report(release(problem, Request(id, Budget(1.0)), SecureNoise()).as_dict())
+    ledger = Ledger(str(tmp_path / "l.db"))
+    ledger.cap("survey", 1.0)
+    text = report(recorded_release(problem, Request(id, Budget(1.0)), SecureNoise(), ledger, "survey", "k").as_dict())
     parser = Balanced()
     parser.feed(text)
     assert not parser.open and not parser.references

@@ -1,0 +1,120 @@
+"""The release command: a request, its spend in a ledger, the record in print."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from pmtcore.base.checks import InputError
+from pmtcore.cli.arguments import budget_from, problem_from, settings_from
+from pmtcore.methods.registry import method
+
+Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """What a release is asked for, beside its tables and its budget."""
+    parser.add_argument("--method", metavar="ID", help="see 'methods'")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method")
+    parser.add_argument("--config", metavar="FILE", help="a request saved by the application or by --save-config")
+    parser.add_argument("--save-config", metavar="FILE", help="write the request, to be used again")
+    parser.add_argument("--seed", type=int, help="repeatable noise: the result is then a lab figure")
+    parser.add_argument(
+        "--ledger", metavar="URL", help="where the spend is kept, a file or a database URL (default: your own ledger)"
+    )
+    parser.add_argument("--lab", action="store_true", help="outside any ledger: the result is then a lab figure")
+    parser.add_argument("--dataset", metavar="NAME", help="whose cap in the ledger it counts against")
+    parser.add_argument("--purpose", default="", help="kept in the ledger")
+    parser.add_argument("--key", metavar="KEY", help="repeating a key repeats the outcome and spends nothing")
+    parser.add_argument("--out", metavar="FILE", help="also write what is printed to this file")
+
+
+def run(chosen: argparse.Namespace) -> Answer:
+    """One release, in the ledger named or in the user's own; outside any for the lab, or where it costs nothing."""
+    from pmtcore.mechanisms.noise import SecureNoise, SeededNoise  # noqa: PLC0415
+    from pmtcore.release.release import preview, release  # noqa: PLC0415
+
+    request = _request(chosen)
+    source = SecureNoise() if chosen.seed is None else SeededNoise(chosen.seed)
+    if chosen.ledger is not None and chosen.dataset is None:
+        raise InputError("--ledger needs --dataset NAME, whose cap the spend counts against.")
+    problem = problem_from(chosen)
+    if chosen.save_config:
+        text = json.dumps(request.as_dict(), indent=2) + "\n"
+        Path(chosen.save_config).write_text(text, encoding="utf-8")
+    lab = chosen.lab or (chosen.seed is not None and chosen.ledger is None)
+    if lab or (chosen.ledger is None and preview(problem, request).guarantee.mu == 0):
+        record = release(problem, request, source).as_dict()
+        return record, _release_text(record)
+    return _recorded(chosen, problem, request, source)
+
+
+def _recorded(chosen: argparse.Namespace, problem: Any, request: Any, source: Any) -> Answer:
+    """The release with its spend, and where both are kept."""
+    from pmtcore.ledger.account import counted_mu  # noqa: PLC0415
+    from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
+    from pmtcore.release.release import preview, recorded_release  # noqa: PLC0415
+
+    book = Ledger(chosen.ledger or default_url())
+    dataset, key = chosen.dataset or Path(chosen.private).name, chosen.key or uuid4().hex
+    if chosen.ledger is None:
+        cost = preview(problem, request).guarantee
+        book.first_cap(dataset, counted_mu(cost.mu, cost.neighbours.value))
+    found = recorded_release(problem, request, source, book, dataset, key, chosen.purpose)
+    account = book.account(found.dataset)
+    place = {"place": book.place, "dataset": found.dataset, "key": key, "spent": account.spent, "cap": account.cap}
+    where = (
+        f"Recorded in the ledger {book.place} as {found.dataset!r} with key {key}: mu {account.spent:.4g} of "
+        f"{account.cap:.4g} is spent."
+    )
+    record = {**found.as_dict(), "ledger_key": key, "ledger": {**found.record.get("ledger", {}), **place}}
+    return record, _release_text(record) + "\n\n" + where
+
+
+def _release_text(record: Mapping[str, Any]) -> str:
+    guarantee = record["guarantee"]
+    lines = [
+        f"{record['title']} ({record['method']}), standing: {record['standing']}"
+        + ("" if record["standing"] == "sound" else f": {'; '.join(record['standing_reasons'])}"),
+        f"n = {record['n']}, public rows = {record['public_rows']}",
+        f"mu = {guarantee['mu']:.4g}, rho = {guarantee['rho']:.4g}, epsilon = {guarantee['epsilon']:.4g} "
+        f"at delta = {guarantee['delta']:g} ({guarantee['neighbours']})",
+        record["guarantee_in_words"],
+        "",
+    ]
+    width = max([len(name) for name in record["coefficients"]], default=10)
+    if record["coefficients"]:
+        lines.append(f"{'':{width}} {'coefficient':>12} {'privacy sd':>11} {'sampling sd':>11}   95 % band")
+    for name, value in record["coefficients"].items():
+        band = record["bands"].get(name)
+        tail = (
+            f"{band['privacy']:11.4g} {band['sampling']:11.4g}   [{band['low']:.4g}, {band['high']:.4g}]"
+            if band
+            else ""
+        )
+        lines.append(f"{name:{width}} {value:12.5g} {tail}")
+    return "\n".join([*lines, *record["notes"]]).rstrip()
+
+
+def _request(chosen: argparse.Namespace) -> Any:
+    from pmtcore.release.release import Request, request_from_json  # noqa: PLC0415
+
+    if chosen.config:
+        base = request_from_json(Path(chosen.config).read_bytes())
+    else:
+        if chosen.method is None:
+            raise InputError("A release needs --method ID (or --config FILE); see 'python -m pmtcore methods'.")
+        base = Request(method(chosen.method).id, budget_from(chosen))
+    given = any(value is not None for value in (chosen.mu, chosen.rho, chosen.epsilon))
+    return Request.from_dict(
+        {
+            "method": chosen.method or base.method,
+            "mu": (budget_from(chosen) if given else base.budget).mu,
+            "parameters": {**base.parameters, **settings_from(chosen.set)},
+            "delta": base.delta if chosen.delta is None else chosen.delta,
+        }
+    )

@@ -1,0 +1,88 @@
+"""No figure of a real table may leave without a spend in a ledger: package, command line, application alike."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Standing
+from pmtcore.cli.main import main
+from pmtcore.ledger.account import START_CAP
+from pmtcore.ledger.log import Ledger, LedgerError
+from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
+from pmtcore.methods.registry import methods
+from pmtcore.release.record import UNRECORDED
+from pmtcore.release.release import Request, recorded_release, release
+from tests.ledger.test_log import problem, table  # noqa: F401  # fixture
+
+SOUND = [m.id for m in methods() if m.standing is Standing.SOUND and "gaussian" in m.families]
+SOUND = [id for id in SOUND if "nlr" not in id]  # these have no intercept
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "p.csv").write_bytes(table(400, 1))
+    (tmp_path / "b.csv").write_bytes(table(50, 2))
+    return ["--private", str(tmp_path / "p.csv"), "--public", str(tmp_path / "b.csv"), "--target", "y"]
+
+
+@pytest.mark.parametrize("id", SOUND)
+def test_outside_a_ledger_every_spend_is_a_lab_figure(problem, id):  # noqa: F811
+    """Whatever the method: what costs something and is recorded nowhere is not sound."""
+    found = release(problem, Request(id, Budget(1.0)), SecureNoise())
+    free = found.guarantee.mu == 0
+    assert (found.standing is Standing.SOUND) == free
+    assert (UNRECORDED in found.standing_reasons) != free
+
+
+def test_its_record_makes_it_sound(problem, tmp_path):  # noqa: F811
+    """The same release through a ledger is sound, and names its data set and key; a seed is still lab."""
+    ledger = Ledger(str(tmp_path / "l.db"))
+    ledger.cap("survey", 3.0)
+    found = recorded_release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, "survey", "k").as_dict()
+    assert found["standing"] == "sound" and UNRECORDED not in found["standing_reasons"]
+    assert found["ledger"]["dataset"] == "survey" and found["ledger"]["key"] == "k"
+    seeded = recorded_release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(1), ledger, "survey", "l")
+    assert seeded.as_dict()["standing"] == "lab" and UNRECORDED not in seeded.as_dict()["standing_reasons"]
+
+
+def test_the_command_line_keeps_a_ledger_of_its_own(files, capsys):
+    """Without --ledger: the user's own, the file's name, a first cap; said in print; refused at the cap."""
+    ask = ["release", *files, "--method", "joint-pmt", "--mu", "2"]
+    assert main(ask) == 0
+    out = capsys.readouterr().out
+    assert os.environ["PMT_LEDGER"] in out and "mu 2 of 3 is spent" in out and "standing: sound" in out
+    (account,) = Ledger(os.environ["PMT_LEDGER"]).accounts()
+    assert (account.dataset, account.cap, account.spent) == ("p.csv", START_CAP, 2.0)
+    assert main([*ask, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["ledger"]["place"] == os.environ["PMT_LEDGER"] and record["ledger"]["key"] == record["ledger_key"]
+    assert main(ask) == 2
+    assert "pass the cap" in capsys.readouterr().err
+
+
+def test_where_no_ledger_can_be_written_nothing_is_released(files, capsys, monkeypatch):
+    """A sentence and exit status 2; outside a ledger only the lab is left, and it says so."""
+    monkeypatch.setenv("PMT_LEDGER", "/nowhere/at/all/ledger.db")
+    ask = ["release", *files, "--method", "joint-pmt", "--mu", "1"]
+    assert main(ask) == 2
+    found = capsys.readouterr()
+    assert "Nothing was released" in found.err and not found.out
+    assert main([*ask, "--lab"]) == 0
+    assert "standing: lab: its spend is in no ledger" in capsys.readouterr().out
+    assert main(["release", *files, "--method", "public-only", "--mu", "1"]) == 0
+    assert "standing: sound" in capsys.readouterr().out
+
+
+def test_the_first_cap_is_never_below_the_first_spend(tmp_path):
+    """A spend beyond the usual cap is its own cap; a cap that is there stays."""
+    ledger = Ledger(str(tmp_path / "l.db"))
+    ledger.first_cap("a", 7.0)
+    ledger.first_cap("a", 9.0)
+    assert ledger.account("a").cap == 7.0
+    with pytest.raises((LedgerError, InputError)):
+        ledger.first_cap(" ", 1.0)
