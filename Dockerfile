@@ -1,4 +1,5 @@
 # syntax=docker/dockerfile:1
+# By tag, because a digest must be looked up where the image is built: docker build --build-arg PYTHON_IMAGE=python@sha256:...
 ARG PYTHON_IMAGE=python:3.11-slim-bookworm
 FROM ${PYTHON_IMAGE} AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 from pmtcore.cli.main import _parser
 from pmtcore.methods.registry import methods
@@ -50,8 +53,22 @@ def test_decisions_are_numbered_and_every_dependency_has_its_reason():
     notes = sorted((ROOT / "docs" / "decisions").glob("*.md"))
     assert [int(note.name[:4]) for note in notes] == list(range(1, len(notes) + 1))
     reasons = notes[0].read_text()
-    for line in (ROOT / "requirements.txt").read_text().split():
-        assert re.match(r"[a-z]+", line).group() in reasons
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [line for lines in project["optional-dependencies"].values() for line in lines]
+    for line in [*project["dependencies"], *extras, *(ROOT / "requirements.txt").read_text().split()]:
+        assert (name := re.match(r"[a-z-]+", line).group()) in reasons or name == project["name"], name
+
+
+def test_the_files_of_dependencies_agree():
+    """The lock has what requirements.txt names, and both have what the application needs, within the bounds."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    needed = [Requirement(line) for line in [*project["dependencies"], *extras["app"], *extras["postgres"]]]
+    pinned = {r.name: r for r in map(Requirement, (ROOT / "requirements.txt").read_text().split())}
+    locked = dict(re.findall(r"^([a-z0-9-]+)==([^ ]+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
+    assert {r.name for r in needed} == set(pinned)
+    for requirement in [*needed, *pinned.values()]:
+        assert requirement.specifier.contains(locked[requirement.name]), requirement
 
 
 def test_the_two_lines_are_there():

@@ -21,12 +21,13 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.places import assets
 from pmtcore.lab.gallery.findings import Claim, Curve, Curves
 
 Errors = dict[str, list[float]]  # series -> one error, or one per iteration
 _CHUNK = 5  # trials handed to a process at once: small enough for progress, large enough to repay the hand-over
 _ALIKE = 1e-3  # relative; sums in another order differ by far less, another method by far more
-_ASSETS = Path(__file__).resolve().parents[3] / "assets" / "gallery"
+_ASSETS = assets() / "gallery"
 
 
 @final
