@@ -36,10 +36,7 @@ class Spend:
         book = Ledger(default_url())
         if self.cap is not None and book.account(self.dataset).cap is None:
             book.cap(self.dataset, self.cap)
-        found = recorded_release(problem, request, noise, book, self.dataset, key, self.purpose)
-        if found.release is not None:
-            return found.release
-        raise InputError("This request was released before; its record is on the Budget page.")
+        return recorded_release(problem, request, noise, book, self.dataset, key, self.purpose).release
 
 
 def spend_form(mu: float) -> Spend | None:

@@ -31,6 +31,10 @@ class Weaker(NoiseSource):
         """See :class:`NoiseSource`."""
         return np.asarray(self._share * self._source.normal(trials, size))
 
+    def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
+        """See :class:`NoiseSource`."""
+        return self._source.integers(self._share * sigma, trials, size)
+
 
 @final
 @dataclass(frozen=True)

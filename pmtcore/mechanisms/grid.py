@@ -10,7 +10,6 @@ neighbours in memory, as in a matrix product it may.
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -110,8 +109,8 @@ def release_integer_moment(
     sigma = (1 + SLACK) * math.sqrt(2) * SCALE**2 / mu
     rows, columns = np.triu_indices(d, 1)
     noisy = value.copy()
-    noisy[np.arange(d), np.arange(d)] += _integers(source, sigma, d)
-    noisy[rows, columns] += _integers(source, sigma / math.sqrt(2), len(rows))
+    noisy[np.arange(d), np.arange(d)] += source.integers(sigma, 1, d)[0]
+    noisy[rows, columns] += source.integers(sigma / math.sqrt(2), 1, len(rows))[0]
     noisy[columns, rows] = noisy[rows, columns]
     return np.asarray(noisy[None].astype(float) * (radius / SCALE) ** 2 / n)
 
@@ -138,22 +137,4 @@ def release_integers(total: Private[np.ndarray], sensitivity: float, mu: float, 
     Guarantee: as :func:`release_integer_moment`.
     """
     value = total.reveal(_MECHANISM)
-    return np.asarray((value + _integers(source, (1 + SLACK) * sensitivity / mu, len(value))).astype(float))
-
-
-def _integers(source: NoiseSource, sigma: float, count: int) -> np.ndarray:
-    """Discrete Gaussian integers (count,)."""
-    if count == 0:
-        return np.zeros(0, dtype=np.int64)
-    if source.secure:
-        return np.asarray(_opendp(sigma)([0] * count), dtype=np.int64)
-    return np.rint(sigma * source.normal(1, count)[0]).astype(np.int64)
-
-
-@cache
-def _opendp(sigma: float) -> Any:
-    """OpenDP's exact discrete Gaussian at this scale; at least it, by its own rounding."""
-    import opendp.prelude as dp  # noqa: PLC0415  # only real releases need it
-
-    dp.enable_features("contrib")
-    return dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l2_distance(T=float), sigma)
+    return np.asarray((value + source.integers((1 + SLACK) * sensitivity / mu, 1, len(value))[0]).astype(float))

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from typing import Literal, final
+from functools import cache
+from typing import Any, Literal, final
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -24,7 +25,7 @@ _MECHANISM = Curator("a mechanism adds noise to it")
 
 
 class NoiseSource(ABC):
-    """Standard normal numbers. ``secure`` says whether a release may use them."""
+    """Integers from a discrete Gaussian, and standard normal numbers. ``secure``: whether a release may use them."""
 
     secure: bool
     seed: int | None = None
@@ -32,6 +33,10 @@ class NoiseSource(ABC):
     @abstractmethod
     def normal(self, trials: int, size: int) -> np.ndarray:
         """Independent N(0, 1) numbers of shape (trials, size); each call is a fresh stream."""
+
+    @abstractmethod
+    def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
+        """Independent discrete Gaussian integers of scale ``sigma``, shape (trials, size); each call a fresh stream."""
 
 
 @final
@@ -46,6 +51,12 @@ class SecureNoise(NoiseSource):
         tail = ((bits >> np.uint64(1)).astype(float) + 0.5) * 2.0**-64  # in (0, 1/2]
         sign = np.where(bits & np.uint64(1), 1.0, -1.0)
         return np.asarray(sign * -ndtri(tail))
+
+    def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
+        """OpenDP's exact sampler (maths.md, 14). See :meth:`NoiseSource.integers`."""
+        if trials * size == 0:
+            return np.zeros((trials, size), dtype=np.int64)
+        return np.asarray(discrete_gaussian(sigma)([0] * (trials * size)), dtype=np.int64).reshape(trials, size)
 
 
 @final
@@ -68,6 +79,10 @@ class SeededNoise(NoiseSource):
         (stream,) = self._streams.spawn(1)
         return np.random.Generator(np.random.PCG64DXSM(stream)).standard_normal((trials, size))
 
+    def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
+        """Rounded Gaussians: what the exact sampler gives where sigma is large. See :meth:`NoiseSource.integers`."""
+        return np.rint(sigma * self.normal(trials, size)).astype(np.int64)
+
 
 @final
 class ZeroNoise(NoiseSource):
@@ -78,6 +93,19 @@ class ZeroNoise(NoiseSource):
     def normal(self, trials: int, size: int) -> np.ndarray:
         """See :meth:`NoiseSource.normal`."""
         return np.zeros((trials, size))
+
+    def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
+        """See :meth:`NoiseSource.integers`."""
+        return np.zeros((trials, size), dtype=np.int64)
+
+
+@cache
+def discrete_gaussian(sigma: float) -> Any:
+    """OpenDP's exact discrete Gaussian on vectors of integers, at this scale or, by its own rounding, above it."""
+    import opendp.prelude as dp  # noqa: PLC0415  # only real releases need it
+
+    dp.enable_features("contrib")
+    return dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l2_distance(T=float), sigma)
 
 
 def uniform(source: NoiseSource, trials: int, size: int) -> np.ndarray:

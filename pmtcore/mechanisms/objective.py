@@ -14,6 +14,7 @@ from typing import final
 import numpy as np
 
 from pmtcore.accounting.objective import least_modulus, noise_sd
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Curator, Private
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.models.families import Family
@@ -57,6 +58,34 @@ class Perturbation:
         own = self.n * float(np.linalg.eigvalsh(self.penalty)[0])
         return self.extra * max(least_modulus(self.noise, self.reach) - max(own, 0.0), 1e-9)
 
+    @property
+    def tolerance(self) -> float:
+        """Length of the gradient at which the optimum counts as found.
+
+        Never below what floating point leaves, a public figure: a release must not fail because of a row.
+        """
+        pushed = self.n * self.radius + 10 * math.sqrt(len(self.centre)) * self.noise
+        rounding = ROUNDING * (pushed + self.modulus * float(np.linalg.norm(self.centre)))
+        return max(_TOLERANCE * self.noise, rounding)
+
+    @property
+    def distance(self) -> float:
+        """How far apart two points within the tolerance of one optimum may lie."""
+        held = self.n * float(np.linalg.eigvalsh(self.penalty)[0]) + self.modulus
+        return 2 * self.tolerance / held
+
+    @property
+    def covering(self) -> float:
+        """Standard deviation of the noise that covers :attr:`distance` at its share of mu."""
+        return self.distance / (self.mu * _ROUNDING_SHARE)
+
+    def parts(self) -> tuple[Spend, ...]:
+        """The sum of scores that the objective's noise hides, and the tolerance of the solver."""
+        return (
+            Spend.gaussian("sum of scores, in a perturbed objective", 2 * self.radius, self.noise),
+            Spend.gaussian("tolerance of the solver", self.distance, self.covering),
+        )
+
     def release(self, rows: Private[Rows], source: NoiseSource, trials: int) -> np.ndarray:
         """Minimizers (trials, d), each with its own noise.
 
@@ -66,11 +95,6 @@ class Perturbation:
         """
         d, value = len(self.centre), rows.reveal(_MECHANISM)
         b = self.noise * source.normal(trials, d)
-        # never below what floating point leaves, a public figure: a release must not fail because of a row
-        pushed = self.n * self.radius + 10 * math.sqrt(d) * self.noise
-        tolerance = max(
-            _TOLERANCE * self.noise, ROUNDING * (pushed + self.modulus * float(np.linalg.norm(self.centre)))
-        )
         modulus = self.modulus
         held = self.n * self.penalty + modulus * np.eye(d)
 
@@ -80,6 +104,5 @@ class Perturbation:
             return gradient + pull + b, hessian + held
 
         start = np.broadcast_to(self.centre, (trials, d)).copy()
-        found = minimize(derivatives, start, self.reach * self.radius, tolerance)
-        covered = 2 * tolerance / (float(np.linalg.eigvalsh(held)[0]) * self.mu * _ROUNDING_SHARE)
-        return np.asarray(found + covered * source.normal(trials, d))
+        found = minimize(derivatives, start, self.reach * self.radius, self.tolerance)
+        return np.asarray(found + self.covering * source.normal(trials, d))

@@ -18,6 +18,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.gdp import Gdp, bare, least_modulus, noise_size, spend_mu, stated
 from pmtcore.accounting.perturbed import Noise, Promise, Split, Terms, jacobian_cost, noise_for, spend
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Curator, Private
 from pmtcore.mechanisms.noise import NoiseSource, uniform
 from pmtcore.models.losses import Loss
@@ -71,7 +72,7 @@ class Mechanism:
         value = rows.reveal(_MECHANISM)
         p = len(self.ridge)
         b = draw(self.noise, source, trials, p)
-        tolerance = max(_TOLERANCE * self.noise.sd(p), self._rounding(len(value)))
+        tolerance = self.tolerance(len(value))
         found = minimize(
             Data(self.terms.loss, value[:, :p], value[:, p]),
             Penalty.of(b, self.ridge, self.centre, self.lasso),
@@ -81,6 +82,28 @@ class Mechanism:
         released = found + draw(rest, source, trials, p)
         tiny = (np.abs(released) < _CERTAINLY_NOISE * rest.sd(p)) & (self.lasso > 0)
         return np.where(tiny, 0.0, released)
+
+    def tolerance(self, n: int) -> float:
+        """Length of the gradient at which the optimum of n rows counts as found."""
+        return max(_TOLERANCE * self.noise.sd(len(self.ridge)), self._rounding(n))
+
+    def parts(self, n: int) -> tuple[Spend, ...]:
+        """The perturbed objective, its Jacobian included, and the tolerance of the solver, on n rows."""
+        p, split = len(self.ridge), self.split
+        distance = 2 * self.tolerance(n) / self.terms.modulus
+        statistic, moved, sd = "sum of scores, in a perturbed objective", 2 * self.terms.gradient, self.noise.sd(p)
+        covering = self._rest(distance)
+        if split.gdp is not None:
+            mu = split.gdp * math.sqrt(1 - _ROUNDING_MU**2)
+            return (
+                Spend(statistic, moved, sd, mu),
+                Spend.gaussian("tolerance of the solver", distance, covering.scale),
+            )
+        rest = _ROUNDING_SHARE * split.planned.epsilon
+        return (
+            Spend.pure(statistic, moved, sd, split.promise.epsilon - rest),
+            Spend.pure("tolerance of the solver", distance, covering.sd(p), rest),
+        )
 
     def _rounding(self, n: int) -> float:
         """What floating point may leave of the gradient at the optimum of n rows: public, so that a release never fails

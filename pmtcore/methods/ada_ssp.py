@@ -9,18 +9,19 @@ public row and the largest public response, which is generous to it. Neighbours:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from scipy.special import ndtri
 
 from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Private, PrivateRows, Standing
 from pmtcore.mechanisms.noise import NoiseSource, release_symmetric, release_vector, sigma_for
 from pmtcore.mechanisms.truncation import cross_sensitivity, moment_sensitivity, truncate
+from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Plan, register
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
@@ -77,9 +78,19 @@ class AdaptivePlan(Plan):
         held = gram + ridge[:, None, None] * np.eye(d)
         return AdaptiveOutcome(np.linalg.solve(held, cross[..., None])[..., 0])
 
-    def facts(self) -> Mapping[str, Any]:
+    def parts(self) -> tuple[Spend, ...]:
+        """Smallest eigenvalue, moment, cross moment."""
+        eigen_sd, moment_sd, cross_sd = self.sigmas
+        cross = cross_sensitivity(self.radius, self.response_radius, self.n)
+        return (
+            Spend.gaussian("smallest eigenvalue", self.radius**2 / self.n, eigen_sd),
+            Spend.gaussian("second moment", moment_sensitivity(self.radius, self.n), moment_sd),
+            Spend.gaussian("cross moment", cross, cross_sd),
+        )
+
+    def facts(self) -> Facts:
         """Bounds and noise scales."""
-        return {"radius": self.radius, "response_radius": self.response_radius, "noise_sd": self.sigmas[1]}
+        return Facts(radius=self.radius, noise_sd=self.sigmas[1], more={"response_radius": self.response_radius})
 
 
 @final

@@ -12,6 +12,7 @@ from typing import final
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Bands, Curator, Private, PrivateRows, Standing
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
@@ -111,6 +112,10 @@ class PublicPlan(Plan):
         """Nothing."""
         return Private(None)
 
+    def parts(self) -> tuple[Spend, ...]:
+        """None: no private row is read."""
+        return ()
+
     def predicted(self) -> Prediction | None:
         """The public fit's own sampling error."""
         bands = public_bands(self.public)
@@ -154,6 +159,10 @@ class NonPrivatePlan(Plan):
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """The exact fit (d,), private."""
         return exact_fit(self.public, rows, self.lam if self.public.family is GAUSSIAN else None)
+
+    def parts(self) -> tuple[Spend, ...]:
+        """None: there is no guarantee."""
+        return ()
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> Outcome:
         """Guarantee: none."""

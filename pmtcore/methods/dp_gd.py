@@ -9,16 +9,17 @@ budget is a total, as in the paper's own experiments for this method (E20).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Private, PrivateRows, Standing
 from pmtcore.mechanisms.noise import NoiseSource, release_vector, sigma_for
+from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
 from pmtcore.models.families import FAMILIES
 from pmtcore.public.moments import PublicData, joint
@@ -77,9 +78,15 @@ class DescentPlan(Plan):
         bound = self.parameters.clip / np.maximum(lengths, 1e-300)
         return np.asarray(np.clip(residual, -bound, bound).T @ z[:, :-1]) / self.n
 
-    def facts(self) -> Mapping[str, Any]:
+    def parts(self) -> tuple[Spend, ...]:
+        """One clipped gradient for each step."""
+        return (
+            Spend.gaussian("clipped gradient", 2 * self.parameters.clip / self.n, self.sigma, self.parameters.steps),
+        )
+
+    def facts(self) -> Facts:
         """Noise of each step."""
-        return {"noise_sd": self.sigma, "penalty": self.public.lam}
+        return Facts(noise_sd=self.sigma, penalty=self.public.lam)
 
 
 @final

@@ -19,7 +19,6 @@ solves as it is (also a choice). Neighbours: replace-one.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
@@ -27,10 +26,12 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Curator, Private, PrivateRows, Standing
 from pmtcore.mechanisms.noise import NoiseSource, release_symmetric, release_vector
 from pmtcore.mechanisms.truncation import papers_radius, trace_radius
+from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Plan, parameter, register
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.models.families import FAMILIES, GAUSSIAN
@@ -152,16 +153,24 @@ class NewtonPlan(Plan):
             return np.asarray(np.einsum("tij,tj->ti", vectors, inner))
         return np.asarray(np.linalg.solve(hessian, score[..., None])[..., 0])
 
-    def facts(self) -> Mapping[str, Any]:
+    def parts(self) -> tuple[Spend, ...]:
+        """Hessian and score of each step."""
+        s, steps, (hessian_sd, score_sd) = self.steps, self.parameters.steps, self.sigmas
+        return (
+            Spend.gaussian("Hessian", 2 * s.radius**2 * s.slope_bound / self.n, hessian_sd, steps),
+            Spend.gaussian("score", 2 * s.radius * s.score_bound / self.n, score_sd, steps),
+        )
+
+    def facts(self) -> Facts:
         """Radius and noise scales."""
         hessian_sd, score_sd = self.sigmas
-        return {
-            "radius": self.steps.radius,
-            "noise_sd": hessian_sd,
-            "score_noise_sd": score_sd,
-            "penalty": self.public.lam,
-            "noise_over_signal": hessian_sd * math.sqrt(2 * self.public.d),
-        }
+        return Facts(
+            radius=self.steps.radius,
+            noise_sd=hessian_sd,
+            noise_over_signal=hessian_sd * math.sqrt(2 * self.public.d),
+            penalty=self.public.lam,
+            more={"score_noise_sd": score_sd},
+        )
 
 
 @final
@@ -210,6 +219,10 @@ class AsPublished(Plan):
         moment = private_joint_moment(rows).reveal(_LAB) / self.n
         inner = _untransformed(self.public, self.n, self.mu, self.parameters, float(np.trace(moment[:-1, :-1])))
         return inner.measure(rows).map(lambda found: (inner, found))
+
+    def parts(self) -> tuple[Spend, ...]:
+        """None: the private radius is released without noise (E4)."""
+        return ()
 
     def perturb(self, statistic: Private[tuple[NewtonPlan, Rows]], source: NoiseSource, trials: int) -> NewtonOutcome:
         """Guarantee: none. The claim is mu-GDP; the radius leaks (E4)."""
@@ -294,7 +307,7 @@ register(
         parameters=NewtonParameters,
         plan=_pmt_logistic,
         families=("logistic",),
-        colour="#D55E00",
+        colour="#E4572E",
         **_SOUND,
     )
 )
@@ -308,7 +321,7 @@ register(
         parameters=BoundedNewtonParameters,
         plan=_pmt_glm,
         families=tuple(FAMILIES),
-        colour="#CC79A7",
+        colour="#E377C2",
         **_SOUND,
     )
 )
@@ -322,7 +335,7 @@ register(
         parameters=NewtonParameters,
         plan=_dp_logistic,
         families=("logistic",),
-        colour="#E69F00",
+        colour="#F4B942",
         **_SOUND,
     )
 )
@@ -341,6 +354,6 @@ register(
         plan=lambda public, n, budget, parameters: AsPublished(public, n, budget.mu, parameters),
         families=("logistic",),
         needs_labels=False,
-        colour="#999999",
+        colour="#ABABAB",
     )
 )

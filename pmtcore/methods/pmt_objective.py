@@ -10,19 +10,20 @@ is what the proof needs (decision 0009).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from scipy.stats import chi2
 
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.objective import noise_sd
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Bands, Private, PrivateRows, Standing
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation
+from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
 from pmtcore.models.newton import Rows
 from pmtcore.public.bands import Part, limits, robust_part
@@ -124,18 +125,20 @@ class ObjectivePlan(Plan):
     def _to_table(self, rows: np.ndarray) -> np.ndarray:
         return back_transform(self.public.feature_root, rows)
 
-    def facts(self) -> Mapping[str, Any]:
+    def parts(self) -> tuple[Spend, ...]:
+        """The perturbed objective, and the noise that covers how near its optimum is found."""
+        return self.mechanism.parts()
+
+    def facts(self) -> Facts:
         """Radius, reach, noise, modulus, and the share of rows that public rows lead one to expect outside."""
-        facts: dict[str, Any] = {
-            "radius": self.clip.radius,
-            "reach": self.clip.reach,
-            "noise_sd": self.mechanism.noise / self.n,
-            "modulus": self.mechanism.modulus / self.n,
-            "penalty": self.public.lam,
-        }
-        if self.shape is not None:
-            facts["predicted_truncation_rate"] = float(np.mean(self.shape.norms > self.clip.radius))
-        return facts
+        beyond = None if self.shape is None else float(np.mean(self.shape.norms > self.clip.radius))
+        return Facts(
+            radius=self.clip.radius,
+            noise_sd=self.mechanism.noise / self.n,
+            predicted_truncation_rate=beyond,
+            penalty=self.public.lam,
+            more={"reach": self.clip.reach, "modulus": self.mechanism.modulus / self.n},
+        )
 
 
 @final
@@ -257,6 +260,6 @@ register(
         families=("logistic", "boosting"),
         needs_labels=False,
         recommended=True,
-        colour="#0072B2",
+        colour="#1F4E9E",
     )
 )

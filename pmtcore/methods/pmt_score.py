@@ -10,18 +10,19 @@ large ones. Neighbours: replace-one. Public: the public data with labels, n, R, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Bands, Private, PrivateRows, Standing
 from pmtcore.mechanisms.noise import NoiseSource, release_vector, sigma_for
 from pmtcore.mechanisms.truncation import cross_sensitivity
+from pmtcore.methods.facts import Facts
 from pmtcore.methods.pmt_objective import GlmParameters, glm_bands
 from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, register
 from pmtcore.models.newton import Rows
@@ -95,15 +96,19 @@ class ScorePlan(Plan):
         influence = back_transform(self.public.feature_root, self.shape.influence)
         return Prediction(privacy, np.sqrt(np.mean(influence**2, axis=0) / self.n))
 
-    def facts(self) -> Mapping[str, Any]:
+    def parts(self) -> tuple[Spend, ...]:
+        """The score."""
+        return (Spend.gaussian("score", cross_sensitivity(self.clip.radius, self.bound, self.n), self.sigma),)
+
+    def facts(self) -> Facts:
         """Radius, residual bound, noise, predicted truncation."""
-        return {
-            "radius": self.clip.radius,
-            "residual_bound": self.bound,
-            "noise_sd": self.sigma,
-            "penalty": self.public.lam,
-            "predicted_truncation_rate": float(np.mean(self.shape.norms > self.clip.radius)),
-        }
+        return Facts(
+            radius=self.clip.radius,
+            noise_sd=self.sigma,
+            predicted_truncation_rate=float(np.mean(self.shape.norms > self.clip.radius)),
+            penalty=self.public.lam,
+            more={"residual_bound": self.bound},
+        )
 
 
 @final

@@ -7,6 +7,7 @@ file in ``pmtcore/methods`` and one test.
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,9 +21,11 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError, listed, number_between, one_of, whole_number_between
 from pmtcore.base.records import Bands, Private, PrivateRows, Standing
 from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.methods.facts import Facts
 from pmtcore.models.families import GAUSSIAN
 from pmtcore.public.moments import PublicData
 
@@ -128,9 +131,13 @@ class Plan(ABC):
         """Standard errors to expect, from public figures alone; ``None`` where the method has no formula."""
         return None
 
-    def facts(self) -> Mapping[str, Any]:
+    @abstractmethod
+    def parts(self) -> tuple[Spend, ...]:
+        """Every mechanism of a run; together they come to ``mu``. Empty where no guarantee is given or none needed."""
+
+    def facts(self) -> Facts:
         """Public figures of the plan: radius, noise scale, predicted truncation."""
-        return {}
+        return Facts()
 
 
 @final
@@ -198,14 +205,30 @@ class Method:
 
 
 _METHODS: dict[str, Method] = {}
+_CLOSE = 16.0  # of 441 between black and white: nearer colours look the same in a line two pixels wide
 
 
 def register(method: Method) -> Method:
-    """Add a method; its id must be new."""
+    """Add a method; its id must be new, and its colour told apart from all others.
+
+    Raises:
+        ValueError: the id is taken, or the colour or one next to it is.
+    """
     if method.id in _METHODS:
         raise ValueError(f"two methods are called {method.id!r}")
+    for other in _METHODS.values():
+        if _apart(method.colour, other.colour) < _CLOSE:
+            raise ValueError(
+                f"the colours of {method.id} ({method.colour}) and {other.id} ({other.colour}) cannot be told apart"
+            )
     _METHODS[method.id] = method
     return method
+
+
+def _apart(first: str, second: str) -> float:
+    """Distance of two hex colours in red, green and blue, each from 0 to 255."""
+    parts = zip(bytes.fromhex(first.lstrip("#")), bytes.fromhex(second.lstrip("#")), strict=True)
+    return math.dist(*zip(*parts, strict=True))
 
 
 def methods() -> list[Method]:

@@ -77,7 +77,7 @@ def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | 
                 raise InputError(
                     f"{id} has no prediction for these public data; choose one of {listed(plannable(public))}."
                 )
-            rate = made.facts().get("predicted_truncation_rate")
+            rate = made.facts().predicted_truncation_rate
             found.append(Planned(id, mu, public.names, prediction, rate))
     return found
 

@@ -8,8 +8,44 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Guarantee
+from pmtcore.accounting.budgets import Guarantee, Neighbours
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Bands, Standing, plain
+from pmtcore.methods.facts import Facts
+
+
+@final
+@dataclass(frozen=True)
+class Ground:
+    """What is public of the problem, whatever the method.
+
+    Attributes:
+        spread: standard deviation of each public feature (d,); root mean square where there is no intercept.
+        public_fit: coefficients (d,) of the public fit, where public rows have the response.
+        noise: ``exact`` where noise is drawn on an integer grid, else ``floating point``.
+    """
+
+    family: str
+    spread: np.ndarray
+    public_fit: np.ndarray | None
+    noise: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields; the public fit where there is one."""
+        found: dict[str, Any] = {"family": self.family, "spread": plain(self.spread), "noise": self.noise}
+        return found if self.public_fit is None else {**found, "public_fit": plain(self.public_fit)}
+
+    @classmethod
+    def taken_from(cls, found: dict[str, Any]) -> Ground:
+        """Back from :meth:`as_dict`, the fields taken out of a longer mapping."""
+        fit = found.pop("public_fit", None)
+        return cls(
+            str(found.pop("family", "gaussian")),
+            np.asarray(found.pop("spread", []), dtype=float),
+            None if fit is None else np.asarray(fit, dtype=float),
+            str(found.pop("noise", "floating point")),
+        )
+
 
 UNRECORDED = "its spend is in no ledger"
 
@@ -32,12 +68,14 @@ class Release:
     n: int
     public_rows: int | None
     seed: int | None
-    facts: Mapping[str, Any] = field(default_factory=dict)  # public: radius, noise scale, ...
+    ground: Ground
+    facts: Facts = field(default_factory=Facts)  # public: radius, noise scale, ...
+    parts: tuple[Spend, ...] = ()  # what the guarantee is made of
     released: Mapping[str, Any] = field(default_factory=dict)  # released beside the coefficients
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, value in [*self.facts.items(), *self.released.items(), *self.parameters.items()]:
+        for name, value in [*self.released.items(), *self.parameters.items()]:
             plain(value, name)
 
     def as_dict(self) -> dict[str, Any]:
@@ -56,11 +94,39 @@ class Release:
             "n": self.n,
             "public_rows": self.public_rows,
             "seed": self.seed,
-            "public": plain(dict(self.facts)),
+            "parts": [part.as_dict() for part in self.parts],
+            "public": plain({**self.facts.as_dict(), **self.ground.as_dict()}),
             "released": plain(dict(self.released)),
             "notes": list(self.notes),
         }
         return record
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Release:
+        """Back from :meth:`as_dict`, as a ledger keeps it."""
+        public, names = dict(record["public"]), tuple(record["coefficients"])
+        promise = record["guarantee"]
+        ground = Ground.taken_from(public)
+        return cls(
+            method=record["method"],
+            title=record["title"],
+            standing=Standing(record["standing"]),
+            standing_reasons=tuple(record["standing_reasons"]),
+            target=record["target"],
+            names=names,
+            coefficients=np.array(list(record["coefficients"].values()), dtype=float),
+            bands=_bands_from(record["bands"], names),
+            guarantee=Guarantee(promise["mu"], Neighbours(promise["neighbours"]), promise["delta"]),
+            parameters=record["parameters"],
+            n=record["n"],
+            public_rows=record["public_rows"],
+            seed=record["seed"],
+            ground=ground,
+            facts=Facts.from_dict(public),
+            parts=tuple(Spend(**part) for part in record.get("parts", ())),
+            released=record["released"],
+            notes=tuple(record["notes"]),
+        )
 
     def _bands(self) -> dict[str, dict[str, float]]:
         if self.bands is None:
@@ -70,6 +136,14 @@ class Release:
             parts["truncation"] = self.bands.truncation
         parts |= {"low": self.bands.low, "high": self.bands.high}
         return {name: {part: float(values[j]) for part, values in parts.items()} for j, name in enumerate(self.names)}
+
+
+def _bands_from(found: Mapping[str, Mapping[str, float]], names: Iterable[str]) -> Bands | None:
+    """Bands from each coefficient's parts by name."""
+    rows = [found[name] for name in names if name in found]
+    if not rows:
+        return None
+    return Bands(**{part: np.array([row[part] for row in rows]) for part in rows[0]})
 
 
 def _named(names: Iterable[str], values: np.ndarray) -> dict[str, float]:

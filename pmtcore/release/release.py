@@ -11,13 +11,15 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delta, reporting_delta
+from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
 from pmtcore.base.checks import InputError, listed, number_between
 from pmtcore.base.records import Standing, plain
 from pmtcore.data.problem import Problem
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_parameters, method
-from pmtcore.release.record import UNRECORDED, Release
+from pmtcore.release.record import UNRECORDED, Ground, Release
 
 _SWAMPED = 0.5
 _NO_GAIN = 0.9
@@ -96,7 +98,7 @@ class Preview:
     method: Method
     parameters: Parameters
     guarantee: Guarantee
-    facts: Mapping[str, Any]
+    facts: Facts
     names: tuple[str, ...]
     predicted: Prediction | None
     public_alone: Prediction | None
@@ -164,7 +166,9 @@ def release(problem: Problem, request: Request, source: NoiseSource) -> Release:
         n=problem.private.n,
         public_rows=problem.public.m,
         seed=source.seed,
-        facts={**_facts(problem, plan), "noise": "exact" if entry.exact else "floating point"},
+        ground=_ground(problem, entry),
+        facts=plan.facts(),
+        parts=plan.parts(),
         released=outcome.released(),
         notes=problem.notes + outcome.notes(),
     )
@@ -173,12 +177,12 @@ def release(problem: Problem, request: Request, source: NoiseSource) -> Release:
 @final
 @dataclass(frozen=True)
 class Recorded:
-    """What the ledger keeps of a release: the record, in plain fields, under its data set and key."""
+    """A release that is in the ledger: the record kept there, in plain fields, under its data set and key."""
 
     record: Mapping[str, Any]
     dataset: str
     key: str
-    release: Release | None = None  # where it was made just now; a repeated key has the record alone
+    release: Release  # made just now, or for a repeated key made again from the record
 
     def as_dict(self) -> dict[str, Any]:
         """The record as the ledger keeps it."""
@@ -196,7 +200,7 @@ def recorded_release(
 ) -> Recorded:
     """A release whose spend is in the ledger before a private row is encoded; once for each key.
 
-    The only way to figures that may leave. A key that was released before gives the record kept with it.
+    The only way to figures that may leave. A key that was released before gives the release kept with it.
 
     Raises:
         InputError: as :func:`release`; LedgerError where the ledger refuses, and then nothing was released.
@@ -204,11 +208,11 @@ def recorded_release(
     entry, _, plan = _plan(problem, request)
     if entry.standing is Standing.LAB:
         release(problem, request, source)  # raises, with the reason
-    parts = {name: plan.facts().get(name, 0.0) for name in ("pure_epsilon", "gaussian_mu")}
+    parts = {"pure_epsilon": pure_epsilon(plan.parts()), "gaussian_mu": gaussian_mu(plan.parts())}
     relation = entry.neighbours.value
     earlier = ledger.reserve(dataset, key, request.as_dict(), plan.mu, relation, purpose, **parts)
     if earlier is not None and earlier.record is not None:
-        return Recorded(earlier.record, earlier.dataset, key)
+        return Recorded(earlier.record, earlier.dataset, key, Release.from_dict(earlier.record))
     try:
         found = _sound(release(problem, request, source))
     except BaseException as error:
@@ -231,11 +235,11 @@ def _sound(found: Release) -> Release:
     return replace(found, standing=Standing.SOUND, standing_reasons=(method(found.method).standing_reason,))
 
 
-def _facts(problem: Problem, plan: Plan) -> dict[str, Any]:
-    """Public figures of the plan and the problem."""
+def _ground(problem: Problem, entry: Method) -> Ground:
+    """Public figures of the problem."""
     public = problem.public
-    facts: dict[str, Any] = {**plan.facts(), "family": public.family.id, "spread": public.spread}
-    return facts | ({"public_fit": public.fit} if public.labelled else {})
+    noise = "exact" if entry.exact else "floating point"
+    return Ground(public.family.id, public.spread, public.fit if public.labelled else None, noise)
 
 
 def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]:
@@ -250,10 +254,10 @@ def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) ->
     return Guarantee(plan.mu, entry.neighbours, delta)
 
 
-def _verdict(facts: Mapping[str, Any], predicted: Prediction | None, alone: Prediction | None) -> tuple[str, ...]:
+def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | None) -> tuple[str, ...]:
     """Objections that public figures raise, a sentence each."""
     found = []
-    if facts.get("noise_over_signal", 0.0) > _SWAMPED:
+    if (facts.noise_over_signal or 0.0) > _SWAMPED:
         found.append(
             "At this budget the noise is about as large as the released moment: the result will lean on the "
             "public data, and the error bands will be wide."

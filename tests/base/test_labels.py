@@ -16,7 +16,8 @@ from pmtcore.base.records import Curator, Private, PrivateRows, Standing, plain
 from pmtcore.data.choices import Choices
 from pmtcore.data.problem import prepare
 from pmtcore.data.tables import read_table
-from pmtcore.release.record import Release
+from pmtcore.methods.facts import Facts
+from pmtcore.release.record import Ground, Release
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = 4711.25
@@ -92,7 +93,7 @@ def test_private_holders_refuse_to_be_pickled():
             copy.deepcopy(thing)
 
 
-@pytest.mark.parametrize("place", ["facts", "released", "parameters"])
+@pytest.mark.parametrize("place", ["released", "parameters"])
 def test_a_release_refuses_private_figures(place):
     """A private figure in any free field of a release is refused when the release is made."""
     fields = {
@@ -109,10 +110,15 @@ def test_a_release_refuses_private_figures(place):
         "n": 3,
         "public_rows": 2,
         "seed": None,
+        "ground": Ground("gaussian", np.ones(1), None, "exact"),
     }
     assert json.dumps(Release(**fields).as_dict())
     with pytest.raises(TypeError, match="private"):
         Release(**{**fields, place: {"rate": {"deep": [Private(SECRET)]}}})
+    with pytest.raises(TypeError, match="private"):
+        Facts(more={"rate": {"deep": [Private(SECRET)]}})
+    with pytest.raises(TypeError, match="private"):
+        Facts(radius=Private(SECRET))
 
 
 def test_computing_on_stays_private():

@@ -20,7 +20,6 @@ from pmtcore.mechanisms.grid import (
     MOST_ROWS,
     SCALE,
     SLACK,
-    _integers,
     grid_rows,
     integer_moment,
     release_integer_moment,
@@ -80,21 +79,21 @@ def test_without_noise_it_is_the_float_moment(seed):
 def test_integer_noise_is_gaussian_of_the_right_size():
     """OpenDP's integers against the normal distribution, with 20 % less noise seen."""
     sigma = math.sqrt(2) * SCALE**2
-    z = _integers(SecureNoise(), sigma, 4000) / sigma
+    z = SecureNoise().integers(sigma, 1, 4000)[0] / sigma
     assert kstest(z, "norm").pvalue > FALSE_ALARM
     assert kstest(0.8 * z, "norm").pvalue < FALSE_ALARM
-    assert _integers(SecureNoise(), sigma, 0).shape == (0,)
+    assert SecureNoise().integers(sigma, 1, 0).shape == (1, 0)
 
 
 def test_the_budget_by_opendps_own_map():
     """OpenDP's privacy map, at the proved sensitivity of each part, adds up to mu^2/2-zCDP."""
-    from pmtcore.mechanisms.grid import _opendp
+    from pmtcore.mechanisms.noise import discrete_gaussian
 
     mu = 1.7
     sigma = math.sqrt(2) * SCALE**2 / mu
     for share in (0.0, 0.3, 1.0):  # of the squared sensitivity 2 * 2^60 on the diagonal
         on, off = math.sqrt(2 * share) * SCALE**2, math.sqrt(1 - share) * SCALE**2  # off-diagonal entries count twice
-        rho = _opendp(sigma).map(on) + _opendp(sigma / math.sqrt(2)).map(off)
+        rho = discrete_gaussian(sigma).map(on) + discrete_gaussian(sigma / math.sqrt(2)).map(off)
         assert rho <= mu**2 / 2 * (1 + 1e-9)
 
 

@@ -341,13 +341,13 @@ def test_the_guarantee_is_what_was_chosen(seed):
         kept, back = (plan("napp-public", public, 3000, 1.5, noise=noise, retrieved=how) for how in gdp.CHOICES)
         assert kept.mu == 1.5 and back.mu < 1.5
         facts = back.facts()
-        assert facts["retrieved_epsilon"] > 0 and "returned: the guarantee is smaller" in back.words
+        assert facts.retrieved_epsilon > 0 and "returned: the guarantee is smaller" in back.words
         assert "recycled" in kept.words and "replace-one" in kept.words
         if noise == "pure":
-            assert facts["pure_epsilon"] == pytest.approx(
-                facts["planned_epsilon"] - facts["retrieved_epsilon"], abs=2e-3
+            assert facts.pure_epsilon == pytest.approx(
+                facts.more["planned_epsilon"] - facts.retrieved_epsilon, abs=2e-3
             )
-            assert back.mu == pytest.approx(mu_for(facts["pure_epsilon"]))
+            assert back.mu == pytest.approx(mu_for(facts.pure_epsilon))
             assert "pure" in back.words
         assert any("Guarantee: " in note for note in back.run(rows, SeededNoise(1), 1).notes())
 

@@ -52,7 +52,7 @@ def test_forest_plot_is_the_record(problem):
     """Points, bands and public fit are the record's figures times the public spread; the intercept is left out."""
     found = released(problem)
     shown = [j for j, name in enumerate(found.names) if name != INTERCEPT]
-    spread = np.asarray(found.facts["spread"])[shown]
+    spread = found.ground.spread[shown]
     drawn = traces(figures.coefficients(found))
     assert set(drawn) == {"released", "95 % band", "public fit alone"}
     assert drawn["released"]["y"] == [found.names[j] for j in shown]
@@ -69,7 +69,7 @@ def test_parts_are_the_record(problem):
     found = released(problem)
     drawn = traces(figures.parts(found))
     assert list(drawn) == ["privacy", "sampling", "truncation"]
-    spread = np.asarray(found.facts["spread"])[1:]
+    spread = found.ground.spread[1:]
     for part in drawn:
         np.testing.assert_allclose(drawn[part]["x"], getattr(found.bands, part)[1:] * spread)
     hatches = {trace["marker"]["pattern"]["shape"] for trace in drawn.values()}
@@ -147,7 +147,7 @@ def test_ridge_path_and_its_slider(problem):
     assert set(drawn) == set(found.names) - {INTERCEPT}
     j = 1
     np.testing.assert_allclose(
-        drawn[found.names[j]]["y"], np.asarray(path["coefficients"])[:, j] * found.facts["spread"][j]
+        drawn[found.names[j]]["y"], np.asarray(path["coefficients"])[:, j] * found.ground.spread[j]
     )
     for at, lam in enumerate(figures.penalties(found)):
         row = figures.at_penalty(found, lam)

@@ -7,8 +7,7 @@ is the residual of the public fit, so the private rows only have to correct it. 
     M = (1/n) sum w (x~, c r~)(x~, c r~)' + G,   G isometric, sigma = sqrt(2) R^2 / (mu n)
     delta = P^{-1} q,   beta = beta_B + s_B L_x^{-T} delta,   M = [[P, c q], [c q', c^2 t]]
 
-Neighbours: replace-one. Public: the public data, n, the radius R and response scale c chosen from them.
-Goes past the papers (``science.md`` 4.1); proofs in ``docs/maths.md``, sections 5 to 7.
+Neighbours: replace-one. Public: the public data, n, R and c chosen from them. Proofs: maths.md, 5 to 7.
 """
 
 from __future__ import annotations
@@ -23,10 +22,12 @@ import numpy as np
 from scipy.stats import chi2
 from scipy.stats import f as f_distribution
 
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Bands, Private, PrivateRows
 from pmtcore.mechanisms.grid import integer_moment, release_integer_moment, whiten_exactly
 from pmtcore.mechanisms.noise import NoiseSource, release_symmetric, sigma_for
 from pmtcore.mechanisms.truncation import moment_sensitivity
+from pmtcore.methods.facts import Facts
 from pmtcore.methods.joint.parameters import JointParameters
 from pmtcore.methods.registry import Outcome, Plan, Prediction
 from pmtcore.public.bands import Part, limits, robust_part, unless_far
@@ -98,8 +99,7 @@ class JointPlan(Plan):
     def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> JointOutcome:
         """One release on the integer grid; repeated trials in the lab are in floating point.
 
-        Guarantee: ``mu^2/2``-zCDP under replace-one for the bits that leave (maths.md, 14); in the lab as
-        :meth:`perturb`.
+        Guarantee: ``mu^2/2``-zCDP under replace-one for the bits that leave (maths.md, 14).
         """
         if trials != 1:
             return self.perturb(self.measure(rows), source, trials)
@@ -119,17 +119,20 @@ class JointPlan(Plan):
         """Privacy sd ``s_B sigma/(sqrt(2) c) sqrt((S_xx^{-1})_jj)``, sampling sd of least squares at n rows."""
         return Prediction(self.unit * self.sigma / np.sqrt(2) / self.ball.response_scale, self.unit / np.sqrt(self.n))
 
-    def facts(self) -> Mapping[str, Any]:
+    def parts(self) -> tuple[Spend, ...]:
+        """The joint moment."""
+        return (Spend.gaussian("joint moment", moment_sensitivity(self.ball.radius, self.n), self.sigma),)
+
+    def facts(self) -> Facts:
         """Radius, scale, noise, and the share of rows that the public rows lead one to expect outside."""
-        facts: dict[str, Any] = {
-            "radius": self.ball.radius,
-            "response_scale": self.ball.response_scale,
-            "noise_sd": self.sigma,
-            "noise_over_signal": self.sigma * np.sqrt(2 * (self.public.d + 1)),
-        }
-        if self.public.whitened is not None:
-            facts["predicted_truncation_rate"] = float(np.mean(self.public_weights < 1))
-        return facts
+        beyond = None if self.public.whitened is None else float(np.mean(self.public_weights < 1))
+        return Facts(
+            radius=self.ball.radius,
+            noise_sd=self.sigma,
+            noise_over_signal=self.sigma * math.sqrt(2 * (self.public.d + 1)),
+            predicted_truncation_rate=beyond,
+            more={"response_scale": self.ball.response_scale},
+        )
 
 
 class JointOutcome(Outcome):
@@ -143,6 +146,8 @@ class JointOutcome(Outcome):
         self.power = moment[:, d, d] / c**2  # t (trials,)
         self.v = plan.sigma**2 / 2  # noise variance of an off-diagonal entry
         self.v_cross = self.v / c**2
+        # variance of an entry of q - P delta, delta of the size that the public fit's error has
+        self.cross_noise = self.v_cross + self.v * d * plan.public.fit_variance
 
     def seen(self) -> np.ndarray:
         """The released moment (trials, (D + 1) D / 2)."""
@@ -161,15 +166,15 @@ class JointOutcome(Outcome):
             return public.fit + public.residual_scale * back_transform(root, self.correction)
         level = public.factor[-1, : public.d] + public.residual_scale * self.correction
         right = np.einsum("tij,tj->ti", self.stable_gram, level)
-        penalized = self.stable_gram + lam * self.plan.public.unit_penalty
-        return back_transform(root, np.linalg.solve(penalized, right[..., None])[..., 0])
+        return back_transform(
+            root, np.linalg.solve(self.stable_gram + lam * public.unit_penalty, right[..., None])[..., 0]
+        )
 
     @cached_property
     def _expected_gram(self) -> np.ndarray:
         """What the public rows lead one to expect of P: the centre it is shrunk towards.
 
-        Private rows are new rows to the public whitening, and so are public rows that were left out of it:
-        their weighted moment, about ``m/(m - d - 1) I``, not I, is what P is drawn around.
+        Private rows are new rows to the public whitening, as public rows left out of it are: about ``m/(m - d - 1) I``.
         """
         public, rows = self.plan.public, self.plan.public.whitened
         if rows is None:
@@ -181,8 +186,7 @@ class JointOutcome(Outcome):
     def _gram_precision(self) -> np.ndarray:
         """Weight (trials,) of the released Gram matrix against the expected one, ``v0/(v0 + sigma^2/2)``.
 
-        ``v0 = 1/m + 1/n`` where public and private rows are alike. Where the released matrix lies further
-        from the expected one than that and the noise allow, ``v0`` is what the distance says.
+        ``v0 = 1/m + 1/n`` where public and private rows are alike; where it lies further off, what the distance says.
         """
         if self.plan.parameters.shrinkage == "none":
             return np.ones(len(self.gram))
@@ -195,14 +199,10 @@ class JointOutcome(Outcome):
     @cached_property
     def doubt(self) -> np.ndarray:
         """Covariance (trials, d, d) of the error of the correction: noise, truncation, what is shrunk (maths.md, 6)."""
-        public = self.plan.public
-        noise = self._cross_noise + self.plan.truncation_variance
-        return np.linalg.inv(self.stable_gram @ self.stable_gram / noise + np.eye(public.d) / self._prior(noise))
-
-    @property
-    def _cross_noise(self) -> float:
-        """Variance of an entry of ``q - P delta`` from the noise, delta of the size that the public fit's error has."""
-        return float(self.v_cross + self.v * self.plan.public.d * self.plan.public.fit_variance)
+        noise = self.cross_noise + self.plan.truncation_variance
+        return np.linalg.inv(
+            self.stable_gram @ self.stable_gram / noise + np.eye(self.plan.public.d) / self._prior(noise)
+        )
 
     def _prior(self, noise: float) -> np.ndarray:
         """Prior variance (trials, 1, 1) of a coordinate of the correction."""
@@ -228,14 +228,13 @@ class JointOutcome(Outcome):
     def correction(self) -> np.ndarray:
         """Correction to the public fit in whitened units (trials, d), shrunk where noise dominates it.
 
-        Empirical Bayes where the noise is above a tenth of the public fit's own variance, positive-part
-        James-Stein below (maths.md, 6).
+        Empirical Bayes where the noise is above a tenth of the public fit's own variance, else James-Stein.
         """
         public = self.plan.public
         if self.plan.parameters.shrinkage == "none":
             return self.unshrunk
         if public.m is not None:
-            noise = self._cross_noise
+            noise = self.cross_noise
             if noise > public.fit_variance / 10:
                 gram = self.stable_gram
                 left = gram @ gram / noise + np.eye(public.d) / self._prior(noise)
@@ -266,7 +265,7 @@ class JointOutcome(Outcome):
 
     @property
     def clip_weights(self) -> np.ndarray:
-        """Weights (m,) that public rows get in what the fit solves; empty where only a moment is known."""
+        """Weights (m,) of public rows in what the fit solves; empty where only a moment is known."""
         return self.plan.public_weights
 
     @cached_property

@@ -21,9 +21,11 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Private, PrivateRows
 from pmtcore.mechanisms.grid import FINE, integer_vectors, release_integers, squared_norms, whiten_exactly
 from pmtcore.mechanisms.noise import NoiseSource, release_symmetric
+from pmtcore.methods.facts import Facts
 from pmtcore.methods.joint.moment import JointOutcome, JointPlan
 from pmtcore.methods.joint.parameters import JointParameters
 from pmtcore.methods.joint.second_pass import COUNTING, Gradient, SecondPass, Shares
@@ -114,9 +116,14 @@ class RefinedPlan(JointPlan):
         privacy = self.unit * math.sqrt(kept * second)
         return Prediction(privacy, self.unit / np.sqrt(self.n), self.unit * kept * math.sqrt(lost))
 
-    def facts(self) -> Mapping[str, Any]:
+    def parts(self) -> tuple[Spend, ...]:
+        """The pilot's moment, the histogram where there is one, the clipped gradient."""
+        return (*JointPlan.parts(self), *self.second.parts())
+
+    def facts(self) -> Facts:
         """Radius, scale, shares, noise, and the share of rows that public rows lead one to expect clipped."""
-        return {**JointPlan.facts(self), **self.second.facts()}
+        passes, beyond = self.second.facts()
+        return replace(JointPlan.facts(self), passes=passes, predicted_truncation_rate=beyond)
 
 
 @final

@@ -10,9 +10,11 @@ from typing import final
 
 import numpy as np
 
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Private
 from pmtcore.mechanisms.noise import NoiseSource, release_vector, sigma_for
 from pmtcore.mechanisms.truncation import length_weights
+from pmtcore.methods.facts import Passes
 from pmtcore.public.sizes import Sizes
 
 COUNTING = 0.06  # of mu^2
@@ -111,16 +113,22 @@ class SecondPass:
             total += (length_weights(lengths, bound) * r).T @ x
         return np.asarray(total / bound[:, None] / self.n)
 
-    def facts(self) -> dict[str, float]:
+    def parts(self) -> tuple[Spend, ...]:
+        """The histogram, where there is one, and the clipped gradient in units of its bound."""
+        gradient = Spend.gaussian("clipped gradient, in units of its bound", 2 / self.n, float(self.noise_at(1.0)))
+        if self.clip:
+            return (gradient,)
+        return (Spend.gaussian("histogram of gradient lengths", self.sizes.sensitivity, self.counting_sd), gradient)
+
+    def facts(self) -> tuple[Passes, float]:
         """Shares, bound and noise to expect, and the share of rows beyond."""
-        return {
-            "passes": 2,
-            "pilot_share": self.shares.pilot,
-            "counting_share": 0.0 if self.clip else self.shares.counting,
-            "expected_clipping_bound": self.expected_bound,
-            "gradient_noise_sd": float(self.noise_at(self.expected_bound)),
-            "predicted_truncation_rate": float(np.mean(self.sizes.lengths > self.expected_bound)),
-        }
+        found = Passes(
+            pilot_share=self.shares.pilot,
+            counting_share=0.0 if self.clip else self.shares.counting,
+            expected_clipping_bound=self.expected_bound,
+            gradient_noise_sd=float(self.noise_at(self.expected_bound)),
+        )
+        return found, float(np.mean(self.sizes.lengths > self.expected_bound))
 
     def covering_bound(self) -> float:
         """Four times the longest public gradient where the noise is then below the sampling error, else twice."""

@@ -12,7 +12,6 @@ draw where it is Gaussian: the same distribution. Neighbours: replace-one, of on
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
@@ -20,6 +19,7 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_for
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Bands, Private, PrivateRows, Standing
 from pmtcore.local import estimators, setup
@@ -27,6 +27,7 @@ from pmtcore.local.estimators import LINKS, Link
 from pmtcore.local.protocol import Configuration, unfold
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.randomizers import release_mean
+from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
 from pmtcore.models.families import FAMILIES
 from pmtcore.models.newton import Rows
@@ -141,16 +142,29 @@ class LocalPlan(Plan):
             return (c.bound / c.unit.shrink) ** 2 / c.d / self.n
         return c.gaussian.sd**2 / self.n
 
-    def facts(self) -> Mapping[str, Any]:
+    def parts(self) -> tuple[Spend, ...]:
+        """What one report consists of."""
+        c = self.configuration
+        if c.epsilon is not None:
+            sd = c.bound / c.unit.shrink / math.sqrt(c.d)
+            return (Spend.pure("one row's score", 2 * c.bound, sd, c.epsilon),)
+        if c.scheme == "whitened":
+            return (Spend.gaussian("one row's score", 2 * c.bound, c.gaussian.sd),)
+        first, second = c.moment_sds
+        return (
+            Spend.gaussian("one row's second moment", math.sqrt(2) * c.radius**2, first),
+            Spend.gaussian("one row's cross moment", 2 * c.radius * c.response_bound, second),
+        )
+
+    def facts(self) -> Facts:
         """Radius, bounds and noise of one report."""
         c = self.configuration
-        facts: dict[str, Any] = {"radius": c.radius, "response_low": c.low, "response_high": c.high}
-        facts["report_length"] = c.dimension
-        if c.epsilon is not None:
-            facts["pure_epsilon"] = c.epsilon
-        else:
-            facts["noise_sd"] = float(self.noise_sds[0])
-        return facts
+        return Facts(
+            radius=c.radius,
+            noise_sd=None if c.epsilon is not None else float(self.noise_sds[0]),
+            pure_epsilon=c.epsilon,
+            more={"response_low": c.low, "response_high": c.high, "report_length": c.dimension},
+        )
 
 
 @final
@@ -265,7 +279,7 @@ register(
         errata=("E5", "E6", "E19"),
         parameters=MomentParameters,
         plan=_glm(True),
-        colour="#AA4499",
+        colour="#DDCC77",
         **_GLM,
     )
 )
@@ -278,7 +292,7 @@ register(
         errata=("E6", "E7", "E19"),
         parameters=MomentParameters,
         plan=_glm(False),
-        colour="#882255",
+        colour="#661100",
         **_GLM,
     )
 )

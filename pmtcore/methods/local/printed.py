@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_from_mu
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Private, PrivateRows, Standing
 from pmtcore.local import setup
 from pmtcore.local.printed import outside, printed_sds
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.randomizers import release_mean
+from pmtcore.methods.facts import Facts
 from pmtcore.methods.local.collected import LocalOutcome, LocalPlan, MomentParameters
 from pmtcore.methods.registry import Method, Plan, register
 from pmtcore.public.moments import PublicData
@@ -63,9 +64,13 @@ class PrintedPlan(Plan):
         sds = self.noise_sds / math.sqrt(self.repaired.n)
         return LocalOutcome(self.repaired, release_mean(statistic, source, trials, sds))
 
-    def facts(self) -> Mapping[str, Any]:
+    def parts(self) -> tuple[Spend, ...]:
+        """None: the claim does not hold (E5, E6)."""
+        return ()
+
+    def facts(self) -> Facts:
         """Radius, bounds and noise of one report."""
-        return {**self.repaired.facts(), "noise_sd": float(self.noise_sds[0])}
+        return dataclasses.replace(self.repaired.facts(), noise_sd=float(self.noise_sds[0]))
 
 
 def _gaussian(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> PrintedPlan:

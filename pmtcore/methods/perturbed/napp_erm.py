@@ -11,7 +11,6 @@ divided by their public root mean square, rows clipped at the longest public one
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -19,9 +18,11 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_for, epsilon_from_mu
 from pmtcore.accounting.perturbed import Noise, Promise, Terms, noise_for
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Curator, Private, PrivateRows, Standing
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.perturbed import clipped, draw
+from pmtcore.methods.facts import Facts
 from pmtcore.methods.perturbed.napp_public import FAMILIES
 from pmtcore.methods.perturbed.setting import LOSSES, Setting, setting
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
@@ -114,15 +115,21 @@ class PrintedPlan(Plan):
         """Share of ``(1 - r) eps`` that is called retrieved, of each trial (t,)."""
         return retrieved_share(found.weights, self.target.floor, self.claim.epsilon, how)
 
-    def facts(self) -> Mapping[str, Any]:
+    def parts(self) -> tuple[Spend, ...]:
+        """None: weights and support leak (E11, E12)."""
+        return ()
+
+    def facts(self) -> Facts:
         """The claim and the public constants."""
-        return {
-            "claimed_epsilon": self.claim.epsilon,
-            "claimed_delta": self.claim.delta,
-            "radius": self.ground.radius,
-            "lambda0": self.target.floor,
-            "loss": self.ground.loss.title,
-        }
+        return Facts(
+            radius=self.ground.radius,
+            more={
+                "claimed_epsilon": self.claim.epsilon,
+                "claimed_delta": self.claim.delta,
+                "lambda0": self.target.floor,
+                "loss": self.ground.loss.title,
+            },
+        )
 
 
 @final
@@ -174,10 +181,10 @@ def _planner(selection: str) -> Any:
 
 _ALL = ("E8", "E9", "E10", "E12", "E13", "E14", "E15", "E16", "E17", "E18")
 _SELECTION = ("E8", "E11", "E12", "E22")
-for _id, _title, _selection, _source, _errata in (
-    ("napp-erm", "Noise-augmented objective (as published)", "none", "D, Algorithm 1", _ALL),
-    ("napp-vs", "Private selection (as published)", "vs", "D, section 3.5, any b", _SELECTION),
-    ("napp-vs-plus", "Private selection, b > 0 (as published)", "vs-plus", "D, section 3.5", _SELECTION),
+for _id, _title, _selection, _source, _errata, _colour in (
+    ("napp-erm", "Noise-augmented objective (as published)", "none", "D, Algorithm 1", _ALL, "#AA4499"),
+    ("napp-vs", "Private selection (as published)", "vs", "D, section 3.5, any b", _SELECTION, "#C2185B"),
+    ("napp-vs-plus", "Private selection, b > 0 (as published)", "vs-plus", "D, section 3.5", _SELECTION, "#7B1FA2"),
 ):
     register(
         Method(
@@ -195,6 +202,6 @@ for _id, _title, _selection, _source, _errata in (
             families=FAMILIES,
             needs_labels=False,
             same_target=False,
-            colour="#AA4499",
+            colour=_colour,
         )
     )

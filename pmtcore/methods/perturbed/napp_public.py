@@ -16,7 +16,6 @@ replace-one. Proofs: ``docs/maths.md``, section 15.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -25,9 +24,11 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_for, mu_for
 from pmtcore.accounting.gdp import Gdp
 from pmtcore.accounting.perturbed import CHOICES, Promise
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Private, PrivateRows, Standing
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.perturbed import Budgeted, Mechanism, dp_erm, napp_public
+from pmtcore.methods.facts import Facts
 from pmtcore.methods.perturbed.setting import COORDINATES, LOSSES, Setting, setting
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
 from pmtcore.public.moments import PublicData
@@ -144,23 +145,29 @@ class ErmPlan(Plan):
         """
         return ErmOutcome(self, self.mechanism.release(statistic, source, trials))
 
-    def facts(self) -> Mapping[str, Any]:
+    def parts(self) -> tuple[Spend, ...]:
+        """The perturbed objective, and the noise that covers how near its optimum is found."""
+        return self.mechanism.parts(self.n)
+
+    def facts(self) -> Facts:
         """Bounds, noise, modulus, and where the budget went."""
         m, split = self.mechanism, self.mechanism.split
-        facts: dict[str, Any] = {
-            "radius": m.terms.radius,
-            "noise_sd": m.noise.sd(len(m.ridge)) / self.n,
-            "modulus": m.terms.modulus / self.n,
-            "penalty": self.ground.public.lam,
-            "loss": m.terms.loss.title,
-            "score_bound": m.terms.loss.score,
-            "planned_epsilon": split.planned.epsilon,
-            "noise_epsilon": split.noise_epsilon,
-            "jacobian_epsilon": split.jacobian_epsilon,
-            "retrieved_epsilon": split.retrieved,
-            "parts_delta": split.planned.delta,
-        }
-        return facts | ({"pure_epsilon": split.promise.epsilon} if m.noise.pure else {})
+        return Facts(
+            radius=m.terms.radius,
+            noise_sd=m.noise.sd(len(m.ridge)) / self.n,
+            penalty=self.ground.public.lam,
+            pure_epsilon=split.promise.epsilon if m.noise.pure else None,
+            retrieved_epsilon=split.retrieved,
+            more={
+                "modulus": m.terms.modulus / self.n,
+                "loss": m.terms.loss.title,
+                "score_bound": m.terms.loss.score,
+                "planned_epsilon": split.planned.epsilon,
+                "noise_epsilon": split.noise_epsilon,
+                "jacobian_epsilon": split.jacobian_epsilon,
+                "parts_delta": split.planned.delta,
+            },
+        )
 
     @property
     def words(self) -> str:
@@ -275,7 +282,7 @@ register(
         parameters=ErmParameters,
         plan=_dp_erm,
         needs_labels=False,
-        colour="#777777",
+        colour="#6B4C3B",
         **_COMMON,
     )
 )

@@ -19,6 +19,7 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Curator, Private, PrivateRows, Standing
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.truncation import trace_radius
@@ -74,6 +75,10 @@ class AsPublished(Plan):
         moment = private_joint_moment(rows).reveal(_LAB) / self.n
         inner = _two_part(self.public, self.n, self.mu, self.parameters, moment, self.from_a)
         return inner.measure(rows).map(lambda statistic: (inner, statistic))
+
+    def parts(self) -> tuple[Spend, ...]:
+        """None: the private radius is released without noise (E4)."""
+        return ()
 
     def perturb(self, statistic: Private[tuple[TwoPartPlan, np.ndarray]], source: NoiseSource, trials: int) -> Outcome:
         """Guarantee: none. The claim is mu-GDP; the radius leaks (E4)."""

@@ -7,16 +7,17 @@ budget in, parts out: each of the two mechanisms runs at ``mu/sqrt(2)``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Bands, Private, PrivateRows
 from pmtcore.mechanisms.noise import NoiseSource, release_symmetric, release_vector, sigma_for
 from pmtcore.mechanisms.truncation import cross_sensitivity, papers_moment_sensitivity, truncate, truncation_rate
+from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Outcome, Plan, Prediction
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData
@@ -39,12 +40,11 @@ class Coordinates:
         return np.column_stack([x.T @ x, x.T @ y])
 
 
-def predicted_truncation(public: PublicData, root: np.ndarray, radius: float) -> dict[str, float]:
-    """The share of public rows ``W x`` outside the radius, as a fact of a plan; none without public rows."""
+def predicted_truncation(public: PublicData, root: np.ndarray, radius: float) -> float | None:
+    """The share of public rows ``W x`` outside the radius; none without public rows."""
     if public.rows is None:
-        return {}
-    norms = np.linalg.norm(public.rows[:, :-1] @ root.T, axis=1)
-    return {"predicted_truncation_rate": truncation_rate(norms, radius)}
+        return None
+    return truncation_rate(np.linalg.norm(public.rows[:, :-1] @ root.T, axis=1), radius)
 
 
 @final
@@ -111,16 +111,24 @@ class TwoPartPlan(Plan):
             variance * inverse @ (gram - self.penalty) @ inverse.T / self.n,
         )
 
-    def facts(self) -> Mapping[str, Any]:
+    def parts(self) -> tuple[Spend, ...]:
+        """Gram matrix and cross moment."""
+        c, (gram_sigma, cross_sigma) = self.coordinates, self.sigmas
+        cross = cross_sensitivity(c.radius, c.response_radius, self.n)
+        return (
+            Spend.gaussian("Gram matrix", papers_moment_sensitivity(c.radius, self.n), gram_sigma),
+            Spend.gaussian("cross moment", cross, cross_sigma),
+        )
+
+    def facts(self) -> Facts:
         """Radii, noise scales and the predicted truncation rate."""
         gram_sigma, cross_sigma = self.sigmas
-        facts: dict[str, Any] = {
-            "radius": self.coordinates.radius,
-            "response_radius": self.coordinates.response_radius,
-            "noise_sd": gram_sigma,
-            "response_noise_sd": cross_sigma,
-        }
-        return facts | predicted_truncation(self.public, self.coordinates.root, self.coordinates.radius)
+        return Facts(
+            radius=self.coordinates.radius,
+            noise_sd=gram_sigma,
+            predicted_truncation_rate=predicted_truncation(self.public, self.coordinates.root, self.coordinates.radius),
+            more={"response_radius": self.coordinates.response_radius, "response_noise_sd": cross_sigma},
+        )
 
 
 @final

@@ -19,9 +19,11 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Private, PrivateRows, Standing
 from pmtcore.mechanisms.noise import NoiseSource, release_symmetric, sigma_for
 from pmtcore.mechanisms.truncation import papers_moment_sensitivity, papers_radius, truncate
+from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
 from pmtcore.methods.two_part.statistics import Coordinates, TwoPartPlan, predicted_truncation
 from pmtcore.models.families import FAMILIES
@@ -101,10 +103,14 @@ class MomentPlan(Plan):
         """
         return MomentOutcome(self, release_symmetric(statistic, self.sigma, source, trials, "papers"))
 
-    def facts(self) -> Mapping[str, Any]:
+    def parts(self) -> tuple[Spend, ...]:
+        """The moment."""
+        return (Spend.gaussian("second moment", papers_moment_sensitivity(self.radius, self.n), self.sigma),)
+
+    def facts(self) -> Facts:
         """Radius, noise and predicted truncation rate."""
-        facts = {"radius": self.radius, "noise_sd": self.sigma}
-        return facts | predicted_truncation(self.public, self.public.symmetric_root[1], self.radius)
+        rate = predicted_truncation(self.public, self.public.symmetric_root[1], self.radius)
+        return Facts(radius=self.radius, noise_sd=self.sigma, predicted_truncation_rate=rate)
 
 
 @final

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.accounting.budgets import attacker_power
+from pmtcore.methods.facts import Facts, Passes
 from pmtcore.methods.registry import Prediction
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.release.record import Release
@@ -73,27 +73,26 @@ def predicted_words(preview: Preview) -> str:
     )
 
 
-def facts_words(facts: Mapping[str, Any]) -> str:
+def facts_words(facts: Facts) -> str:
     """The public figures of a plan in one line; empty where it has none."""
-    if facts.get("passes") == 2:
-        return _two_passes_words(facts)
-    found = [f"radius {facts['radius']:.3g} in whitened units"] if "radius" in facts else []
-    if "predicted_truncation_rate" in facts:
-        rate = facts["predicted_truncation_rate"]
+    if facts.passes is not None:
+        return _two_passes_words(facts, facts.passes)
+    found = [] if facts.radius is None else [f"radius {facts.radius:.3g} in whitened units"]
+    rate = facts.predicted_truncation_rate
+    if rate is not None:
         found.append("no row expected outside it" if rate == 0 else f"{100 * rate:.2g} % of the rows expected outside")
-    if "noise_sd" in facts:
-        found.append(f"noise sd {facts['noise_sd']:.2g} on each entry of a moment near 1")
+    if facts.noise_sd is not None:
+        found.append(f"noise sd {facts.noise_sd:.2g} on each entry of a moment near 1")
     return ", ".join(found)
 
 
-def _two_passes_words(facts: Mapping[str, Any]) -> str:
+def _two_passes_words(facts: Facts, passes: Passes) -> str:
     """A pilot and a clipped gradient."""
-    rest = 1 - facts["pilot_share"] - facts["counting_share"]
-    rate = facts["predicted_truncation_rate"]
+    rate = facts.predicted_truncation_rate or 0.0
     return (
-        f"two passes: {100 * facts['pilot_share']:.0f} % of mu² for a pilot of radius {facts['radius']:.3g}, "
-        f"{100 * facts['counting_share']:.0f} % for counting, {100 * rest:.0f} % for gradients clipped at about "
-        f"{facts['expected_clipping_bound']:.3g} ({100 * rate:.2g} % of the rows)"
+        f"two passes: {100 * passes.pilot_share:.0f} % of mu² for a pilot of radius {facts.radius:.3g}, "
+        f"{100 * passes.counting_share:.0f} % for counting, {100 * passes.gradient_share:.0f} % for gradients clipped "
+        f"at about {passes.expected_clipping_bound:.3g} ({100 * rate:.2g} % of the rows)"
     )
 
 
@@ -152,9 +151,9 @@ def coefficients(release: Release) -> go.Figure:
     shown, names, spread = _shown(release)
     at = release.coefficients[shown] * spread
     figure = go.Figure()
-    if "public_fit" in release.facts:
+    if release.ground.public_fit is not None:
         figure.add_scatter(
-            x=np.asarray(release.facts["public_fit"])[shown] * spread,
+            x=release.ground.public_fit[shown] * spread,
             y=names,
             mode="markers",
             name="public fit alone",
@@ -196,12 +195,12 @@ def parts(release: Release) -> go.Figure | None:
 def _shown(release: Release) -> tuple[list[int], list[str], np.ndarray]:
     """Which coefficients are drawn, their names, the public spread (k,) of their columns."""
     shown = [j for j, name in enumerate(release.names) if name != INTERCEPT][:_MOST]
-    return shown, [release.names[j] for j in shown], np.asarray(release.facts["spread"])[shown]
+    return shown, [release.names[j] for j in shown], release.ground.spread[shown]
 
 
 def _unit(release: Release) -> str:
     what = {"logistic": "the log-odds of ", "boosting": "the score of ", "poisson": "the log of "}
-    where = what.get(str(release.facts.get("family")), "")
+    where = what.get(release.ground.family, "")
     return f"change of {where}{release.target} for one standard deviation of the feature"
 
 
@@ -236,7 +235,7 @@ def coefficients_table(release: Release) -> pd.DataFrame:
 def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
     """Standardized coefficients along the ridge path: read off the one release, at no further cost."""
     table = ridge_path_table(release)
-    spread = dict(zip(release.names, release.facts["spread"], strict=True))
+    spread = dict(zip(release.names, release.ground.spread, strict=True))
     figure = go.Figure()
     features = [name for name in release.names if name != INTERCEPT][:_MOST]
     for j, name in enumerate(features):

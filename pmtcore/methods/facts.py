@@ -1,0 +1,75 @@
+"""What a plan says of itself beforehand: public figures, typed where anybody reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, final
+
+from pmtcore.base.records import plain
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Passes:
+    """A plan in two passes: shares of mu^2, and the clipping bound that public rows lead one to expect."""
+
+    passes: int = 2
+    pilot_share: float
+    counting_share: float
+    expected_clipping_bound: float
+    gradient_noise_sd: float
+
+    @property
+    def gradient_share(self) -> float:
+        """What pilot and counting leave."""
+        return 1 - self.pilot_share - self.counting_share
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Public figures of a plan; ``None`` where a method has none.
+
+    Attributes:
+        radius: where rows are truncated, in the method's coordinates.
+        noise_sd: noise on each entry of the main statistic, as a mean over rows.
+        noise_over_signal: length of the noise against that of a whitened moment, about 1.
+        predicted_truncation_rate: share of the rows that public rows lead one to expect beyond the radius or bound.
+        penalty: the problem's own ridge.
+        pure_epsilon: where the release is purely private.
+        retrieved_epsilon: what a perturbed objective gives back.
+        passes: of a plan in two passes.
+        more: further figures and words by name, printed and read by nobody.
+    """
+
+    radius: float | None = None
+    noise_sd: float | None = None
+    noise_over_signal: float | None = None
+    predicted_truncation_rate: float | None = None
+    penalty: float | None = None
+    pure_epsilon: float | None = None
+    retrieved_epsilon: float | None = None
+    passes: Passes | None = None
+    more: Mapping[str, float | str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if name != "passes":
+                plain(value, name)
+
+    def as_dict(self) -> dict[str, Any]:
+        """One flat mapping of what there is, as records have it."""
+        own = {name: value for name, value in vars(self).items() if name not in ("passes", "more")}
+        passes = {} if self.passes is None else asdict(self.passes)
+        return {name: value for name, value in {**own, **passes, **self.more}.items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Facts:
+        """Back from :meth:`as_dict`."""
+        rest = dict(found)
+        passes = None
+        if "passes" in rest:
+            passes = Passes(**{item.name: rest.pop(item.name) for item in fields(Passes)})
+        own = {item.name: rest.pop(item.name) for item in fields(cls) if item.name in rest}
+        return cls(**own, passes=passes, more=rest)
