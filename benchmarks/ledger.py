@@ -33,7 +33,7 @@ from pmtcore.datasets import load
 from pmtcore.encoding import default_choices, prepare
 from pmtcore.ledger import Ledger
 from pmtcore.noise import SecureNoise
-from pmtcore.release import Request, recorded_release
+from pmtcore.releases import Request, recorded_release
 private, public, _ = load("demo", n=20_000, m=100, d=6)
 problem = prepare(private, public, default_choices(private, public))
 ledger = Ledger(sys.argv[1])

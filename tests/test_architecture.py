@@ -18,7 +18,7 @@ ROOMS = (
     "data",
     "local",
     "methods",
-    "release",
+    "releases",
     "lab",
     "show",
     "cli",

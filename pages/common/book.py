@@ -13,8 +13,8 @@ from pmtcore.data.problem import Problem
 from pmtcore.ledger.account import START_CAP, Account
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.release.record import Release
-from pmtcore.release.release import Request, recorded_release, release
+from pmtcore.releases.record import Release
+from pmtcore.releases.release import Request, recorded_release, release
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label, Standing
 from pmtcore.methods.registry import method, methods, recommended, suiting
 from pmtcore.public.moments import PublicData
-from pmtcore.release.record import Release
-from pmtcore.release.release import Preview, Request, request_from_json
+from pmtcore.releases.record import Release
+from pmtcore.releases.release import Preview, Request, request_from_json
 from pmtcore.show.errata import words
 from pmtcore.show.figures import release as figures
 from pmtcore.show.report import report

@@ -14,8 +14,8 @@ from pmtcore.data.choices import Choices
 from pmtcore.data.problem import Problem, default_choices, prepare
 from pmtcore.data.tables import MomentTable, Table
 from pmtcore.lab.comparison import Comparison
-from pmtcore.release.record import Release
-from pmtcore.release.release import Request
+from pmtcore.releases.record import Release
+from pmtcore.releases.release import Request
 
 _KEY = "second_moment"
 

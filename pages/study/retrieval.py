@@ -10,7 +10,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
 from pmtcore.lab.comparison import grid
 from pmtcore.lab.gallery.selection import LAMS, study
-from pmtcore.release.retrieval import CHOICES, RELATIONS, TITLES, Plan
+from pmtcore.releases.retrieval import CHOICES, RELATIONS, TITLES, Plan
 from pmtcore.show.figures import retrieval as figures
 
 _FACTORS = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]

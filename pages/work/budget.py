@@ -12,7 +12,7 @@ from pmtcore.accounting.budgets import Guarantee, Neighbours
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
 from pmtcore.ledger.log import Account, Ledger, default_url
-from pmtcore.release.retrieval import retrieved
+from pmtcore.releases.retrieval import retrieved
 from pmtcore.show.figures import budget as figures
 from pmtcore.show.figures import release as tradeoff
 from pmtcore.show.report import report

@@ -12,7 +12,7 @@ from pmtcore.data.problem import Problem
 from pmtcore.lab.comparison import grid
 from pmtcore.lab.diagnostics import predicted
 from pmtcore.methods.registry import recommended
-from pmtcore.release import planning
+from pmtcore.releases import planning
 from pmtcore.show.figures import planning as figures
 
 ETA = 0.05

@@ -12,7 +12,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.data.problem import Problem
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import method
-from pmtcore.release.release import Preview, Request, preview
+from pmtcore.releases.release import Preview, Request, preview
 
 
 def ask(problem: Problem) -> tuple[Request, Preview] | None:

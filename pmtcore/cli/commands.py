@@ -17,7 +17,7 @@ Answer = tuple[dict[str, Any], str]  # the JSON object, the text
 
 
 def plan(chosen: argparse.Namespace) -> Answer:
-    from pmtcore.release import planning  # noqa: PLC0415
+    from pmtcore.releases import planning  # noqa: PLC0415
 
     public = public_from(chosen)
     ids = None if chosen.method is None else [method(chosen.method).id]

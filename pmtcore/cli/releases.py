@@ -36,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> Answer:
     """One release, in the ledger named or in the user's own; outside any for the lab, or where it costs nothing."""
     from pmtcore.mechanisms.noise import SecureNoise, SeededNoise  # noqa: PLC0415
-    from pmtcore.release.release import preview, release  # noqa: PLC0415
+    from pmtcore.releases.release import preview, release  # noqa: PLC0415
 
     request = _request(chosen)
     source = SecureNoise() if chosen.seed is None else SeededNoise(chosen.seed)
@@ -57,7 +57,7 @@ def _recorded(chosen: argparse.Namespace, problem: Any, request: Any, source: An
     """The release with its spend, and where both are kept."""
     from pmtcore.ledger.account import counted_mu  # noqa: PLC0415
     from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
-    from pmtcore.release.release import preview, recorded_release  # noqa: PLC0415
+    from pmtcore.releases.release import preview, recorded_release  # noqa: PLC0415
 
     book = Ledger(chosen.ledger or default_url())
     dataset, key = chosen.dataset or Path(chosen.private).name, chosen.key or uuid4().hex
@@ -101,7 +101,7 @@ def _release_text(record: Mapping[str, Any]) -> str:
 
 
 def _request(chosen: argparse.Namespace) -> Any:
-    from pmtcore.release.release import Request, request_from_json  # noqa: PLC0415
+    from pmtcore.releases.release import Request, request_from_json  # noqa: PLC0415
 
     if chosen.config:
         base = request_from_json(Path(chosen.config).read_bytes())

@@ -9,7 +9,7 @@ import numpy as np
 from pmtcore.lab.comparison import Summary
 from pmtcore.lab.diagnostics import Diagnosis
 from pmtcore.public.moments import INTERCEPT
-from pmtcore.release.record import Release
+from pmtcore.releases.record import Release
 
 
 def conditioning_words(found: Diagnosis) -> str:

@@ -24,7 +24,7 @@ from pmtcore.lab.gallery.engine import store
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.release.release import Request, recorded_release, release
+from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.show.report import report
 
 SECRET = "98765.4321"

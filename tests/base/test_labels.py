@@ -17,7 +17,7 @@ from pmtcore.data.choices import Choices
 from pmtcore.data.problem import prepare
 from pmtcore.data.tables import read_table
 from pmtcore.methods.facts import Facts
-from pmtcore.release.record import Ground, Release
+from pmtcore.releases.record import Ground, Release
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = 4711.25

@@ -21,7 +21,7 @@ from pmtcore.data.choices import Choices
 from pmtcore.data.problem import prepare
 from pmtcore.data.tables import read_moment, read_table
 from pmtcore.methods.registry import make_parameters, method
-from pmtcore.release.release import request_from_json
+from pmtcore.releases.release import request_from_json
 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "4711.625"

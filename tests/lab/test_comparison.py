@@ -16,8 +16,8 @@ from pmtcore.data.problem import Problem, default_choices, prepare
 from pmtcore.lab.comparison import BLOCK, Comparison, budget_grid, rescaled
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.methods.registry import methods, suiting
-from pmtcore.release.record import UNRECORDED
-from pmtcore.release.release import Request, preview, release, request_from_json
+from pmtcore.releases.record import UNRECORDED
+from pmtcore.releases.release import Request, preview, release, request_from_json
 from tests.helpers import TEST, suited
 
 

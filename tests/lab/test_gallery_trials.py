@@ -10,7 +10,7 @@ from pmtcore.lab.gallery.catalogue import figures
 from pmtcore.lab.gallery.erm import table4
 from pmtcore.lab.gallery.erm_trials import Tries, area, moor_trial, prediction_trial, rates, weight_trial
 from pmtcore.lab.gallery.selection import LAMS, study
-from pmtcore.release.retrieval import LOSSES, RELATIONS, Plan
+from pmtcore.releases.retrieval import LOSSES, RELATIONS, Plan
 from pmtcore.show.figures import retrieval as pictures
 
 

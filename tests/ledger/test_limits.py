@@ -18,7 +18,7 @@ from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.ledger.schema import SCHEMA, STEPS, VERSION
 from pmtcore.mechanisms.noise import SecureNoise
-from pmtcore.release.release import Request, recorded_release
+from pmtcore.releases.release import Request, recorded_release
 from tests.ledger.test_log import REQUEST, problem, url  # noqa: F401  # fixtures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -138,7 +138,7 @@ def test_a_record_that_cannot_be_kept_says_that_it_is_spent(book, problem, monke
 
 def test_the_first_error_is_the_one_shown(book, problem, monkeypatch):  # noqa: F811
     """A ledger that is gone by then does not hide why a release failed."""
-    import pmtcore.release.release as module
+    import pmtcore.releases.release as module
 
     monkeypatch.setattr(module, "release", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
     monkeypatch.setattr(Ledger, "fail", lambda *_: (_ for _ in ()).throw(LedgerError("gone")))

@@ -26,7 +26,7 @@ from pmtcore.data.problem import prepare
 from pmtcore.data.tables import read_table
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
-from pmtcore.release.release import Request, recorded_release
+from pmtcore.releases.release import Request, recorded_release
 
 FORK = multiprocessing.get_context("fork")
 REQUEST = {"method": "joint-pmt", "mu": 0.5, "parameters": {}, "delta": 1e-6}
@@ -136,7 +136,7 @@ def test_no_cap_no_release_and_a_cap_holds(problem, tmp_path):
 
 def test_a_failed_release_stays_spent(problem, tmp_path, monkeypatch):
     """Fail closed: an error after the spend leaves the spend, and says so to whoever repeats the key."""
-    import pmtcore.release.release as module
+    import pmtcore.releases.release as module
 
     ledger = Ledger(str(tmp_path / "l.db"))
     ledger.cap("survey", 2.0)

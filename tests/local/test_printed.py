@@ -22,7 +22,7 @@ from pmtcore.local.printed import classical_check, classical_size, printed_sds, 
 from pmtcore.local.protocol import unfold
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.registry import method
-from pmtcore.release.release import Request, release
+from pmtcore.releases.release import Request, release
 from tests.helpers import FALSE_ALARM, TEST, names, plan
 from tests.local.test_protocol import sides
 

@@ -18,8 +18,8 @@ from pmtcore.data.problem import Problem, prepare
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.facts import Facts, Passes
 from pmtcore.methods.registry import make_parameters, method, methods, register
-from pmtcore.release.record import Release
-from pmtcore.release.release import Request, release
+from pmtcore.releases.record import Release
+from pmtcore.releases.release import Request, release
 from tests.helpers import suited
 
 SOUND = [entry for entry in methods() if entry.standing is Standing.SOUND]

@@ -32,7 +32,7 @@ from pmtcore.models import losses
 from pmtcore.models.families import family
 from pmtcore.models.solvers import Data, Penalty, minimize
 from pmtcore.public.moments import public_from_moment, public_from_rows
-from pmtcore.release.release import Request, recorded_release
+from pmtcore.releases.release import Request, recorded_release
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan
 from tests.mechanisms.test_perturbed import BOTH, by_id
 from tests.methods.test_labels_methods import glm

@@ -17,8 +17,8 @@ from pmtcore.lab.comparison import Comparison, Summary
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import method, methods
 from pmtcore.public.moments import INTERCEPT
-from pmtcore.release.record import Release
-from pmtcore.release.release import Preview, Request, preview, release
+from pmtcore.releases.record import Release
+from pmtcore.releases.release import Preview, Request, preview, release
 from pmtcore.show.figures import compare
 from pmtcore.show.figures import release as figures
 from tests.helpers import suited

@@ -15,7 +15,7 @@ from pmtcore.data.named import entry, load
 from pmtcore.data.problem import default_choices, prepare
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
-from pmtcore.release.release import Request, recorded_release, release
+from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.show.report import report
 
 VOID = {"meta", "rect", "line", "polyline", "circle"}

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.methods.registry import method
-from pmtcore.release.planning import Planned
+from pmtcore.releases.planning import Planned
 from pmtcore.show.figures.style import SAMPLING, finish, log_axis
 
 

@@ -13,8 +13,8 @@ from pmtcore.accounting.budgets import attacker_power
 from pmtcore.methods.facts import Facts, Passes
 from pmtcore.methods.registry import Prediction
 from pmtcore.public.moments import INTERCEPT
-from pmtcore.release.record import Release
-from pmtcore.release.release import Preview
+from pmtcore.releases.record import Release
+from pmtcore.releases.release import Preview
 from pmtcore.show.figures.style import AFTER, PRIVACY, QUIET, SAMPLING, TRUNCATION, finish, log_axis, translucent
 from pmtcore.show.words import coefficient_words
 

@@ -12,7 +12,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.cli.main import main
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.release import planning
+from pmtcore.releases import planning
 from tests.helpers import TEST, make, plan
 
 

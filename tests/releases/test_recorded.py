@@ -15,8 +15,8 @@ from pmtcore.ledger.account import START_CAP
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.methods.registry import methods
-from pmtcore.release.record import UNRECORDED
-from pmtcore.release.release import Request, recorded_release, release
+from pmtcore.releases.record import UNRECORDED
+from pmtcore.releases.release import Request, recorded_release, release
 from tests.ledger.test_log import problem, table  # noqa: F401  # fixture
 
 SOUND = [m.id for m in methods() if m.standing is Standing.SOUND and "gaussian" in m.families]

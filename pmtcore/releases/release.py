@@ -19,7 +19,7 @@ from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_parameters, method
-from pmtcore.release.record import UNRECORDED, Ground, Release
+from pmtcore.releases.record import UNRECORDED, Ground, Release
 
 _SWAMPED = 0.5
 _NO_GAIN = 0.9
