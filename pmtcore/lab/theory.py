@@ -1,0 +1,339 @@
+"""What papers A and B prove in numbers, each bound beside what is measured on Gaussian rows that meet its assumptions.
+
+Rows are ``N(0, Sigma)`` with the averaged condition number of one's choice; nothing is truncated, as the theorems
+assume with probability ``1 - O(eta)``. Moments of such rows are Wishart matrices, so no row is ever drawn and trials
+are one batch. A constant that a paper leaves open, ``O(.)``, is taken as 1, which for Gaussian singular values is
+right (Davidson and Szarek); for the others it is the most favourable reading.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from scipy.stats import wishart
+
+from pmtcore.base.checks import number_between, whole_number_between
+from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
+from pmtcore.mechanisms.truncation import papers_radius, trace_radius
+
+_SPECTRUM_TRACE = 26.0  # of the papers' synthetic setting (science.md, section 8)
+
+
+@final
+@dataclass(frozen=True)
+class Setting:
+    """A problem of the theorems' kind.
+
+    Attributes:
+        d, m, n: features, public rows, private rows.
+        mu: of each of the two mechanisms, as the papers count.
+        eta: failure probability.
+        kappa_bar: averaged condition number of Sigma.
+        lam: ridge penalty.
+    """
+
+    d: int = 10
+    m: int = 200
+    n: int = 100_000
+    mu: float = 1.0
+    eta: float = 0.05
+    kappa_bar: float = 15.0
+    lam: float = 0.0
+
+    def __post_init__(self) -> None:
+        whole_number_between("features", self.d, 1, 200)
+        whole_number_between("public rows", self.m, self.d + 1, 10**9)
+        whole_number_between("private rows", self.n, self.d + 1, 10**12)
+        number_between("mu", self.mu, 1e-3, 1e3)
+        number_between("eta", self.eta, 1e-6, 0.5)
+        number_between("averaged condition number", self.kappa_bar, 1.0, 1e6)
+        number_between("lam", self.lam, 0.0, 1e6)
+
+    @property
+    def spectrum(self) -> np.ndarray:
+        """Eigenvalues of Sigma (d,): one large, the rest equal, with the trace of the papers' setting."""
+        least = _SPECTRUM_TRACE / (self.kappa_bar * self.d)
+        found = np.full(self.d, least)
+        found[-1] = _SPECTRUM_TRACE - least * (self.d - 1)
+        return found
+
+
+@final
+@dataclass(frozen=True)
+class Bound:
+    """A proved bound on a quantity and where that quantity lies.
+
+    Attributes:
+        source: paper and number.
+        words: the quantity in words.
+        bound: what is proved, constants left open taken as 1.
+        measured: the quantity's quantile at ``1 - eta`` over the trials (at ``eta`` for a lower bound).
+        lower: whether it is a lower bound.
+        condition: the left side of the theorem's sample-size condition, which must be at most 1/2; NaN without one.
+        open: whether the paper leaves a constant before the whole bound open.
+    """
+
+    source: str
+    words: str
+    bound: float
+    measured: float
+    lower: bool = False
+    condition: float = math.nan
+    open: bool = False
+
+    @property
+    def applies(self) -> bool:
+        """Whether the sample is large enough for the theorem to say anything."""
+        return not self.condition > 0.5
+
+    @property
+    def holds(self) -> bool:
+        """Whether what is measured keeps the bound."""
+        return self.measured >= self.bound if self.lower else self.measured <= self.bound
+
+    @property
+    def looseness(self) -> float:
+        """How many times the bound is away from what is measured; below 1 it does not hold."""
+        return self.measured / self.bound if self.lower else self.bound / self.measured
+
+    @property
+    def verdict(self) -> str:
+        """In one sentence."""
+        if not self.applies:
+            return f"Says nothing here: its condition has {self.condition:.3g} on the left where 0.5 is allowed."
+        if not self.holds:
+            how = "with its open constant at 1" if self.open else "as printed"
+            return f"Does not hold {how}: it would take {1 / self.looseness:.3g} times it."
+        return f"Holds, and is {self.looseness:.3g} times away from what is measured."
+
+
+@final
+@dataclass(frozen=True)
+class Draws:
+    """Trials of a setting: everything the bounds speak of, a stack each."""
+
+    at: Setting
+    public: np.ndarray  # S_B (t, d, d)
+    private: np.ndarray  # S_A (t, d, d)
+    noise: np.ndarray  # unit SG_d (t, d, d)
+    cross: np.ndarray  # unit noise on the cross moment (t, d)
+    beta: np.ndarray  # (d,)
+
+    @classmethod
+    def of(cls, at: Setting, trials: int, seed: int) -> Draws:
+        """Seeded trials."""
+        rng, sigma = np.random.default_rng(seed), np.diag(at.spectrum)
+        public = wishart(at.m, sigma).rvs(trials, random_state=rng).reshape(trials, at.d, at.d) / at.m
+        private = wishart(at.n, sigma).rvs(trials, random_state=rng).reshape(trials, at.d, at.d) / at.n
+        source = SeededNoise(seed, 1)
+        beta = rng.standard_normal(at.d)
+        noise = symmetric_noise(source, trials, at.d, "papers")
+        return cls(at, public, private, noise, source.normal(trials, at.d), beta)
+
+
+def bounds(at: Setting, trials: int = 400, seed: int = 0) -> tuple[Bound, ...]:
+    """Every bound of A and B that is a number for a linear problem, with what is measured."""
+    draws = Draws.of(at, trials, seed)
+    return (*_eigenvalues(draws), *_norms(draws), *_inverses(draws), *_estimates(draws))
+
+
+def isotropy(d: int, m: int, eta: float) -> tuple[float, float]:
+    """``L`` and ``U`` with ``L I <= S_B^{-1/2} Sigma S_B^{-1/2} <= U I`` (A, Theorem 3.1; B, Theorem 1).
+
+    U is infinite where m is too small for the theorem to say anything.
+    """
+    far = math.sqrt(d) + math.sqrt(2 * math.log(1 / eta))
+    root = math.sqrt(m)
+    return m / (root + far) ** 2, m / (root - far) ** 2 if root > far else math.inf
+
+
+def noise_scales(at: Setting) -> tuple[float, float]:
+    """Noise on the Gram matrix of whitened rows, and of rows as they are (A, Theorems 3.2 and 3.4)."""
+    whitened = papers_radius(at.d, at.n, at.eta) ** 2
+    plain = trace_radius(float(at.spectrum.sum()), at.d, at.n, 2 * at.eta) ** 2  # with log(n/eta)
+    return 2 * whitened / (at.mu * at.n), 2 * plain / (at.mu * at.n)
+
+
+def _eigenvalues(draws: Draws) -> Iterator[Bound]:
+    at = draws.at
+    root = np.sqrt(at.spectrum)
+    # S_B^{-1/2} Sigma S_B^{-1/2} has the eigenvalues of Sigma^{1/2} S_B^{-1} Sigma^{1/2}
+    values = 1 / np.linalg.eigvalsh(draws.public / root[:, None] / root)[:, ::-1]
+    low, high = isotropy(at.d, at.m, at.eta)
+    yield Bound(
+        "A, Theorem 3.1; B, Theorem 1",
+        "smallest eigenvalue of the whitened second moment",
+        low,
+        float(np.quantile(values[:, 0], at.eta)),
+        lower=True,
+    )
+    yield Bound(
+        "A, Theorem 3.1; B, Theorem 1",
+        "largest eigenvalue of the whitened second moment",
+        high,
+        float(np.quantile(values[:, -1], 1 - at.eta)),
+    )
+
+
+def _norms(draws: Draws) -> Iterator[Bound]:
+    at = draws.at
+    sigma, _ = noise_scales(at)
+    size = float(np.quantile(sigma * np.linalg.norm(draws.noise, 2, axis=(1, 2)), 1 - at.eta))
+    log_n, log_d = 1 + math.log(2 * at.n / at.eta), math.log(2 * at.d / at.eta)
+    words = "spectral norm of the noise on the whitened moment"
+    yield Bound("A, Lemma A.1", words, sigma * math.sqrt(2 * at.d * log_d), size)
+    yield Bound("A, equation 1", words, math.sqrt(at.d**3 * log_d * log_n) / (at.mu * at.n), size)
+    rho = at.mu**2 / 2
+    yield Bound(
+        "B, equation 13", words, at.d**1.5 * log_n * math.log(1 / at.eta) / (math.sqrt(rho) * at.n), size, open=True
+    )
+
+
+def _shrunk(at: Setting) -> float:
+    """``(1 - sqrt(d/n) - sqrt(log(1/eta)/n))^2``."""
+    return max(1 - math.sqrt(at.d / at.n) - math.sqrt(math.log(1 / at.eta) / at.n), 0.0) ** 2
+
+
+@final
+@dataclass(frozen=True)
+class _Rates:
+    """The factors that Theorems 3.3, 3.4, 4.2 and 4.3 share, whitened and plain."""
+
+    rate: float  # sqrt(d^3 log(2d/eta))/(mu n)
+    whitened: float
+    plain: float
+    whitened_condition: float
+    plain_condition: float
+
+    @classmethod
+    def of(cls, at: Setting, public_size: float) -> _Rates:
+        """Args: public_size: the norm of S_B."""
+        rate = math.sqrt(at.d**3 * math.log(2 * at.d / at.eta)) / (at.mu * at.n)
+        shrunk, (low, _) = _shrunk(at), isotropy(at.d, at.m, at.eta)
+        least = float(at.spectrum[0])
+        one, two = 1 + math.log(2 * at.n / at.eta), float(at.spectrum.mean()) + math.log(at.n / at.eta)
+        return cls(
+            rate,
+            rate * one / (low**2 * shrunk**2 + (at.lam / public_size) ** 2),
+            rate * two / (least**2 * shrunk**2 + at.lam**2),
+            rate * one / (low * shrunk + at.lam / public_size),
+            rate * two / (least * shrunk + at.lam),
+        )
+
+
+def _whitened(draws: Draws) -> tuple[np.ndarray, np.ndarray]:
+    """Symmetric roots ``S_B^{-1/2}`` and ``S~ + lam S_B^{-1}``, (t, d, d) each."""
+    values, vectors = np.linalg.eigh(draws.public)
+    root = (vectors / np.sqrt(values)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    return root, root @ (draws.private + draws.at.lam * np.eye(draws.at.d)) @ root
+
+
+def _quantile(errors: np.ndarray, at: Setting) -> float:
+    """Of spectral norms (t, d, d) or lengths (t, d)."""
+    size = np.linalg.norm(errors, 2, axis=(1, 2)) if errors.ndim == 3 else np.linalg.norm(errors, axis=1)
+    return float(np.quantile(size, 1 - at.eta))
+
+
+def _inverses(draws: Draws) -> Iterator[Bound]:
+    at = draws.at
+    root, gram = _whitened(draws)
+    one, two = noise_scales(at)
+    rates = _Rates.of(at, float(np.median(np.linalg.norm(draws.public, 2, axis=(1, 2)))))
+    moved = np.linalg.inv(gram + one * draws.noise) - np.linalg.inv(gram)
+    yield Bound(
+        "A, Theorem 3.3, equation 2",
+        "error of the inverse whitened moment",
+        rates.whitened,
+        _quantile(moved, at),
+        condition=rates.whitened_condition,
+    )
+    size = float(np.median(np.linalg.norm(np.linalg.inv(draws.public), 2, axis=(1, 2))))
+    yield Bound(
+        "A, Theorem 3.3, equation 3",
+        "error of the inverse moment, recovered from the whitened one",
+        rates.whitened * size,
+        _quantile(root @ moved @ root, at),
+        condition=rates.whitened_condition,
+    )
+    held = draws.private + at.lam * np.eye(at.d)
+    yield Bound(
+        "A, Theorem 3.4",
+        "error of the inverse moment from private rows alone",
+        rates.plain,
+        _quantile(np.linalg.inv(held + two * draws.noise) - np.linalg.inv(held), at),
+        condition=rates.plain_condition,
+    )
+
+
+def _estimates(draws: Draws) -> Iterator[Bound]:
+    """Coefficients: the response is ``x'beta`` without error, so that only the theorems' own terms are seen."""
+    at = draws.at
+    one, two = noise_scales(at)
+    root, gram = _whitened(draws)
+    length, largest = float(np.linalg.norm(draws.beta)), float(at.spectrum[-1])
+    scale = np.sqrt(np.einsum("i,tij,j->t", draws.beta, draws.public, draws.beta))  # sigma_B of a noiseless response
+    cross = np.einsum("tij,j->ti", draws.private, draws.beta)
+    exact = np.linalg.solve(draws.private + at.lam * np.eye(at.d), cross[..., None])[..., 0]
+    response = papers_radius(1, at.n, at.eta) / papers_radius(at.d, at.n, at.eta)  # Ry over R
+    right = np.einsum("tij,tj->ti", root, cross) / scale[:, None] + one * response * draws.cross
+    found = np.linalg.solve(gram + one * draws.noise, right[..., None])[..., 0]
+    rates = _Rates.of(at, float(np.median(np.linalg.norm(draws.public, 2, axis=(1, 2)))))
+    inverse_size = float(np.median(np.linalg.norm(np.linalg.inv(draws.public), 2, axis=(1, 2))))
+    yield Bound(
+        "A, Theorem 4.2",
+        "error of the whitened private ridge",
+        rates.whitened * inverse_size * largest * length,
+        _quantile(scale[:, None] * np.einsum("tij,tj->ti", root, found) - exact, at),
+        open=True,
+        condition=rates.whitened_condition,
+    )
+    held = draws.private + at.lam * np.eye(at.d) + two * draws.noise
+    plain = np.linalg.solve(held, (cross + two * length * draws.cross)[..., None])[..., 0]
+    yield Bound(
+        "A, Theorem 4.3",
+        "error of the private ridge from private rows alone",
+        rates.plain * largest * length,
+        _quantile(plain - exact, at),
+        open=True,
+        condition=rates.plain_condition,
+    )
+    yield from _of_paper_b(draws, rates, (found, plain, exact), scale, root)
+
+
+def _of_paper_b(
+    draws: Draws,
+    rates: _Rates,
+    estimates: tuple[np.ndarray, np.ndarray, np.ndarray],
+    scale: np.ndarray,
+    root: np.ndarray,
+) -> Iterator[Bound]:
+    """The same estimates without a penalty, by B's Theorems 3 and 4; ``rho = mu^2/2`` of each part."""
+    at = draws.at
+    if at.lam:
+        return
+    found, plain, exact = estimates
+    rate = at.d**1.5 * math.log(1 / at.eta) / (at.mu / math.sqrt(2) * at.n)
+    (low, _), shrunk, length = isotropy(at.d, at.m, at.eta), _shrunk(at), float(np.linalg.norm(draws.beta))
+    log_n, least = math.log(2 * at.n / at.eta), float(at.spectrum[0])
+    inverse_size = float(np.median(np.linalg.norm(np.linalg.inv(draws.public), 2, axis=(1, 2))))
+    yield Bound(
+        "B, Theorem 3",
+        "error of whitened private least squares",
+        rate * length * float(at.spectrum[-1]) * inverse_size * (1 + log_n) / (low**2 * shrunk**2),
+        _quantile(scale[:, None] * np.einsum("tij,tj->ti", root, found) - exact, at),
+        open=True,
+        condition=rate * (1 + log_n) / (low * shrunk),
+    )
+    kappa, average = float(at.spectrum[-1]) / least, float(at.spectrum.mean())
+    yield Bound(
+        "B, Theorem 4",
+        "error of private least squares from private rows alone",
+        rate * length * kappa * (log_n / least + average / least),
+        _quantile(plain - exact, at),
+        open=True,
+        condition=rate * (average + log_n) / least,
+    )
