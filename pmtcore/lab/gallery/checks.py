@@ -56,6 +56,19 @@ def rises(names: Sequence[str], statistic: Statistic = "mean") -> Check:
     return check
 
 
+def closer(near: str, far: str, target: str) -> Check:
+    """One curve of means is closer to a third than another is, at every x."""
+
+    def check(curves: Curves) -> Finding:
+        goal = curves[target].mean
+        one, two = (np.abs(curves[name].mean - goal) for name in (near, far))
+        doubts = [curves[name].doubt("mean") * curves[name].mean for name in (near, far)]
+        answer = below_zero(one - two, np.hypot(*doubts))
+        return Finding(answer, f"distance {np.max(one):.3g} at most against {np.max(two):.3g}")
+
+    return check
+
+
 def _trend(names: Sequence[str], statistic: Statistic, sign: float) -> Check:
     def one(curve: Curve) -> Finding:
         found = along(curve, statistic)
@@ -121,6 +134,29 @@ def alike_at_end(first: str, second: str, factor: float, statistic: Statistic = 
         return Finding(answer, f"at the end, {first} over {second}: {ratio:.3g}")
 
     return check
+
+
+def alike(pairs: Sequence[tuple[str, str]], factor: float, statistic: Statistic = "mean") -> Check:
+    """The two curves of each pair lie within a factor of each other at every x."""
+
+    def one(a: Curve, b: Curve) -> Finding:
+        gap = np.abs(np.log(a.values(statistic) / b.values(statistic)))
+        answer = below_zero(gap - np.log(factor), np.hypot(a.doubt(statistic), b.doubt(statistic)))
+        return Finding(answer, f"{a.name} and {b.name} within a factor of {np.exp(gap.max()):.3g}")
+
+    return lambda curves: together([one(curves[a], curves[b]) for a, b in pairs])
+
+
+def lasting(names: Sequence[str], factor: float, statistic: Statistic = "mean") -> Check:
+    """The last two points of each curve lie within a factor of each other."""
+
+    def one(curve: Curve) -> Finding:
+        y, doubt = curve.values(statistic)[-2:], curve.doubt(statistic)[-2:]
+        gap = abs(float(np.log(y[1] / y[0])))
+        answer = below_zero(np.array([gap - np.log(factor)]), np.array([np.hypot(*doubt)]))
+        return Finding(answer, f"{curve.name}: last over the one before {y[1] / y[0]:.3g}")
+
+    return lambda curves: together([one(curves[name]) for name in names])
 
 
 def settles(name: str, yes: bool = True) -> Check:
