@@ -4,7 +4,11 @@ A *configuration* is public JSON: columns, whitening, radius, response bounds, r
 holds a random id, the configuration's digest and the randomized vector, nothing else. Two schemes:
 
 * ``whitened``: ``w x~ (y - centre)``, d numbers at the full budget (``science.md`` 4.4);
-* ``moments``: ``x x'`` and ``x y`` of centred, clipped rows (C, Algorithms 1 to 4), jointly at the full budget.
+* ``moments``: ``x x'`` and ``x (y - offset)`` of centred, clipped rows (C, Algorithms 1 to 4), jointly at the full budget;
+  with an intercept the offset is the middle of the response range, which moves the intercept only.
+
+All noise is integer noise on a grid, or a choice among finitely many directions: the guarantee holds for the bits of a
+report (maths.md, 12).
 
 Reports that do not fit the rules are counted and left out, never averaged in: unreadable, another version or
 configuration, a wrong dimension, not finite, impossibly long, an id seen before.
@@ -28,11 +32,12 @@ import pyarrow as pa
 from pmtcore.base.checks import InputError, one_of
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.randomizers import Gaussian, PrivUnit
-from pmtcore.mechanisms.truncation import truncate
-from pmtcore.public.moments import whiten
+from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, grid_rows
+from pmtcore.mechanisms.truncation import moment_and_cross_cost
+from pmtcore.public.moments import INTERCEPT, whiten
 from pmtcore.public.shape import Clip
 
-VERSION = 1
+VERSION = 2  # 2: integer noise; moments send x (y - centre) where there is an intercept
 REASONS = ("accepted", "unreadable", "other version or configuration", "wrong dimension", "impossible", "duplicate")
 _LARGEST = 1e100  # a longer row is shortened to it: far outside every radius, and its square is finite
 _TAIL = 12.0  # standard deviations beyond which a Gaussian report is impossible
@@ -97,9 +102,14 @@ class Configuration:
         return self.radius * (self.high - self.low) / 2
 
     @property
+    def offset(self) -> float:
+        """What is taken off responses (``moments``): with an intercept their middle, which halves the bound of labels."""
+        return self.centre if self.names[0] == INTERCEPT else 0.0
+
+    @property
     def response_bound(self) -> float:
-        """Largest absolute response (``moments``)."""
-        return max(abs(self.low), abs(self.high))
+        """Largest absolute response less the offset (``moments``)."""
+        return max(abs(self.low - self.offset), abs(self.high - self.offset))
 
     @cached_property
     def unit(self) -> PrivUnit:
@@ -110,17 +120,39 @@ class Configuration:
 
     @cached_property
     def gaussian(self) -> Gaussian:
-        """The Gaussian randomizer of the whitened scheme: diameter ``R (high - low)``."""
-        return Gaussian(self.mu, 2 * self.bound)
+        """The Gaussian randomizer of the whitened scheme."""
+        return Gaussian(self.mu, self.bound)
 
     @cached_property
-    def moment_sds(self) -> tuple[float, float]:
-        """Noise on ``x x'`` in its isometric coordinates, and on ``x y``; jointly mu-GDP (E6 repaired).
+    def moment_scales(self) -> tuple[float, float]:
+        """Integer noise on ``x x'`` in its isometric coordinates and on ``x y``, in units of ``2^-30`` of their bounds.
 
-        Half of ``mu^2`` each: sensitivities ``sqrt(2) r^2`` and ``2 r Y``.
+        Jointly mu-GDP (E6 repaired): half of ``mu^2`` for ``sqrt(2)`` and half for 2, less what no row can use of both at
+        once (maths.md, 3.5).
         """
-        part = self.mu / math.sqrt(2)
-        return math.sqrt(2) * self.radius**2 / part, 2 * self.radius * self.response_bound / part
+        gram, cross = math.sqrt(2) * math.sqrt(2), 2 * math.sqrt(2)  # at mu = 1
+        unit = (1 + SLACK) * FINE * math.sqrt(moment_and_cross_cost(1 / gram**2, 1 / cross**2)) / self.mu
+        return gram * unit, cross * unit
+
+    @property
+    def moment_sds(self) -> tuple[float, float]:
+        """The same in the units of a report."""
+        gram, cross = self.moment_scales
+        return gram * self.radius**2 / FINE, cross * self.radius * self.response_bound / FINE
+
+    def scales(self) -> np.ndarray:
+        """Scale of the integer noise on each coordinate of a report (dimension,)."""
+        if self.scheme == "whitened":
+            return np.full(self.d, self.gaussian.scale)
+        gram, cross = self.moment_scales
+        return np.concatenate([gram / _triangle(self.d)[1], np.full(self.d, cross)])
+
+    def units(self) -> np.ndarray:
+        """What one step of the integers is in the units of a report (dimension,)."""
+        if self.scheme == "whitened":
+            return np.full(self.d, self.bound / FINE)
+        gram, cross = self.radius**2 / FINE, self.radius * self.response_bound / FINE
+        return np.concatenate([gram * _triangle(self.d)[1], np.full(self.d, cross)])
 
     @property
     def digest(self) -> str:
@@ -160,46 +192,61 @@ class Configuration:
             raise InputError(f"The configuration has version {version}; this program reads version {VERSION}.")
         return made
 
-    def statistic(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
-        """What rows (k, d), (k,) say before randomizing: (k, dimension), finite whatever the rows.
+    def vectors(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
+        """The ``whitened`` scores of rows (k, d), (k,): no longer than the bound but for rounding, finite, (k, d).
 
         A row with a missing value says nothing, which is the zero vector: it is randomized like all others, so
         that no answer and no silence tells that something was missing (E5).
         """
         x, y = _sensible(features - self.shift, response)
-        y = np.clip(y, self.low, self.high)
+        z = whiten(self.root, x)
+        _, weights = Clip(self.radius, np.inf).factors(np.linalg.norm(z, axis=1))
+        return np.asarray(z * (weights * (np.clip(y, self.low, self.high) - self.centre))[:, None])
+
+    def integers(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
+        """What rows say before Gaussian randomizing, in steps of :meth:`units`: integers (k, dimension).
+
+        The only way from a row to a report; missing values as in :meth:`vectors`.
+        """
         if self.scheme == "whitened":
-            z = whiten(self.root, x)
-            _, weights = Clip(self.radius, np.inf).factors(np.linalg.norm(z, axis=1))
-            return np.asarray(z * (weights * (y - self.centre))[:, None])
-        x = truncate(x, self.radius)
-        upper, scale = _triangle(self.d)
-        return np.column_stack([x[:, upper[0]] * x[:, upper[1]] * scale, x * y[:, None]])
+            return self.gaussian.integers(self.vectors(features, response))
+        x, y = _sensible(features - self.shift, response)
+        k = grid_rows(x, self.radius)
+        share = (np.clip(y, self.low, self.high) - self.offset) / self.response_bound
+        level = np.trunc(np.clip(share, -1.0, 1.0) * SCALE).astype(np.int64)
+        upper, _ = _triangle(self.d)
+        return np.column_stack([k[:, upper[0]] * k[:, upper[1]], k * level[:, None]])
+
+    def statistic(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
+        """The same in the units of a report, (k, dimension)."""
+        return np.asarray(self.integers(features, response) * self.units())
 
     def noise_sds(self) -> np.ndarray:
         """Standard deviation of the Gaussian noise on each coordinate of a report (dimension,)."""
-        if self.scheme == "whitened":
-            return np.full(self.d, self.gaussian.sd)
-        first, second = self.moment_sds
-        return np.concatenate([np.full(self.dimension - self.d, first), np.full(self.d, second)])
+        return self.scales() * self.units()
 
     def randomize(self, features: np.ndarray, response: np.ndarray, source: NoiseSource) -> np.ndarray:
         """Reports (k, dimension) of rows, each on its own.
 
-        Guarantee: each report is mu-GDP, with PrivUnit epsilon-private, in its own row (maths.md, 12).
+        Guarantee: each report is mu-GDP, with PrivUnit epsilon-private, in its own row, for its bits (maths.md, 12).
         """
-        exact = self.statistic(features, response)
         if self.randomizer == "privunit":
-            return self.unit.randomize(exact, self.bound, source)
-        return np.asarray(exact + self.noise_sds() * source.normal(*exact.shape))
+            return self.unit.randomize(self.vectors(features, response), self.bound, source)
+        whole, scales = self.integers(features, response), self.scales()
+        for scale in np.unique(scales):
+            at = np.flatnonzero(scales == scale)
+            whole[:, at] += source.integers(float(scale), len(whole), len(at))
+        return np.asarray(whole * self.units())
 
     def possible(self, reports: np.ndarray) -> np.ndarray:
         """Which reports (k, dimension) can have come from :meth:`randomize` (but for odds of 1e-30)."""
         with np.errstate(invalid="ignore", over="ignore"):
             finite = np.isfinite(reports).all(axis=1)
             if self.randomizer == "privunit":
-                length = self.bound / self.unit.shrink
-                return finite & (np.abs(np.linalg.norm(reports, axis=1) - length) < 1e-6 * length)
+                longest = self.bound / self.unit.shrink
+                length = np.linalg.norm(reports, axis=1)
+                least = longest * (1 - 1e-6) if self.unit.pieces == 1 else 0.0
+                return np.asarray(finite & (length >= least) & (length <= longest * (1 + 1e-6)))
             reach = self.bound if self.scheme == "whitened" else max(self.radius**2, self.radius * self.response_bound)
             return np.asarray(finite & (np.abs(reports) <= reach + _TAIL * self.noise_sds()).all(axis=1))
 

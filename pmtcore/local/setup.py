@@ -73,7 +73,7 @@ def whitened(
         spread = (high - low) ** 2 / 4
         sampling = spread * ((x * weights[:, None] ** 2).T @ x) / len(x)
         size = radius * (high - low)
-        noise = (size / mu) ** 2 if unit is None else (size / 2 / unit.shrink) ** 2 / public.d
+        noise = (size / mu) ** 2 if unit is None else (size / 2) ** 2 * unit.variance
         inverse = np.linalg.pinv(gram)
         return float(np.trace(inverse @ (sampling + noise * np.eye(public.d)) @ inverse))
 

@@ -77,7 +77,7 @@ def integer_moment(rows: PrivateRows, transform: Any, radius: float) -> Private[
     Raises:
         InputError: more rows than the sum has room for.
     """
-    _check_room(rows)
+    check_room(rows)
 
     def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
         z = grid_rows(transform(features, response), radius)
@@ -90,7 +90,12 @@ def integer_moment(rows: PrivateRows, transform: Any, radius: float) -> Private[
     return rows.sum(block)
 
 
-def _check_room(rows: PrivateRows) -> None:
+def check_room(rows: PrivateRows) -> None:
+    """Whether a sum over these rows has room.
+
+    Raises:
+        InputError: it has not.
+    """
     if rows.n > MOST_ROWS:
         raise InputError(f"An exact release takes at most {MOST_ROWS:,} rows; draw a sample first.")
 
@@ -124,7 +129,7 @@ def integer_vectors(rows: PrivateRows, transform: Any, bound: float) -> Private[
     Raises:
         InputError: more rows than the sum has room for.
     """
-    _check_room(rows)
+    check_room(rows)
     return rows.sum(lambda x, y: grid_rows(transform(x, y), bound, FINE).sum(axis=0))
 
 

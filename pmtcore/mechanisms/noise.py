@@ -38,12 +38,20 @@ class NoiseSource(ABC):
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
         """Independent discrete Gaussian integers of scale ``sigma``, shape (trials, size); each call a fresh stream."""
 
+    @abstractmethod
+    def words(self, trials: int, size: int) -> np.ndarray:
+        """Independent uniform 64-bit words (trials, size); each call is a fresh stream."""
+
 
 @final
 class SecureNoise(NoiseSource):
     """From the operating system's entropy, by inversion: 63 bits of magnitude and one of sign."""
 
     secure = True
+
+    def words(self, trials: int, size: int) -> np.ndarray:
+        """See :meth:`NoiseSource.words`."""
+        return np.frombuffer(os.urandom(8 * trials * size), dtype=np.uint64).reshape(trials, size)
 
     def normal(self, trials: int, size: int) -> np.ndarray:
         """See :meth:`NoiseSource.normal`."""
@@ -83,6 +91,11 @@ class SeededNoise(NoiseSource):
         """Rounded Gaussians: what the exact sampler gives where sigma is large. See :meth:`NoiseSource.integers`."""
         return np.rint(sigma * self.normal(trials, size)).astype(np.int64)
 
+    def words(self, trials: int, size: int) -> np.ndarray:
+        """See :meth:`NoiseSource.words`."""
+        (stream,) = self._streams.spawn(1)
+        return np.random.Generator(np.random.PCG64DXSM(stream)).integers(0, 2**64, (trials, size), dtype=np.uint64)
+
 
 @final
 class ZeroNoise(NoiseSource):
@@ -97,6 +110,10 @@ class ZeroNoise(NoiseSource):
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
         """See :meth:`NoiseSource.integers`."""
         return np.zeros((trials, size), dtype=np.int64)
+
+    def words(self, trials: int, size: int) -> np.ndarray:
+        """See :meth:`NoiseSource.words`: all zero."""
+        return np.zeros((trials, size), dtype=np.uint64)
 
 
 @cache

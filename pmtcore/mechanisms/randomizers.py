@@ -1,159 +1,238 @@
-"""Randomizers of one bounded vector: Gaussian, and PrivUnit in the direction (maths.md, 12).
+"""Randomizers of one bounded vector whose guarantee holds for the bits that leave (maths.md, 12).
 
-PrivUnit (Bhowmick et al. 2018) is purely epsilon-private: a unit vector is replaced by one drawn from the cap
-around it with probability p, from the rest of the sphere otherwise. A vector shorter than the bound is first
-turned into a unit vector with the right mean: its direction or the opposite one. Epsilon-privacy implies
-mu-GDP with ``mu = 2 Phi^{-1}(e^eps/(1 + e^eps))``, so a budget in mu is met by the epsilon that this gives.
+*Gaussian*: the vector is rounded towards zero to integers, discrete Gaussian integers are added (maths.md, 14).
+
+*PrivUnit* (Bhowmick et al. 2018), made finite: directions are drawn without looking at the row, and one of them is
+chosen: one of the ``winners`` nearest to the row's direction with probability ``keep``, one of the others otherwise. Only
+the choice depends on the row, and it is a choice among finitely many, so epsilon is a ratio of two rational numbers and
+no bit of the report knows more than the choice. A vector shorter than the bound is first turned into a unit vector with
+the right mean: its direction or the opposite one. Epsilon-privacy implies mu-GDP with
+``mu = 2 Phi^{-1}(e^eps/(1 + e^eps))``, so a budget in mu is met by the epsilon that this gives.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import betainc, betaincinv, betaln
+from scipy.special import bdtr, betaincinv, ndtri, roots_legendre
 
 from pmtcore.base.checks import number_between
 from pmtcore.base.records import Curator, Private
-from pmtcore.mechanisms.noise import NoiseSource, uniform
+from pmtcore.mechanisms.grid import FINE, SLACK, grid_rows
+from pmtcore.mechanisms.noise import NoiseSource
 
 _MECHANISM = Curator("local randomizers: every row is randomized on its own")
-_REST = (
-    2.0**-30
-)  # least probability of the rest of the sphere: one that rounds to 0 would tell cap from rest for certain
-_SMALLEST_CAP = 1e-250
+_MARGIN = 2.0**-40  # of each probability, for its rounding and for words not being a multiple of the choices
+_REST = 2.0**-30  # least probability of the others: one that rounds to 0 would tell both sides apart for certain
+_PIECE = 6.0  # epsilon of one choice; a larger one is spent on several, which costs less than millions of directions
+_MOST_POWER = 9  # 512 directions: at epsilon 6 five of them are winners, near the best cap's share
+_ROOM_POWER = 2  # four times e^epsilon directions: a few winners, so that their number can be near the best share
+_CANDIDATES = 24  # numbers of winners that are tried: between two of them the variance differs by less than 1 %
+_NODES = 400  # of the quadrature for the mean of the winners; relative error below 1e-9
+_MIRRORS = 4  # two leave a bias of 1 % in the mean of rows that share their directions, four none that 1e5 rows show
+_CHUNK = 200_000  # scores in memory at once; rows of one chunk share their directions, so not many at a time
 
 
 @final
 @dataclass(frozen=True)
 class PrivUnit:
-    """The randomizer at one epsilon in d dimensions, its cap chosen for the least variance.
+    """The randomizer at one epsilon in d dimensions.
 
     Attributes:
-        threshold: the cap is ``{v: <v, u> >= threshold}``.
-        keep: probability of the cap.
+        pieces: independent choices, each at ``epsilon/pieces``; the report is their mean.
+        directions: number of directions, in opposite pairs, of which one is chosen.
+        winners: how many of them count as near.
+        keep: probability of a near one.
         shrink: ``E<v, u>``; reports are divided by it.
     """
 
     d: int
     epsilon: float
-    threshold: float
+    pieces: int
+    directions: int
+    winners: int
     keep: float
     shrink: float
 
     @classmethod
     def at(cls, d: int, epsilon: float) -> PrivUnit:
-        """The best cap; for d = 1 this is randomized response."""
+        """The number of winners with the least variance; for d = 1 this is randomized response."""
         number_between("epsilon", epsilon, 1e-6, 500.0)
         if d == 1:
-            keep = _kept(epsilon)
-            return cls(1, epsilon, 0.0, keep, 2 * keep - 1)
-        widest = min(0.999, 1 - 2 * float(betaincinv((d - 1) / 2, (d - 1) / 2, _SMALLEST_CAP)))
-        found = minimize_scalar(lambda t: -_shrink(d, epsilon, t)[1], bounds=(0.0, widest), method="bounded")
-        keep, shrink = _shrink(d, epsilon, float(found.x))
-        return cls(d, epsilon, float(found.x), keep, shrink)
+            keep = _kept(epsilon, 1, 2)
+            return cls(1, epsilon, 1, 2, 1, keep, 2 * keep - 1)
+        pieces = math.ceil(epsilon / _PIECE)
+        return cls(d, epsilon, pieces, *_best(d, epsilon / pieces))
 
     @property
     def log_ratio(self) -> float:
-        """Largest log ratio of densities, recomputed from the parameters: at most epsilon."""
-        cap = _cap(self.d, self.threshold)
-        return math.log(self.keep) - math.log(cap) - math.log1p(-self.keep) + math.log1p(-cap)
+        """Largest log ratio of the probabilities of a report, from the parameters: at most epsilon."""
+        one = math.log(self.keep) - math.log(self.winners)
+        other = math.log1p(-self.keep) - math.log(self.directions - self.winners)
+        return self.pieces * (one - other)
+
+    @property
+    def variance(self) -> float:
+        """Variance of a coordinate of a report of the zero vector, at bound 1."""
+        return 1 / (self.shrink**2 * self.d * self.pieces)
 
     def randomize(self, vectors: np.ndarray, bound: float, source: NoiseSource) -> np.ndarray:
-        """Unbiased reports (k, d) of vectors (k, d) of length at most ``bound``, each of length ``bound/shrink``.
+        """Unbiased reports (k, d) of vectors (k, d) of length at most ``bound``.
 
         Guarantee: epsilon-LDP for each row, so mu-GDP with :func:`mu_for` (maths.md, 12).
         """
-        k, d = vectors.shape
         length = np.linalg.norm(vectors, axis=1)
-        if np.any(length > bound * (1 + 1e-9)):
-            raise ValueError("a vector is longer than its bound")
         unit = vectors / np.maximum(length, 1e-300)[:, None]
-        lost = length <= 1e-300
-        if np.any(lost):
-            unit[lost] = np.eye(1, d)
-        draws = uniform(source, k, 3)
-        unit *= np.where(draws[:, 0] < (1 + np.minimum(length / bound, 1.0)) / 2, 1.0, -1.0)[:, None]
-        along, beside = self._along(draws[:, 1] < self.keep, draws[:, 2])
-        if d == 1:
-            return np.asarray(bound / self.shrink * along[:, None] * unit)
-        across = source.normal(k, d)
-        across -= np.einsum("kd,kd->k", across, unit)[:, None] * unit
-        across /= np.linalg.norm(across, axis=1)[:, None]
-        return np.asarray(bound / self.shrink * (along[:, None] * unit + beside[:, None] * across))
+        unit[length <= 1e-300] = np.eye(1, self.d)
+        total = np.zeros(vectors.shape)
+        step = max(1, _CHUNK // self.directions)
+        for start in range(0, len(unit), step):
+            part = slice(start, start + step)
+            for _ in range(self.pieces):
+                turned = _share(source.words(len(unit[part]), 1)[:, 0]) < (1 + np.minimum(length[part] / bound, 1)) / 2
+                total[part] += self._choose(np.where(turned[:, None], unit[part], -unit[part]), source)
+        return np.asarray(bound / (self.shrink * self.pieces) * total)
 
-    def _along(self, inside: np.ndarray, draw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """``<v, u>`` in the cap or out of it, by inversion, and the length of what is orthogonal to u.
+    def _choose(self, unit: np.ndarray, source: NoiseSource) -> np.ndarray:
+        """One direction (k, d) for each unit vector (k, d).
 
-        In the cap the small tail is inverted, never its complement: a cap of share below 1e-16 would round to
-        the single point u, and the report would be the vector itself.
+        All directions are made of random words alone: a set for these rows, reflected for each of them at four random
+        hyperplanes.
         """
-        if self.d == 1:
-            return np.where(inside, 1.0, -1.0), np.zeros(len(draw))
-        half, cap = (self.d - 1) / 2, _cap(self.d, self.threshold)
-        gap = np.empty(len(draw))  # (1 - <v, u>)/2
-        gap[inside] = betaincinv(half, half, (1 - draw[inside]) * cap)
-        gap[~inside] = 1 - betaincinv(half, half, draw[~inside] * (1 - cap))
-        gap = np.clip(gap, 0.0, 1.0)
-        return 1 - 2 * gap, 2 * np.sqrt(gap * (1 - gap))
+        k, d = unit.shape
+        half = _directions(source, self.directions // 2, d)
+        mirrors = [_directions(source, k, d) for _ in range(_MIRRORS if d > 1 else 0)]
+        seen = unit
+        for mirror in mirrors:
+            seen = _reflected(seen, mirror)
+        scores = seen @ half.T  # (k, directions/2)
+        order = np.argpartition(np.column_stack([-scores, scores]), self.winners - 1, axis=1)
+        words = source.words(k, 2)
+        near = _share(words[:, 0]) < self.keep
+        among = np.where(near, self.winners, self.directions - self.winners).astype(np.uint64)
+        at = _below(words[:, 1], among) + np.where(near, 0, self.winners)
+        chosen = order[np.arange(k), at]
+        found = np.where(chosen < len(half), 1.0, -1.0)[:, None] * half[chosen % len(half)]
+        for mirror in reversed(mirrors):
+            found = _reflected(found, mirror)
+        return found
 
 
-def _cap(d: int, threshold: float) -> float:
-    """Share of the sphere in the cap."""
+def _share(words: np.ndarray) -> np.ndarray:
+    """Words as numbers from [0, 1), multiples of 2^-53: a comparison with a double has an exact probability."""
+    return (words >> np.uint64(11)).astype(float) * 2.0**-53
+
+
+def _below(words: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """``floor(word bound / 2^64)``, exactly, for bounds below 2^32."""
+    high, low = words >> np.uint64(32), words & np.uint64(0xFFFFFFFF)
+    return ((high * bounds + (low * bounds >> np.uint64(32))) >> np.uint64(32)).astype(np.int64)
+
+
+def _directions(source: NoiseSource, count: int, d: int) -> np.ndarray:
+    """Directions (count, d) from random words alone."""
     if d == 1:
-        return 0.5
-    half = (d - 1) / 2
-    return float(betainc(half, half, (1 - threshold) / 2))
+        return np.ones((count, 1))
+    found = ndtri(((source.words(count, d) >> np.uint64(12)).astype(float) + 0.5) * 2.0**-52)
+    return np.asarray(found / np.linalg.norm(found, axis=1)[:, None])
 
 
-def _shrink(d: int, epsilon: float, threshold: float) -> tuple[float, float]:
-    """Probability of the cap at this epsilon, and ``E<v, u>``."""
-    cap = _cap(d, threshold)
-    keep = _kept(epsilon + math.log(cap) - math.log1p(-cap))
-    moment = math.exp((d - 1) / 2 * math.log1p(-(threshold**2)) - math.log(d - 1) - betaln(0.5, (d - 1) / 2))
-    return keep, moment * (keep / cap - (1 - keep) / (1 - cap))
+def _reflected(rows: np.ndarray, mirror: np.ndarray) -> np.ndarray:
+    return np.asarray(rows - 2 * np.einsum("kd,kd->k", rows, mirror)[:, None] * mirror)
 
 
-def _kept(odds: float) -> float:
-    """Probability of the cap from its log odds, rounded to the private side: the rest always keeps a share."""
-    return min(1 / (1 + math.exp(-max(odds, -700.0))), 1 - _REST) * (1 - 2.0**-50)
+@lru_cache(maxsize=256)
+def _best(d: int, epsilon: float) -> tuple[int, int, float, float]:
+    """Directions, winners, ``keep`` and ``shrink`` of one choice at epsilon."""
+    directions = 2 ** min(math.ceil(epsilon / math.log(2)) + _ROOM_POWER, _MOST_POWER)
+    found = []
+    for winners in np.unique(np.geomspace(1, directions // 2, _CANDIDATES).astype(int)).tolist():
+        keep = _kept(epsilon, winners, directions)
+        shrink = _mean_of_winners(d, directions // 2, winners) * (keep - (1 - keep) * winners / (directions - winners))
+        found.append((shrink, winners, keep))
+    shrink, winners, keep = max(found)
+    return directions, winners, keep, shrink
+
+
+def _mean_of_winners(d: int, pairs: int, winners: int) -> float:
+    """``E<v, u>`` of a winner: the mean of the ``winners`` largest of ``pairs`` values ``|<v, u>|``.
+
+    ``(pairs/winners) int q(s) P(Bin(pairs - 1, s) < winners) ds``, q the upper quantile of ``|<v, u>|``.
+    """
+    end = min(1.0, (winners + 12 * math.sqrt(winners) + 40) / pairs)
+    nodes, weights = roots_legendre(_NODES)
+    root = (nodes + 1) / 2  # s = end root^2: the quantile has a root at the end of d = 2, a logarithm's at 0
+    s = end * root**2
+    quantile = np.sqrt(1 - betaincinv((d - 1) / 2, 0.5, s))
+    inside = bdtr(winners - 1, pairs - 1, s) if pairs > 1 else np.ones_like(s)
+    return float(pairs / winners * np.sum(weights * end * root * quantile * inside))
+
+
+def _kept(epsilon: float, winners: int, directions: int) -> float:
+    """Probability of the winners, rounded to the private side: the others always keep a share."""
+    odds = epsilon + math.log(winners) - math.log(directions - winners)
+    return min(1 / (1 + math.exp(-max(odds, -700.0))) * (1 - _MARGIN), 1 - _REST)
 
 
 @final
 @dataclass(frozen=True)
 class Gaussian:
-    """Noise ``N(0, (diameter/mu)^2 I)`` on a vector whose values differ by at most ``diameter``."""
+    """Discrete Gaussian noise on a vector no longer than ``bound``, in units of ``bound/2^30``."""
 
     mu: float
-    diameter: float
+    bound: float
 
     @cached_property
+    def scale(self) -> float:
+        """Scale of the integer noise: sensitivity ``2 2^30`` over mu."""
+        return (1 + SLACK) * 2 * FINE / self.mu
+
+    @property
     def sd(self) -> float:
-        """Standard deviation of each coordinate."""
-        return self.diameter / self.mu
+        """Standard deviation of each coordinate, in the units of the vector."""
+        return self.scale * self.bound / FINE
+
+    def integers(self, vectors: np.ndarray) -> np.ndarray:
+        """Vectors (k, d) as integers, none longer than ``2^30``."""
+        return grid_rows(vectors, self.bound, FINE)
 
     def randomize(self, vectors: np.ndarray, source: NoiseSource) -> np.ndarray:
-        """Vectors (k, d) plus noise.
+        """Vectors (k, d) with noise.
 
-        Guarantee: mu-GDP for each row (maths.md, 2).
+        Guarantee: mu-GDP for each row, for the bits that leave (maths.md, 12 and 14).
         """
-        return np.asarray(vectors + self.sd * source.normal(*vectors.shape))
+        whole = self.integers(vectors)
+        return np.asarray((whole + source.integers(self.scale, *whole.shape)).astype(float) * (self.bound / FINE))
 
 
 def release_mean(
-    statistic: Private[np.ndarray], source: NoiseSource, trials: int, by: PrivUnit | np.ndarray, bound: float = 0.0
+    statistic: Private[np.ndarray], source: NoiseSource, trials: int, by: PrivUnit, bound: float
 ) -> np.ndarray:
-    """Mean reports (trials, dimension): of rows (n, d) by PrivUnit, or of a mean by the sds of the mean's noise.
-
-    The mean of n Gaussian reports has the distribution of the exact mean plus one Gaussian draw.
+    """Mean reports (trials, d) of rows (n, d) by PrivUnit.
 
     Guarantee: that of the randomizer, for each row.
     """
     value = statistic.reveal(_MECHANISM)
-    if isinstance(by, PrivUnit):
-        return np.stack([by.randomize(value, bound, source).mean(axis=0) for _ in range(trials)])
-    return np.asarray(value + by * source.normal(trials, len(value)))
+    return np.stack([by.randomize(value, bound, source).mean(axis=0) for _ in range(trials)])
+
+
+def release_sums(
+    statistic: Private[np.ndarray], source: NoiseSource, trials: int, scales: np.ndarray, n: int
+) -> np.ndarray:
+    """Sums of n integer reports (trials, dimension) from the sum (dimension,) of what they say without noise.
+
+    The noise of all reports together is one discrete Gaussian of scale ``sqrt(n)`` times that of each
+    (``scales``, (dimension,)): the distribution of n of them up to what a grid of 2^30 steps shows.
+
+    Guarantee: at least that of one report, for every row (maths.md, 12).
+    """
+    value = statistic.reveal(_MECHANISM)
+    found = np.empty((trials, len(value)), dtype=np.int64)
+    for scale in np.unique(scales):
+        at = np.flatnonzero(scales == scale)
+        found[:, at] = value[at] + source.integers(float(scale) * math.sqrt(n), trials, len(at))
+    return found

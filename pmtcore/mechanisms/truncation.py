@@ -57,6 +57,25 @@ def cross_sensitivity(radius: float, response_bound: float, n: int) -> float:
     return 2 * radius * response_bound / n
 
 
+def moment_and_cross_cost(gram: float, cross: float) -> float:
+    """Replace-one ``mu^2`` of ``sum x x'`` and ``sum x y`` released together, tight (maths.md, 3.5).
+
+    No row moves both as far as it can move either: the second moves most where two rows point the same way, the first
+    where they are orthogonal. ``max over t of 2 (1 - t^2) gram + 2 (1 + t) cross``.
+
+    Args:
+        gram: ``R^4/sigma_1^2``, noise in a norm no longer than Frobenius'.
+        cross: ``R^2 Ry^2/sigma_2^2``, at least half of ``gram``, for which this is proved.
+
+    Raises:
+        ValueError: another share.
+    """
+    if not (gram > 0 and 2 * cross >= gram * (1 - 1e-9)):
+        raise ValueError("the cross moment must have at least half of the moment's share")
+    t = min(cross / (2 * gram), 1.0)
+    return 2 * (1 - t * t) * gram + 2 * (1 + t) * cross
+
+
 def checked_eta(eta: float) -> float:
     """A failure probability, refused unless it lies between 1e-9 and 0.999."""
     return number_between("eta", eta, 1e-9, 0.999)

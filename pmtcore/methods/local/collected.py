@@ -1,7 +1,8 @@
 """``ldp-glm-gaussian``, ``ldp-glm``, ``ldp-nlr-gaussian``, ``ldp-nlr``, ``ldp-whitened``: the local model.
 
 Each person releases their own row once, randomized; the server adds nothing. Papers (C, Algorithms 1 to 4):
-``x x' + E1`` and ``x y + E2``, ``w_ols`` from their means, then ``c w_ols`` with ``1 = c mean_pub Phi''(c x'w)``
+``x x' + E1`` and ``x y + E2`` (with an intercept ``x (y - 1/2)`` for labels, which moves the intercept alone and halves
+the noise), ``w_ols`` from their means, then ``c w_ols`` with ``1 = c mean_pub Phi''(c x'w)``
 (``f'`` for a regression). Departures: rows beyond the radius are clipped and noised (E5), the two parts are
 calibrated jointly and exactly (E6), norms are Euclidean (E7), responses are clipped to a declared bound (E19);
 the printed forms are in :mod:`pmtcore.methods.local.printed`, for the lab.
@@ -25,8 +26,9 @@ from pmtcore.base.records import Bands, Private, PrivateRows, Standing
 from pmtcore.local import estimators, setup
 from pmtcore.local.estimators import LINKS, Link
 from pmtcore.local.protocol import Configuration, unfold
+from pmtcore.mechanisms.grid import check_room
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.mechanisms.randomizers import release_mean
+from pmtcore.mechanisms.randomizers import release_mean, release_sums
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
 from pmtcore.models.families import FAMILIES
@@ -119,42 +121,38 @@ class LocalPlan(Plan):
         return self.configuration.noise_sds()
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """The mean of what rows say (dimension,); every row (n, d) where the randomizer is PrivUnit."""
+        """The sum of what rows say, integers (dimension,); every row's vector (n, d) where the randomizer is PrivUnit."""
+        check_room(rows)
         if self.configuration.randomizer == "privunit":
-            return rows.concatenate(self.configuration.statistic)
-        return rows.sum(lambda x, y: self.configuration.statistic(x, y).sum(axis=0)).map(lambda s: s / self.n)
+            return rows.concatenate(self.configuration.vectors)
+        return rows.sum(lambda x, y: self.configuration.integers(x, y).sum(axis=0))
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> LocalOutcome:
         """All people's reports, averaged.
 
-        Guarantee: each report is mu-GDP in its own row, with PrivUnit purely private (maths.md, 12).
+        Guarantee: each report is mu-GDP in its own row, with PrivUnit purely private, for its bits (maths.md, 12).
         """
         c = self.configuration
         if c.randomizer == "privunit":
             return LocalOutcome(self, release_mean(statistic, source, trials, c.unit, c.bound))
-        return LocalOutcome(self, release_mean(statistic, source, trials, self.noise_sds / math.sqrt(self.n)))
+        return LocalOutcome(self, release_sums(statistic, source, trials, c.scales(), self.n) * (c.units() / self.n))
 
     @property
     def mean_variance(self) -> float:
         """Noise variance of each coordinate of the mean report (``whitened``)."""
         c = self.configuration
         if c.randomizer == "privunit":
-            return (c.bound / c.unit.shrink) ** 2 / c.d / self.n
+            return c.bound**2 * c.unit.variance / self.n
         return c.gaussian.sd**2 / self.n
 
     def parts(self) -> tuple[Spend, ...]:
         """What one report consists of."""
         c = self.configuration
         if c.epsilon is not None:
-            sd = c.bound / c.unit.shrink / math.sqrt(c.d)
-            return (Spend.pure("one row's score", 2 * c.bound, sd, c.epsilon),)
+            return (Spend.pure("one row's score", 2 * c.bound, c.bound * math.sqrt(c.unit.variance), c.epsilon),)
         if c.scheme == "whitened":
-            return (Spend.gaussian("one row's score", 2 * c.bound, c.gaussian.sd),)
-        first, second = c.moment_sds
-        return (
-            Spend.gaussian("one row's second moment", math.sqrt(2) * c.radius**2, first),
-            Spend.gaussian("one row's cross moment", 2 * c.radius * c.response_bound, second),
-        )
+            return (Spend.gaussian("one row's score", 2 * c.bound, 2 * c.bound / self.mu),)
+        return (Spend.gaussian("one row's second and cross moment, each over its noise", self.mu, 1.0),)
 
     def facts(self) -> Facts:
         """Radius, bounds and noise of one report."""
@@ -196,18 +194,18 @@ class LocalOutcome(Outcome):
 
     def _scaled(self, link: Link) -> np.ndarray:
         """``c w_ols`` (trials, d); the intercept, where there is one, reproduces the released mean response."""
-        plan, d = self.plan, self.plan.public.d
+        plan, made, d = self.plan, self.plan.configuration, self.plan.public.d
         gram, cross = unfold(self.mean, d)
         pool = plan.rows if getattr(plan.parameters, "pool", "no") == "yes" else None
         ols = estimators.least_squares(gram, cross, pool, plan.n)
         first = 1 if plan.public.has_intercept else 0
         found = np.empty_like(ols)
         for t in range(len(ols)):  # a root for each trial
-            level = float(np.clip(cross[t, 0], plan.configuration.low, plan.configuration.high)) if first else None
+            level = float(np.clip(cross[t, 0] + made.offset, made.low, made.high)) if first else None
             slopes, offset = estimators.scaled(link, ols[t, first:], plan.rows[:, first:], level)
             found[t, first:] = slopes
             if first:
-                found[t, 0] = offset - plan.configuration.shift[first:] @ slopes
+                found[t, 0] = offset - made.shift[first:] @ slopes
         return found
 
     def bands(self) -> Bands | None:
@@ -266,6 +264,7 @@ _COMMON: dict[str, Any] = {
     "standing_reason": "each row is clipped to public bounds and randomized on its own; no curator is trusted",
     "needs_labels": False,
     "local": True,
+    "exact": True,
 }
 _GLM: dict[str, Any] = {"task": "glm", "families": ("logistic", "boosting", "poisson"), **_COMMON}
 _NLR: dict[str, Any] = {"task": "nonlinear", "parameters": RegressionParameters, "same_target": False, **_COMMON}
