@@ -4,8 +4,8 @@ A *configuration* is public JSON: columns, whitening, radius, response bounds, r
 holds a random id, the configuration's digest and the randomized vector, nothing else. Two schemes:
 
 * ``whitened``: ``w x~ (y - centre)``, d numbers at the full budget (``science.md`` 4.4);
-* ``moments``: ``x x'`` and ``x (y - offset)`` of centred, clipped rows (C, Algorithms 1 to 4), jointly at the full budget;
-  with an intercept the offset is the middle of the response range, which moves the intercept only.
+* ``moments``: ``x x'`` and ``x (y - offset)`` of centred, clipped rows (C, Algorithms 1 to 4), jointly at the full
+  budget; with an intercept the offset is the middle of the response range, which moves the intercept only.
 
 All noise is integer noise on a grid, or a choice among finitely many directions: the guarantee holds for the bits of a
 report (maths.md, 12).
@@ -30,11 +30,11 @@ import numpy as np
 import pyarrow as pa
 
 from pmtcore.base.checks import InputError, one_of
+from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, grid_rows
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.randomizers import Gaussian, PrivUnit
-from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, grid_rows
 from pmtcore.mechanisms.truncation import moment_and_cross_cost
-from pmtcore.public.moments import INTERCEPT, whiten
+from pmtcore.public.moments import whiten
 from pmtcore.public.shape import Clip
 
 VERSION = 2  # 2: integer noise; moments send x (y - centre) where there is an intercept
@@ -59,6 +59,8 @@ class Configuration:
         radius: the score is at most this long in units of the response (``whitened``), or the row (``moments``).
         low, high: responses are clipped to it.
         randomizer: ``privunit`` (pure epsilon) or ``gaussian`` (mu-GDP with the mu that epsilon implies).
+        offset: what is taken off responses (``moments``): with an intercept the middle of their range, which moves the
+            intercept alone and halves the bound of labels.
     """
 
     scheme: str
@@ -72,6 +74,7 @@ class Configuration:
     randomizer: str
     mu: float
     epsilon: float | None = None
+    offset: float = 0.0
 
     def __post_init__(self) -> None:
         one_of("scheme", self.scheme, ("whitened", "moments"))
@@ -80,6 +83,8 @@ class Configuration:
             raise InputError("PrivUnit needs the scheme 'whitened' and a pure epsilon.")
         if not self.low < self.high or not self.radius > 0 or not self.mu > 0:
             raise InputError("A configuration needs low < high, a positive radius and a positive budget.")
+        if not self.response_bound > 0:
+            raise InputError("A configuration needs an offset that is a number.")
 
     @property
     def d(self) -> int:
@@ -102,11 +107,6 @@ class Configuration:
         return self.radius * (self.high - self.low) / 2
 
     @property
-    def offset(self) -> float:
-        """What is taken off responses (``moments``): with an intercept their middle, which halves the bound of labels."""
-        return self.centre if self.names[0] == INTERCEPT else 0.0
-
-    @property
     def response_bound(self) -> float:
         """Largest absolute response less the offset (``moments``)."""
         return max(abs(self.low - self.offset), abs(self.high - self.offset))
@@ -127,8 +127,8 @@ class Configuration:
     def moment_scales(self) -> tuple[float, float]:
         """Integer noise on ``x x'`` in its isometric coordinates and on ``x y``, in units of ``2^-30`` of their bounds.
 
-        Jointly mu-GDP (E6 repaired): half of ``mu^2`` for ``sqrt(2)`` and half for 2, less what no row can use of both at
-        once (maths.md, 3.5).
+        Jointly mu-GDP (E6 repaired): half of ``mu^2`` for ``sqrt(2)`` and half for 2, less what no row can use of both
+        at once (maths.md, 3.5).
         """
         gram, cross = math.sqrt(2) * math.sqrt(2), 2 * math.sqrt(2)  # at mu = 1
         unit = (1 + SLACK) * FINE * math.sqrt(moment_and_cross_cost(1 / gram**2, 1 / cross**2)) / self.mu

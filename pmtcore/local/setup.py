@@ -98,6 +98,17 @@ def moments(public: PublicData, n: int, mu: float, gaussian: bool, zeta: float, 
     if gaussian:
         top = float(np.linalg.norm(centred.T @ centred / len(x), 2))
         radius = math.sqrt(5 * public.d * top * math.log(n / zeta))
+    offset = (low + high) / 2 if public.has_intercept else 0.0
     return Configuration(
-        "moments", public.names, public.target, shift, np.eye(public.d), radius, low, high, "gaussian", mu
+        "moments",
+        public.names,
+        public.target,
+        shift,
+        np.eye(public.d),
+        radius,
+        low,
+        high,
+        "gaussian",
+        mu,
+        offset=offset,
     )

@@ -3,10 +3,10 @@
 *Gaussian*: the vector is rounded towards zero to integers, discrete Gaussian integers are added (maths.md, 14).
 
 *PrivUnit* (Bhowmick et al. 2018), made finite: directions are drawn without looking at the row, and one of them is
-chosen: one of the ``winners`` nearest to the row's direction with probability ``keep``, one of the others otherwise. Only
-the choice depends on the row, and it is a choice among finitely many, so epsilon is a ratio of two rational numbers and
-no bit of the report knows more than the choice. A vector shorter than the bound is first turned into a unit vector with
-the right mean: its direction or the opposite one. Epsilon-privacy implies mu-GDP with
+chosen: one of the ``winners`` nearest to the row's direction with probability ``keep``, one of the others otherwise.
+Only the choice depends on the row, and it is a choice among finitely many, so epsilon is a ratio of two rational
+numbers and no bit of the report knows more than the choice. A vector shorter than the bound is first turned into a unit
+vector with the right mean: its direction or the opposite one. Epsilon-privacy implies mu-GDP with
 ``mu = 2 Phi^{-1}(e^eps/(1 + e^eps))``, so a budget in mu is met by the epsilon that this gives.
 """
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
+from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,7 +22,7 @@ from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS, of_family, scale_root, scaled
 from pmtcore.local.protocol import Configuration, Tally, report_lines, unfold
 from pmtcore.local.reading import tally_file
-from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.mechanisms.randomizers import PrivUnit
 from pmtcore.models.families import LOGISTIC, POISSON, family
 from pmtcore.public.moments import public_from_rows
@@ -36,27 +39,146 @@ def sides(n, m, d, seed, fam=LOGISTIC, size=1.0):
     return public, PrivateRows.from_arrays(x[:n], y[:n], names(d)), w, x[:n], y[:n]
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 10, 40])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 20.0])
+def ratio(found: PrivUnit) -> Fraction:
+    """The largest ratio of the probabilities of a report, in rational numbers: of the choice as it is drawn.
+
+    A word's 53 first bits are held against ``keep``; an index among k is ``floor(word k / 2^64)``, so its words are
+    ``2^64/k`` rounded down or up.
+    """
+    near = Fraction(math.ceil(Fraction(found.keep) * 2**53), 2**53)
+    others = found.directions - found.winners
+    one = near * Fraction(-(-(2**64) // found.winners), 2**64)
+    other = (1 - near) * Fraction(2**64 // others, 2**64)
+    return (one / other) ** found.pieces
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 10, 40, 200])
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 5.0, 20.0, 60.0])
 def test_privunit_ratio_is_epsilon(d, epsilon):
-    """The largest ratio of densities, from cap shares computed by numerical integration, is e^epsilon."""
+    """The largest ratio of probabilities, in exact rational arithmetic, is at most e^epsilon, and close to it."""
     found = PrivUnit.at(d, epsilon)
-    cap = 0.5
-    if d > 1:
-        t = np.linspace(-1, 1, 2_000_001)[1:-1]
-        density = (1 - t**2) ** ((d - 3) / 2)
-        cap = density[t >= found.threshold].sum() / density.sum()
-    ratio = math.log(found.keep / cap) - math.log((1 - found.keep) / (1 - cap))
-    if d != 2:  # the density of d = 2 has poles at the ends, which a sum over a grid misses
-        assert ratio <= epsilon * (1 + 1e-3) + 1e-3
-    assert found.log_ratio == pytest.approx(epsilon, abs=1e-6)
+    with mpmath.workdps(60):
+        exact = ratio(found)
+        log = mpmath.log(mpmath.mpf(exact.numerator)) - mpmath.log(mpmath.mpf(exact.denominator))
+        assert log <= mpmath.mpf(epsilon)
+    if d > 1 or epsilon < 20:
+        assert log >= epsilon * (1 - 1e-3)
+    assert found.log_ratio == pytest.approx(float(log), rel=1e-5)
+    assert 1 - found.keep >= 2.0**-31, "a side of probability zero would tell the two sides apart for certain"
 
 
 def test_a_privunit_that_keeps_more_is_caught():
-    """The planted fault: five per cent more probability on the cap shows in the ratio."""
+    """The planted fault: five per cent more probability on the winners shows in the ratio."""
     fair = PrivUnit.at(10, 2.0)
-    false = PrivUnit(10, 2.0, fair.threshold, fair.keep * 1.05, fair.shrink)
-    assert false.log_ratio > 2.0 + 0.05
+    false = dataclasses.replace(fair, keep=fair.keep * 1.05)
+    assert math.log(ratio(false)) > 2.0 + 0.05
+
+
+@pytest.mark.parametrize(("d", "epsilon"), [(1, 1.0), (3, 1.0), (3, 5.0)])
+def test_the_choice_is_drawn_with_its_probabilities(d, epsilon, seed):
+    """On the code that makes reports: near directions are chosen with probability ``keep``; 5 % more would be seen."""
+    found, k = PrivUnit.at(d, epsilon), 40_000
+    source = Recorded(SeededNoise(seed))
+    unit = np.tile(np.eye(1, d), (k // 200, 1))
+    near = []
+    for _ in range(200):
+        source.made.clear()
+        chosen = found._choose(unit, source)
+        near.append(near_share(found, unit, chosen, source.made))
+    share = float(np.mean(np.concatenate(near)))
+    sd = math.sqrt(found.keep * (1 - found.keep) / k)
+    assert abs(share - found.keep) < 5 * sd
+    assert abs(share - 1.05 * found.keep) > 5 * sd
+
+
+class Recorded(NoiseSource):
+    """A source that remembers the words it gave."""
+
+    secure = False
+
+    def __init__(self, source: NoiseSource) -> None:
+        self.source, self.made = source, []
+
+    def words(self, trials, size):
+        self.made.append(self.source.words(trials, size))
+        return self.made[-1]
+
+    def normal(self, trials, size):
+        raise AssertionError("a report is made of words alone")
+
+    def integers(self, sigma, trials, size):
+        raise AssertionError("a report is made of words alone")
+
+
+def near_share(found, unit, chosen, words):
+    """Which of the chosen directions are among the winners, all directions remade from the words they came from."""
+
+    def remade(part):
+        if found.d == 1:
+            return np.ones((len(part), 1))
+        z = norm.ppf(((part >> np.uint64(12)).astype(float) + 0.5) * 2.0**-52)
+        return z / np.linalg.norm(z, axis=1)[:, None]
+
+    if found.d == 1:
+        return np.einsum("kd,kd->k", chosen, unit) > 0
+    all_of = np.tile(remade(words[0]), (len(unit), 1, 1))  # (k, directions/2, d)
+    for mirror in map(remade, reversed(words[1:-1])):
+        all_of = all_of - 2 * np.einsum("kjd,kd->kj", all_of, mirror)[..., None] * mirror[:, None, :]
+    scores = np.einsum("kjd,kd->kj", all_of, unit)
+    least = np.sort(np.column_stack([scores, -scores]), axis=1)[:, -found.winners]
+    return np.einsum("kd,kd->k", chosen, unit) >= least - 1e-9
+
+
+@pytest.mark.parametrize("scheme", ["privunit", "gaussian", "moments"])
+def test_no_report_shows_a_row_that_another_row_could_not_give(scheme):
+    """In floating point the bits told a zero row from another in 989 of 1000 reports. Now every report of one row is
+    one that the other gives too: Gaussian ones are whole numbers of steps whatever the row, PrivUnit's a choice."""
+    public, *_ = sides(10, 60, 3, 1)
+    if scheme == "moments":
+        made = setup.moments(public, 100, 0.1, True, 0.05)
+    else:
+        made = setup.whitened(public, 100, 0.1, scheme, epsilon=1.0)
+    rows = np.array([[np.nan, 0.0, 0.0], [0.3, -0.7, 0.2]])
+    found = [made.randomize(np.tile(row, (1000, 1)), np.ones(1000), SecureNoise()) for row in rows]
+    if scheme != "privunit":
+        for reports in found:
+            steps = np.rint(reports / made.units())
+            assert np.array_equal(steps * made.units(), reports)
+            assert np.all(np.any(steps % 2 == 1, axis=0)) and np.all(np.any(steps % 2 == 0, axis=0))
+        return
+    for word in range(40):  # one set of directions and one choice: whatever is chosen for one row can be for the other
+        sets = []
+        for row in rows:
+            unit = _unit(made, row)
+            sets.append({made.unit._choose(unit, Fixed(SeededNoise(word), at)).tobytes() for at in range(64)})
+        assert sets[0] == sets[1]
+
+
+def _unit(made, row):
+    v = made.vectors(row[None], np.ones(1))
+    length = np.linalg.norm(v)
+    return v / length if length > 0 else np.eye(1, made.d)
+
+
+class Fixed(NoiseSource):
+    """The same directions every time; the choice (the last words) runs over all that there are."""
+
+    secure = False
+
+    def __init__(self, source: NoiseSource, at: int) -> None:
+        self.source, self.at = source, at
+
+    def words(self, trials, size):
+        if size == 2:
+            near = np.uint64(0 if self.at % 2 else 2**64 - 1)
+            return np.array([[near, np.uint64((self.at // 2) * 2**59)]], dtype=np.uint64)
+        return self.source.words(trials, size)
+
+    def normal(self, trials, size):
+        raise AssertionError("a report is made of words alone")
+
+    def integers(self, sigma, trials, size):
+        raise AssertionError("a report is made of words alone")
 
 
 @pytest.mark.parametrize("d", [1, 2, 8])
@@ -83,6 +205,11 @@ def test_epsilon_and_mu_agree_with_the_trade_off(seed):
         assert delta_from_mu(mu, epsilon) > 0
 
 
+def moved(made, a, b):
+    """How far two rows' integers lie apart, in units of their noise."""
+    return float(np.linalg.norm((a - b) / made.scales()))
+
+
 @given(st.integers(2, 5), st.floats(0.3, 4), st.integers(0, 10**6))
 @settings(max_examples=60, deadline=None)
 def test_one_row_moves_a_statistic_by_at_most_its_diameter(d, mu, seed):
@@ -94,13 +221,10 @@ def test_one_row_moves_a_statistic_by_at_most_its_diameter(d, mu, seed):
     made = setup.whitened(public, 100, mu, "gaussian")
     a, b = made.statistic(x, y)
     assert np.linalg.norm(a - b) <= made.radius * (1 + 1e-12)
-    assert made.gaussian.sd == pytest.approx(made.radius / mu)
+    assert made.gaussian.sd == pytest.approx(made.radius / mu, rel=1e-5)
+    assert moved(made, *made.integers(x, y)) <= mu
     papers = setup.moments(public, 100, mu, True, 0.05)
-    a, b = papers.statistic(x, y)
-    first, second = papers.moment_sds
-    k = papers.dimension - d
-    moved = (np.linalg.norm(a[:k] - b[:k]) / first) ** 2 + (np.linalg.norm(a[k:] - b[k:]) / second) ** 2
-    assert math.sqrt(moved) <= mu * (1 + 1e-12)
+    assert moved(papers, *papers.integers(x, y)) <= mu
 
 
 def test_the_diameter_is_reached():
@@ -109,10 +233,13 @@ def test_the_diameter_is_reached():
     made = setup.whitened(public, 100, 1.0, "gaussian")
     a, b = made.statistic(np.array([[1e6, 0, 0], [1e6, 0, 0]]), np.array([0.0, 1.0]))
     assert np.linalg.norm(a - b) == pytest.approx(made.radius)
-    papers = setup.moments(public, 100, 1.0, True, 0.05)
-    far = np.array([[1e6, 0, 0], [0, 1e6, 0]])
-    a, b = papers.statistic(far + papers.shift, np.ones(2))
-    assert np.linalg.norm((a - b)[:-3]) == pytest.approx(math.sqrt(2) * papers.radius**2)
+    x = np.column_stack([np.ones(40), np.random.default_rng(1).standard_normal((40, 2))])
+    labels = public_from_rows(x, None, names(3, True), "y", 0.0, LOGISTIC)
+    for given_public, t, y in ((public, -0.25, (1.0, 1.0)), (labels, 0.25, (0.0, 1.0))):  # maths.md, 3.5: where t = 1/4
+        papers = setup.moments(given_public, 100, 1.0, True, 0.05)
+        far = 1e3 * papers.radius * np.array([[0, 1.0, 0], [0, t, math.sqrt(1 - t * t)]])
+        assert 0.999 < moved(papers, *papers.integers(far + papers.shift, np.array(y))) <= 1
+    assert papers.response_bound == 0.5, "with an intercept labels are sent less one half"
 
 
 def test_no_output_tells_whether_a_row_was_clipped():

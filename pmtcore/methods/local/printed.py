@@ -19,8 +19,7 @@ from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Private, PrivateRows, Standing
 from pmtcore.local import setup
 from pmtcore.local.printed import outside, printed_sds
-from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.mechanisms.randomizers import release_mean
+from pmtcore.mechanisms.noise import NoiseSource, release_vector
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.local.collected import LocalOutcome, LocalPlan, MomentParameters
 from pmtcore.methods.registry import Method, Plan, register
@@ -62,7 +61,8 @@ class PrintedPlan(Plan):
         Guarantee: none; a symbol tells a row outside the radius from all rows inside (E5).
         """
         sds = self.noise_sds / math.sqrt(self.repaired.n)
-        return LocalOutcome(self.repaired, release_mean(statistic, source, trials, sds))
+        noisy = release_vector(statistic.map(lambda mean: mean / sds), 1.0, source, trials)
+        return LocalOutcome(self.repaired, noisy * sds)
 
     def parts(self) -> tuple[Spend, ...]:
         """None: the claim does not hold (E5, E6)."""
@@ -75,13 +75,14 @@ class PrintedPlan(Plan):
 
 def _gaussian(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> PrintedPlan:
     made = setup.moments(public, n, budget.mu, True, parameters.zeta, parameters.response_bound)
+    made = dataclasses.replace(made, offset=0.0)
     return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, True)
 
 
 def _bounded(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> PrintedPlan:
     made = setup.moments(public, n, budget.mu, False, parameters.zeta, parameters.response_bound)
     reach = float(np.max(np.abs(setup.features(public) - made.shift).sum(axis=1)))
-    made = dataclasses.replace(made, radius=reach)
+    made = dataclasses.replace(made, radius=reach, offset=0.0)
     return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, False)
 
 
