@@ -121,7 +121,8 @@ class LocalPlan(Plan):
         return self.configuration.noise_sds()
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """The sum of what rows say, integers (dimension,); with PrivUnit every row's vector (n, d).""" check_room(rows)
+        """The sum of what rows say, integers (dimension,); with PrivUnit every row's vector (n, d)."""
+        check_room(rows)
         if self.configuration.randomizer == "privunit":
             return rows.concatenate(self.configuration.vectors)
         return rows.sum(lambda x, y: self.configuration.integers(x, y).sum(axis=0))
