@@ -20,7 +20,8 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from pmtcore.base.checks import InputError
-from pmtcore.local.protocol import VERSION, Configuration, Tally
+from pmtcore.local.protocol import VERSION, Configuration
+from pmtcore.local.tally import Tally
 
 SCHEMA = pa.schema([("v", pa.int64()), ("c", pa.string()), ("id", pa.string()), ("r", pa.list_(pa.float64()))])
 _BLOCK = 16 * 2**20

@@ -17,8 +17,9 @@ from hypothesis.extra.numpy import arrays
 from pmtcore.cli.main import main
 from pmtcore.local import reading, setup
 from pmtcore.local.estimators import LINKS, scale_root
-from pmtcore.local.protocol import Tally, report_lines
+from pmtcore.local.protocol import report_lines
 from pmtcore.local.reading import tally_file
+from pmtcore.local.tally import Tally
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from tests.local.test_protocol import sides
 
