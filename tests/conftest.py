@@ -15,6 +15,7 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import pytest  # noqa: E402
 
 from pmtcore.data import named  # noqa: E402  # imports numpy
+from pmtcore.ledger import database  # noqa: E402
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,13 +37,17 @@ def real_tables() -> None:
 @pytest.fixture(autouse=True, scope="session")
 def own_ledger(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Tests of the app write to a ledger of their own."""
-    os.environ["PMT_LEDGER"] = str(tmp_path_factory.mktemp("ledger") / "ledger.db")
+    home = tmp_path_factory.mktemp("ledger")
+    os.environ |= {"PMT_LEDGER": str(home / "ledger.db"), "XDG_DATA_HOME": str(home)}
 
 
 @pytest.fixture(autouse=True)
 def empty_ledger() -> None:
-    """Each test starts with an empty one."""
-    Path(os.environ["PMT_LEDGER"]).unlink(missing_ok=True)
+    """Each test starts with an empty one, and no note of an older one."""
+    home = Path(os.environ["XDG_DATA_HOME"])
+    for path in [*home.glob("ledger.db*"), *home.glob("second-moment/*")]:
+        path.unlink(missing_ok=True)
+    database._VERIFIED.clear()
 
 
 @pytest.fixture(scope="session")

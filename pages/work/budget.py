@@ -94,7 +94,7 @@ def page() -> None:
     if checked["intact"]:
         st.caption(f"The log is intact: {checked['events']} events, head {checked['head'][:16] or 'none'}.")
     else:
-        st.error(f"The ledger was changed: event {checked['first_bad']} does not fit the chain.")
+        st.error(f"The ledger is not what was written: {checked['why']}. Nothing can be spent on it.")
     if accounts:
         name = st.selectbox("Data set", list(accounts), key="budget-dataset")
         account_page(book, accounts[name])

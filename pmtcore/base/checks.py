@@ -22,6 +22,8 @@ def number_between(name: str, value: float, low: float, high: float) -> float:
     """
     try:
         result = float(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        raise InputError(f"{name} must be between {low:g} and {high:g}; the number given is far larger.") from None
     except (TypeError, ValueError):
         raise InputError(f"{name} must be a number between {low:g} and {high:g}, got {value!r}.") from None
     if not low <= result <= high:

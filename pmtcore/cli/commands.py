@@ -118,22 +118,18 @@ def _checked(made: Any) -> Answer:
 
 
 def ledger(chosen: argparse.Namespace) -> Answer:
-    """Set a cap, show accounts, verify the chain."""
-    from pmtcore.ledger.log import Ledger  # noqa: PLC0415
+    """Set a cap, show accounts, verify the chain, take an older copy for a reason."""
+    from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
 
-    book = Ledger(chosen.ledger)
-    if chosen.step == "verify":
+    book = Ledger(chosen.ledger or default_url(), make=chosen.step == "cap")
+    if chosen.step == "accept":
+        book.accept(chosen.reason or "")
+    if chosen.step in ("verify", "accept"):
         found = book.verify(chosen.head or "")
-        if not found["intact"] and found["first_bad"] is None:
-            raise InputError(
-                "The chain does not pass through the head given: its newest events were cut off, or it is another "
-                "ledger; restore it from a copy."
-            )
         if not found["intact"]:
-            raise InputError(
-                f"The ledger was changed: event {found['first_bad']} does not fit the chain; restore it from a copy."
-            )
-        return found, f"intact: {found['events']} events, head {found['head']}"
+            raise InputError(f"The ledger is not what was written: {found['why']}; restore it from a copy.")
+        seals = "" if found["sealed"] else "; its key is not here, so seals were not checked"
+        return found, f"intact: {found['events']} events, head {found['head']}{seals}"
     if chosen.step == "cap":
         if chosen.dataset is None or chosen.mu is None:
             raise InputError("'ledger cap' needs --dataset NAME and --mu M.")
@@ -158,7 +154,7 @@ def report(chosen: argparse.Namespace) -> Answer:
         raise InputError("Give --ledger URL with --key KEY, or --release FILE (what release --json printed).")
     account = head = None
     if chosen.ledger is not None:
-        book = Ledger(chosen.ledger)
+        book = Ledger(chosen.ledger, make=False)
         entry = book.entry(chosen.key or "")
         if entry is None or entry.record is None:
             raise InputError("The ledger has no release with this key; see 'ledger show'.")

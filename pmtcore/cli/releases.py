@@ -69,7 +69,7 @@ def _recorded(chosen: argparse.Namespace, problem: Any, request: Any, source: An
     place = {"place": book.place, "dataset": found.dataset, "key": key, "spent": account.spent, "cap": account.cap}
     where = (
         f"Recorded in the ledger {book.place} as {found.dataset!r} with key {key}: mu {account.spent:.4g} of "
-        f"{account.cap:.4g} is spent."
+        f"{account.cap:.4g} is spent. Head: {found.record.get('ledger', {}).get('head', '')}"
     )
     record = {**found.as_dict(), "ledger_key": key, "ledger": {**found.record.get("ledger", {}), **place}}
     return record, _release_text(record) + "\n\n" + where

@@ -43,6 +43,7 @@ class Entry:
     record: Mapping[str, Any] | None
     pure_epsilon: float = 0.0  # of a purely private part; then gaussian_mu is of the rest
     gaussian_mu: float = 0.0
+    hash: str = ""  # of its event: a head that the log must pass through for ever
 
     @property
     def counted(self) -> float:

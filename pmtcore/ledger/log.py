@@ -11,105 +11,69 @@ anew: keep a head elsewhere (every report prints it) and give it to :meth:`Ledge
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, final
 
 import sqlalchemy as sql
 
 from pmtcore.accounting.budgets import Neighbours
-from pmtcore.base.checks import InputError, number_between, one_of
+from pmtcore.base.checks import number_between, one_of
 from pmtcore.base.records import plain
+from pmtcore.ledger import chain
 from pmtcore.ledger.account import START_CAP, Account, Entry, counted_mu
-from pmtcore.ledger.schema import EVENTS, NAME_LENGTH, SCHEMA, upgrade, version
+from pmtcore.ledger.beside import data_folder
+from pmtcore.ledger.chain import LedgerError
+from pmtcore.ledger.database import Database, sentence
+from pmtcore.ledger.schema import EVENTS, NAME_LENGTH
 
 _ROOM = 1 + 1e-12  # a cap may be used up to rounding
-_LOCK = 20_261_121
-_WAIT_SECONDS = 60
+_RECORD_ROOM = 8_192  # bytes, where a release does not say how long its record may be
 
 __all__ = ["Account", "Entry", "Ledger", "LedgerError", "default_url"]
 
 Row = sql.RowMapping | dict[str, Any]
 
 
-class LedgerError(InputError):
-    """The ledger cannot take a spend; nothing was released."""
-
-
 @final
 class Ledger:
     """A ledger at a database URL, or a file name for SQLite.
 
+    Args:
+        make: whether a ledger is begun where there is none.
+
     Raises:
-        LedgerError: the database cannot be opened, or is of another version.
+        LedgerError: the database cannot be opened, is of another version, or is not there and none is to be made.
     """
 
-    def __init__(self, url: str) -> None:
-        self.url = url if "://" in url else f"sqlite:///{Path(url).absolute()}"
-        if self.url.startswith("postgresql://"):
-            self.url = self.url.replace("postgresql://", "postgresql+psycopg://", 1)
-        try:
-            self._engine = sql.create_engine(self.url, **self._settings())
-            self._prepare()
-        except (sql.exc.SQLAlchemyError, ImportError, OSError) as error:
-            raise LedgerError(_sentence(error)) from None
+    def __init__(self, url: str, *, make: bool = True) -> None:
+        self._database = Database(url, make)
+
+    @property
+    def url(self) -> str:
+        """The address, as SQLAlchemy takes it."""
+        return self._database.url
 
     @property
     def place(self) -> str:
         """Where the ledger is, as one may say it: a file, or a database's address without its password."""
-        url = sql.make_url(self.url)
-        return str(url.database) if self._lite else url.render_as_string(hide_password=True)
+        return self._database.place
 
-    @property
-    def _lite(self) -> bool:
-        return self.url.startswith("sqlite")
+    def verify(self, head: str = "") -> dict[str, Any]:
+        """Recompute the chain; see :meth:`Database.verify`."""
+        return self._database.verify(head)
 
-    def _settings(self) -> dict[str, Any]:
-        if not self._lite:
-            return {"pool_pre_ping": True, "pool_size": 2}
-        return {"connect_args": {"timeout": _WAIT_SECONDS}, "poolclass": sql.pool.NullPool}
-
-    def _prepare(self) -> None:
-        if self._lite:
-
-            @sql.event.listens_for(self._engine, "connect")
-            def connect(connection: Any, _: Any) -> None:
-                connection.isolation_level = None  # transactions are ours: BEGIN IMMEDIATE below
-                connection.execute("PRAGMA synchronous=FULL")
-
-        with self._alone() as connection:
-            found = version(connection)
-            if found > SCHEMA:
-                raise LedgerError(f"The ledger has version {found}, this program writes {SCHEMA}; use its match.")
-            upgrade(connection, found)
-
-    @contextmanager
-    def _alone(self) -> Iterator[sql.Connection]:
-        """A transaction that no other writer overlaps."""
-        try:
-            with self._engine.connect() as connection, connection.begin():
-                if self._lite:
-                    connection.exec_driver_sql("BEGIN IMMEDIATE")
-                else:
-                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
-                yield connection
-        except LedgerError:
-            raise
-        except (sql.exc.SQLAlchemyError, OSError) as error:
-            raise LedgerError(_sentence(error)) from None
+    def accept(self, reason: str) -> None:
+        """Take an older copy as it is, for a stated reason; see :meth:`Database.accept`."""
+        self._database.accept(reason)
 
     def cap(self, dataset: str, mu: float) -> Account:
         """Set a data set's cap, a total mu under replace-one; a new cap replaces the old from now on."""
         value = number_between("cap", mu, 1e-6, 1000.0)
         dataset = _named(dataset)
-        with self._alone() as connection:
-            at = self._head(connection)[0]
+        with self._database.writing() as connection:
+            at = self._database.head(connection)[0]
             self._append(connection, dataset, "cap", f"cap-{at + 1}", {"mu": value})
         return self.account(dataset)
 
@@ -129,6 +93,7 @@ class Ledger:
         *,
         pure_epsilon: float = 0.0,
         gaussian_mu: float = 0.0,
+        room: int = _RECORD_ROOM,
     ) -> Entry | None:
         """Spend, before a private row is read; ``None`` when new, the earlier entry when the key is known.
 
@@ -136,6 +101,7 @@ class Ledger:
             mu: what it costs, and what the cap is held against.
             pure_epsilon: where the release is purely private in this part, and ``gaussian_mu`` in the rest: the
                 total's epsilon is then stated from these.
+            room: bytes that the record will need at most, taken now so that a full disk is noticed before the spend.
 
         Raises:
             LedgerError: no cap, the cap would be passed, the key belongs to another request, or an earlier try
@@ -150,7 +116,7 @@ class Ledger:
         if pure_epsilon:
             fields["pure_epsilon"] = number_between("epsilon", pure_epsilon, 0.0, 500.0)
             fields["gaussian_mu"] = number_between("mu", gaussian_mu, 0.0, cost)
-        with self._alone() as connection:
+        with self._database.writing(room) as connection:
             known = self._entry(connection, key)
             if known is not None:
                 return _same(known, dataset, fields)
@@ -163,72 +129,46 @@ class Ledger:
                     f"This release would pass the cap of {dataset!r}: mu {account.spent:.4g} of {account.cap:.4g} is "
                     f"spent, {account.left:.4g} is left, {counted:.4g} was asked for."
                 )
+            self._database.make_room(room)
             self._append(connection, dataset, "reserve", key, fields)
         return None
 
     def finish(self, key: str, record: Mapping[str, Any]) -> None:
         """Keep a release's record, plain JSON types, with its spend."""
         record = plain(record)
-        with self._alone() as connection:
+        self._database.give_room()
+        with self._database.writing() as connection:
             dataset = self._dataset_of(connection, key)
             self._append(connection, dataset, "release", key, {"record": record, "standing": record["standing"]})
 
     def fail(self, key: str, reason: str) -> None:
         """Note that a reserved release did not come about; the spend stays."""
-        with self._alone() as connection:
+        self._database.give_room()
+        with self._database.writing() as connection:
             self._append(connection, self._dataset_of(connection, key), "fail", key, {"reason": reason})
 
     def account(self, dataset: str) -> Account:
         """A data set's cap and spends."""
-        with self._alone() as connection:
+        with self._database.reading() as connection:
             return self._account(connection, dataset.strip())
 
     def accounts(self) -> list[Account]:
         """All data sets, by name."""
-        with self._alone() as connection:
-            names = connection.execute(sql.select(EVENTS.c.dataset).distinct().order_by(EVENTS.c.dataset)).scalars()
-            return [self._account(connection, name) for name in list(names)]
+        with self._database.reading() as connection:
+            names = connection.execute(
+                sql.select(EVENTS.c.dataset).distinct().where(EVENTS.c.kind != "accept")
+            ).scalars()
+            return [self._account(connection, name) for name in sorted(map(str, names))]
 
     def entry(self, key: str) -> Entry | None:
         """The spend of that key."""
-        with self._alone() as connection:
+        with self._database.reading() as connection:
             return self._entry(connection, key)
-
-    def verify(self, head: str = "") -> dict[str, Any]:
-        """Recompute the chain: ``intact``, the number of events, the head, and the first event that does not fit.
-
-        Args:
-            head: one that was written down earlier, perhaps in a report: the chain must still pass through it, which
-                shows that no event up to it was cut off, nor the whole log written anew.
-        """
-        previous, count, passed = "", 0, not head
-        with self._alone() as connection:
-            for count, row in enumerate(connection.execute(EVENTS.select().order_by(EVENTS.c.seq)).mappings(), 1):
-                fits = row["seq"] == count and row["previous"] == previous and row["hash"] == _digest(row)
-                if not fits:
-                    return {"intact": False, "events": count, "head": row["hash"], "first_bad": row["seq"]}
-                previous = row["hash"]
-                passed = passed or previous == head.strip().lower()
-        return {"intact": passed, "events": count, "head": previous, "first_bad": None}
 
     def _append(
         self, connection: sql.Connection, dataset: str, kind: str, key: str, payload: Mapping[str, Any]
     ) -> None:
-        seq, previous = self._head(connection)
-        row = {
-            "seq": seq + 1,
-            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "dataset": dataset,
-            "kind": kind,
-            "key": key,
-            "payload": json.dumps(plain(dict(payload))),
-            "previous": previous,
-        }
-        connection.execute(EVENTS.insert().values(**row, hash=_digest(row)))
-
-    def _head(self, connection: sql.Connection) -> tuple[int, str]:
-        row = connection.execute(sql.select(EVENTS.c.seq, EVENTS.c.hash).order_by(EVENTS.c.seq.desc()).limit(1)).first()
-        return (0, "") if row is None else (row[0], row[1])
+        self._database.append(connection, dataset, kind, key, payload)
 
     def _dataset_of(self, connection: sql.Connection, key: str) -> str:
         found = self._entry(connection, key)
@@ -240,53 +180,52 @@ class Ledger:
         rows = connection.execute(EVENTS.select().where(EVENTS.c.dataset == dataset).order_by(EVENTS.c.seq)).mappings()
         cap, found, after = None, [], {}
         for row in rows:
+            fields = chain.read(row, self._database.key)
             if row["kind"] == "cap":
-                cap = json.loads(row["payload"])["mu"]
+                cap = float(fields["mu"])
             elif row["kind"] == "reserve":
-                found.append(row)
+                found.append((row, fields))
             else:
-                after[row["key"]] = row
-        return Account(dataset, cap, tuple(_entry(row, after.get(row["key"])) for row in found))
+                after[row["key"]] = (row["kind"], fields)
+        return Account(dataset, cap, tuple(_entry(row, fields, after.get(row["key"])) for row, fields in found))
 
     def _entry(self, connection: sql.Connection, key: str) -> Entry | None:
         rows = {row["kind"]: row for row in connection.execute(EVENTS.select().where(EVENTS.c.key == key)).mappings()}
         if "reserve" not in rows:
             return None
-        return _entry(rows["reserve"], rows.get("release") or rows.get("fail"))
+        found = {kind: (kind, chain.read(row, self._database.key)) for kind, row in rows.items()}
+        return _entry(rows["reserve"], found["reserve"][1], found.get("release") or found.get("fail"))
 
 
 def default_url() -> str:
     """``PMT_LEDGER``, or a file in the user's data folder."""
-    home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    place = Path(home) / "second-moment"
     url = os.environ.get("PMT_LEDGER")
     if not url:
         try:
-            place.mkdir(parents=True, exist_ok=True)
+            data_folder().mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise LedgerError(_sentence(error)) from None
-    return url or str(place / "ledger.db")
+            raise LedgerError(sentence(error)) from None
+    return url or str(data_folder() / "ledger.db")
 
 
-def _entry(row: Row, after: Row | None) -> Entry:
-    fields = json.loads(row["payload"])
-    done = {} if after is None else json.loads(after["payload"])
-    state = "reserved" if after is None else {"release": "released", "fail": "failed"}[after["kind"]]
+def _entry(row: Row, fields: Mapping[str, Any], after: tuple[str, Mapping[str, Any]] | None) -> Entry:
+    kind, done = ("", {}) if after is None else after
     return Entry(
         seq=row["seq"],
         at=row["at"],
         dataset=row["dataset"],
         key=row["key"],
-        method=fields["request"].get("method", ""),
+        method=str(fields["request"].get("method", "")),
         mu=fields["mu"],
         neighbours=fields["neighbours"],
         purpose=fields["purpose"],
         request=fields["request"],
-        state=state,
+        state={"": "reserved", "release": "released"}.get(kind, "failed"),
         standing=done.get("standing", ""),
         record=done.get("record"),
         pure_epsilon=fields.get("pure_epsilon", 0.0),
         gaussian_mu=fields.get("gaussian_mu", 0.0),
+        hash=row["hash"],
     )
 
 
@@ -305,32 +244,9 @@ def _same(known: Entry, dataset: str, fields: Mapping[str, Any]) -> Entry:
     return known
 
 
-def _digest(row: Row) -> str:
-    parts = [row[name] for name in ("seq", "at", "dataset", "kind", "key", "payload", "previous")]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-
 def _named(text: str, what: str = "data set") -> str:
     """The name without blanks around it: 'survey ' and 'survey' have one cap."""
     name = text.strip()
     if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
         raise LedgerError(f"A {what} needs a name of 1 to {NAME_LENGTH} printable characters.")
     return name
-
-
-def _sentence(error: Exception) -> str:
-    """One clear sentence; no statement, no parameter and no path of the driver's message."""
-    text = str(getattr(error, "orig", error)).lower()
-    reasons = {
-        "readonly": "it is read-only",
-        "read-only": "it is read-only",
-        "full": "the disk is full",
-        "locked": "another process holds it",
-        "unable to open": "the file cannot be opened",
-        "not a database": "the file is not a ledger",
-        "permission": "access is refused",
-        "no module": "its driver is not installed",
-        "could not parse": "the URL is not a database URL",
-    }
-    why = next((words for sign, words in reasons.items() if sign in text), "the database does not answer")
-    return f"The ledger cannot be used: {why}. Nothing was released; check --ledger and try again."

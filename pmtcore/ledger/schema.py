@@ -2,33 +2,43 @@
 
 A step is a function of its own, run under the ledger's lock in the same transaction as the new version number, so
 a process killed in between leaves the old version. Version 1 had the tables; version 2 makes the database itself
-refuse to change or remove an event, so that a slip of the hand is refused and not only found afterwards. Whoever
-owns the database can lift that: then the hash chain says so.
+refuse to change or remove an event, so that a slip of the hand is refused and not only found afterwards; version 3
+gives each event a seal, which needs the ledger's key. Whoever owns the database can lift the refusal: then the chain
+says so, and whoever writes the chain anew lacks the key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import sqlalchemy as sql
 
 NAME_LENGTH = 200
 
-_META = sql.MetaData()
-EVENTS = sql.Table(
-    "pmt_events",
-    _META,
-    sql.Column("seq", sql.Integer, primary_key=True, autoincrement=False),
-    sql.Column("at", sql.String(40), nullable=False),
-    sql.Column("dataset", sql.String(NAME_LENGTH), nullable=False, index=True),
-    sql.Column("kind", sql.String(16), nullable=False),
-    sql.Column("key", sql.String(NAME_LENGTH), nullable=False),
-    sql.Column("payload", sql.Text, nullable=False),
-    sql.Column("previous", sql.String(64), nullable=False),
-    sql.Column("hash", sql.String(64), nullable=False),
-    sql.UniqueConstraint("key", "kind", name="pmt_once"),
-)
-VERSION = sql.Table("pmt_schema", _META, sql.Column("version", sql.Integer, nullable=False))
+
+def _events(meta: sql.MetaData, *more: sql.Column[Any]) -> sql.Table:
+    """The table of events as version 1 had it, and columns that later versions added."""
+    return sql.Table(
+        "pmt_events",
+        meta,
+        sql.Column("seq", sql.Integer, primary_key=True, autoincrement=False),
+        sql.Column("at", sql.String(40), nullable=False),
+        sql.Column("dataset", sql.String(NAME_LENGTH), nullable=False, index=True),
+        sql.Column("kind", sql.String(16), nullable=False),
+        sql.Column("key", sql.String(NAME_LENGTH), nullable=False),
+        sql.Column("payload", sql.Text, nullable=False),
+        sql.Column("previous", sql.String(64), nullable=False),
+        sql.Column("hash", sql.String(64), nullable=False),
+        *more,
+        sql.UniqueConstraint("key", "kind", name="pmt_once"),
+    )
+
+
+_FIRST = sql.MetaData()
+_events(_FIRST)
+VERSION = sql.Table("pmt_schema", _FIRST, sql.Column("version", sql.Integer, nullable=False))
+EVENTS = _events(sql.MetaData(), sql.Column("seal", sql.String(64)))
 
 _WORDS = "the ledger only grows"
 _SQLITE = [
@@ -45,7 +55,7 @@ _POSTGRES = [
 
 def _tables(connection: sql.Connection) -> None:
     """To version 1: the tables."""
-    _META.create_all(connection)
+    _FIRST.create_all(connection)
 
 
 def _only_grows(connection: sql.Connection) -> None:
@@ -54,7 +64,12 @@ def _only_grows(connection: sql.Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
-STEPS: tuple[Callable[[sql.Connection], None], ...] = (_tables, _only_grows)
+def _sealed(connection: sql.Connection) -> None:
+    """To version 3: room for the seal of each event; events from before have none."""
+    connection.exec_driver_sql("ALTER TABLE pmt_events ADD COLUMN seal VARCHAR(64)")
+
+
+STEPS: tuple[Callable[[sql.Connection], None], ...] = (_tables, _only_grows, _sealed)
 SCHEMA = len(STEPS)
 
 

@@ -19,7 +19,7 @@ from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.ledger.schema import SCHEMA, STEPS, VERSION
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.release import Request, recorded_release
-from tests.ledger.test_log import REQUEST, problem, url  # noqa: F401  # fixtures
+from tests.ledger.test_log import REQUEST, emptied, problem, url  # noqa: F401  # fixtures
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -205,9 +205,7 @@ def test_a_cut_off_log_is_seen_from_a_head(book, tmp_path, capsys):
 
 def test_a_server_that_goes_away(postgres, problem):  # noqa: F811
     """Every connection of a PostgreSQL ledger is cut before a release: it reconnects, and spends once."""
-    with engine(postgres).begin() as connection:
-        connection.exec_driver_sql("DROP TABLE IF EXISTS pmt_events, pmt_schema")
-    ledger = Ledger(postgres)
+    ledger = Ledger(emptied(postgres))
     ledger.cap("survey", 1.0)
     outside = engine(postgres)
 

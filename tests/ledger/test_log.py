@@ -18,12 +18,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import sqlalchemy as sql
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.cli.main import main
 from pmtcore.data.choices import Choices
 from pmtcore.data.problem import prepare
 from pmtcore.data.tables import read_table
+from pmtcore.ledger import database
+from pmtcore.ledger.beside import data_folder
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.releases.release import Request, recorded_release
@@ -49,14 +52,19 @@ def problem():
 def url(request, tmp_path):
     if request.param == "sqlite":
         return str(tmp_path / "ledger.db")
-    found = request.getfixturevalue("postgres")
-    import sqlalchemy as sql
+    return emptied(request.getfixturevalue("postgres"))
 
-    engine = sql.create_engine(found.replace("postgresql://", "postgresql+psycopg://"))
+
+def emptied(url):
+    """A server without a ledger, and without the notes of one."""
+    engine = sql.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     with engine.begin() as connection:
         connection.exec_driver_sql("DROP TABLE IF EXISTS pmt_events, pmt_schema")
     engine.dispose()
-    return found
+    for path in data_folder().glob("*"):
+        path.unlink()
+    database._VERIFIED.clear()
+    return url
 
 
 def spend(url, key, queue):

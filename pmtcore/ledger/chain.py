@@ -1,0 +1,139 @@
+"""The chain of events: hashes, seals, and what a payload must hold to be believed.
+
+Each event holds the hash of the one before it, and a seal that needs the ledger's key. An event that is read is
+checked again: a damaged one is a sentence, never a spend.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import sqlalchemy as sql
+
+from pmtcore.accounting.budgets import Neighbours
+from pmtcore.base.checks import InputError
+from pmtcore.ledger.beside import Head, seal
+
+Row = Mapping[str, Any] | sql.RowMapping
+_HASHED = ("seq", "at", "dataset", "kind", "key", "payload", "previous")
+
+
+class LedgerError(InputError):
+    """The ledger cannot take a spend; nothing was released."""
+
+
+class Damaged(LedgerError):
+    """The ledger is not what was written."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"The ledger is damaged: {why}. Nothing was released; restore it from a copy, with the files beside it."
+        )
+
+
+@final
+@dataclass(frozen=True)
+class Checked:
+    """What came of walking the chain."""
+
+    events: int
+    head: str
+    first_bad: int | None = None
+    passed: bool = True  # through the head that was asked for
+
+
+def digest(row: Row) -> str:
+    """The hash of an event."""
+    return hashlib.sha256(json.dumps([row[name] for name in _HASHED]).encode()).hexdigest()
+
+
+def whole(row: Row, key: bytes | None) -> bool:
+    """Whether an event is what was written: its hash fits, and its seal where there is one and the key is at hand."""
+    if row["hash"] != digest(row):
+        return False
+    found = row["seal"]
+    return found is None or key is None or hmac.compare_digest(str(found), seal(key, row["hash"]))
+
+
+def walk(rows: Iterable[Row], key: bytes | None, start: Head | None = None, passing: str = "") -> Checked:
+    """Walk the chain from ``start``, or from its beginning.
+
+    Args:
+        passing: a hash that the chain must come through, empty for none.
+    """
+    previous, count = ("", 0) if start is None else (start.hash, start.seq)
+    passed, sealed = not passing or previous == passing, False
+    for row in rows:
+        count += 1
+        bare = row["seal"] is None and sealed  # once sealed, always sealed
+        sealed = sealed or row["seal"] is not None
+        if row["seq"] != count or row["previous"] != previous or bare or not whole(row, key):
+            return Checked(count, str(row["hash"]), count)
+        try:
+            payload(row)
+        except Damaged:
+            return Checked(count, row["hash"], count)
+        previous = row["hash"]
+        passed = passed or previous == passing
+    return Checked(count, previous, None, passed)
+
+
+def payload(row: Row) -> dict[str, Any]:
+    """The fields of an event, each of its type.
+
+    Raises:
+        Damaged: they are not.
+    """
+    try:
+        fields = json.loads(row["payload"])
+        for name, fits in _FIELDS[row["kind"]].items():
+            if not fits(fields.get(name)):
+                raise ValueError(name)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise Damaged(f"event {row['seq']} cannot be read") from None
+    return dict(fields)
+
+
+def read(row: Row, key: bytes | None) -> dict[str, Any]:
+    """The fields of an event that is checked before it is believed.
+
+    Raises:
+        Damaged: it is not what was written.
+    """
+    if not whole(row, key):
+        raise Damaged(f"event {row['seq']} does not fit the chain")
+    return payload(row)
+
+
+def _amount(low: float, high: float) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _table(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+_RESERVE = {
+    "request": _table,
+    "mu": _amount(0.0, 1000.0),
+    "neighbours": lambda value: value in [item.value for item in Neighbours],
+    "purpose": _text,
+    "pure_epsilon": lambda value: value is None or _amount(0.0, 500.0)(value),
+    "gaussian_mu": lambda value: value is None or _amount(0.0, 1000.0)(value),
+}
+_FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
+    "cap": {"mu": _amount(0.0, 1000.0)},
+    "reserve": _RESERVE,
+    "release": {"record": _table, "standing": _text},
+    "fail": {"reason": _text},
+    "accept": {"reason": _text},
+}

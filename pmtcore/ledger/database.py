@@ -1,0 +1,319 @@
+"""The database behind a ledger: transactions that nobody overlaps, on a log that was found to be what was written.
+
+Before each write the log is checked: through the head noted beside it, through what this process saw last, and
+wholly the first time. Afterwards its new head is noted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, final
+
+import sqlalchemy as sql
+
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import plain
+from pmtcore.ledger import chain
+from pmtcore.ledger.beside import WAIT_SECONDS, Beside, Head, seal
+from pmtcore.ledger.chain import Damaged, LedgerError
+from pmtcore.ledger.schema import EVENTS, SCHEMA, upgrade, version
+
+_LOCK = 20_261_121
+_VERIFIED: dict[str, Head] = {}  # by address: what this process has walked through already
+
+
+@final
+class Database:
+    """The events of one ledger, at a database URL or a file name for SQLite.
+
+    Raises:
+        LedgerError: the database cannot be opened, or is of another version.
+    """
+
+    def __init__(self, url: str, make: bool = True) -> None:
+        self.url = url if "://" in url else f"sqlite:///{Path(url).absolute()}"
+        if self.url.startswith("postgresql://"):
+            self.url = self.url.replace("postgresql://", "postgresql+psycopg://", 1)
+        try:
+            self._engine = sql.create_engine(self.url, **self._settings())
+            self._beside = Beside(self._file, self.place)
+            if self._file is not None and not make and not self._file.exists():
+                raise LedgerError(f"There is no ledger at {self.place!r}; check --ledger.")
+            self._prepare()
+        except LedgerError:
+            raise
+        except (sql.exc.SQLAlchemyError, ImportError, OSError, ValueError) as error:
+            raise LedgerError(sentence(error)) from None
+
+    @property
+    def place(self) -> str:
+        """Where the ledger is, as one may say it: a file, or a database's address without its password."""
+        url = sql.make_url(self.url)
+        return str(url.database) if self._lite else url.render_as_string(hide_password=True)
+
+    @property
+    def _lite(self) -> bool:
+        return self.url.startswith("sqlite")
+
+    @property
+    def _file(self) -> Path | None:
+        return Path(self.place.removeprefix("file:").split("?")[0]) if self._lite else None
+
+    def _settings(self) -> dict[str, Any]:
+        if not self._lite:
+            return {"pool_pre_ping": True, "pool_size": 2}
+        return {"connect_args": {"timeout": WAIT_SECONDS}, "poolclass": sql.pool.NullPool}
+
+    def _prepare(self) -> None:
+        if self._lite:
+
+            @sql.event.listens_for(self._engine, "connect")
+            def connect(connection: Any, _: Any) -> None:
+                connection.isolation_level = None  # transactions are ours: BEGIN IMMEDIATE below
+                connection.execute("PRAGMA synchronous=FULL")
+
+        new = self._file is not None and not self._file.exists()
+        self.key = self._beside.key(make=new)
+        with self._beside.locked():
+            with self._alone() as connection:
+                found = version(connection)
+                if found > SCHEMA:
+                    raise LedgerError(f"The ledger has version {found}, this program writes {SCHEMA}; use its match.")
+                if found < SCHEMA:
+                    self._unchanged(connection, found)
+                    upgrade(connection, found)
+                sealed = connection.execute(sql.select(EVENTS.c.seq).where(EVENTS.c.seal.is_not(None)).limit(1)).first()
+                head = self.head(connection)
+            if self.key is None and sealed is None:
+                self.key = self._beside.key(make=True)
+            if found < SCHEMA:
+                self._beside.note(*head)
+
+    @contextmanager
+    def _alone(self) -> Iterator[sql.Connection]:
+        """A transaction that no other writer overlaps."""
+        try:
+            with self._engine.connect() as connection, connection.begin():
+                if self._lite:
+                    connection.exec_driver_sql("BEGIN IMMEDIATE")
+                else:
+                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+                yield connection
+        except InputError:
+            raise
+        except (sql.exc.SQLAlchemyError, OSError) as error:
+            raise LedgerError(sentence(error)) from None
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+            raise Damaged("what is in it cannot be read") from None
+
+    @contextmanager
+    def reading(self) -> Iterator[sql.Connection]:
+        """A transaction that only reads."""
+        with self._locked(), self._alone() as connection:
+            yield connection
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            with self._beside.locked():
+                yield
+        except OSError as error:
+            raise LedgerError(sentence(error)) from None
+
+    @contextmanager
+    def writing(self, room: int = 0) -> Iterator[sql.Connection]:
+        """A transaction on a ledger that was found to be what was written; its head is noted afterwards."""
+        with self._locked():
+            self._settle()
+            file = self._beside.digest()
+            with self._alone() as connection:
+                self._check(connection, file)
+                if room and self._lite:
+                    _grow(connection, room)
+                yield connection
+                head = self.head(connection)
+            self._beside.note(*head)
+            _VERIFIED[self.url] = Head(*head)
+
+    def _settle(self) -> None:
+        """Let the database undo what a killed process left half-written, before its file is looked at."""
+        if self._file is not None and self._file.with_name(self._file.name + "-journal").exists():
+            with self._alone():
+                pass
+
+    def _check(self, connection: sql.Connection, file: str) -> None:
+        """Raise unless the log is what was written: cheap since the head this process saw last, whole at first.
+
+        Raises:
+            Damaged: an event was changed or removed, the log was cut, or it is an older copy.
+        """
+        if self.key is None:
+            raise LedgerError(
+                f"The key of this ledger is missing. Nothing was released; put {self._beside.key_file.name!r} back "
+                f"beside it, or set PMT_LEDGER_KEY."
+            )
+        noted = self._noted()
+        self._unchanged(connection, 0, noted)
+        head = Head(*self.head(connection))
+        if noted is not None and noted.hash == head.hash and "" not in (file, noted.file) and noted.file != file:
+            raise Damaged("its file was changed by another program")
+        if connection.execute(sql.select(sql.func.count()).select_from(EVENTS)).scalar() != head.seq:
+            raise Damaged("events are missing")
+        start = _VERIFIED.get(self.url)
+        if start is not None and not self._has(connection, start):
+            raise Damaged("events that this program saw before are gone")
+        after = EVENTS.select().order_by(EVENTS.c.seq).where(EVENTS.c.seq > (start.seq if start else 0))
+        found = chain.walk(connection.execute(after).mappings(), self.key, start)
+        if found.first_bad is not None:
+            raise Damaged(f"event {found.first_bad} does not fit the chain")
+        if self._lite and (start is None or noted is None or noted.hash != head.hash):
+            state = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+            if state != "ok":
+                raise Damaged("its file is damaged")
+
+    def _unchanged(self, connection: sql.Connection, found: int, noted: Head | None = None) -> None:
+        """Raise unless the log still passes through the head noted beside it."""
+        noted = noted or self._noted()
+        if noted is None or noted.seq == 0:
+            return
+        if (found == 0 and not sql.inspect(connection).has_table(EVENTS.name)) or not self._has(connection, noted):
+            raise Damaged(
+                f"it does not hold event {noted.seq}, which was noted beside it: it was cut short, removed, or is an "
+                f"older copy ('ledger accept' takes an older one, with a reason)"
+            )
+
+    def _noted(self) -> Head | None:
+        try:
+            return self._beside.head()
+        except ValueError as error:
+            raise Damaged(str(error)) from None
+
+    def _has(self, connection: sql.Connection, head: Head) -> bool:
+        if head.seq == 0:
+            return True
+        return connection.execute(sql.select(EVENTS.c.hash).where(EVENTS.c.seq == head.seq)).scalar() == head.hash
+
+    def make_room(self, size: int) -> None:
+        """Take the disk space that a record of this size will need beside the file.
+
+        Raises:
+            OSError: there is none.
+        """
+        self._beside.make_room(size)
+
+    def give_room(self) -> None:
+        """Hand that space back, to the record."""
+        self._beside.give_room()
+
+    def verify(self, head: str = "") -> dict[str, Any]:
+        """Recompute the chain: ``intact``, the number of events, the head, and the first event that does not fit.
+
+        ``sealed`` says whether the key was at hand to check the seals too, ``noted`` which event was noted beside the
+        ledger, ``why`` in words what is wrong.
+
+        Args:
+            head: one that was written down earlier, perhaps in a report: the chain must still pass through it, which
+                shows that no event up to it was cut off, nor the whole log written anew.
+        """
+        with self.reading() as connection:
+            rows = connection.execute(EVENTS.select().order_by(EVENTS.c.seq)).mappings()
+            found = chain.walk(rows, self.key, None, head.strip().lower())
+            why = "" if found.first_bad is None else f"event {found.first_bad} does not fit the chain"
+            noted = None
+            try:
+                noted = self._noted()
+                self._unchanged(connection, SCHEMA, noted)
+            except Damaged as error:
+                why = why or str(error)
+        return {
+            "intact": found.passed and not why,
+            "events": found.events,
+            "head": found.head,
+            "first_bad": found.first_bad,
+            "sealed": self.key is not None,
+            "noted": None if noted is None else noted.seq,
+            "why": why
+            or (
+                ""
+                if found.passed
+                else "it does not pass through the head given: its newest events were cut off, or it is another ledger"
+            ),
+        }
+
+    def accept(self, reason: str) -> None:
+        """Take the log as it is, where it ends before the head that was noted: after a restore from an older copy.
+
+        The reason is kept in the chain; spends that the copy does not have must be entered again by hand.
+
+        Raises:
+            LedgerError: the chain itself is broken, or no reason is given.
+        """
+        if not reason.strip():
+            raise LedgerError("Say why an older copy is taken; the reason is kept in the ledger.")
+        with self._locked(), self._alone() as connection:
+            found = chain.walk(connection.execute(EVENTS.select().order_by(EVENTS.c.seq)).mappings(), self.key)
+            if found.first_bad is not None or self.key is None:
+                raise Damaged("its chain is broken, or its key is missing")
+            self.append(connection, "(ledger)", "accept", f"accept-{found.events + 1}", {"reason": reason[:2000]})
+            head = self.head(connection)
+        self._beside.reset(*head)
+        _VERIFIED.pop(self.url, None)
+
+    def append(self, connection: sql.Connection, dataset: str, kind: str, key: str, payload: Mapping[str, Any]) -> None:
+        """One more event, in the caller's transaction."""
+        seq, previous = self.head(connection)
+        row = {
+            "seq": seq + 1,
+            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "dataset": dataset,
+            "kind": kind,
+            "key": key,
+            "payload": json.dumps(plain(dict(payload))),
+            "previous": previous,
+        }
+        hash = chain.digest(row)
+        sealed = None if self.key is None else seal(self.key, hash)
+        connection.execute(EVENTS.insert().values(**row, hash=hash, seal=sealed))
+
+    def head(self, connection: sql.Connection) -> tuple[int, str]:
+        """The newest event's number and hash."""
+        row = connection.execute(sql.select(EVENTS.c.seq, EVENTS.c.hash).order_by(EVENTS.c.seq.desc()).limit(1)).first()
+        return (0, "") if row is None else (row[0], row[1])
+
+
+def _grow(connection: sql.Connection, room: int) -> None:
+    """Let the file have as many free bytes inside as the record will need: its spend then meets a full disk first."""
+    page, free = (
+        int(connection.exec_driver_sql(f"PRAGMA {name}").scalar() or 0) for name in ("page_size", "freelist_count")
+    )
+    if page * free < room:
+        connection.exec_driver_sql("CREATE TABLE pmt_room (filler BLOB)")
+        connection.exec_driver_sql("INSERT INTO pmt_room VALUES (zeroblob(?))", (room - page * free,))
+        connection.exec_driver_sql("DROP TABLE pmt_room")
+
+
+def sentence(error: Exception) -> str:
+    """One clear sentence; no statement, no parameter and no path of the driver's message."""
+    text = str(getattr(error, "orig", error)).lower()
+    reasons = {
+        "readonly": "it is read-only",
+        "read-only": "it is read-only",
+        "full": "the disk is full",
+        "malformed": "the file is damaged",
+        "corrupt": "the file is damaged",
+        "disk i/o": "the disk cannot be written",
+        "no space": "the disk is full",
+        "file too large": "the disk is full",
+        "locked": "another process holds it",
+        "unable to open": "the file cannot be opened",
+        "not a database": "the file is not a ledger",
+        "permission": "access is refused",
+        "no module": "its driver is not installed",
+        "could not parse": "the URL is not a database URL",
+    }
+    why = next((words for sign, words in reasons.items() if sign in text), "the database does not answer")
+    return f"The ledger cannot be used: {why}. Nothing was released; check --ledger and try again."

@@ -1,0 +1,203 @@
+"""Damaged ledgers: four hundred corruptions, cut tails, older copies, forged events; a sentence each, never a spend."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from pmtcore.ledger import database
+from pmtcore.ledger.log import Ledger, LedgerError
+from tests.ledger.test_log import REQUEST, url  # noqa: F401  # fixture
+
+CORRUPTIONS = int(os.environ.get("PMT_CORRUPTIONS", "400"))
+BESIDE = ("", ".key", ".head")
+
+
+def copied(source: Path, target: Path, ends=BESIDE) -> Path:
+    """A ledger and what lies beside it, elsewhere; this process has not seen it yet."""
+    for end in ends:
+        shutil.copy(f"{source}{end}", f"{target}{end}")
+    database._VERIFIED.clear()
+    return target
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("whole") / "l.db"
+    ledger = Ledger(str(path))
+    ledger.cap("survey", 5.0)
+    for at in range(12):
+        ledger.reserve("survey", f"k{at}", REQUEST, 0.5, "replace-one", "a purpose")
+        ledger.finish(f"k{at}", {"standing": "sound", "coefficients": {"a": at / 7}})
+    ledger.cap("other", 1.0)
+    return path
+
+
+def bytes_flipped(data: bytearray, chance: random.Random) -> None:
+    for _ in range(chance.choice([1, 1, 2, 20])):
+        at = chance.randrange(len(data))
+        data[at] ^= 1 << chance.randrange(8)
+
+
+def block_zeroed(data: bytearray, chance: random.Random) -> None:
+    at, size = chance.randrange(len(data)), chance.choice([16, 512, 4096])
+    data[at : at + size] = bytes(len(data[at : at + size]))
+
+
+def cut_short(data: bytearray, chance: random.Random) -> None:
+    del data[chance.randrange(len(data)) :]
+
+
+def pages_swapped(data: bytearray, chance: random.Random) -> None:
+    a, b = (4096 * chance.randrange(len(data) // 4096) for _ in range(2))
+    data[a : a + 4096], data[b : b + 4096] = data[b : b + 4096], data[a : a + 4096]
+
+
+def grown(data: bytearray, chance: random.Random) -> None:
+    data += chance.randbytes(chance.choice([1, 4096, 5000]))
+
+
+STATEMENTS = [
+    "UPDATE pmt_events SET payload = ? WHERE seq = ?",
+    "UPDATE pmt_events SET hash = ? WHERE seq = ?",
+    "UPDATE pmt_events SET seal = ? WHERE seq = ?",
+    "UPDATE pmt_events SET at = ? WHERE seq = ?",
+    "UPDATE pmt_events SET dataset = ? WHERE seq = ?",
+    "UPDATE pmt_events SET kind = ? WHERE seq = ?",
+    "UPDATE pmt_events SET seq = ? WHERE seq = ?",
+    "UPDATE pmt_schema SET version = ? WHERE 1 OR ?",
+]
+VALUES = [None, "", "{}", "[]", "null", '{"mu": 1e999}', "[" * 5000, b"\xff\xfe", -1, 2**62, "0" * 64, "é" * 10, 1.5]
+
+
+def edited(path: Path, chance: random.Random) -> None:
+    """By somebody who owns the file and lifts its triggers."""
+    with sqlite3.connect(path) as connection, contextlib.suppress(sqlite3.Error):
+        for verb in ("update", "delete"):
+            connection.execute(f"DROP TRIGGER pmt_no_{verb}")
+        connection.execute(chance.choice(STATEMENTS), (chance.choice(VALUES), chance.randrange(1, 26)))
+        if chance.random() < 0.3:
+            connection.execute("DELETE FROM pmt_events WHERE seq = ?", (chance.randrange(1, 26),))
+    connection.close()
+
+
+def tried(path: Path) -> bool:
+    """Everything one may ask of a ledger; whether a spend was taken. Any other error than a sentence is a failure."""
+    spent = False
+    asked = [
+        lambda book: book.accounts(),
+        lambda book: book.account("survey").as_dict(),
+        lambda book: book.entry("k3"),
+        lambda book: book.verify(),
+        lambda book: book.finish("k3", {"standing": "sound"}),
+        lambda book: book.cap("survey", 900.0),
+    ]
+    try:
+        book = Ledger(str(path))
+    except LedgerError:
+        return False
+    for question in asked[:4]:
+        with contextlib.suppress(LedgerError):
+            question(book)
+    with contextlib.suppress(LedgerError):
+        spent = book.reserve("survey", "new", REQUEST, 0.1, "replace-one") is None
+    for question in asked[4:]:
+        with contextlib.suppress(LedgerError):
+            question(book)
+            spent = True
+    return spent
+
+
+def test_no_spend_on_a_damaged_file(original, tmp_path):
+    """Bytes, blocks, pages, tails, rows: what was changed takes no spend, cap or record, and says so in a sentence."""
+    whole = original.read_bytes()
+    ways = [bytes_flipped, block_zeroed, cut_short, pages_swapped, grown, None]
+    damaged = 0
+    for number in range(2 * CORRUPTIONS):
+        chance, path = random.Random(number), copied(original, tmp_path / f"c{number}.db")
+        way = ways[number % len(ways)]
+        if way is None:
+            edited(path, chance)
+        else:
+            data = bytearray(whole)
+            way(data, chance)
+            path.write_bytes(data)
+        if path.read_bytes() == whole:
+            continue
+        damaged += 1
+        assert not tried(path), f"corruption {number} took a spend"
+        if damaged == CORRUPTIONS:
+            break
+    assert damaged == CORRUPTIONS
+    assert tried(copied(original, tmp_path / "untouched.db")), "the test could not fail"
+
+
+def test_a_copy_without_its_key_takes_no_spend(original, tmp_path):
+    """It can be read and verified; whoever has the file alone cannot go on in it."""
+    alone = Ledger(str(copied(original, tmp_path / "l.db", ("",))))
+    assert alone.verify()["intact"] and not alone.verify()["sealed"]
+    with pytest.raises(LedgerError, match="key of this ledger is missing"):
+        alone.reserve("survey", "new", REQUEST, 0.1, "replace-one")
+
+
+def test_an_older_copy_and_a_removed_file_are_noticed(tmp_path):
+    """Copied back over the newer one, or deleted: the head beside it says so; `accept` takes it, with a reason."""
+    path = tmp_path / "l.db"
+    ledger = Ledger(str(path))
+    ledger.cap("survey", 1.0)
+    shutil.copy(path, tmp_path / "older")
+    ledger.reserve("survey", "k", REQUEST, 0.9, "replace-one")
+    shutil.copy(tmp_path / "older", path)
+    for again in (ledger, Ledger(str(path))):
+        database._VERIFIED.clear()
+        with pytest.raises(LedgerError, match="noted beside it"):
+            again.reserve("survey", "k2", REQUEST, 0.9, "replace-one")
+        assert not again.verify()["intact"]
+    with pytest.raises(LedgerError, match="Say why"):
+        ledger.accept(" ")
+    ledger.accept("restored after a disk failure")
+    ledger.reserve("survey", "k3", REQUEST, 0.5, "replace-one")
+    assert ledger.verify()["intact"] and ledger.verify()["events"] == 3
+    path.unlink()
+    with pytest.raises(LedgerError, match="noted beside it"):
+        Ledger(str(path))
+
+
+def test_an_event_without_the_key_is_noticed(url):  # noqa: F811
+    """A forger with the whole database writes a well-chained event: its seal does not fit, nothing is spent."""
+    import sqlalchemy as sql
+
+    from pmtcore.ledger.chain import digest
+    from pmtcore.ledger.schema import EVENTS
+    from tests.ledger.test_limits import engine
+
+    ledger = Ledger(url)
+    ledger.cap("survey", 1.0)
+    head = ledger.verify()["head"]
+    forged = {"seq": 2, "at": "2026", "dataset": "survey", "kind": "cap", "key": "cap-2", "payload": '{"mu": 900.0}'}
+    forged["previous"] = head
+    outside = engine(url)
+    for seal in (None, "0" * 64):
+        database._VERIFIED.clear()
+        with outside.begin() as connection:
+            connection.execute(sql.insert(EVENTS).values(**forged, hash=digest(forged), seal=seal))
+        with pytest.raises(LedgerError, match="damaged"):
+            ledger.reserve("survey", "k", REQUEST, 500.0, "replace-one")
+        assert ledger.verify()["first_bad"] == 2
+        with outside.begin() as connection:
+            for statement in LIFTED[connection.dialect.name]:
+                connection.exec_driver_sql(statement)
+            connection.exec_driver_sql("DELETE FROM pmt_events WHERE seq = 2")
+    outside.dispose()
+
+
+LIFTED = {
+    "sqlite": ["DROP TRIGGER IF EXISTS pmt_no_delete"],
+    "postgresql": ["DROP TRIGGER IF EXISTS pmt_only_grows ON pmt_events"],
+}
