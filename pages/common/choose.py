@@ -238,6 +238,14 @@ def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, s
     return float(lam), (positive or "").strip() or None
 
 
+def notes(problem: Problem) -> None:
+    """What was done to the columns, folded where it is long."""
+    if not problem.notes:
+        return
+    with st.expander(f"What was done to the columns ({len(problem.notes)})", icon=":material/notes:"):
+        st.markdown("\n".join(f"- {note}" for note in problem.notes))
+
+
 def preview() -> None:
     """The schema and the first public rows; private rows only for the curator."""
     tables = state.session().tables

@@ -8,8 +8,19 @@ from uuid import uuid4
 import pandas as pd
 import streamlit as st
 
+from pages.common import thread
 from pages.common.session import session
-from pages.common.widgets import PLAIN, at_first, badge, chart, guarantee_line, show_error
+from pages.common.widgets import (
+    PLAIN,
+    at_first,
+    badge,
+    chart,
+    download_table,
+    frame,
+    guarantee_line,
+    show_error,
+    strength_line,
+)
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label, Standing
@@ -18,7 +29,13 @@ from pmtcore.public.moments import PublicData
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview, Request, request_from_json
 from pmtcore.show.errata import words
+from pmtcore.show.figures import budget as budgets
+from pmtcore.show.figures import coefficients as forest
 from pmtcore.show.figures import release as figures
+from pmtcore.show.glossary import help_for
+from pmtcore.show.names import option
+from pmtcore.show.numbers import figure as said
+from pmtcore.show.numbers import power_of_ten
 from pmtcore.show.report import report
 from pmtcore.show.words import coefficient_words, release_words
 
@@ -31,9 +48,10 @@ def method_choice(public: PublicData) -> str:
     chosen: str = st.selectbox(
         "Method",
         sound,
-        format_func=lambda id: f"{method(id).title} ({id})",
+        format_func=option,
         key=key,
         persist_state="session",
+        help="Sound methods that suit the tables; the recommended one is chosen first. The id is small behind it.",
         **start,
     )
     entry = method(chosen)
@@ -57,11 +75,17 @@ def cost(found: Preview) -> None:
         st.markdown("Nothing: no private row is read.")
         return
     columns = st.columns([2, 2, 3])
-    columns[0].metric("mu", f"{guarantee.mu:.4g}")
-    columns[1].metric("rho", f"{guarantee.rho:.4g}")
+    columns[0].metric("mu", said(guarantee.mu, 4), help=help_for("mu"))
+    columns[1].metric("rho", said(guarantee.rho, 4), help=help_for("rho"))
     columns[2].metric(
-        "epsilon", f"{guarantee.epsilon:.4g}", f"at delta {guarantee.delta:g}", delta_color="off", delta_arrow="off"
+        "epsilon",
+        said(guarantee.epsilon, 4),
+        f"at delta {power_of_ten(guarantee.delta)}",
+        delta_color="off",
+        delta_arrow="off",
+        help=help_for("epsilon", "delta"),
     )
+    strength_line(guarantee.mu)
     st.caption(f"Neighbours, {guarantee.neighbours.value}: {guarantee.neighbours.words}.")
 
 
@@ -77,8 +101,8 @@ def meaning(found: Preview) -> None:
         "Detections against false alarms of the best attacker at this budget",
         figures.tradeoff_table(found.guarantee.mu),
         Label.PUBLIC,
+        found.guarantee.words,
     )
-    st.markdown(f"{badge(Label.PUBLIC)} {found.guarantee.words}")
 
 
 def prospects(found: Preview) -> None:
@@ -91,13 +115,13 @@ def prospects(found: Preview) -> None:
         st.markdown(f"{badge(Label.PUBLIC)} There is no prediction of the errors for this method.")
         _facts(found)
         return
-    st.markdown(f"{badge(Label.PUBLIC)} {figures.predicted_words(found)}")
     chart(
         figure,
         "predicted",
         "Predicted standard errors of each coefficient relative to the public fit alone",
         figures.predicted_table(found),
         Label.PUBLIC,
+        figures.predicted_words(found),
     )
     _facts(found)
 
@@ -133,58 +157,110 @@ def other_table(id: str) -> None:
 
 
 def show(found: Release, request: Request) -> None:
-    """A finished release."""
+    """A finished release: what may be done with it, the figures, how to take them along; notes folded below."""
     standing(found)
     if found.names:
         coefficients(found)
     free(found)
+    if found.facts.retrieved_epsilon is not None:
+        retrieved(found)
+    if found.notes:
+        with st.expander(f"Notes ({len(found.notes)})", icon=":material/notes:"):
+            st.markdown("\n".join(f"- {note}" for note in found.notes))
     downloads(found, request)
-    if st.button("New release", key="release-new", icon=":material/add:"):
+    left, right = st.columns(2)
+    if left.button("New release", key="release-new", icon=":material/add:", width="stretch"):
         session().next_request = uuid4().hex
         st.rerun()
+    right.page_link("pages/work/budget.py", label="Next: Budget", icon=":material/arrow_forward:")
     earlier()
 
 
+def label(found: Release) -> Label:
+    """The kind of the release's figures."""
+    return Label.RELEASED if found.standing is Standing.SOUND else Label.LAB
+
+
 def coefficients(found: Release) -> None:
-    """Coefficients with bands, the parts of the bands beside them, and a plain line for each."""
+    """All coefficients with bands: search, order, unit; the table beside the picture is in the same unit."""
     st.subheader("Coefficients")
-    st.markdown(f"{badge(Label.RELEASED)} **{release_words(found)}**")
-    apart = figures.parts(found)
-    left, right = st.columns([3, 2], gap="medium") if apart is not None else (st.container(), None)
-    with left:
-        alt = "Released coefficients with 95 % bands, standardized by the public spread of their column"
-        chart(figures.coefficients(found), "coefficients", alt, figures.coefficients_table(found), Label.RELEASED)
-    if apart is None or right is None:
-        st.caption("There are no error bands for this method.")
-        return
-    with right:
+    st.markdown(f"{badge(label(found))} **{release_words(found)}**")
+    units = forest.units(found)
+    a, b, c = st.columns([2, 1, 1])
+    id = a.selectbox(
+        "Unit",
+        list(units),
+        format_func=lambda id: units[id].words,
+        key="coefficients-unit",
+        help=f"Of the picture and the table. {help_for('odds_ratio')}",
+    )
+    search = b.text_input("Search", key="coefficients-search", help="Coefficients whose name holds this text.")
+    order = c.selectbox(
+        "Order",
+        list(forest.ORDERS),
+        format_func=forest.ORDERS.__getitem__,
+        key="coefficients-order",
+        help="Grouped by column: the categories of one column of the table together.",
+    )
+    unit = units[id]
+    table = forest.table(found, unit)
+    shown = forest.chosen(table, unit, search, order)
+    st.caption(forest.note(table, shown))
+    if len(shown):
         st.plotly_chart(
-            apart,
+            forest.forest(shown, unit),
             width="stretch",
-            key="parts",
-            alt="Standard errors from the privacy noise, from sampling and from truncation, apart",
+            key="coefficients",
+            alt="Released coefficients with 95 % bands; the table below has the figures",
             config=PLAIN,
         )
-        with st.expander("In words", icon=":material/notes:"):
-            st.markdown("\n".join(f"- {sentence}" for sentence in coefficient_words(found)))
+        frame(shown, f"Coefficients: {unit.words}")
+        download_table(shown, "coefficients-shown")
+    if found.bands is None:
+        st.caption("There are no error bands for this method.")
+        return
+    error_parts(found)
+
+
+def error_parts(found: Release) -> None:
+    """What the bands are made of, apart."""
+    apart = figures.parts(found)
+    with st.expander("What the bands are made of", icon=":material/stacked_bar_chart:"):
+        if apart is not None:
+            alt = "Standard errors from the privacy noise, from sampling and from truncation, apart"
+            st.plotly_chart(apart, width="stretch", key="parts", alt=alt, config=PLAIN)
+        st.markdown("\n".join(f"- {sentence}" for sentence in coefficient_words(found)))
     st.caption(
-        "The band holds all parts together, at 95 %; the bars show them apart. Privacy: the noise that was added. "
-        "Sampling: other rows from the same population. Truncation: rows moved in to the radius. The intercept is in "
-        "the table. Bands miss more often where public rows follow other coefficients by several residual standard "
-        "deviations, which the release then says, and where one row far from all public ones decides the fit."
+        "The band holds all parts together, at 95 %. Privacy: the noise that was added. Sampling: other rows from the "
+        "same population. Truncation: rows moved in to the radius. The intercept is in the table. Bands miss more "
+        "often where public rows follow other coefficients by several residual standard deviations, which the release "
+        "then says, and where one row far from all public ones decides the fit."
+    )
+
+
+def retrieved(found: Release) -> None:
+    """The budget that came back, as a picture."""
+    st.subheader("Retrieved budget")
+    chart(
+        budgets.retrieved(found),
+        "release-retrieved",
+        "Where the planned epsilon went: noise, Jacobian, retrieved",
+        budgets.retrieved_table(found),
+        Label.PUBLIC,
+        budgets.retrieved_words(found),
     )
 
 
 def standing(found: Release) -> None:
-    """Whether the figures may leave, the guarantee, and notes."""
+    """Whether the figures may leave, the guarantee, how strong it is."""
     if found.standing is Standing.SOUND:
         st.success(f"{badge(Label.RELEASED)} Sound: these figures may leave.", icon=":material/verified_user:")
     else:
-        st.warning(f"A lab figure, not a release: {'; '.join(found.standing_reasons)}.", icon=":material/science:")
+        reasons = "; ".join(found.standing_reasons)
+        st.warning(f"{badge(Label.LAB)} A lab figure, not a release: {reasons}.", icon=":material/science:")
     st.markdown(f"**{found.title}** · {guarantee_line(found.guarantee)}")
     st.markdown(found.guarantee.words)
-    for note in found.notes:
-        st.caption(note)
+    strength_line(found.guarantee.mu)
 
 
 def free(found: Release) -> None:
@@ -193,26 +269,26 @@ def free(found: Release) -> None:
     if singles:
         for column, (title, value) in zip(st.columns(3), singles.items(), strict=False):
             column.metric(title, value)
+    kind = label(found)
     if "ridge_path" in found.released:
         st.subheader("Ridge path")
-        st.markdown(f"{badge(Label.RELEASED)} {figures.ridge_words(found)}")
         lam = st.select_slider(
             "Ridge penalty",
             figures.penalties(found),
             key="ridge-lam",
             persist_state="session",
             format_func="{:g}".format,
+            help=help_for("ridge"),
         )
         alt = "Standardized coefficients along the ridge path"
         table = figures.ridge_path_table(found)
-        chart(figures.ridge_path(found, lam), "ridge-path", alt, table, Label.RELEASED)
+        chart(figures.ridge_path(found, lam), "ridge-path", alt, table, kind, figures.ridge_words(found))
         at = figures.at_penalty(found, lam)
         st.dataframe(at, hide_index=True, width="stretch", alt=f"Coefficients at penalty {lam:g}", key="ridge-at")
     if "moment" in found.released:
         st.subheader("Second moment")
-        st.markdown(f"{badge(Label.RELEASED)} {figures.moment_words(found)}")
         alt = "Released second moment, entries over the root of their diagonals"
-        chart(figures.moment(found), "moment", alt, figures.moment_table(found), Label.RELEASED)
+        chart(figures.moment(found), "moment", alt, figures.moment_table(found), kind, figures.moment_words(found))
 
 
 def downloads(found: Release, request: Request) -> None:
@@ -283,27 +359,8 @@ def import_configuration() -> None:
             return
         st.session_state["config-read"] = file.file_id
         try:
-            fill(request_from_json(file.getvalue()))
+            thread.fill(request_from_json(file.getvalue()))
         except InputError as error:
             show_error(error)
             return
         st.success("The form below now holds this configuration.", icon=":material/check:")
-
-
-def fill(request: Request) -> None:
-    """Put a configuration into the widgets of the form.
-
-    Raises:
-        InputError: its method is for the lab.
-    """
-    entry = method(request.method)
-    if entry.standing is Standing.LAB:
-        raise InputError(f"The configuration names {entry.id}, which cannot be released: {entry.standing_reason}.")
-    keys = {f"release-method-{family}": request.method for family in entry.families} | {
-        "release-unit": "mu",
-        "release-mu": request.budget.mu,
-    }
-    if request.delta is not None:
-        keys["release-delta"] = repr(float(request.delta))
-    keys |= {f"release-{request.method}-{name}": value for name, value in request.parameters.items()}
-    st.session_state.update(keys)

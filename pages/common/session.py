@@ -14,6 +14,7 @@ from pmtcore.data.choices import Choices
 from pmtcore.data.problem import Problem, default_choices, prepare
 from pmtcore.data.tables import MomentTable, Table
 from pmtcore.lab.comparison import Comparison
+from pmtcore.releases.curves import Curves
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request
 
@@ -64,6 +65,7 @@ class Session:
     next_request: str = field(default_factory=lambda: uuid4().hex)
     comparison: Comparison | None = None
     showcase: Comparison | None = None
+    curves: Curves | None = None
 
     @property
     def spent(self) -> list[Release]:
@@ -84,7 +86,7 @@ class Session:
     def open(self, tables: Tables) -> None:
         """Take up new tables; what was computed from the old ones is dropped."""
         self.tables, self.choices, self.problem = tables, None, None
-        self.comparison = self.showcase = None
+        self.comparison = self.showcase = self.curves = None
 
     def choose(self, choices: Choices) -> Problem:
         """The problem for these choices, prepared once.
@@ -95,7 +97,8 @@ class Session:
         if self.tables is None:
             raise InputError("No tables are open; choose them on the Data page.")
         if self.problem is None or choices != self.choices:
-            self.choices, self.problem, self.comparison, self.showcase = choices, None, None, None
+            self.choices, self.problem = choices, None
+            self.comparison = self.showcase = self.curves = None
             tables = self.tables
             self.problem = prepare(
                 tables.private,
@@ -144,6 +147,14 @@ def current_problem() -> Problem:
     if found.tables is None:
         raise InputError("No tables are open; choose them on the Data page.")
     return found.choose(found.choices or found.tables.first)
+
+
+def prediction_curves(problem: Problem) -> Curves:
+    """The predictions of all methods on the open tables, filled as far as somebody asked."""
+    found = session()
+    if found.curves is None:
+        found.curves = Curves(problem.public, problem.private.n)
+    return found.curves
 
 
 def curator() -> bool:

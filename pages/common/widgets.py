@@ -15,18 +15,29 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
 from pmtcore.data.problem import Problem
 from pmtcore.methods.registry import Method
+from pmtcore.show.glossary import help_for
+from pmtcore.show.numbers import figure as said
+from pmtcore.show.numbers import power_of_ten
+from pmtcore.show.strength import strength
 
 PLAIN = {"displaylogo": False, "modeBarButtonsToRemove": ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]}
 _BADGES = {
     Label.PUBLIC: ":green-badge[:material/public: public]",
     Label.RELEASED: ":blue-badge[:material/lock_open: released]",
     Label.PRIVATE: ":red-badge[:material/lock: private, curator only]",
+    Label.LAB: ":violet-badge[:material/science: lab]",
 }
 
 
 def badge(label: Label) -> str:
     """A kind of number as markdown: colour, icon and word."""
     return _BADGES[label]
+
+
+def study_label() -> Label:
+    """What exact figures of the open tables are: of the lab where the tables harm nobody, else private."""
+    tables = state.session().tables
+    return Label.LAB if tables is not None and tables.may_be_studied else Label.PRIVATE
 
 
 def show_error(error: InputError) -> None:
@@ -44,21 +55,39 @@ def problem_or_sentence() -> Problem | None:
         return None
 
 
-def chart(figure: go.Figure, key: str, alt: str, table: pd.DataFrame, label: Label) -> None:
-    """A figure, its kind, and the same figures as a table under it; private ones have no download."""
+def chart(figure: go.Figure, key: str, alt: str, table: pd.DataFrame, label: Label, words: str = "") -> None:
+    """A figure under its kind and a plain sentence, the same figures as a table under it; private ones do not leave."""
+    st.markdown(f"{badge(label)} {words}".strip())
     st.plotly_chart(figure, width="stretch", key=key, alt=alt, config=PLAIN)
     with st.expander("Table", icon=":material/table_rows:"):
-        st.markdown(badge(label))
-        st.dataframe(table, hide_index=True, width="stretch", alt=alt)
+        frame(table, alt)
         if label is not Label.PRIVATE:
-            st.download_button(
-                "Download the table",
-                table.to_csv(index=False),
-                f"{key}.csv",
-                "text/csv",
-                key=f"{key}-csv",
-                on_click="ignore",
-            )
+            download_table(table, key)
+
+
+def frame(table: pd.DataFrame, alt: str) -> None:
+    """A table that can be searched and sorted."""
+    st.dataframe(table, hide_index=True, width="stretch", alt=alt)
+
+
+def download_table(table: pd.DataFrame, key: str) -> None:
+    """The table as CSV, written when it is asked for."""
+    st.download_button(
+        "Download the table",
+        lambda: table.to_csv(index=False),
+        f"{key}.csv",
+        "text/csv",
+        key=f"{key}-csv",
+        on_click="ignore",
+        help="Comma-separated values, as shown.",
+    )
+
+
+def strength_line(mu: float) -> None:
+    """How strong a total budget is, as a word and a sentence."""
+    found = strength(mu)
+    icon = ":material/shield:" if found.step <= 2 else ":material/gpp_maybe:"  # colour, icon and word
+    st.markdown(f":{found.colour}-badge[{icon} {found.word}] {found.sentence}")
 
 
 def parameter_form(method: Method, key: str) -> dict[str, Any]:
@@ -105,14 +134,17 @@ def budget_input(key: str, n: int) -> tuple[Budget, float]:
         key=f"{key}-unit",
         required=True,
         persist_state="session",
+        help=help_for("mu", "rho", "epsilon"),
         **at_first(f"{key}-unit", default="mu"),
     )
     starts = {"mu": 1.0, "rho": 0.5, "epsilon": 4.0}
     left, right = st.columns(2)
     with left:
-        amount = _number(f"Total {unit}", f"{key}-{unit}", starts[unit or "mu"])
+        amount = _number(f"Total {unit}", f"{key}-{unit}", starts[unit or "mu"], help_for(unit or "mu"))
     with right:
-        delta = _text_number("delta, where epsilon is stated", f"{key}-delta", f"{reporting_delta(n):g}")
+        delta = _text_number(
+            "delta, where epsilon is stated", f"{key}-delta", power_of_ten(reporting_delta(n)), help_for("delta")
+        )
     budget = {
         "mu": lambda: Budget(amount),
         "rho": lambda: Budget.from_rho(amount),
@@ -121,20 +153,21 @@ def budget_input(key: str, n: int) -> tuple[Budget, float]:
     return budget, delta
 
 
-def _number(label: str, key: str, start: float) -> float:
+def _number(label: str, key: str, start: float, words: str) -> float:
     value = st.number_input(
         label,
         key=key,
         format="%g",
         step=0.1,
         persist_state="session",
+        help=words,
         **at_first(key, value=start),
     )
     return float(value)
 
 
-def _text_number(label: str, key: str, start: str) -> float:
-    text = st.text_input(label, key=key, persist_state="session", **at_first(key, value=start))
+def _text_number(label: str, key: str, start: str, words: str) -> float:
+    text = st.text_input(label, key=key, persist_state="session", help=words, **at_first(key, value=start))
     try:
         return float(text)
     except ValueError:
@@ -144,6 +177,6 @@ def _text_number(label: str, key: str, start: str) -> float:
 def guarantee_line(guarantee: Guarantee) -> str:
     """A guarantee in all three units, in one line."""
     return (
-        f"mu = {guarantee.mu:.4g} · rho = {guarantee.rho:.4g} · epsilon = {guarantee.epsilon:.4g} at "
-        f"delta = {guarantee.delta:g} · {guarantee.neighbours.value}: {guarantee.neighbours.words}"
+        f"mu = {said(guarantee.mu, 4)} · rho = {said(guarantee.rho, 4)} · epsilon = {said(guarantee.epsilon, 4)} at "
+        f"delta = {power_of_ten(guarantee.delta)} · {guarantee.neighbours.value}: {guarantee.neighbours.words}"
     )

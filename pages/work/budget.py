@@ -7,14 +7,15 @@ import json
 import streamlit as st
 
 from pages.common.book import balance
-from pages.common.widgets import badge, chart, show_error
-from pmtcore.accounting.budgets import Guarantee, Neighbours
+from pages.common.widgets import badge, chart, show_error, strength_line
+from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
 from pmtcore.ledger.log import Account, Ledger, default_url
 from pmtcore.releases.retrieval import retrieved
 from pmtcore.show.figures import budget as figures
 from pmtcore.show.figures import release as tradeoff
+from pmtcore.show.glossary import help_for
 from pmtcore.show.report import report
 
 
@@ -50,8 +51,9 @@ def account_page(book: Ledger, account: Account) -> None:
         tradeoff.tradeoff_table(total.mu),
         Label.PUBLIC,
     )
-    mu = st.slider("One more release of mu", 0.05, 5.0, 1.0, 0.05, key="budget-more")
-    after = (account.spent**2 + mu**2) ** 0.5
+    strength_line(total.mu)
+    mu = st.slider("One more release of mu", 0.05, 5.0, 1.0, 0.05, key="budget-more", help=help_for("mu", "cap"))
+    after = compose([account.spent, mu])
     fits = account.cap is not None and after <= account.cap
     st.markdown(
         f"It would bring the total to mu = **{after:.4g}**, " + ("within the cap." if fits else "beyond the cap.")

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
+from pages.common import runs, thread
 from pages.common.session import curator, session
-from pages.common.widgets import at_first, badge, chart, problem_or_sentence, show_error
+from pages.common.showcase import quick
+from pages.common.widgets import at_first, badge, chart, problem_or_sentence, show_error, study_label
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Curator, Label, Standing
+from pmtcore.base.records import Curator
 from pmtcore.data.problem import Problem
-from pmtcore.lab.comparison import AXES, Comparison, budget_grid, grid, rescaled
-from pmtcore.methods.registry import method, recommended, suiting
+from pmtcore.lab.comparison import AXES, Comparison, Summary, budget_grid, grid, rescaled
+from pmtcore.methods.registry import of_role, recommended, suiting
 from pmtcore.show.figures import compare as figures
+from pmtcore.show.glossary import help_for
+from pmtcore.show.names import option
 from pmtcore.show.words import comparison_words
 
-ALWAYS = ["public-only"]
-PAPERS = ["pmt-ridge", "pmt-logistic"]
 KEEP: dict[str, Any] = {"persist_state": "session"}
 SCALES = {"z": "z-scores", "none": "as it is", "minmax": "to [0, 1]", "max": "by the largest"}
-
-
-def _named(id: str) -> str:
-    return f"{id} (lab)" if method(id).standing is Standing.LAB else id
+_AXIS_HELP = {
+    "budget": help_for("mu"),
+    "private rows": "So many of the private rows, taken at random.",
+    "public rows": "So many of the public rows, taken at random.",
+    "penalty": help_for("ridge"),
+    "steps": "Iterations of the methods that iterate.",
+}
 
 
 def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
@@ -38,14 +44,24 @@ def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
         "steps": (1.0, 20.0),
     }
     name = "mu" if axis == "budget" else AXES[axis]
+    more: dict[str, Any] = {"format": "%g", "help": _AXIS_HELP[axis], **KEEP}
     a, b, c, e = st.columns(4)
     start = ranges[axis]
-    low = a.number_input(f"Smallest {name}", 1e-9, 1e9, start[0], format="%g", key=f"compare-low-{axis}", **KEEP)
-    high = b.number_input(f"Largest {name}", 1e-9, 1e9, start[1], format="%g", key=f"compare-high-{axis}", **KEEP)
-    count = c.number_input("Places between", 1, 50, 10 if axis == "budget" else 6, key=f"compare-count-{axis}", **KEEP)
+    low = a.number_input(f"Smallest {name}", 1e-9, 1e9, start[0], key=f"compare-low-{axis}", **more)
+    high = b.number_input(f"Largest {name}", 1e-9, 1e9, start[1], key=f"compare-high-{axis}", **more)
+    count = c.number_input(
+        "Places between",
+        1,
+        50,
+        10 if axis == "budget" else 6,
+        key=f"compare-count-{axis}",
+        help="How many places on the axis, evenly on a log scale.",
+        **KEEP,
+    )
     mu = 1.0
     if axis != "budget":
-        mu = e.number_input("Total mu", 1e-3, 100.0, 1.0, format="%g", key="compare-mu", **KEEP)
+        more["help"] = help_for("mu")
+        mu = e.number_input("Total mu", 1e-3, 100.0, 1.0, key="compare-mu", **more)
     return float(low), float(high), int(count), float(mu)
 
 
@@ -57,48 +73,58 @@ def controls(problem: Problem) -> None:
             [axis for axis in AXES if axis != "epsilon"],
             key="compare-axis",
             required=True,
+            help="What changes from left to right.",
             **at_first("compare-axis", default="budget"),
             **KEEP,
         )
         or "budget"
     )
-    ids = [
-        entry.id
-        for entry in suiting(problem.public)
-        if entry.gives_coefficients and entry.same_target and entry.id not in (*ALWAYS, "non-private")
-    ]
-    always = ALWAYS if problem.public.labelled else []
-    family = problem.public.family.id
     with st.form("compare-form"):
-        chosen = st.multiselect(
-            "Methods",
-            ids,
-            default=[recommended(problem.public).id, *(id for id in PAPERS if id in ids)],
-            format_func=_named,
-            key=f"compare-methods-{family}",
-            help="public-only is always drawn. 'lab' marks methods that are compared as published but not released.",
-            **KEEP,
-        )
+        chosen = _methods(problem)
         low, high, count, mu = _places(problem, axis)
-        a, b, c = st.columns(3)
-        trials = a.number_input("Trials", 1, 5000, 100, key="compare-trials", **KEEP)
-        seed = b.number_input(
-            "Seed", 0, 2**31, 1, key="compare-seed", help="The same seed gives the same figure.", **KEEP
-        )
-        scale = c.selectbox(
-            "Scale the whole table", list(SCALES), format_func=SCALES.__getitem__, key="compare-scale", **KEEP
-        )
+        trials, seed, scale = _trials()
         pressed = st.form_submit_button("Run", type="primary", key="compare-run", icon=":material/play_arrow:")
-    if pressed:
-        try:
-            places: dict[str, Any] = {"mus": budget_grid(low, high, count)}
-            if axis != "budget":
-                places = {"mus": [mu], "axis": axis, "values": grid(low, high, count, whole=axis not in ("penalty",))}
-            session().comparison = Comparison(
-                rescaled(problem, scale), [*chosen, *always], trials=int(trials), seed=int(seed), **places
-            )
-        except InputError as error:
-            show_error(error)
+    if not pressed:
+        return
+    try:
+        places: dict[str, Any] = {"mus": budget_grid(low, high, count)}
+        if axis != "budget":
+            places = {"mus": [mu], "axis": axis, "values": grid(low, high, count, whole=axis not in ("penalty",))}
+        runs.start(Comparison(rescaled(problem, scale), chosen, trials=trials, seed=seed, **places))
+    except InputError as error:
+        show_error(error)
+
+
+def _methods(problem: Problem) -> list[str]:
+    entries = [e for e in suiting(problem.public) if e.gives_coefficients and e.same_target and e.role == "method"]
+    chosen = st.multiselect(
+        "Methods",
+        [entry.id for entry in entries],
+        default=[recommended(problem.public).id, *(entry.id for entry in entries if entry.at_first)],
+        format_func=option,
+        key=f"compare-methods-{problem.public.family.id}",
+        help="The public fit is always drawn. 'lab' marks methods that are compared as published but not released.",
+        **KEEP,
+    )
+    return [*chosen, *([of_role("public").id] if problem.public.labelled else [])]
+
+
+def _trials() -> tuple[int, int, Any]:
+    a, b, c = st.columns(3)
+    trials = a.number_input(
+        "Trials", 1, 5000, 100, key="compare-trials", help="Repeated releases of the same rows.", **KEEP
+    )
+    words = f"{help_for('seed')} The same seed gives the same figure."
+    seed = b.number_input("Seed", 0, 2**31, 1, key="compare-seed", help=words, **KEEP)
+    scale = c.selectbox(
+        "Scale the whole table",
+        list(SCALES),
+        format_func=SCALES.__getitem__,
+        key="compare-scale",
+        help="Features, and the target of a linear fit, so that coefficients are comparable; for the lab only.",
+        **KEEP,
+    )
+    return int(trials), int(seed), scale
 
 
 def advance(run: Comparison, seconds: float = 0.4) -> None:
@@ -119,40 +145,35 @@ def live() -> None:
     if run.live:
         left = "" if run.seconds_left is None else f", about {max(run.seconds_left, 1):.0f} s of computing left"
         st.progress(run.share, f"{run.share:.0%} done{left}")
-        if st.button("Stop", key="compare-stop", icon=":material/stop:"):
+        if st.button("Stop", key="compare-stop", icon=":material/stop:", help="Keeps what is done."):
             run.stop()
             st.rerun()
-    picture(run)
+    found = run.summaries().reveal(Curator("shown on the Compare page"))
+    if found:
+        note = "stopped" if run.stopped else "done" if not run.live else "running"
+        picture(found, run.axis, run.sampling, f"{run.trials_done:,} trials for each method and place, {note}.")
     if run.live:
         advance(run)
         if not run.live:
             st.rerun()
 
 
-def picture(run: Comparison) -> None:
-    """What is there so far."""
-    found = run.summaries().reveal(Curator("shown on the Compare page"))
-    if not found:
-        return
-    tables = session().tables
-    harmless = tables is not None and tables.may_be_studied
-    words = "These rows are synthetic or public: no harm done." if harmless else "Distances to a private fit."
-    st.markdown(f"{badge(Label.PRIVATE)} {words}")
-    st.markdown(f"**{comparison_words(found, run.axis)}**")
+def picture(found: Sequence[Summary], axis: str, sampling: float | None, note: str) -> None:
+    """Who is how far from the fit without privacy."""
     mean = st.toggle(
         "Means with one standard deviation", key="compare-mean", help="Else medians with 10 to 90 %.", **KEEP
     )
     chart(
-        figures.comparison(found, run.axis, mean, run.sampling),
+        figures.comparison(found, axis, mean, sampling),
         "comparison",
-        f"Distance to the fit without privacy against {AXES[run.axis]}, with bands",
+        f"Distance to the fit without privacy against {AXES[axis]}, with bands",
         figures.comparison_table(found),
-        Label.PRIVATE,
+        study_label(),
+        comparison_words(found, axis),
     )
-    note = "stopped" if run.stopped else "done" if not run.live else "running"
     st.caption(
-        f"{run.trials_done} trials for each method and place, {note}. The fit without privacy is at distance 0 from "
-        "itself; the dotted line is what it is itself expected to be off by, from public rows."
+        f"{note} The fit without privacy is at distance 0 from itself; the dotted line is what it is itself expected "
+        "to be off by, from public rows."
     )
 
 
@@ -170,24 +191,34 @@ def may_show() -> bool:
 
 
 def page(problem: Problem) -> None:
-    """The whole page."""
+    """The whole page; before anything is run, the quick comparison of the open tables."""
     st.title("Compare")
+    thread.summary(problem)
     st.markdown(
         "How far from the fit without privacy does each method land? Repeated releases of the same rows, for the lab: "
         "nothing here may be published, and nothing is spent on synthetic tables."
     )
     if not may_show():
         return
+    st.markdown(f"{badge(study_label())} Every figure here is a distance to an exact fit.")
     controls(problem)
-    run = session().comparison
-    if run is None:
+    run = runs.find()
+    if run is not None:
+        st.fragment(live, run_every=1.0 if run.live else None)()
+        if not run.live and st.button(
+            "More trials", key="compare-more", icon=":material/add:", help="As many again; the first ones are kept."
+        ):
+            run.extend()
+            st.rerun()
         return
-    st.fragment(live, run_every=1.0 if run.live else None)()
-    if not run.live and st.button("More trials", key="compare-more", icon=":material/add:"):
-        run.extend()
-        st.rerun()
+    first = quick(session())
+    if first is not None:
+        picture(first.summaries, "budget", first.sampling, f"A first look, {first.trials} trials, z-scores.")
 
 
 current = problem_or_sentence()
 if current is not None:
-    page(current)
+    try:
+        page(current)
+    except InputError as error:
+        show_error(error)

@@ -4,49 +4,55 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.common import thread
 from pages.common.session import curator
-from pages.common.widgets import PLAIN, at_first, badge, chart, problem_or_sentence
+from pages.common.widgets import PLAIN, at_first, badge, chart, problem_or_sentence, study_label
 from pmtcore.base.records import Curator, Label
 from pmtcore.data.problem import Problem
 from pmtcore.lab import diagnostics
 from pmtcore.lab.diagnostics import Diagnosis
 from pmtcore.show.figures import conditioning as figures
+from pmtcore.show.glossary import help_for, term
+from pmtcore.show.numbers import figure as said
 from pmtcore.show.words import conditioning_words, truncation_words
 
 ETA = 0.05
 
 
-def metrics(found: Diagnosis) -> None:
+def metrics(found: Diagnosis, kind: Label) -> None:
     """Three figures of merit, before and after."""
-    st.markdown(badge(found.label))
+    st.markdown(badge(kind))
     after = found.after.as_dict() if found.after else {}
     columns = st.columns(3)
-    names = {"kappa": "Condition number", "kappa_bar": "Averaged condition number", "lambda_min": "Smallest eigenvalue"}
-    for column, (name, title) in zip(columns, names.items(), strict=True):
-        before = found.before.as_dict()[name]
+    for column, name in zip(columns, ("kappa", "kappa_bar", "lambda_min"), strict=True):
         column.metric(
-            title,
-            f"{after[name]:.3g}" if after else "unknown",
-            f"{before:.3g} before",
+            term(name).name,
+            said(after[name]) if after else "unknown",
+            f"{said(found.before.as_dict()[name])} before",
             delta_color="off",
             delta_arrow="off",
+            help=term(name).words,
         )
 
 
 def page(problem: Problem) -> None:
     """The whole page."""
     shown = [diagnostics.predicted(problem.public, problem.private.n, ETA)]
+    kinds = [Label.PUBLIC]
     if curator():
         shown.append(diagnostics.exact(problem, ETA).reveal(Curator("shown on the Conditioning page")))
-    label = Label.PRIVATE if len(shown) > 1 else Label.PUBLIC
+        kinds.append(study_label())
+    label = kinds[-1]
 
     st.title("Conditioning")
+    thread.summary(problem)
     st.markdown(
         "A private fit inverts a noisy second moment. Noise is the same in every direction, so the shortest direction "
-        "suffers most. Whitening with the public moment makes all directions about equally long."
+        "suffers most. Whitening with the public moment makes directions about equally long, as far as there are "
+        "enough public rows."
     )
-    for found in shown:
-        metrics(found)
+    for found, kind in zip(shown, kinds, strict=True):
+        metrics(found, kind)
     if not curator():
         st.caption(
             "After whitening as predicted from public rows. Exact figures are private: switch them on in the sidebar."
@@ -61,9 +67,11 @@ def page(problem: Problem) -> None:
             "Eigenvalues of the second moment before and after whitening, log axis",
             figures.spectrum_table(shown),
             label,
+            conditioning_words(shown[-1]),
         )
     with right:
         st.subheader("The two worst directions")
+        st.markdown(badge(label))
         st.plotly_chart(
             figures.ellipses(shown[-1]),
             width="stretch",
@@ -71,7 +79,6 @@ def page(problem: Problem) -> None:
             alt="Ellipse of the longest and shortest direction before and after whitening",
             config=PLAIN,
         )
-        st.markdown(f"{badge(shown[-1].label)} {conditioning_words(shown[-1])}")
 
     st.subheader("Truncation")
     top = float(max(2 * shown[0].radius, 1.0))
@@ -82,7 +89,7 @@ def page(problem: Problem) -> None:
         top,
         key="radius",
         persist_state="session",
-        help="Starts at the papers' radius.",
+        help=f"{help_for('radius')} Starts at the papers' radius.",
         **start,
     )
     chart(
@@ -92,13 +99,13 @@ def page(problem: Problem) -> None:
         figures.truncation_table(shown),
         label,
     )
-    for found in shown:
-        st.markdown(f"{badge(found.label)} {truncation_words(found, radius)}")
+    for found, kind in zip(shown, kinds, strict=True):
+        st.markdown(f"{badge(kind)} {truncation_words(found, radius)}")
     st.caption(
-        "These are norms of the features alone, as the papers truncate them. The joint release chooses its own for "
-        "features and residual together, from public rows; it is shown before each release."
+        "These are norms of the features alone, as the papers truncate them. Each method chooses its own radius, or "
+        "bound on gradients, from public rows: Plan and Release show what that one shortens."
     )
-    st.page_link("pages/work/release.py", label="Next: Release", icon=":material/arrow_forward:")
+    thread.onward("plan", "Plan")
 
 
 current = problem_or_sentence()

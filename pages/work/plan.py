@@ -2,76 +2,150 @@
 
 from __future__ import annotations
 
+import time
+
 import streamlit as st
 
-from pages.common.widgets import badge, chart, problem_or_sentence, show_error
-from pmtcore.accounting.budgets import Guarantee, Neighbours, reporting_delta
+from pages.common import thread
+from pages.common.session import prediction_curves
+from pages.common.widgets import at_first, badge, chart, problem_or_sentence, show_error, strength_line
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
 from pmtcore.data.problem import Problem
-from pmtcore.lab.comparison import grid
-from pmtcore.lab.diagnostics import predicted
-from pmtcore.methods.registry import recommended
-from pmtcore.releases import planning
+from pmtcore.releases.curves import LADDER, Curves
+from pmtcore.releases.planning import Planned, rows_for, verdict_of
 from pmtcore.show.figures import planning as figures
+from pmtcore.show.glossary import help_for
+from pmtcore.show.names import option
+from pmtcore.show.numbers import figure, power_of_ten
 
-ETA = 0.05
+AT_ONCE = 1.0  # seconds of computing before the page shows what there is
+A_MOMENT = 0.4
+
+
+def advance(curves: Curves, seconds: float) -> None:
+    """Work for a moment, at least one step; what is done is kept."""
+    end = time.monotonic() + seconds
+    while curves.step() and time.monotonic() < end:
+        pass
+
+
+def filling(curves: Curves) -> None:
+    """Progress and Stop while curves are being computed."""
+    st.progress(curves.share, f"Predictions of all methods: {curves.share:.0%} done")
+    if st.button("Stop", key="plan-stop", icon=":material/stop:", help="Keeps what is there."):
+        curves.stop()
+        st.rerun()
+    advance(curves, A_MOMENT)
+    if not curves.live:
+        st.rerun()
+
+
+def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
+    """Method, coefficient and budget."""
+    left, right = st.columns(2)
+    key = f"plan-method-{problem.public.family.id}"
+    id = left.selectbox(
+        "Method",
+        curves.ids,
+        format_func=option,
+        key=key,
+        persist_state="session",
+        help="Sound methods that predict their errors; the recommended one comes first.",
+    )
+    names = [name for name in problem.public.names if name != "(intercept)"] or list(problem.public.names)
+    coefficient = right.selectbox(
+        "Coefficient", names, key="plan-coefficient", help="Whose band is drawn; type to search."
+    )
+    asked = st.session_state.get("plan-mu")
+    rungs = sorted({*LADDER, *([asked] if isinstance(asked, float) else [])})
+    mu = st.select_slider(
+        "Total budget mu",
+        rungs,
+        key="plan-mu",
+        format_func=figure,
+        persist_state="session",
+        help=help_for("mu"),
+        **at_first("plan-mu", value=1.0),
+    )
+    return id, coefficient, float(mu)
 
 
 def page(problem: Problem) -> None:
     """The whole page."""
-    public, n = problem.public, problem.private.n
-    ids = planning.plannable(public)
-    best = recommended(public).id
-    left, right = st.columns(2)
-    id = left.selectbox(
-        "Method", ids, index=ids.index(best) if best in ids else 0, key=f"plan-method-{public.family.id}"
-    )
-    shown = [name for name in public.names if name != "(intercept)"] or list(public.names)
-    coefficient = right.selectbox("Coefficient", shown, key="plan-coefficient")
-    mu = st.slider("Total budget mu", 0.05, 10.0, 1.0, 0.05, key="plan-mu")
-    delta = reporting_delta(n)
-    epsilon = Guarantee(mu, Neighbours.REPLACE_ONE, delta).epsilon
-    st.caption(f"rho = {mu * mu / 2:.3g}, epsilon = {epsilon:.3g} at delta = {delta:g}; replace-one.")
-    (here,) = planning.plan(public, n, [mu], [id])
-    row = next(r for r in here.rows() if r["coefficient"] == coefficient)
-    st.markdown(f"{badge(Label.PUBLIC)} **{planning.verdict(public, n, mu, id)}**")
-    a, b, c, d = st.columns(4)
-    a.metric("Privacy sd", f"{row['privacy_sd']:.3g}")
-    b.metric("Sampling sd", f"{row['sampling_sd']:.3g}")
-    c.metric("Truncation sd", f"{row['truncation_sd']:.3g}")
-    d.metric("95 % half-width", f"± {row['half_width']:.3g}")
-    found = planning.plan(public, n, grid(0.05, 10.0, 25), ids)
+    thread.summary(problem)
+    curves = prediction_curves(problem)
+    if curves.live:
+        with st.spinner("Predicting", show_time=True):
+            advance(curves, AT_ONCE)
+    if not curves.ids:
+        st.info(
+            "No method predicts its errors from these public data; a release needs no plan.", icon=":material/info:"
+        )
+        return
+    id, coefficient, mu = ask(problem, curves)
+    here = curves.at(id, mu)
+    answer(problem, here, coefficient, mu)
+    if curves.live:
+        st.fragment(filling, run_every=A_MOMENT)(curves)
     chart(
-        figures.widths(found, coefficient),
+        figures.widths(curves.drawn(), coefficient, mu),
         "plan",
         f"Predicted half-width of {coefficient} against the budget, all methods",
-        figures.table(found),
+        figures.table(curves.drawn()),
         Label.PUBLIC,
+        f"{figures.truncation_words(here)} Predictions assume that private rows are like the public ones.",
     )
-    spectrum = predicted(public, n, ETA).after
-    facts = [] if here.truncation_rate is None else [f"about {100 * here.truncation_rate:.2g} % of the rows truncated"]
-    if spectrum is not None:
-        facts.append(f"condition number {spectrum.kappa:.3g} to expect after whitening")
+    reverse(problem, curves, id, coefficient, mu)
+
+
+def answer(problem: Problem, here: Planned, coefficient: str, mu: float) -> None:
+    """The sentence, the figures, and the way on."""
+    delta = reporting_delta(problem.private.n)
+    epsilon = Guarantee(mu, Neighbours.REPLACE_ONE, delta).epsilon
+    st.markdown(f"{badge(Label.PUBLIC)} **{verdict_of(problem.public, here)}**")
+    terms = ("privacy_sd", "sampling_sd", "truncation_sd", "half_width")
+    for column, (name, value), term in zip(
+        st.columns(4), figures.metrics(here, coefficient).items(), terms, strict=True
+    ):
+        column.metric(name, value, help=help_for(term))
+    strength_line(mu)
     st.caption(
-        f"{badge(Label.PUBLIC)} {'; '.join(facts)}. Predictions assume that private rows are like the public ones."
+        f"rho = {figure(Budget(mu).rho)}, epsilon = {figure(epsilon)} at delta = {power_of_ten(delta)}; replace-one."
     )
-    reverse(problem, id, coefficient, mu, row["half_width"])
+    if st.button(
+        "Release this plan",
+        type="primary",
+        key="plan-release",
+        icon=":material/verified_user:",
+        help="Opens the Release page with this method and budget; nothing is spent before you confirm there.",
+    ):
+        thread.carry(here.method, mu)
+        st.switch_page("pages/work/release.py")
 
 
-def reverse(problem: Problem, id: str, coefficient: str, mu: float, start: float) -> None:
+def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: float) -> None:
     """This width, which budget? how many rows?"""
     st.subheader("The other way round")
-    width = st.number_input(
-        f"Wanted 95 % half-width of {coefficient}", 1e-12, 1e12, float(f"{start:.3g}"), format="%g", key="plan-width"
-    )
-    budget = planning.budget_for(problem.public, problem.private.n, id, coefficient, width)
-    rows = planning.rows_for(problem.public, id, mu, coefficient, width)
-    if budget is None:
-        st.warning(f"With {problem.private.n:,} rows no budget is enough: sampling alone is wider than that.")
-    else:
-        st.markdown(f"{badge(Label.PUBLIC)} It takes a total of **mu = {budget:.3g}** with {problem.private.n:,} rows,")
-    st.markdown("no number of rows is enough." if rows is None else f"or **{rows:,} rows** at mu = {mu:g}.")
+    j = problem.public.names.index(coefficient)
+    with st.form("plan-reverse"):
+        width = st.number_input(
+            f"Wanted 95 % half-width of {coefficient}",
+            1e-12,
+            1e12,
+            float(f"{curves.at(id, mu).half_width(j):.3g}"),
+            format="%g",
+            key=f"plan-width-{id}-{coefficient}-{mu}",
+            help=help_for("half_width"),
+        )
+        if not st.form_submit_button("Which budget, how many rows?", key="plan-reverse-ask"):
+            return
+    with st.spinner("Looking", show_time=True):
+        budget = curves.budget_for(id, coefficient, width)
+        rows = rows_for(problem.public, id, mu, coefficient, width)
+    words = figures.reverse_words(budget, rows, problem.private.n, mu, LADDER[-1])
+    st.markdown(f"{badge(Label.PUBLIC)} {words}")
 
 
 st.title("Plan")

@@ -27,6 +27,7 @@ class Label(Enum):
     PUBLIC = "public"
     RELEASED = "released"
     PRIVATE = "private, curator only"
+    LAB = "lab"  # from synthetic rows, public tables split for study, or repeatable noise
 
 
 class Standing(Enum):

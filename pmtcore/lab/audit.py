@@ -118,7 +118,7 @@ def audit(
     public = _public(entry)
     n = 1 if entry.local else _ROWS  # a report's guarantee is its own
     plan = change(entry.plan(public, n, Budget(mu), make_parameters(entry, values)))
-    if plan.mu == 0 and entry.id != "non-private":
+    if plan.mu == 0 and entry.role != "reference":
         return Audit(id, 0.0, 0.0, CONFIDENCE, trials, "no private row is read", 1.0, 1.0, 0.0)
     best: tuple[float, str, Runs] | None = None
     for at, (words, tables) in enumerate(_pairs(public, n)):
@@ -129,7 +129,7 @@ def audit(
     if best is None:
         raise InputError(f"There is no worst pair for {id}.")
     lower, alarms, detections = bound(best[2], trials, 1000)
-    claimed = mu if entry.id == "non-private" else plan.mu
+    claimed = mu if entry.role == "reference" else plan.mu
     return Audit(id, claimed, lower, CONFIDENCE, trials, best[1], alarms, detections, power(claimed, trials))
 
 

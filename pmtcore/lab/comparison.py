@@ -24,7 +24,7 @@ from pmtcore.local import setup
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
-from pmtcore.methods.registry import Method, Plan, make_parameters, method, recommended
+from pmtcore.methods.registry import Method, Plan, make_parameters, method, of_role, recommended
 from pmtcore.models.families import GAUSSIAN
 from pmtcore.public.moments import joint, public_from_rows
 
@@ -257,7 +257,7 @@ def _sampling_error(problem: Problem) -> float | None:
     """What the non-private fit itself is expected to be off by, from public rows; ``None`` if unknown."""
     if not problem.public.labelled:
         return None
-    plan = method("public-only").plan(problem.public, problem.private.n, Budget(1.0), None)
+    plan = of_role("public").plan(problem.public, problem.private.n, Budget(1.0), None)
     predicted = plan.predicted()
     if predicted is None or problem.public.m is None:
         return None

@@ -191,6 +191,8 @@ register(
         families=tuple(FAMILIES),
         parameters=NoParameters,
         plan=_public_plan,
+        role="public",
+        at_first=True,
         colour="#009E73",
     )
 )
@@ -209,6 +211,7 @@ register(
         needs_labels=False,
         parameters=NonPrivateParameters,
         plan=_non_private_plan,
+        role="reference",
         colour="#888888",
     )
 )

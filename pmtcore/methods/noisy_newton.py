@@ -305,6 +305,7 @@ register(
         source="A, Algorithm 3",
         errata=("E1", "E2", "E23"),
         parameters=NewtonParameters,
+        at_first=True,
         plan=_pmt_logistic,
         families=("logistic",),
         colour="#E4572E",

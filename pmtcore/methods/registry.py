@@ -16,7 +16,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
 from pmtcore.models.families import GAUSSIAN
 from pmtcore.public.moments import PublicData
+
+Role = Literal["method", "public", "reference"]
 
 
 def parameter(
@@ -164,6 +166,8 @@ class Method:
     local: bool = False  # whether rows are randomized on their owners' devices, without a curator
     same_target: bool = True  # whether its coefficients estimate the family's own fit
     needs_labels: bool = True  # whether public rows must have the response
+    role: Role = "method"  # "public": the public fit alone; "reference": the fit without privacy
+    at_first: bool = False  # whether it is drawn beside the recommended one at first sight: the papers' own
 
     def check_suits(self, public: PublicData) -> None:
         """Refuse a method that does not fit the family or the public data.
@@ -242,6 +246,11 @@ def _find() -> None:
     """Import every module beside this one, so that each method registers itself; a new file needs no list."""
     for module in walk_packages([str(Path(__file__).parent)], "pmtcore.methods."):
         import_module(module.name)
+
+
+def of_role(role: Role) -> Method:
+    """The method that plays this part: the public fit alone, or the fit without privacy."""
+    return next(entry for entry in methods() if entry.role == role)
 
 
 def suiting(public: PublicData) -> list[Method]:

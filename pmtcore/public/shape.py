@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import Any, final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from pmtcore.public.radius import ABSOLUTE_SHARE, moment_only_ball
 REACHES = (1.0, 1.5, 2.0, 3.0, 4.0)
 _RADII = 16
 _MOST_ROWS = 4000
+_MOST_KEPT = 200  # columns: above, 80 inverses of (d, d) are more than 25 MB
+_SCANS: WeakKeyDictionary[PublicData, dict[Any, Any]] = WeakKeyDictionary()  # public figures only
 
 
 @final
@@ -105,22 +108,40 @@ class Shape:
         return np.asarray((after - before) @ inverse)
 
 
-def price(shape: Shape, clip: Clip, noise: float, n: int, from_public: bool) -> float:
-    """Predicted squared error of predictions: clipping's shift, and the variance left after shrinking.
+@final
+@dataclass(frozen=True)
+class Candidate:
+    """What one clip does to the public fit, whatever the noise: computed once per public table.
 
-    Args:
-        noise: standard deviation of the noise on the mean score at radius 1.
-        from_public: whether the right side of the score equation is estimated on public rows (D3).
+    ``inverse`` (d, d) of the clipped Hessian, ``bias`` squared of what clipping moves, ``doubt`` (d, d) of the score
+    equation's public side.
     """
-    rows, centre = shape.clipped(clip), shape.public.centre
-    inverse = np.linalg.inv(shape.hessians(rows, centre[None])[0])
-    moves = shape.moves(rows, inverse)
-    bias = np.sum(np.mean(moves, axis=0) ** 2) + ABSOLUTE_SHARE * np.sum(np.mean(np.abs(moves), axis=0) ** 2)
-    doubt = (noise * clip.radius) ** 2 * np.eye(len(centre))
-    if from_public:
-        doubt = doubt + score_doubt(shape, rows)
-    prior = shape.prior(n)
-    return float(bias + np.trace(prior - prior @ np.linalg.solve(prior + inverse @ doubt @ inverse, prior)))
+
+    clip: Clip
+    inverse: np.ndarray
+    bias: float
+    doubt: np.ndarray | None
+
+    @classmethod
+    def of(cls, shape: Shape, clip: Clip, from_public: bool) -> Candidate:
+        """Of one clip."""
+        rows = shape.clipped(clip)
+        inverse = np.linalg.inv(shape.hessians(rows, shape.public.centre[None])[0])
+        moves = shape.moves(rows, inverse)
+        bias = np.sum(np.mean(moves, axis=0) ** 2) + ABSOLUTE_SHARE * np.sum(np.mean(np.abs(moves), axis=0) ** 2)
+        return cls(clip, inverse, float(bias), score_doubt(shape, rows) if from_public else None)
+
+    def price(self, prior: np.ndarray, noise: float) -> float:
+        """Predicted squared error of predictions: clipping's shift, and the variance left after shrinking.
+
+        Args:
+            prior: covariance (d, d) of the private fit around the public one.
+            noise: standard deviation of the noise on the mean score at radius 1.
+        """
+        spread = (noise * self.clip.radius) ** 2 * self.inverse @ self.inverse
+        if self.doubt is not None:
+            spread = spread + self.inverse @ self.doubt @ self.inverse
+        return float(self.bias + np.trace(prior - prior @ np.linalg.solve(prior + spread, prior)))
 
 
 def score_doubt(shape: Shape, rows: Rows) -> np.ndarray:
@@ -137,10 +158,22 @@ def choose_clip(
     """The clip with the smallest price, from public rows alone; without rows, what Gaussian rows leave rarely."""
     if public.rows is None:
         return Clip(moment_only_ball(public.d).radius)
-    shape = _thinned(Shape.of(public))
-    radii = np.geomspace(0.5 * float(np.median(shape.norms)), 1.5 * float(np.max(shape.norms)), _RADII)
-    candidates = [Clip(float(radius), reach) for reach in reaches for radius in radii]
-    return min(candidates, key=lambda clip: price(shape, clip, noise, n, from_public))
+    shape, candidates = _scan(public, reaches, from_public)
+    prior = shape.prior(n)
+    return min(candidates, key=lambda candidate: candidate.price(prior, noise)).clip
+
+
+def _scan(public: PublicData, reaches: tuple[float, ...], from_public: bool) -> tuple[Shape, tuple[Candidate, ...]]:
+    """All clips to choose from, for these public rows; kept as long as the rows are, where they fit."""
+    kept = _SCANS.setdefault(public, {})
+    if (reaches, from_public) not in kept:
+        shape = _thinned(Shape.of(public))
+        radii = np.geomspace(0.5 * float(np.median(shape.norms)), 1.5 * float(np.max(shape.norms)), _RADII)
+        found = (Candidate.of(shape, Clip(float(radius), reach), from_public) for reach in reaches for radius in radii)
+        if public.d > _MOST_KEPT:
+            return shape, tuple(found)
+        kept[reaches, from_public] = shape, tuple(found)
+    return kept[reaches, from_public]
 
 
 def _thinned(shape: Shape) -> Shape:

@@ -12,12 +12,14 @@ import numpy as np
 from pmtcore.accounting.budgets import MU_RANGE, Budget
 from pmtcore.base.checks import InputError, listed, number_between, whole_number_between
 from pmtcore.base.records import Standing
-from pmtcore.methods.registry import Prediction, make_parameters, method, suiting
+from pmtcore.methods.registry import Prediction, make_parameters, method, of_role, suiting
 from pmtcore.public.moments import PublicData
 
 _Z = 1.959964
 _STEPS = 60
-_NO_GAIN = 0.9
+_NO_GAIN = 0.9  # predictions are good to about 10 %: less than that is no gain to speak of
+_FAR_WORSE = 100.0  # beyond, the figure itself says nothing more
+_CLOSE = 1e-3  # relative: where the reverse question stops
 
 
 @final
@@ -30,6 +32,15 @@ class Planned:
     names: tuple[str, ...]
     prediction: Prediction
     truncation_rate: float | None
+
+    @property
+    def knows_truncation(self) -> bool:
+        """Whether the prediction has a part for shortened rows; without one, widths leave it out."""
+        return np.ndim(self.prediction.truncation) > 0
+
+    def half_width(self, j: int) -> float:
+        """95 % half-width of the j-th coefficient."""
+        return _Z * float(self.prediction.total[j])
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each coefficient."""
@@ -71,20 +82,26 @@ def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | 
     found = []
     for id in plannable(public) if ids is None else ids:
         for mu in mus:
-            made = _plan(public, n, id, mu)
-            prediction = made.predicted()
-            if prediction is None:
-                raise InputError(
-                    f"{id} has no prediction for these public data; choose one of {listed(plannable(public))}."
-                )
-            rate = made.facts().predicted_truncation_rate
-            found.append(Planned(id, mu, public.names, prediction, rate))
+            found.append(planned(public, n, id, mu))
     return found
+
+
+def planned(public: PublicData, n: int, id: str, mu: float) -> Planned:
+    """One method at one budget.
+
+    Raises:
+        InputError: a bad budget, or a method without a prediction for these public data.
+    """
+    made = _plan(public, n, id, mu)
+    prediction = made.predicted()
+    if prediction is None:
+        raise InputError(f"{id} has no prediction for these public data; choose another method.")
+    return Planned(id, mu, public.names, prediction, made.facts().predicted_truncation_rate)
 
 
 def budget_for(public: PublicData, n: int, id: str, coefficient: str, half_width: float) -> float | None:
     """The smallest total budget at which the predicted 95 % half-width is met; ``None`` where none is enough."""
-    j = _index(public, coefficient)
+    j = index(public, coefficient)
     number_between("width", half_width, 1e-300, 1e300)
     mus = np.geomspace(1e-3, MU_RANGE[1] / 10, _STEPS)
     return _first(mus, lambda mu: _half(public, n, id, mu, j) <= half_width)
@@ -92,7 +109,7 @@ def budget_for(public: PublicData, n: int, id: str, coefficient: str, half_width
 
 def rows_for(public: PublicData, id: str, mu: float, coefficient: str, half_width: float) -> int | None:
     """The smallest number of private rows at which the predicted 95 % half-width is met."""
-    j = _index(public, coefficient)
+    j = index(public, coefficient)
     sizes = np.geomspace(public.d + 2, 1e9, 2 * _STEPS)
     found = _first(sizes, lambda n: _half(public, math.ceil(n), id, mu, j) <= half_width)
     return None if found is None else math.ceil(found)
@@ -100,20 +117,27 @@ def rows_for(public: PublicData, id: str, mu: float, coefficient: str, half_widt
 
 def verdict(public: PublicData, n: int, mu: float, id: str) -> str:
     """Whether private rows can help at this budget, in one sentence."""
-    (mine,) = plan(public, n, [mu], [id])
+    if method(id).role == "public":
+        return "This is the public fit itself: it reads no private row, and no budget changes it."
+    return verdict_of(public, planned(public, n, id, mu))
+
+
+def verdict_of(public: PublicData, mine: Planned) -> str:
+    """The same for a prediction that is there already; figures rounded, medians over coefficients."""
     if not public.labelled:
         return "The public rows have no target, so there is no public fit to compare with."
-    alone = _plan(public, n, "public-only", 1.0).predicted()
+    alone = _plan(public, 2, of_role("public").id, 1.0).predicted()
     if alone is None:
         return "Without the number of public rows, the public fit's error is not known."
-    ratio = float(np.median(mine.prediction.to_exact / np.maximum(alone.total, 1e-300)))
-    if ratio > _NO_GAIN:
-        return (
-            f"At mu = {mu:g} private data cannot improve on the public fit: noise and clipping are {ratio:.2g} "
-            f"times its error."
-        )
-    total = float(np.median(mine.prediction.total / np.maximum(alone.total, 1e-300)))
-    return f"At mu = {mu:g} {id} is predicted to have {total:.2g} times the standard error of the public fit."
+    title = method(mine.method).title
+    unit = np.maximum(alone.total, 1e-300)
+    total = float(np.median(mine.prediction.total / unit))
+    start = f"At mu = {mine.mu:g} “{title}”"
+    if not math.isfinite(total) or total > _FAR_WORSE:
+        return f"{start} cannot improve on the public fit: its noise swamps the private rows."
+    if total > _NO_GAIN:
+        return f"{start} cannot improve on the public fit: its standard error is {total:.2g} times as large."
+    return f"{start} is predicted to have {total:.2g} times the standard error of the public fit."
 
 
 def _half(public: PublicData, n: int, id: str, mu: float, j: int) -> float:
@@ -132,13 +156,18 @@ def _first(values: np.ndarray, enough: Any) -> float | None:
     if high == 0:
         return float(values[0])
     a, b = float(values[high - 1]), float(values[high])
-    for _ in range(30):
+    while b > a * (1 + _CLOSE):
         c = math.sqrt(a * b)
         a, b = (a, c) if enough(c) else (c, b)
     return b
 
 
-def _index(public: PublicData, coefficient: str) -> int:
+def index(public: PublicData, coefficient: str) -> int:
+    """Place of a coefficient by name.
+
+    Raises:
+        InputError: there is none of that name.
+    """
     if coefficient not in public.names:
         raise InputError(f"There is no coefficient {coefficient!r}; choose one of {listed(public.names)}.")
     return public.names.index(coefficient)

@@ -18,7 +18,7 @@ from pmtcore.data.problem import Problem
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_parameters, method
+from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_parameters, method, of_role
 from pmtcore.releases.record import UNRECORDED, Ground, Release
 
 _SWAMPED = 0.5
@@ -115,7 +115,7 @@ def preview(problem: Problem, request: Request) -> Preview:
     entry, parameters, plan = _plan(problem, request)
     facts, predicted, public_alone = plan.facts(), plan.predicted(), None
     if problem.public.labelled:
-        alone = method("public-only")
+        alone = of_role("public")
         public_plan = alone.plan(problem.public, problem.private.n, request.budget, make_parameters(alone, {}))
         public_alone = public_plan.predicted()
     return Preview(

@@ -1,34 +1,83 @@
-"""Plain sentences beside the figures."""
+"""Plain sentences beside the figures: each computed from the numbers it stands beside, right at the extremes too."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from pmtcore.lab.comparison import Summary
 from pmtcore.lab.diagnostics import Diagnosis
+from pmtcore.methods.registry import method
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
+from pmtcore.show.names import spoken
+from pmtcore.show.numbers import figure, listing, percent
+
+_ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts all directions about alike
+_CHANGE = 1.25  # a factor below which whitening changed nothing worth a word
+_TIE = 1.05  # distances within 5 % are called equal: medians of tens of trials are no finer
+_NO_ERROR = 1e-12  # relative: below, a distance is rounding
 
 
 def conditioning_words(found: Diagnosis) -> str:
-    """What whitening does for the inverse."""
+    """What whitening does for the inverse, and whether noise of one size still hurts."""
+    before = _ratio(found.before.kappa)
+    if math.isinf(before):
+        start = "Some direction has no length at all: the features are collinear, and without whitening noise decides."
+    else:
+        start = f"The longest direction is {figure(before)} times the shortest before whitening"
     if found.after is None:
-        return "How far whitening helps cannot be predicted without the number of rows behind the moment matrix."
+        tail = "How far whitening helps cannot be predicted without the number of rows behind the moment matrix."
+        return f"{start}{'' if math.isinf(before) else '.'} {tail}"
+    after = _ratio(found.after.kappa)
+    if math.isinf(after):
+        joint = " Whitening cannot help it" if math.isinf(before) else ", and without end after"
+        return f"{start}{joint}: leave one of the collinear columns out, or add a public ridge."
+    if math.isinf(before):
+        return f"{start} After whitening it is {figure(after)}: {_harm(after)}"
+    return f"{start} and {figure(after)} times after: {_gain(before, after)}{_harm(after)}"
+
+
+def _ratio(kappa: float) -> float:
+    """Longest over shortest direction; infinite where the shortest has no length or the figures say nothing."""
+    return math.inf if not kappa < 1e30 else math.sqrt(max(kappa, 1.0))
+
+
+def _gain(before: float, after: float) -> str:
+    if after > before * _CHANGE:
+        return "whitening makes it worse, since there are too few public rows for these columns; "
+    if before > after * _CHANGE:
+        return "whitening helps; "
+    return "whitening changes little; "
+
+
+def _harm(after: float) -> str:
+    if after <= _ROUND:
+        return "noise of one size now does about the same harm in every direction."
     return (
-        f"The longest direction is {np.sqrt(found.before.kappa):.3g} times the shortest before whitening and "
-        f"{np.sqrt(found.after.kappa):.3g} times after: noise of one size then does little harm in any direction."
+        f"noise of one size still hurts the shortest direction {figure(after)} times as much as the longest; more "
+        f"public rows would help."
     )
 
 
 def truncation_words(found: Diagnosis, radius: float) -> str:
     """How many rows a radius moves."""
     rate = found.rate(radius)
-    if np.isnan(rate):
-        return "Without public rows the truncation rate cannot be predicted."
-    share = "no row" if rate == 0 else f"{100 * rate:.2g} % of the rows"
-    return f"At radius {radius:.3g}, {share} would be moved inward. A smaller radius means less noise and more bias."
+    if math.isnan(rate):
+        return "Without public rows the share of rows outside cannot be predicted."
+    if rate <= 0:
+        return (
+            f"At radius {figure(radius)} no row is moved: a smaller radius would mean less noise at no loss, down to "
+            f"{figure(float(found.norms[-1]))}."
+        )
+    if rate >= 1:
+        return f"At radius {figure(radius)} every row is moved inward: what is left says little."
+    return (
+        f"At radius {figure(radius)} {percent(rate)} of the rows are moved inward. A smaller radius means less noise "
+        f"and more bias."
+    )
 
 
 def coefficient_words(release: Release) -> list[str]:
@@ -36,59 +85,108 @@ def coefficient_words(release: Release) -> list[str]:
     if release.bands is None:
         return []
     bands = release.bands
-    return [
-        f"{name}: the privacy noise moves it by about {bands.privacy[j]:.2g}, another sample by about "
-        f"{bands.sampling[j]:.2g}" + ("." if bands.low[j] <= 0 <= bands.high[j] else "; its band excludes 0.")
-        for j, name in enumerate(release.names)
-        if name != INTERCEPT
-    ]
+    found = []
+    for j, name in enumerate(release.names):
+        if name == INTERCEPT:
+            continue
+        low, high = float(bands.low[j]), float(bands.high[j])
+        if not (math.isfinite(low) and math.isfinite(high)):
+            found.append(f"{name}: no finite band; this release says nothing about it.")
+            continue
+        sign = "could be zero" if low <= 0 <= high else "positive" if low > 0 else "negative"
+        found.append(
+            f"{name}: {figure(float(release.coefficients[j]))}, between {figure(low)} and {figure(high)} ({sign}). The "
+            f"privacy noise moves it by about {figure(float(bands.privacy[j]), 2)}, another sample by about "
+            f"{figure(float(bands.sampling[j]), 2)}."
+        )
+    return found
 
 
 def release_words(release: Release) -> str:
     """The release in one sentence."""
     if release.bands is None or release.guarantee.mu == 0:
         return release.guarantee.words
-    share = float(np.median(release.bands.privacy / np.maximum(release.bands.sampling, 1e-300)))
-    lost = release.bands.truncation
-    if lost is not None and np.median(lost) > np.median(np.maximum(release.bands.privacy, release.bands.sampling)):
-        return (
-            "For the typical coefficient truncation is the largest part of the error: choose the inference radius, "
-            "or a wider one." + _clipped(release)
-        )
-    size = "smaller than" if share < 0.7 else "about as large as" if share < 1.4 else "larger than"
-    return (
-        f"For the typical coefficient the privacy noise is {size} the sampling error ({share:.2g} times): "
-        + ("privacy cost little here." if share < 0.7 else "a larger budget would narrow the bands.")
-        + _clipped(release)
-    )
+    parts = {
+        "privacy": float(np.median(release.bands.privacy)),
+        "sampling": float(np.median(release.bands.sampling)),
+        "truncation": 0.0 if release.bands.truncation is None else float(np.median(release.bands.truncation)),
+    }
+    if not all(math.isfinite(part) for part in parts.values()):
+        return "The noise swamped this release: its bands are without end for the typical coefficient."
+    largest = max(parts, key=lambda name: parts[name])
+    advice = {
+        "privacy": "the privacy noise is the largest part of the error: a larger budget would narrow the bands.",
+        "sampling": "sampling is the largest part of the error: privacy cost little here.",
+        "truncation": "shortened rows are the largest part of the error: choose the inference radius, or a wider one.",
+    }[largest]
+    figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
+    return f"For the typical coefficient {advice} Standard errors: {figures}." + _clipped(release.released)
 
 
-def _clipped(release: Release) -> str:
+def _clipped(released: Mapping[str, object]) -> str:
     """The share of private rows that were clipped, where it was released."""
-    share = release.released.get("clipped_share")
-    return "" if share is None else f" About {100 * float(share):.2g} % of the private rows were clipped (released)."
+    share = released.get("clipped_share")
+    if not isinstance(share, int | float):
+        return ""
+    return f" About {percent(min(max(float(share), 0.0), 1.0))} of the private rows were clipped (released)."
 
 
 def comparison_words(summaries: Sequence[Summary], axis: str = "budget") -> str:
-    """Who is best in the middle of the axis, and by how much."""
-    real = [s for s in summaries if s.error_median > 0]
-    if not real:
-        return ""
-    places = sorted({s.x for s in real})
-    middle = places[len(places) // 2]
-    here = {s.method: s.error_median for s in real if s.x == middle}
-    best = min(here, key=lambda name: here[name])
-    others = [
-        f"{name} is {here[name] / here[best]:.3g} times as far"
-        for name in ("pmt-ridge", "pmt-logistic", "public-only")
-        if name in here and name != best
+    """Who is closest where along the axis, and how far the others are in its middle; no method is left out."""
+    real = [s for s in summaries if method(s.method).role != "reference"]  # that one is at distance 0 from itself
+    failed = sorted({s.method for s in real if not math.isfinite(s.error_median)})
+    by_place: dict[float, dict[str, float]] = {}
+    for s in real:
+        if math.isfinite(s.error_median):
+            by_place.setdefault(s.x, {})[s.method] = s.error_median
+    note = f" No finite result: {listing([spoken(id) for id in failed])}." if failed else ""
+    if not by_place:
+        return note.strip()
+    return f"{_closest(by_place, axis)} {_middle(by_place, axis)}{note}".strip()
+
+
+def _closest(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
+    """Stretches of the axis, each with the method that is closest there."""
+    stretches: list[tuple[str, float, float]] = []
+    for place in sorted(by_place):
+        best = min(by_place[place], key=lambda id: by_place[place][id])
+        if stretches and stretches[-1][0] == best:
+            stretches[-1] = (best, stretches[-1][1], place)
+        else:
+            stretches.append((best, place, place))
+    if len(stretches) == 1:
+        best, low, high = stretches[0]
+        where = f"At {_place(low, axis)}" if low == high else "At every place drawn"
+        return f"{where}, {spoken(best)} comes closest to the fit without privacy."
+    if len(stretches) > 4:
+        return "Which method comes closest to the fit without privacy changes back and forth: see the table."
+    told = [
+        f"{spoken(best)} {'at' if low == high else 'from'} {_place(low, axis)}"
+        + ("" if low == high else f" to {figure(high)}")
+        for best, low, high in stretches
     ]
-    tail = f"; {', '.join(others)}" if others else ""
-    where = (
-        f"mu = {middle:.3g}"
-        if axis == "budget"
-        else f"{middle:.3g} {axis}"
-        if "rows" in axis
-        else f"{axis} {middle:.3g}"
-    )
-    return f"At {where}, {best} comes closest to the fit without privacy{tail}."
+    return f"Closest to the fit without privacy: {listing(told)}."
+
+
+def _middle(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
+    """All methods beside the best one in the middle of the axis."""
+    places = sorted(by_place)
+    middle = places[len(places) // 2]
+    here = sorted(by_place[middle].items(), key=lambda item: item[1])
+    (best, least), others = here[0], here[1:]
+    if not others:
+        return ""
+    if least <= _NO_ERROR * here[-1][1]:
+        return f"At {_place(middle, axis)}, {spoken(best)} has no distance at all; the others do."
+    told = [
+        f"{spoken(id)} is {'about as far' if error < _TIE * least else f'{figure(error / least)} times as far'}"
+        for id, error in others
+    ]
+    return f"At {_place(middle, axis)} beside {spoken(best)}: {'; '.join(told)}."
+
+
+def _place(x: float, axis: str) -> str:
+    """A place on the axis in words."""
+    if axis in ("budget", "epsilon"):
+        return f"{'mu' if axis == 'budget' else axis} = {figure(x)}"
+    return f"{figure(x, 6)} {axis}" if "rows" in axis or axis == "steps" else f"{axis} {figure(x)}"

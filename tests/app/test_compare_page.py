@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from pmtcore.show.names import option, title
 from tests.app.conftest import go, words
 from tests.app.test_pages import PRIVATE, finish, session, upload
 
@@ -43,15 +44,15 @@ def test_public_only_is_always_drawn(app):
     app.run()
     data = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
     lines = {t["name"]: t for t in data if "name" in t}
-    assert set(lines) == {"pmt-ols", "public-only", "non-private: its own sampling error"}
-    assert lines["public-only"]["line"]["dash"] == "dash"
+    assert set(lines) == {title("pmt-ols"), title("public-only"), "Without privacy: its own sampling error"}
+    assert lines[title("public-only")]["line"]["dash"] == "dash"
 
 
 def test_lab_methods_are_named_as_such(app):
     """Methods that are compared as published but cannot be released carry the word."""
     go(app, "compare")
     options = app.multiselect(key="compare-methods-gaussian").options
-    assert "dp-ridge (lab)" in options and "joint-pmt" in options
+    assert option("dp-ridge") in options and option("joint-pmt") in options and ", lab)" in option("dp-ridge")
 
 
 def test_a_range_upside_down_is_a_sentence(app):
@@ -70,7 +71,7 @@ def test_uploaded_tables_need_the_switch_and_lose_it_again(app):
     finish(run(app, trials=20, count=2))
     app.run()
     assert app.get("plotly_chart")
-    assert "Distances to a private fit" in words(app)
+    assert "distance to an exact fit" in words(app)
     assert words(app).count(PRIVATE) >= 3
     assert not app.get("download_button")
     app.sidebar.toggle(key="curator").set_value(False).run()

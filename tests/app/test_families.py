@@ -37,6 +37,10 @@ def test_labels_compare(app):
     app.number_input(key="compare-trials").set_value(2)
     app.number_input(key="compare-count-budget").set_value(2)
     next(b for b in app.button if b.label == "Run").click().run()
+    for _ in range(20):  # AppTest runs no timers: each run advances a moment
+        if session(app).comparison.trials_done:
+            break
+        app.run()
     assert not app.exception and session(app).comparison.trials_done >= 1
 
 
@@ -84,11 +88,25 @@ def test_the_plan_answers_both_ways(app):
     """Predicted widths of all methods, a verdict, and the budget for a wanted width."""
     go(app, "plan")
     assert not app.error and "times the standard error of the public fit" in words(app)
+    next(b for b in app.button if b.label.startswith("Which budget")).click().run()
     assert "It takes a total of" in words(app)
-    app.number_input(key="plan-width").set_value(1e-9).run()
-    assert "no budget is enough" in words(app)
-    app.slider(key="plan-mu").set_value(0.05).run()
+    next(n for n in app.number_input if n.label.startswith("Wanted")).set_value(1e-9)
+    next(b for b in app.button if b.label.startswith("Which budget")).click().run()
+    assert "no budget up to mu = 10 is enough" in words(app)
+    app.select_slider(key="plan-mu").set_value(0.05).run()
     assert not app.exception
+
+
+def test_a_plan_is_carried_to_the_release(app):
+    """Release this plan: the Release page opens on its method and budget, and nothing is spent."""
+    go(app, "plan")
+    app.selectbox(key="plan-method-gaussian").set_value("pmt-ridge").run()
+    app.select_slider(key="plan-mu").set_value(0.5).run()
+    app.button(key="plan-release").click().run()
+    assert not app.exception
+    assert app.selectbox(key="release-method-gaussian").value == "pmt-ridge"
+    assert app.number_input(key="release-mu").value == 0.5
+    assert not session(app).releases
 
 
 def test_the_audit_page_runs_and_attacks(app):

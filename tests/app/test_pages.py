@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from pmtcore.methods.registry import methods
+from pmtcore.show.names import title
 from tests.app.conftest import go, words
 
 SECRET = "98765.4321"
@@ -46,10 +47,10 @@ def test_every_page_opens_on_the_demo(app, page):
 
 def test_the_first_page_shows_a_result(app):
     """A new visitor sees a result before being asked for anything."""
-    assert "comes closest to the fit without privacy" in words(app)
+    assert "Closest to the fit" in words(app) or "comes closest to the fit" in words(app)
     (chart,) = app.get("plotly_chart")
     names = [trace.get("name") for trace in json.loads(chart.proto.spec)["data"]]
-    assert {"joint-pmt", "pmt-ridge", "public-only"} <= set(names)
+    assert {title(id) for id in ("joint-pmt", "pmt-ridge", "public-only")} <= set(names)
 
 
 def test_demo_knobs_change_the_demo(app):
@@ -123,7 +124,7 @@ def test_the_radius_moves_the_rate(app):
     go(app, "conditioning")
     before = words(app)
     app.slider(key="radius").set_value(2.0).run()
-    assert "At radius 2," in words(app) and words(app) != before
+    assert "At radius 2 " in words(app) and words(app) != before
 
 
 def do_release(app):

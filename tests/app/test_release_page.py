@@ -113,8 +113,8 @@ def test_forest_plot_parts_and_words(app):
     upload(app)
     go(app, "release")
     do_release(app)
-    assert traces(app, "95 % band") and traces(app, "public fit alone") and traces(app, "truncation")
-    assert "height: the privacy noise moves it by about" in words(app)
+    assert traces(app, "95 % band") and traces(app, "Public fit alone") and traces(app, "truncation")
+    assert "The privacy noise moves it by about" in words(app)
     assert {m.label for m in app.metric} == {"Residual sd", "R squared", "Condition number, whitened"}
 
 

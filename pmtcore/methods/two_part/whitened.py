@@ -208,6 +208,7 @@ register(
         source="A, Algorithm 2",
         errata=("E20", "E23"),
         parameters=PmtRidgeParameters,
+        at_first=True,
         plan=_ridge_plan,
         colour="#D55E00",
         **_COMMON,

@@ -8,7 +8,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.ledger.log import Account
-from pmtcore.show.figures.style import AFTER, BEFORE, QUIET, finish
+from pmtcore.releases.record import Release
+from pmtcore.show.figures.style import AFTER, BEFORE, PRIVACY, QUIET, SAMPLING, TRUNCATION, finish
+from pmtcore.show.numbers import figure as said
 
 
 def spends(account: Account) -> go.Figure:
@@ -38,3 +40,38 @@ def table(account: Account) -> pd.DataFrame:
     """One row for each spend."""
     columns = ["at", "method", "mu", "neighbours", "state", "standing", "purpose", "key"]
     return pd.DataFrame([entry.as_dict() for entry in account.entries], columns=columns)
+
+
+def retrieved(release: Release) -> go.Figure:
+    """Where the planned epsilon of a perturbed objective went, as one stacked bar."""
+    drawn = go.Figure()
+    for name, value, colour in _retrieved_parts(release):
+        drawn.add_bar(x=[value], y=["epsilon"], name=name, orientation="h", marker={"color": colour})
+    drawn.update_layout(barmode="stack")
+    return finish(drawn, "epsilon", "", 180)
+
+
+def _retrieved_parts(release: Release) -> list[tuple[str, float, str]]:
+    planned, jacobian, back = (_epsilon(release, part) for part in ("planned", "jacobian", "retrieved"))
+    return [
+        ("noise, as planned", max(planned - jacobian - back, 0.0), PRIVACY),
+        ("Jacobian", jacobian, TRUNCATION),
+        ("retrieved", back, SAMPLING),
+    ]
+
+
+def _epsilon(release: Release, part: str) -> float:
+    return float(release.facts.as_dict().get(f"{part}_epsilon", 0.0))
+
+
+def retrieved_table(release: Release) -> pd.DataFrame:
+    """The same in rows."""
+    return pd.DataFrame([(name, value) for name, value, _ in _retrieved_parts(release)], columns=["part", "epsilon"])
+
+
+def retrieved_words(release: Release) -> str:
+    """What came back, in one sentence."""
+    back = _epsilon(release, "retrieved")
+    if back <= 0:
+        return "Nothing was retrieved: the Jacobian takes all that was planned for it."
+    return f"Epsilon {said(back)} was planned for the Jacobian and provably not needed; a public number."

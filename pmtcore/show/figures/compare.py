@@ -8,8 +8,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.lab.comparison import AXES, Summary
-from pmtcore.methods.registry import method
+from pmtcore.methods.registry import method, of_role
 from pmtcore.show.figures.style import finish, log_axis, translucent
+from pmtcore.show.names import title
 
 _SYMBOLS = ("circle", "square", "triangle-up", "x", "star", "cross", "pentagon", "triangle-down", "hexagram")
 _COLUMNS = {
@@ -37,12 +38,12 @@ def comparison(
     figure = go.Figure()
     for at, id in enumerate(dict.fromkeys(summary.method for summary in summaries)):
         rows = sorted((s for s in summaries if s.method == id), key=lambda s: s.x)
-        if id != "non-private":  # the reference itself has no place on a log axis
+        if method(id).role != "reference":  # at distance 0 from itself: no place on a log axis
             _draw(figure, id, rows, _SYMBOLS[at % len(_SYMBOLS)], mean, axis)
     if sampling is not None and summaries:
         ends = [min(s.x for s in summaries), max(s.x for s in summaries)]
-        line = {"color": method("non-private").colour, "width": 2, "dash": "dot"}
-        name = "non-private: its own sampling error"
+        line = {"color": of_role("reference").colour, "width": 2, "dash": "dot"}
+        name = f"{of_role('reference').title}: its own sampling error"
         figure.add_scatter(x=ends, y=[sampling, sampling], mode="lines", name=name, line=line)
     log_axis(figure, "x")
     log_axis(figure, "y")
@@ -50,7 +51,7 @@ def comparison(
 
 
 def _draw(figure: go.Figure, id: str, rows: Sequence[Summary], symbol: str, mean: bool, axis: str) -> None:
-    entry, flat = method(id), id == "public-only"
+    entry, flat = method(id), method(id).role == "public"
     x = [row.x for row in rows]
     y = [row.error_mean if mean else row.error_median for row in rows]
     high = [row.error_mean + row.error_sd if mean else row.error_high for row in rows]
@@ -62,12 +63,13 @@ def _draw(figure: go.Figure, id: str, rows: Sequence[Summary], symbol: str, mean
     figure.add_scatter(
         x=x,
         y=y,
-        name=id,
+        name=title(id),
         legendgroup=id,
         mode="lines" if flat and len(rows) > 1 else "lines+markers",
         line={"color": entry.colour, "width": 2.5, "dash": "dash" if flat else "solid"},
         marker={"size": 8, "color": entry.colour, "symbol": symbol},
-        hovertemplate=f"{id}<br>{axis} %{{x:.3g}}<br>{'mean' if mean else 'median'} distance %{{y:.3g}}<extra></extra>",
+        hovertemplate=f"{title(id)}<br>{axis} %{{x:.3g}}<br>{'mean' if mean else 'median'} distance %{{y:.3g}}"
+        "<extra></extra>",
     )
 
 

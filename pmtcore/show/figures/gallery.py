@@ -11,11 +11,11 @@ import plotly.graph_objects as go
 
 from pmtcore.lab.gallery.engine import Figure
 from pmtcore.lab.gallery.findings import Answer, Curve
+from pmtcore.methods.registry import methods, of_role
 from pmtcore.show.figures.style import finish, log_axis, translucent
 
 _COLOURS = ("#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#44AA99", "#777777", "#332288", "#999933")
 _DASHES = ("solid", "dash", "dot", "dashdot")
-_OWN = {"public-only": "#009E73", "joint-pmt": "#0072B2", "pmt-objective": "#0072B2"}
 
 
 def picture(figure: Figure, record: Mapping[str, Any]) -> go.Figure:
@@ -24,7 +24,7 @@ def picture(figure: Figure, record: Mapping[str, Any]) -> go.Figure:
     at = 0
     for fields in record["series"]:
         _draw(drawn, Curve.from_dict(fields), at, figure.log_y)
-        at += fields["name"] not in _OWN
+        at += _own(fields["name"]) is None
     if figure.log_x:
         log_axis(drawn, "x")
     if figure.log_y:
@@ -33,7 +33,7 @@ def picture(figure: Figure, record: Mapping[str, Any]) -> go.Figure:
 
 
 def _draw(drawn: go.Figure, curve: Curve, at: int, log: bool) -> None:
-    colour = _OWN.get(curve.name, _COLOURS[at % len(_COLOURS)])
+    colour = _own(curve.name) or _COLOURS[at % len(_COLOURS)]
     low = np.maximum(curve.mean - curve.sd, curve.low) if log else curve.mean - curve.sd
     band = {"x": curve.x, "mode": "lines", "line": {"width": 0}, "legendgroup": curve.name, "showlegend": False}
     drawn.add_scatter(y=curve.mean + curve.sd, hoverinfo="skip", **band)
@@ -50,10 +50,16 @@ def _draw(drawn: go.Figure, curve: Curve, at: int, log: bool) -> None:
     )
 
 
+def _own(name: str) -> str | None:
+    """The colour of a curve that is a method of the registry, ours or the public fit; ``None`` for the papers'."""
+    found = {entry.id: entry for entry in methods()}.get(name)
+    return found.colour if found is not None and (found.recommended or found.role == "public") else None
+
+
 def _dash(name: str, at: int) -> str:
-    if name == "public-only":
+    if name == of_role("public").id:
         return "dash"
-    return "solid" if name in _OWN else _DASHES[at // len(_COLOURS) % len(_DASHES)]
+    return "solid" if _own(name) else _DASHES[at // len(_COLOURS) % len(_DASHES)]
 
 
 def table(record: Mapping[str, Any]) -> pd.DataFrame:

@@ -15,8 +15,9 @@ from pmtcore.methods.registry import Prediction
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview
-from pmtcore.show.figures.style import AFTER, PRIVACY, QUIET, SAMPLING, TRUNCATION, finish, log_axis, translucent
-from pmtcore.show.words import coefficient_words
+from pmtcore.show.figures.style import AFTER, PRIVACY, QUIET, SAMPLING, TRUNCATION, finish, log_axis
+from pmtcore.show.numbers import figure as said
+from pmtcore.show.numbers import percent
 
 _PALETTE = (
     "#0072B2",
@@ -30,7 +31,7 @@ _PALETTE = (
     "#44AA99",
     "#888888",
 )
-_MOST = 40
+_MOST = 120
 _PARTS = {"privacy": (PRIVACY, ""), "sampling": (SAMPLING, "/"), "truncation": (TRUNCATION, ".")}  # colour, hatch
 
 
@@ -66,11 +67,15 @@ def predicted_words(preview: Preview) -> str:
         return "This is the public fit itself: its error comes from the few public rows, not from privacy."
     share = float(np.median(preview.predicted.total / np.maximum(preview.public_alone.total, 1e-300)))
     longer = float(np.median(preview.predicted.total / np.maximum(preview.predicted.sampling, 1e-300)))
-    price = f"{100 * (longer - 1):.2g} % longer" if longer < 2 else f"{longer:.2g} times as long"
-    return (
-        f"Expected for the typical coefficient: a standard error {share:.2g} times that of the public fit alone. "
-        f"Privacy (noise, and rows that are clipped) makes it {price} than sampling would on its own."
+    start = (
+        f"Expected for the typical coefficient: a standard error {said(share, 2)} times that of the public fit alone"
     )
+    if not math.isfinite(longer):
+        return f"{start}. Privacy noise is all there is of it."
+    if longer <= 1.005:
+        return f"{start}. Privacy costs next to nothing beside sampling."
+    price = f"{percent(longer - 1)} longer" if longer < 2 else f"{said(longer)} times as long"
+    return f"{start}. Privacy (noise, and rows that are shortened) makes it {price} than sampling would on its own."
 
 
 def facts_words(facts: Facts) -> str:
@@ -80,7 +85,7 @@ def facts_words(facts: Facts) -> str:
     found = [] if facts.radius is None else [f"radius {facts.radius:.3g} in whitened units"]
     rate = facts.predicted_truncation_rate
     if rate is not None:
-        found.append("no row expected outside it" if rate == 0 else f"{100 * rate:.2g} % of the rows expected outside")
+        found.append("no row expected outside it" if rate == 0 else f"{percent(rate)} of the rows expected outside")
     if facts.noise_sd is not None:
         found.append(f"noise sd {facts.noise_sd:.2g} on each entry of a moment near 1")
     return ", ".join(found)
@@ -92,7 +97,7 @@ def _two_passes_words(facts: Facts, passes: Passes) -> str:
     return (
         f"two passes: {100 * passes.pilot_share:.0f} % of mu² for a pilot of radius {facts.radius:.3g}, "
         f"{100 * passes.counting_share:.0f} % for counting, {100 * passes.gradient_share:.0f} % for gradients clipped "
-        f"at about {passes.expected_clipping_bound:.3g} ({100 * rate:.2g} % of the rows)"
+        f"at about {passes.expected_clipping_bound:.3g} ({percent(rate)} of the rows)"
     )
 
 
@@ -146,39 +151,6 @@ def tradeoff_table(mu: float) -> pd.DataFrame:
     return pd.DataFrame({"false alarms": alarms, "detections, at most": attacker_power(mu, alarms)})
 
 
-def coefficients(release: Release) -> go.Figure:
-    """Forest plot: coefficients with 95 % bands, each times the public spread of its column, intercept left out."""
-    shown, names, spread = _shown(release)
-    at = release.coefficients[shown] * spread
-    figure = go.Figure()
-    if release.ground.public_fit is not None:
-        figure.add_scatter(
-            x=release.ground.public_fit[shown] * spread,
-            y=names,
-            mode="markers",
-            name="public fit alone",
-            marker={"size": 9, "color": "#009E73", "symbol": "diamond-open", "line": {"width": 1.5}},
-            opacity=0.75,
-        )
-    if release.bands is not None:
-        low, high = release.bands.low[shown] * spread, release.bands.high[shown] * spread
-        line = {"color": translucent(PRIVACY, 0.5), "width": 5}
-        figure.add_scatter(**_segments(low, high, names), name="95 % band", line=line)
-    words = [line for line, name in zip(_hover(release), release.names, strict=True) if name in names]
-    figure.add_scatter(
-        x=at,
-        y=names,
-        mode="markers",
-        name="released",
-        marker={"size": 7, "color": PRIVACY},
-        customdata=words,
-        hovertemplate="%{customdata}<extra></extra>",
-    )
-    figure.add_vline(x=0, line={"color": QUIET, "width": 1})
-    figure.update_yaxes(autorange="reversed", categoryorder="array", categoryarray=names)
-    return finish(figure, _unit(release), "", _tall(len(names)))
-
-
 def parts(release: Release) -> go.Figure | None:
     """Standard errors of the privacy noise, of sampling and of truncation, apart; in the forest plot's units."""
     if release.bands is None:
@@ -196,27 +168,6 @@ def _shown(release: Release) -> tuple[list[int], list[str], np.ndarray]:
     """Which coefficients are drawn, their names, the public spread (k,) of their columns."""
     shown = [j for j, name in enumerate(release.names) if name != INTERCEPT][:_MOST]
     return shown, [release.names[j] for j in shown], release.ground.spread[shown]
-
-
-def _unit(release: Release) -> str:
-    what = {"logistic": "the log-odds of ", "boosting": "the score of ", "poisson": "the log of "}
-    where = what.get(release.ground.family, "")
-    return f"change of {where}{release.target} for one standard deviation of the feature"
-
-
-def _hover(release: Release) -> list[str]:
-    """What is read over each coefficient: its value, and the plain line about its parts."""
-    lines = iter(coefficient_words(release))
-    found = []
-    for name, value in zip(release.names, release.coefficients, strict=True):
-        line = "" if name == INTERCEPT else next(lines, "")
-        found.append(f"{name} = {value:.4g}" + "<br>".join(["", *line.removeprefix(f"{name}: ").split(", ")]))
-    return found
-
-
-def _segments(low: np.ndarray, high: np.ndarray, names: Sequence[str]) -> dict[str, object]:
-    x = np.column_stack([low, high, np.full(len(low), np.nan)]).ravel()
-    return {"x": x, "y": [name for name in names for _ in range(3)], "mode": "lines", "hoverinfo": "skip"}
 
 
 def coefficients_table(release: Release) -> pd.DataFrame:
@@ -321,7 +272,7 @@ def results(release: Release) -> dict[str, str]:
         "R squared": released.get("r_squared"),
         "Condition number, whitened": released.get("after_whitening", {}).get("kappa"),
     }
-    return {title: f"{value:.3g}" for title, value in found.items() if value is not None}
+    return {title: said(value) for title, value in found.items() if value is not None}
 
 
 def _tall(rows: int) -> int:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from pmtcore.base.records import Label
 
-LABEL_COLOURS = {Label.PUBLIC: "#009E73", Label.RELEASED: "#0072B2", Label.PRIVATE: "#D55E00"}
+LABEL_COLOURS = {Label.PUBLIC: "#009E73", Label.RELEASED: "#0072B2", Label.PRIVATE: "#D55E00", Label.LAB: "#882255"}
 BEFORE, AFTER = "#E69F00", "#0072B2"
 QUIET = "#8a8f98"
 PRIVACY, SAMPLING, TRUNCATION = "#0072B2", "#E69F00", "#CC79A7"

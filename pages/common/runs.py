@@ -1,0 +1,51 @@
+"""Running comparisons that a reload finds again: by an id in the link, on tables that harm nobody.
+
+A comparison holds rows, so one on tables that somebody brought stays in its session alone and ends with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from uuid import uuid4
+
+import streamlit as st
+
+from pages.common.session import session
+from pmtcore.lab.comparison import Comparison
+
+_MOST = 8
+_runs: OrderedDict[str, Comparison] = OrderedDict()
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+def start(run: Comparison) -> None:
+    """Make it this session's comparison; where the tables are for study, a link finds it again."""
+    found = session()
+    found.comparison = run
+    st.session_state.pop("run", None)
+    if found.tables is not None and found.tables.may_be_studied:
+        id = uuid4().hex
+        _runs[id] = run
+        st.session_state["run"] = id
+        while len(_runs) > _MOST:
+            _runs.popitem(last=False)
+
+
+def find() -> Comparison | None:
+    """This session's comparison, or the one that the link names."""
+    found = session()
+    asked = st.query_params.get("run", "")
+    if found.comparison is None and _ID.fullmatch(asked) and asked in _runs:
+        found.comparison = _runs[asked]
+        st.session_state["run"] = asked
+    known = st.session_state.get("run")
+    if found.comparison is not None and known and st.query_params.get("run") != known:
+        st.query_params["run"] = known
+    if found.comparison is None and asked:
+        del st.query_params["run"]
+        st.info(
+            "The comparison of this link is gone: the server was started anew, or its tables were not for study.",
+            icon=":material/info:",
+        )
+    return found.comparison

@@ -1,0 +1,54 @@
+"""What open tables already show: a quick comparison, only on tables that harm nobody; kept for later sessions.
+
+What is kept between sessions is a handful of lab figures of synthetic rows, or of public tables split for study:
+never rows, and never anything of tables that somebody brought.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import final
+
+from pages.common.session import Session
+from pmtcore.base.records import Curator
+from pmtcore.lab.comparison import Comparison, Summary, rescaled
+from pmtcore.methods.registry import recommended, suiting
+from pmtcore.models.families import GAUSSIAN
+
+TRIALS, GLM_TRIALS = 50, 10  # a linear trial is a share of one batched solve; others are a fit each
+_MOST = 32
+_kept: OrderedDict[tuple[str, str], Quick] = OrderedDict()
+
+
+@final
+@dataclass(frozen=True)
+class Quick:
+    """Figures of a quick comparison."""
+
+    summaries: list[Summary]
+    sampling: float | None
+    trials: int
+
+
+def quick(found: Session) -> Quick | None:
+    """The quick comparison of the open tables; ``None`` where they are somebody's own.
+
+    Raises:
+        InputError: the methods do not fit the tables.
+    """
+    if found.problem is None or found.tables is None or not found.tables.may_be_studied:
+        return None
+    mark = (found.tables.key, repr(found.problem.choices))
+    if mark not in _kept:
+        problem = rescaled(found.problem, "z")
+        suits = suiting(problem.public)
+        chosen = [recommended(problem.public).id, *(entry.id for entry in suits if entry.at_first)]
+        linear = problem.public.family is GAUSSIAN
+        mus, trials = ([0.1, 0.3, 1.0, 3.0, 10.0], TRIALS) if linear else ([0.3, 1.0, 3.0], GLM_TRIALS)
+        run = Comparison(problem, chosen, mus, trials=trials, seed=1).run()
+        made = run.summaries().reveal(Curator("synthetic or public rows, shown at first sight"))
+        _kept[mark] = Quick(made, run.sampling, trials)
+        while len(_kept) > _MOST:
+            _kept.popitem(last=False)
+    return _kept[mark]

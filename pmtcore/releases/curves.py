@@ -1,0 +1,117 @@
+"""Prediction curves: every method at a ladder of budgets, computed once per table; a slider only reads them.
+
+Nothing is interpolated where a figure is shown: the ladder's rungs are budgets people say, and any other budget
+that is asked for is computed and kept. Only the reverse question is read off between rungs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import final
+
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Standing
+from pmtcore.methods.registry import Method, recommended, suiting
+from pmtcore.public.moments import PublicData
+from pmtcore.releases.planning import Planned, index, planned
+
+# About four rungs an octave of use, from where nothing can be had to where nothing is protected.
+LADDER = (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
+_START = 1.0  # where a method is tried first: whether it predicts at all
+
+
+@final
+class Curves:
+    """Predicted errors of all sound methods that predict, filled in steps; reads public figures and n alone.
+
+    Args:
+        public: the public side.
+        n: private rows.
+    """
+
+    def __init__(self, public: PublicData, n: int, ladder: Iterable[float] = LADDER) -> None:
+        self.public, self.n = public, n
+        self.ladder = tuple(sorted(ladder))
+        best = recommended(public).id
+        candidates = [entry for entry in suiting(public) if _plannable(entry)]
+        self._candidates = sorted(candidates, key=lambda entry: entry.id != best)
+        self._found: dict[tuple[str, float], Planned] = {}
+        self._refused: set[str] = set()
+        self._work = [(e.id, _START) for e in self._candidates]
+        self._work += [(e.id, mu) for e in self._candidates for mu in self.ladder if mu != _START]
+        self._steps = len(self._work)
+        self.stopped = False
+
+    @property
+    def ids(self) -> list[str]:
+        """Methods known to predict, the recommended one first."""
+        return [entry.id for entry in self._candidates if (entry.id, _START) in self._found]
+
+    @property
+    def live(self) -> bool:
+        """Whether rungs are missing and nobody stopped it."""
+        return bool(self._work) and not self.stopped
+
+    @property
+    def share(self) -> float:
+        """Share of the work done."""
+        return 1 - len(self._work) / self._steps if self._steps else 1.0
+
+    def step(self) -> bool:
+        """Compute one rung of one method; ``False`` when nothing is left or it was stopped."""
+        if not self.live:
+            return False
+        id, mu = self._work.pop(0)
+        if id not in self._refused and (id, mu) not in self._found:
+            self._try(id, mu)
+        return True
+
+    def known(self) -> bool:
+        """Whether every method has been tried once, so that :attr:`ids` is complete."""
+        return not any(mu == _START for _, mu in self._work)
+
+    def stop(self) -> None:
+        """Leave it at what is done; what is asked for later is still computed."""
+        self.stopped = True
+
+    def at(self, id: str, mu: float) -> Planned:
+        """One method at one budget, exact; kept.
+
+        Raises:
+            InputError: the method has no prediction for these public data.
+        """
+        if (id, mu) not in self._found:
+            self._found[id, mu] = planned(self.public, self.n, id, mu)
+        return self._found[id, mu]
+
+    def drawn(self) -> list[Planned]:
+        """All that is there, by method and budget."""
+        order = {entry.id: at for at, entry in enumerate(self._candidates)}
+        found = [self._found[key] for key in sorted(self._found, key=lambda key: (order.get(key[0], 99), key[1]))]
+        return [one for one in found if one.method not in self._refused]
+
+    def budget_for(self, id: str, coefficient: str, half_width: float) -> float | None:
+        """The smallest total budget for a 95 % half-width, read off between rungs on log axes.
+
+        ``None`` where the last rung is not enough. A width that the first rung already has gives the first rung.
+        """
+        j = index(self.public, coefficient)
+        curve = [(one.mu, one.half_width(j)) for one in self.drawn() if one.method == id]
+        for (below, wide), (mu, width) in zip([(0.0, math.inf), *curve], curve, strict=False):
+            if width <= half_width:
+                if not math.isfinite(wide) or wide <= width or below == 0:
+                    return mu
+                share = math.log(wide / half_width) / math.log(wide / width)
+                return below * (mu / below) ** share
+        return None
+
+    def _try(self, id: str, mu: float) -> None:
+        try:
+            self.at(id, mu)
+        except InputError:
+            self._refused.add(id)
+
+
+def _plannable(entry: Method) -> bool:
+    return entry.standing is Standing.SOUND and entry.gives_coefficients and entry.same_target

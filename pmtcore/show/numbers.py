@@ -1,0 +1,84 @@
+"""Numbers as people write them: 2,050 and not 2.05e+03; never "inf" or "nan" in a sentence."""
+
+from __future__ import annotations
+
+import math
+
+_WHOLE = 1e15  # beyond, digits are powers of ten
+_TINY = 1e-4  # below, too many zeros to count
+
+
+def count(value: float) -> str:
+    """A whole number with thousands apart.
+
+    >>> count(31561)
+    '31,561'
+    """
+    return f"{round(value):,}"
+
+
+def figure(value: float | None, digits: int = 3) -> str:
+    """A figure rounded to significant digits, written out.
+
+    >>> figure(2049.6), figure(0.00984), figure(1.0), figure(3e-9), figure(float("inf")), figure(float("nan"))
+    ('2,050', '0.00984', '1', '3e-9', 'infinite', 'unknown')
+    """
+    if value is None or math.isnan(value):
+        return "unknown"
+    if math.isinf(value):
+        return "infinite" if value > 0 else "minus infinite"
+    if value == 0:
+        return "0"
+    if not _TINY <= abs(value) < _WHOLE:
+        mantissa, power = f"{value:.{digits - 1}e}".split("e")
+        return f"{float(mantissa):g}e{int(power)}"
+    rounded = float(f"{value:.{digits}g}")
+    places = max(digits - 1 - math.floor(math.log10(abs(rounded))), 0)
+    text = f"{rounded:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def percent(share: float, digits: int = 2) -> str:
+    """A share in per cent; a share that is small but not zero never reads as zero, nor one below all as all.
+
+    >>> percent(0.0), percent(0.034), percent(2e-7), percent(0.99999), percent(1.0)
+    ('0 %', '3.4 %', 'less than 0.01 %', 'more than 99.99 %', '100 %')
+    """
+    if math.isnan(share):
+        return "an unknown share"
+    if 0 < share < 1e-4:
+        return "less than 0.01 %"
+    if 0.9999 < share < 1:
+        return "more than 99.99 %"
+    text = figure(100 * share, digits)
+    return f"{figure(100 * share, 4) if text == '100' and share < 1 else text} %"
+
+
+def power_of_ten(delta: float) -> str:
+    """A delta.
+
+    >>> power_of_ten(1e-05), power_of_ten(0.0)
+    ('1e-5', '0')
+    """
+    mantissa, _, power = f"{delta:g}".partition("e")
+    return f"{mantissa}e{int(power)}" if power else mantissa
+
+
+def plural(many: int, one: str, several: str = "") -> str:
+    """A number with its noun.
+
+    >>> plural(1, "release"), plural(0, "row"), plural(2000, "row")
+    ('1 release', 'no row', '2,000 rows')
+    """
+    if many == 0:
+        return f"no {one}"
+    return f"{count(many)} {one if many == 1 else several or one + 's'}"
+
+
+def listing(items: list[str]) -> str:
+    """Names in a sentence.
+
+    >>> listing(["a"]), listing(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else "nothing"
