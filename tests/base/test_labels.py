@@ -38,7 +38,7 @@ MAY_OPEN = {
     "pages/work/conditioning.py": "behind the curator's switch",
     "pages/study/local.py": "behind the curator switch, or synthetic and public tables",
     "pages/work/compare.py": "behind the curator's switch, or synthetic and public tables",
-    "pages/work/data.py": "synthetic and public tables only",
+    "pages/common/showcase.py": "synthetic and public tables only",
 }
 
 
