@@ -14,8 +14,9 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
 from pmtcore.data import named
 from pmtcore.data.choices import MISSING_POLICIES, UNSEEN_POLICIES, Choices, levels_from_text
+from pmtcore.data.limits import MAX_UPLOAD_MB
 from pmtcore.data.problem import Problem, schema_summary
-from pmtcore.data.tables import MAX_UPLOAD_MB, MomentTable, Table, read_moment, read_table
+from pmtcore.data.tables import MomentTable, Table, read_moment, read_table
 from pmtcore.models.families import FAMILIES, GAUSSIAN
 
 _TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
@@ -256,7 +257,7 @@ def preview() -> None:
         st.dataframe(schema_summary(tables.private, tables.public), hide_index=True, alt="Columns of the public table")
         if isinstance(tables.public, Table):
             st.markdown(f"{badge(Label.PUBLIC)} first public rows")
-            st.dataframe(tables.public.frame.head(5), hide_index=True, alt="First public rows")
+            st.dataframe(tables.public.head(5), hide_index=True, alt="First public rows")
         if state.curator():
             st.markdown(f"{badge(Label.PRIVATE)} first private rows")
-            st.dataframe(tables.private.frame.head(5), hide_index=True, alt="First private rows")
+            st.dataframe(tables.private.head(5), hide_index=True, alt="First private rows")

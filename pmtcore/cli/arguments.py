@@ -27,8 +27,8 @@ def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> No
     parser.add_argument("--target", required=True, metavar="COLUMN")
     parser.add_argument("--features", metavar="A,B", help="default: all columns that both tables have")
     parser.add_argument("--no-intercept", action="store_true")
-    parser.add_argument("--missing", default="refuse", metavar="refuse|empty-row|public-median")
-    parser.add_argument("--unseen", default="refuse", metavar="refuse|other", help="levels only private rows have")
+    parser.add_argument("--missing", default="empty-row", metavar="empty-row|public-median|refuse")
+    parser.add_argument("--unseen", default="other", metavar="other|refuse", help="levels only private rows have")
     parser.add_argument("--levels", action="append", default=[], metavar="'COLUMN=A|B|C'", help="declared categories")
     families = "gaussian|logistic|poisson|boosting"
     parser.add_argument("--family", default="gaussian", metavar=families, help="what kind of regression")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from pmtcore.base.checks import InputError, number_between, one_of
 from pmtcore.data.choices import Choices
-from pmtcore.data.problem import prepare_public, rows_of
+from pmtcore.data.problem import device_rows, prepare_public
 from pmtcore.data.tables import Table, read_path
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS, Link
@@ -23,8 +23,6 @@ from pmtcore.local.reading import SCHEMA, tally_file
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.local.collected import LocalOutcome, LocalPlan, MomentParameters, WhitenedParameters
 from pmtcore.public.moments import PublicData
-
-_ROWS = 50_000
 
 
 def run(chosen: argparse.Namespace, source: NoiseSource) -> tuple[dict[str, Any], str]:
@@ -56,17 +54,17 @@ def _configure(chosen: argparse.Namespace, _: NoiseSource) -> tuple[dict[str, An
 
 def _randomize(chosen: argparse.Namespace, source: NoiseSource) -> tuple[dict[str, Any], str]:
     made, choices = _published(chosen)
-    features, response = rows_of(read_path(_needed(chosen, "rows"), "private"), made.names, choices)
+    own = device_rows(read_path(_needed(chosen, "rows"), "private"), made.names, choices)
     path, written = Path(_needed(chosen, "destination")), 0
     if path.suffix == ".parquet":
         with pq.ParquetWriter(path, SCHEMA) as sink:
-            for block in _blocks(made, features, response, source):
+            for block in _blocks(made, own, source):
                 records = [json.loads(line) for line in report_lines(block, made.digest)]
                 sink.write_table(pa.Table.from_pylist(records, schema=SCHEMA))
                 written += len(block)
     else:
         with path.open("w", encoding="utf-8") as lines:
-            for block in _blocks(made, features, response, source):
+            for block in _blocks(made, own, source):
                 lines.writelines(line + "\n" for line in report_lines(block, made.digest))
                 written += len(block)
     guarantee = {"mu": made.mu, "epsilon": made.epsilon, "relation": "replace-one, of one's own row"}
@@ -74,11 +72,10 @@ def _randomize(chosen: argparse.Namespace, source: NoiseSource) -> tuple[dict[st
 
 
 def _blocks(
-    made: Configuration, features: np.ndarray, response: np.ndarray, source: NoiseSource
+    made: Configuration, own: Iterable[tuple[np.ndarray, np.ndarray]], source: NoiseSource
 ) -> Iterator[np.ndarray]:
-    for start in range(0, len(response), _ROWS):
-        part = slice(start, start + _ROWS)
-        yield made.randomize(features[part], response[part], source)
+    for features, response in own:
+        yield made.randomize(features, response, source)
 
 
 def _aggregate(chosen: argparse.Namespace, _: NoiseSource) -> tuple[dict[str, Any], str]:

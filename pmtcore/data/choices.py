@@ -9,26 +9,39 @@ from typing import Any, final
 from pmtcore.base.checks import InputError, number_between, one_of
 from pmtcore.models.families import GAUSSIAN, Family, family
 
-MISSING_POLICIES = ("refuse", "empty-row", "public-median")
-UNSEEN_POLICIES = ("refuse", "other")
+MISSING_POLICIES = ("empty-row", "public-median", "refuse")
+UNSEEN_POLICIES = ("other", "refuse")
+COLLINEAR_POLICIES = ("drop", "refuse")
+KINDS = ("number", "level", "date")
 _DEFAULT_LAM = 0.01  # of the families other than the linear one (decision 0009)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What the user chose about the tables; public, and exported with a configuration."""
+    """What the user chose about the tables; public, and exported with a configuration.
+
+    Attributes:
+        missing: what becomes of a row that lacks a value. ``refuse`` answers about private rows before anything is
+            recorded, outside the guarantee; the others never refuse.
+        unseen: what becomes of a category that the public table does not have; ``refuse`` as above.
+        levels: declared categories of a column.
+        kinds: columns to be read as numbers, levels or dates, whatever the public table suggests.
+        collinear: whether columns that others give away in the public rows are left out, with a note, or refused.
+    """
 
     target: str
     features: tuple[str, ...] | None = None
     intercept: bool = True
-    missing: str = "refuse"
-    unseen: str = "refuse"
+    missing: str = "empty-row"
+    unseen: str = "other"
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     public_ridge: float = 0.0
     family: str = GAUSSIAN.id
     lam: float | None = None  # ridge penalty of a family other than the linear one; None: 0.01
     positive: str | None = None  # the label that counts as 1
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    collinear: str = "drop"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", family(self.family).id)
@@ -38,6 +51,9 @@ class Choices:
                 raise InputError("The ridge penalty of a linear fit is a parameter of its method; set it there.")
         one_of("missing", self.missing, MISSING_POLICIES)
         one_of("unseen", self.unseen, UNSEEN_POLICIES)
+        one_of("collinear", self.collinear, COLLINEAR_POLICIES)
+        for name, kind in self.kinds.items():
+            one_of(f"kind of {name!r}", kind, KINDS)
         number_between("public ridge", self.public_ridge, 0.0, 1e6)
         if self.features is not None and self.target in self.features:
             raise InputError(f"The target {self.target!r} is also among the features; leave it out there.")

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Literal, final
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from pmtcore.base.checks import InputError, number_between, whole_number_between
 from pmtcore.data.choices import Choices
+from pmtcore.data.sources import ArrowSource
 from pmtcore.data.synthetic import synthetic
 from pmtcore.data.tables import Table, read_path, split
 
@@ -214,6 +215,5 @@ def _demo(
 
 
 def _table(x: np.ndarray, y: np.ndarray, columns: list[str], role: Literal["private", "public"], stamp: str) -> Table:
-    frame = pd.DataFrame(x, columns=columns)
-    frame["y"] = y
-    return Table(name=f"synthetic {role} table", role=role, frame=frame, sha256=stamp)
+    cells = pa.table({**{name: x[:, j] for j, name in enumerate(columns)}, "y": y})
+    return Table(f"synthetic {role} table", role, ArrowSource(cells, stamp))

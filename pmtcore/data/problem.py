@@ -1,31 +1,37 @@
-"""From two tables to rows: choice of columns, categories, missing values, checks between the tables.
+"""From two tables to a problem: choice of columns, checks between the tables, the private rows in their box.
 
-The schema comes from the public table or is declared, never learned from private rows. Categories become
-one column per public level but one (the most frequent, as reference), with an intercept or without: a
-complete set of dummies is collinear with an intercept, and without one it would be an intercept in disguise.
+The schema comes from the public table or is declared, never learned from private rows, and preparing a problem
+reads none of them: private cells are read inside ``PrivateRows.sum``, after the ledger was asked. Only the strict
+policies look at private cells earlier, and say so.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NoReturn, final
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NoReturn, final
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import PrivateRows
 from pmtcore.data.choices import Choices
+from pmtcore.data.coder import Coder, check_width, row_blocks
+from pmtcore.data.dialect import Dialect
+from pmtcore.data.features import Feature, feature, numeric
+from pmtcore.data.schema import Schema
+from pmtcore.data.sources import Cells
 from pmtcore.data.tables import MomentTable, Table
-from pmtcore.data.targets import Coding, coding, is_numeric, numbers
+from pmtcore.data.targets import coding
 from pmtcore.models.families import GAUSSIAN
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
 
-OTHER = "other"
-_MOST_LEVELS = 50
-_FEWEST_ROWS = 2
-_MOST_FEATURES = 1000
+_DEPENDENT = 2e-6  # share of a column left after those before it; beyond what public_from_rows asks for
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
+_STRICT = "The policy 'refuse' answers about private rows before anything is recorded; that is outside the guarantee."
+_EMPTY = "A private row with a missing value counts as a row of zeros, so that n stays public; how many is not told."
 
 
 @final
@@ -46,17 +52,34 @@ class Problem:
         raise TypeError("a problem with private rows stays in the session that made it")
 
 
+@final
+@dataclass(frozen=True, eq=False)
+class PublicSide:
+    """What public rows, or a public moment, decide: the public data, and how any row is read."""
+
+    data: PublicData
+    coder: Coder
+    dialect: Dialect
+    notes: tuple[str, ...] = ()
+
+
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:
-    """A first guess: the last numeric column that both tables have is the target.
+    """A first guess: the last numeric column that both tables have is the target; else the last one with two labels.
 
     Raises:
-        InputError: the tables have no numeric column in common.
+        InputError: the tables have no column in common that could be a target.
     """
     names = _common(private, public)
-    numeric = [name for name in names if isinstance(public, MomentTable) or is_numeric(public.frame[name])]
-    if not numeric:
-        raise InputError("The two tables have no numeric column in common; a regression needs a numeric target.")
-    return Choices(target=numeric[-1])
+    if isinstance(public, MomentTable):
+        return Choices(target=names[-1])
+    rules = public.schema
+    numbers = [name for name in names if rules[name].kind == "number"]
+    if numbers:
+        return Choices(target=numbers[-1])
+    labels = [name for name in names if rules[name].kind == "level" and len(rules[name].levels) == 2]
+    if labels:
+        return Choices(target=labels[-1], family="logistic")
+    raise InputError("The two tables have no numeric column in common; a regression needs a numeric target.")
 
 
 def prepare(
@@ -66,12 +89,14 @@ def prepare(
     *,
     lab_reasons: tuple[str, ...] = (),
     public_rows: int | None = None,
+    schema: Schema | None = None,
 ) -> Problem:
-    """Check the tables against each other and encode them.
+    """Check the shapes of the tables against each other, and prepare the reading of private rows.
 
     Args:
         lab_reasons: why a release from these tables would be a lab figure.
         public_rows: rows behind a public moment matrix, if known.
+        schema: declared; takes the place of what the public table suggests.
 
     Raises:
         InputError: what is wrong, in which table and column, and what to do.
@@ -80,12 +105,17 @@ def prepare(
         raise InputError("The public table is the same file as the private one; choose rows that really are public.")
     features = _features(private, public, choices)
     if isinstance(public, MomentTable):
-        return _with_moment(private, public, choices, features, lab_reasons, public_rows)
-    data, coder, notes = _public_side(public, choices, features)
-    px, py, _ = coder.rows(private)
-    if choices.missing == "empty-row":
-        notes += ("A private row with a missing value counts as a row of zeros, so that n stays public.",)
-    return Problem(PrivateRows.from_arrays(px, py, coder.names), data, choices, notes, lab_reasons)
+        side = _moment_side(public, choices, features, public_rows, schema)
+    else:
+        side = _public_side(public, choices, features, schema)
+    coder = replace(side.coder, decimal=side.dialect.mark(private.source.separator))
+    notes = side.notes
+    if "refuse" in (choices.missing, choices.unseen):
+        coder.check(private.source.blocks(coder.columns(), side.dialect), "private")
+        notes += (_STRICT,)
+    n = private.source.rows(side.dialect)
+    rows = PrivateRows(row_blocks(private.source, coder, side.dialect, n), n, coder.names)
+    return Problem(rows, side.data, choices, notes, lab_reasons)
 
 
 def prepare_public(public: Table, choices: Choices) -> PublicData:
@@ -94,133 +124,145 @@ def prepare_public(public: Table, choices: Choices) -> PublicData:
     Raises:
         InputError: as :func:`prepare`.
     """
-    names = [name for name in public.frame.columns if name != choices.target]
+    names = [name for name in public.columns if name != choices.target]
     missing = [name for name in choices.features or () if name not in names]
     if missing:
         raise InputError(f"The public table has no column {listed(missing)}; it has {listed(names)}.")
-    return _public_side(public, choices, list(choices.features or names))[0]
+    return _public_side(public, choices, list(choices.features or names), None).data
 
 
-def rows_of(table: Table, names: tuple[str, ...], choices: Choices) -> tuple[np.ndarray, np.ndarray]:
-    """Numeric rows (k, d), (k,) of a device's own table, in the order of published names; NaN in rows with gaps.
+def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | None) -> PublicData:
+    """The public side alone, from a moment matrix.
 
     Raises:
-        InputError: a column is missing or not numeric.
+        InputError: as :func:`prepare`.
     """
-    wanted = [*(choices.features or ()), choices.target]
-    if any(name not in table.frame.columns for name in wanted):
+    features = [name for name in choices.features or public.columns if name not in (choices.target, *_INTERCEPT_NAMES)]
+    missing = [name for name in (*features, choices.target) if name not in public.columns]
+    if missing or not features:
+        raise InputError(f"The moment matrix has no column {listed(missing)}; it has {listed(public.columns)}.")
+    return _moment_side(public, choices, features, public_rows, None).data
+
+
+def device_rows(table: Table, names: tuple[str, ...], choices: Choices) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+    """Numeric rows (k, d), (k,) of a device's own table, in the order of published names, in blocks.
+
+    A row that lacks a value, or has one that cannot be read, is NaN: it answers too (decision 0010).
+
+    Raises:
+        InputError: a column is missing, or the configuration has category columns.
+    """
+    if any(name not in table.columns for name in (*(choices.features or ()), choices.target)):
         raise InputError("The table of own rows lacks a column of the configuration; see its 'names' and 'target'.")
-    target = coding(None, choices.target, choices.model, choices.positive)
-    x, y, kept = _Coder(tuple(_Column(name) for name in choices.features or ()), choices, target).rows(table)
-    x[~kept] = np.nan
-    if x.shape[1] != len(names):
+    decimal = Dialect().mark(table.source.separator)
+    coder = _numeric_coder(list(choices.features or ()), choices, decimal)
+    if len(coder.names) != len(names):
         raise InputError("The configuration has category columns; publish one with numeric features only.")
-    return x, y
+    for block in table.source.blocks(coder.columns(), Dialect()):
+        rows = coder.rows(block)
+        rows.x[~rows.whole] = np.nan
+        yield rows.x, rows.y
 
 
-def _public_side(public: Table, choices: Choices, features: list[str]) -> tuple[PublicData, _Coder, tuple[str, ...]]:
+def _public_side(public: Table, choices: Choices, names: list[str], schema: Schema | None) -> PublicSide:
     """Public data, the coder that private rows go through too, and what to say about both."""
-    columns = [_column(public.frame[name], name, choices) for name in features]
-    labelled = choices.target in public.frame.columns
-    target = coding(public.frame[choices.target] if labelled else None, choices.target, choices.model, choices.positive)
-    notes = target.notes + tuple(note for column in columns for note in column.notes)
-    coder = _Coder(tuple(columns), choices, target)
-    x, y, kept = coder.rows(public, labelled)
-    if not np.all(kept):
-        notes += (f"{int(np.sum(~kept))} public rows with missing values were left out.",)
+    rules, decimal = schema or public.schema, public.decimal
+    features, notes = _usable(public, names, choices, rules, decimal)
+    labelled = choices.target in public.columns
+    labels = public.cells[public.columns.index(choices.target)] if labelled else None
+    target = coding(labels, choices.target, choices.model, choices.positive, decimal)
+    coder = Coder(tuple(features), choices, target, decimal)
+    check_width(coder)
+    notes = target.notes + notes + tuple(note for found in features for note in found.notes)
+    block = _one_block(public, coder, labelled)
+    if "refuse" in (choices.missing, choices.unseen):
+        coder.check([block], "public", labelled)
+    rows = coder.rows(block, labelled)
+    whole = rows.whole
+    if not np.all(whole):
+        notes += (f"{int(np.sum(~whole))} public rows with missing values were left out.",)
     if not labelled:
         notes += ("The public rows have no target: they serve to whiten and to choose the radius.",)
+    coder, x, dropped = _independent(coder, rows.x[whole])
     data = public_from_rows(
-        x[kept],
-        y[kept] if labelled else None,
+        x,
+        rows.y[whole] if labelled else None,
         coder.names,
         choices.target,
         choices.public_ridge,
         choices.model,
         choices.penalty,
     )
-    return data, coder, notes
+    notes += dropped + ((_EMPTY,) if choices.missing == "empty-row" else ())
+    return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
 
 
-@final
-@dataclass(frozen=True)
-class _Column:
-    """One feature of the public schema: numeric, or categorical with its dummies."""
-
-    name: str
-    fill: float = 0.0
-    levels: tuple[str, ...] | None = None  # dummies, reference excluded; None: numeric
-    reference: str = ""
-    merged: frozenset[str] = frozenset()  # public levels that count as `other`
-    notes: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.name,) if self.levels is None else tuple(f"{self.name}={level}" for level in self.levels)
-
-    def encode(self, table: Table, choices: Choices) -> np.ndarray:
-        """The column's part of the design matrix (n, k); NaN where a value is missing."""
-        values = table.frame[self.name]
-        if self.levels is None:
-            return numbers(table, self.name)[:, None]
-        missing = values.isna().to_numpy()
-        text = values.astype(str).str.strip()
-        known = text.isin([*self.levels, self.reference])
-        merged = text.isin(self.merged)
-        unseen = ~(known | merged).to_numpy() & ~missing
-        if choices.unseen == "refuse" and np.any(unseen):
-            raise InputError(
-                f"Column {self.name!r} of the {table.role} table has levels that the public table does not have; "
-                f"declare them, or choose the policy 'other' for unseen levels."
-            )
-        text = text.where(known, OTHER)
-        found = np.column_stack([(text == level).to_numpy(dtype=float) for level in self.levels])
-        found[missing] = np.nan
-        return found
+def _usable(
+    public: Table, names: list[str], choices: Choices, rules: Schema, decimal: str | None
+) -> tuple[list[Feature], tuple[str, ...]]:
+    """Features of the named columns; of columns nobody chose, those that make none are left out and said."""
+    found, notes = [], []
+    for name in names:
+        try:
+            found.append(feature(rules[name], public.cells[public.columns.index(name)], choices, decimal))
+        except InputError as error:
+            if choices.features is not None:
+                raise
+            notes.append(f"{str(error).split(';')[0]}: left out.")
+    if not found:
+        raise InputError("No features are left beside the target; choose at least one.")
+    return found, tuple(notes)
 
 
-@final
-@dataclass(frozen=True)
-class _Coder:
-    columns: tuple[_Column, ...]
-    choices: Choices
-    target: Coding
+def _one_block(public: Table, coder: Coder, labelled: bool) -> Cells:
+    """A public table as one block."""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        found = tuple(name for column in self.columns for name in column.names)
-        return ((INTERCEPT, *found)) if self.choices.intercept else found
+    def whole(name: str) -> pa.Array:
+        column = public.cells[public.columns.index(name)]
+        return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
-    def rows(self, table: Table, labelled: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Features (n, d), response (n,), and which rows are whole; the others are zeros."""
-        y = self.target.encode(table) if labelled else np.zeros(table.n)
-        blocks = [np.ones((table.n, 1))] if self.choices.intercept else []
-        for column in self.columns:
-            block = column.encode(table, self.choices)
-            if self.choices.missing == "public-median":
-                block = np.where(np.isnan(block), column.fill, block)
-            blocks.append(block)
-        x = np.hstack(blocks)
-        if x.shape[1] > _MOST_FEATURES:
-            raise InputError(
-                f"The features make {x.shape[1]} columns; at most {_MOST_FEATURES} can be used: choose fewer."
-            )
-        kept = ~(np.isnan(y) | np.isnan(x).any(axis=1))
-        if self.choices.missing == "refuse" and not np.all(kept):
-            names = [c.name for c in self.columns if table.frame[c.name].isna().any()]
-            if np.any(np.isnan(y)):
-                names.append(self.choices.target)
-            raise InputError(
-                f"The {table.role} table has missing values in {listed(names)}; choose a policy for missing values, "
-                f"or leave these columns out."
-            )
-        x[~kept], y[~kept] = 0.0, 0.0
-        return x, y, kept
+    return Cells(public.cells.num_rows, {name: whole(name) for name in coder.columns(labelled)})
+
+
+def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[str, ...]]:
+    """The coder without columns that those before them give away in the public rows, with a note for each."""
+    if coder.choices.public_ridge > 0 or coder.choices.collinear == "refuse" or len(x) <= x.shape[1]:
+        return coder, x, ()
+    sizes = np.sqrt(np.mean(x**2, axis=0))
+    scaled = x / np.where(sizes > 0, sizes, 1.0) / np.sqrt(len(x))
+    basis = np.zeros((len(x), x.shape[1]))
+    kept: list[int] = []
+    notes = []
+    for j, name in enumerate(coder.names):
+        rest, before = scaled[:, j].copy(), basis[:, : len(kept)]
+        for _ in range(2):
+            rest -= before @ (before.T @ rest)
+        length = float(np.linalg.norm(rest))
+        if length > _DEPENDENT:
+            basis[:, len(kept)] = rest / length
+            kept.append(j)
+        else:
+            notes.append(_left_out(name, scaled, kept, j, coder.names))
+    if not kept or (kept == [0] and coder.choices.intercept):
+        raise InputError("No feature differs between the public rows; choose other features, or add public rows.")
+    if not notes:
+        return coder, x, ()
+    return replace(coder, kept=tuple(kept)), x[:, kept], tuple(notes)
+
+
+def _left_out(name: str, scaled: np.ndarray, kept: list[int], j: int, names: tuple[str, ...]) -> str:
+    """Why a column is left out, in words."""
+    if not np.any(scaled[:, j]):
+        return f"{name!r} is zero in every public row: left out."
+    weights = np.linalg.lstsq(scaled[:, kept], scaled[:, j], rcond=None)[0]
+    partners = [names[kept[i]] for i in np.flatnonzero(np.abs(weights) > 1e-3)]
+    if partners == [INTERCEPT]:
+        return f"{name!r} is constant in the public rows: left out."
+    return f"{name!r} is a combination of {listed(partners)} in the public rows (collinear): left out."
 
 
 def _common(private: Table, public: Table | MomentTable) -> list[str]:
-    columns = public.columns if isinstance(public, MomentTable) else tuple(public.frame.columns)
-    found = [name for name in columns if name in private.frame.columns]
+    found = [name for name in public.columns if name in private.columns]
     if not found:
         raise InputError(
             "The two tables have no column in common; check that both start with a header row and use the same names."
@@ -231,10 +273,10 @@ def _common(private: Table, public: Table | MomentTable) -> list[str]:
 def _features(private: Table, public: Table | MomentTable, choices: Choices) -> list[str]:
     """The chosen features in public order."""
     common = _common(private, public)
-    columns = list(public.columns if isinstance(public, MomentTable) else public.frame.columns)
+    columns = list(public.columns)
     for name in (choices.target, *(choices.features or ())):
         unlabelled = name == choices.target and choices.model is not GAUSSIAN and isinstance(public, Table)
-        if unlabelled and name not in columns and name in private.frame.columns:
+        if unlabelled and name not in columns and name in private.columns:
             continue  # labels are private only
         if name not in columns:
             raise InputError(f"The public table has no column {name!r}; it has {listed(columns)}.")
@@ -249,87 +291,16 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
     return found
 
 
-def _public_median(values: pd.Series[Any]) -> float:
-    return float(values.median()) if is_numeric(values) else float("nan")
-
-
-def _column(values: pd.Series[Any], name: str, choices: Choices) -> _Column:
-    if pd.api.types.is_datetime64_any_dtype(values):
-        raise InputError(
-            f"Column {name!r} holds dates; turn it into numbers (days since a fixed day), or leave it out."
-        )
-    if is_numeric(values) and name not in choices.levels:
-        return _Column(name, fill=_public_median(values))
-    return _categories(values, name, choices)
-
-
-def _categories(values: pd.Series[Any], name: str, choices: Choices) -> _Column:
-    """Levels of a categorical column: public ones with at least two rows, or the declared among them."""
-    found = values.dropna().astype(str).str.strip().value_counts()
-    counts = {str(level): int(count) for level, count in found.items()}
-    declared = {str(level) for level in choices.levels.get(name, ())}
-    if not declared and len(counts) > _MOST_LEVELS:
-        raise InputError(
-            f"Column {name!r} has {len(counts)} different texts in the public table (at most {_MOST_LEVELS} "
-            f"categories); leave it out, or declare its levels."
-        )
-    often = sorted(k for k, count in counts.items() if count >= _FEWEST_ROWS and (not declared or k in declared))
-    if len(often) < 2:
-        raise InputError(f"Column {name!r} has fewer than two categories with public rows; leave it out.")
-    reference = max(often, key=lambda level: (counts[level], level))
-    levels = [level for level in often if level != reference]
-    rare = set(counts) - set(often)
-    notes = [f"Categories of {name!r} are compared with {reference!r}."]
-    if sum(counts[level] for level in rare) >= _FEWEST_ROWS and OTHER not in often:
-        levels.append(OTHER)
-        notes.append(f"Rare public categories of {name!r} count as {OTHER!r}.")
-    home = OTHER if OTHER in levels else reference
-    few = declared - set(often)
-    if few:
-        notes.append(
-            f"Declared categories of {name!r} with fewer than two public rows count as {home!r}: {listed(sorted(few))}."
-        )
-    if choices.unseen == "other":
-        notes.append(f"Categories of {name!r} that the public table does not have count as {home!r}.")
-    return _Column(name, 0.0, tuple(levels), reference, frozenset(rare | few), tuple(notes))
-
-
-def _with_moment(
-    private: Table,
-    public: MomentTable,
-    choices: Choices,
-    features: list[str],
-    lab_reasons: tuple[str, ...],
-    public_rows: int | None,
-) -> Problem:
-    """A problem whose public side is a moment matrix: numeric features only."""
-    coder = _numeric_coder(features, choices)
-    data = _moment_side(public, choices, features, coder.names, public_rows)
-    x, y, _ = coder.rows(private)
-    return Problem(PrivateRows.from_arrays(x, y, coder.names), data, choices, (), lab_reasons)
-
-
-def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | None) -> PublicData:
-    """The public side alone, from a moment matrix.
-
-    Raises:
-        InputError: as :func:`prepare`.
-    """
-    features = [name for name in choices.features or public.columns if name not in (choices.target, *_INTERCEPT_NAMES)]
-    missing = [name for name in (*features, choices.target) if name not in public.columns]
-    if missing or not features:
-        raise InputError(f"The moment matrix has no column {listed(missing)}; it has {listed(public.columns)}.")
-    return _moment_side(public, choices, features, _numeric_coder(features, choices).names, public_rows)
-
-
-def _numeric_coder(features: list[str], choices: Choices) -> _Coder:
+def _numeric_coder(features: list[str], choices: Choices, decimal: str | None = ".") -> Coder:
     target = coding(None, choices.target, choices.model, choices.positive)
-    return _Coder(tuple(_Column(name) for name in features), choices, target)
+    return Coder(tuple(numeric(name) for name in features), choices, target, decimal)
 
 
 def _moment_side(
-    public: MomentTable, choices: Choices, features: list[str], names: tuple[str, ...], public_rows: int | None
-) -> PublicData:
+    public: MomentTable, choices: Choices, features: list[str], public_rows: int | None, schema: Schema | None
+) -> PublicSide:
+    """A public side that is a moment matrix: numeric features only."""
+    coder = _numeric_coder(features, choices)
     order = [*features, choices.target]
     if choices.missing == "public-median":
         raise InputError("A moment matrix has no medians; choose 'refuse' or 'empty-row' for missing values.")
@@ -342,15 +313,17 @@ def _moment_side(
             )
         order = [given[0], *order]
     at = [public.columns.index(name) for name in order]
-    return public_from_moment(
+    data = public_from_moment(
         public.matrix[np.ix_(at, at)],
-        names,
+        coder.names,
         choices.target,
         public_rows,
         choices.public_ridge,
         choices.model,
         choices.penalty,
     )
+    notes = (_EMPTY,) if choices.missing == "empty-row" else ()
+    return PublicSide(data, coder, schema.dialect if schema else Dialect(), notes)
 
 
 def schema_summary(private: Table, public: Table | MomentTable) -> pd.DataFrame:
@@ -358,8 +331,8 @@ def schema_summary(private: Table, public: Table | MomentTable) -> pd.DataFrame:
     names = _common(private, public)
     if isinstance(public, MomentTable):
         return pd.DataFrame({"column": names, "kind": ["numeric"] * len(names)})
-    frame = public.frame
-    kinds = ["numeric" if is_numeric(frame[name]) else f"{frame[name].nunique()} categories" for name in names]
-    return pd.DataFrame(
-        {"column": names, "kind": kinds, "missing in public rows": [int(frame[n].isna().sum()) for n in names]}
-    )
+    rules = public.schema
+    words = {"number": "numeric", "date": "dates"}
+    kinds = [words.get(rules[name].kind, f"{len(rules[name].levels)} categories") for name in names]
+    missing = [int(public.missing(name)) for name in names]
+    return pd.DataFrame({"column": names, "kind": kinds, "missing in public rows": missing})

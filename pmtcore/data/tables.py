@@ -1,49 +1,128 @@
-"""Reading tables: CSV, TSV and Parquet, each also gzip'ed, and second moment matrices.
+"""Tables: where they come from, what they are called, what is public about them, and second moment matrices.
 
-Parsing is pandas' work; what is here decides what a file is, bounds its size, and turns every failure into
-one sentence. A sentence never holds a cell, nor a column name that only a private table has: a file without
-a header row has values where names should be.
+Parsing is Arrow's work; what is here decides what a file is, bounds its size, and turns every failure into one
+sentence. A sentence never holds a cell, nor a column name that only a private table has: a file without a header
+row has values where names should be. Of a private file only the shape is looked at before a release: its size,
+its header line or its metadata, and the number of its rows.
 """
 
 from __future__ import annotations
 
-import csv
+import glob
 import hashlib
-import io
-import zlib
-from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Literal, NoReturn, final
+from typing import Any, Literal, NoReturn, final
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from pmtcore.base.checks import InputError, listed, whole_number_between
+from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.data import schema as schemas
+from pmtcore.data.cells import texts
+from pmtcore.data.dialect import Dialect, public_dialect
+from pmtcore.data.limits import MAX_BYTES, MAX_CELLS
+from pmtcore.data.schema import Schema
+from pmtcore.data.sources import (
+    ArrowSource,
+    ManySource,
+    ParquetSource,
+    Source,
+    TextSource,
+    as_table,
+    frame_source,
+)
+from pmtcore.data.streams import Place, is_address, pieces, starts_with, whole
 
 Role = Literal["private", "public"]
-MAX_BYTES = 512 * 2**20
-MAX_UPLOAD_MB = 200
-MAX_COLUMNS = 2000
-MISSING = ["", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A"]
-_CHUNK = 2**20
-_SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
+_SAMPLE = 2**22  # bytes of a public text that decide its dialect
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table as read. A private one prints no value and refuses to be pickled."""
+    """A table behind its source. A private one prints no value and refuses to be pickled."""
 
     name: str
     role: Role
-    frame: pd.DataFrame
-    sha256: str
+    source: Source
 
     @property
     def n(self) -> int:
-        """Number of rows."""
-        return len(self.frame)
+        """Number of rows, quotes read in the usual way."""
+        return self.source.rows(Dialect())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Column names."""
+        return self.source.names
+
+    @property
+    def sha256(self) -> str:
+        """Digest that tells tables apart."""
+        return self.source.sha256
+
+    @cached_property
+    def dialect(self) -> Dialect:
+        """How this table, a public one, is written."""
+        if isinstance(self.source, TextSource) and self.role == "public":
+            return public_dialect(self.source.sample(_SAMPLE), self.source.header, _where(self))
+        return Dialect()
+
+    @cached_property
+    def cells(self) -> pa.Table:
+        """All cells, as they are.
+
+        Raises:
+            InputError: more than the limit, or a damaged file.
+        """
+        self._check_size()
+        return as_table(self.source, self.dialect)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The schema that this table, a public one, stands for."""
+        if self.role != "public":
+            raise InputError("A schema is taken from public rows or declared, never from private ones.")
+        return schemas.inferred(self.cells, self.dialect, self.decimal)
+
+    def missing(self, name: str) -> int:
+        """Missing cells of a public column."""
+        column = self.cells[self.columns.index(name)]
+        return sum(texts(chunk).null_count for chunk in column.chunks)
+
+    @property
+    def decimal(self) -> str | None:
+        """Its decimal mark, as cells are read with."""
+        return self.dialect.mark(self.source.separator)
+
+    def head(self, rows: int) -> pd.DataFrame:
+        """The first rows as they are written, for whoever may see them."""
+        blocks = self.source.blocks(self.columns, self.dialect)
+        first = next(iter(blocks), None)
+        if first is None:
+            return pd.DataFrame(columns=list(self.columns))
+        return pa.table({name: column.slice(0, rows) for name, column in first.columns.items()}).to_pandas()
+
+    @cached_property
+    def typed(self) -> pa.Table:
+        """The whole table with numbers as numbers, for whoever may see it: the curator, the lab."""
+        rules = schemas.inferred(self.cells, self.dialect, self.decimal).columns
+        return pa.table({c.name: _typed(self.cells[j], c, self.decimal) for j, c in enumerate(rules)})
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The same as a data frame."""
+        return self.typed.to_pandas()
+
+    def _check_size(self) -> None:
+        count = self.n * len(self.columns)
+        if count > MAX_CELLS:
+            raise InputError(
+                f"{_where(self)} has {count:,} cells; at most {MAX_CELLS:,} are held in memory: use a smaller table."
+            )
 
     def __repr__(self) -> str:
         return f"<{self.role} table {self.name!r}, {self.n} rows>"
@@ -62,13 +141,33 @@ class MomentTable:
     matrix: np.ndarray
 
 
-def read_path(path: str | Path, role: Role, limit: int = MAX_BYTES) -> Table:
-    """Read a file; see :func:`read_table`."""
-    return read_table(_bytes_of(path), Path(path).name, role, limit)
+def read_path(path: str | Path, role: Role, limit: int | None = None) -> Table:
+    """A table where it lies: a file, a folder or pattern of Parquet files, or an address of an object store.
+
+    Only the header or the metadata is read, and the rows are counted; cells are read when they are needed.
+
+    Args:
+        limit: of the unpacked bytes; of a private file there is none, of a public one 512 MB.
+
+    Raises:
+        InputError: no such file, or what is wrong with its shape.
+    """
+    text = str(path)
+    if is_address(text):
+        name = text.partition("?")[0]  # what comes after may hold keys
+        return _checked(Table(name, role, _source(text, _called(role, name), role, limit)))
+    where = _called(role, Path(path).name)
+    folder = Path(path).is_dir()
+    if folder or (any(mark in text for mark in "*?[") and not Path(path).exists()):
+        found = sorted(Path(path).rglob("*.parquet")) if folder else [Path(p) for p in sorted(glob.glob(text))]  # noqa: PTH207  # from any root
+        files = [file for file in found if file.is_file()]
+        parts = [_source(file, where, role, limit) for file in files]
+        return _checked(Table(Path(path).name, role, ManySource(parts, where)))
+    return _checked(Table(Path(path).name, role, _source(Path(path), where, role, limit)))
 
 
 def read_table(data: bytes, name: str, role: Role, limit: int = MAX_BYTES) -> Table:
-    """Read a table from the bytes of a file.
+    """A table from the bytes of a file.
 
     Args:
         name: as shown to the user.
@@ -77,16 +176,47 @@ def read_table(data: bytes, name: str, role: Role, limit: int = MAX_BYTES) -> Ta
     Raises:
         InputError: what is wrong with the file, in one sentence.
     """
-    where = f"The {role} table {name!r}"
-    frame = _frame(_unzipped(data, where, limit), where, hide_names=role == "private")
-    if len(frame) == 0:
-        raise InputError(f"{where} has a header but no rows; check that the right file was chosen.")
-    return Table(name, role, frame, hashlib.sha256(data).hexdigest())
+    return _checked(Table(name, role, _source(data, _called(role, name), role, limit)))
+
+
+def table_from(frame: Any, name: str, role: Role, sha256: str | None = None) -> Table:
+    """A table from a pandas, Polars or Arrow frame.
+
+    Raises:
+        InputError: another kind of object, or no rows.
+    """
+    return _checked(Table(name, role, frame_source(frame, sha256)))
+
+
+def _called(role: Role, name: str) -> str:
+    return f"The {role} table {name!r}"
+
+
+def _where(table: Table) -> str:
+    return _called(table.role, table.name)
+
+
+def _checked(table: Table) -> Table:
+    if table.n == 0:
+        raise InputError(f"{_where(table)} has a header but no rows; check that the right file was chosen.")
+    return table
+
+
+def _source(place: Place, where: str, role: Role, limit: int | None) -> Source:
+    """The source of one file: Parquet by its mark, else text."""
+    private = role == "private"
+    if limit is None and not private:
+        limit = MAX_BYTES
+    if starts_with(place, b"PAR1"):
+        return ParquetSource(place, where, private)
+    if starts_with(place, b"\x1f\x8b") and next(pieces(place, where, limit), b"")[:4] == b"PAR1":
+        return ParquetSource(whole(place, where, limit or MAX_BYTES), where, private)
+    return TextSource(place, where, private, limit)
 
 
 def read_moment_path(path: str | Path) -> MomentTable:
     """Read a second moment matrix from a file; see :func:`read_moment`."""
-    return read_moment(_bytes_of(path), Path(path).name)
+    return _moment(read_path(path, "public"))
 
 
 def read_moment(data: bytes, name: str) -> MomentTable:
@@ -95,20 +225,24 @@ def read_moment(data: bytes, name: str) -> MomentTable:
     Raises:
         InputError: not a square table of finite numbers, or row names that differ from the columns.
     """
-    where = f"The moment matrix {name!r}"
-    frame = _frame(_unzipped(data, where, MAX_BYTES), where, hide_names=False)
-    if frame.shape[1] == len(frame) + 1 and not pd.api.types.is_numeric_dtype(frame.iloc[:, 0]):
-        labels, frame = [str(label).strip() for label in frame.iloc[:, 0]], frame.iloc[:, 1:]
-        if labels != list(frame.columns):
+    return _moment(read_table(data, name, "public"))
+
+
+def _moment(table: Table) -> MomentTable:
+    where, cells, names = f"The moment matrix {table.name!r}", table.cells, list(table.columns)
+    if len(names) == table.n + 1 and schemas.number_share(cells[0], table.decimal) < 1:
+        labels, names = [str(label).strip() for label in cells[0].to_pylist()], names[1:]
+        cells = cells.drop_columns(cells.column_names[0])
+        if labels != names:
             raise InputError(
                 f"{where} names its rows differently from its columns; use the same names in the same order."
             )
-    if frame.shape[0] != frame.shape[1]:
-        raise InputError(f"{where} has {frame.shape[0]} rows and {frame.shape[1]} columns; it must be square.")
-    matrix = frame.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=float)
+    if len(cells) != len(names):
+        raise InputError(f"{where} has {len(cells)} rows and {len(names)} columns; it must be square.")
+    matrix = np.column_stack([schemas.values(cells[j], "number", table.decimal) for j in range(len(names))])
     if not np.all(np.isfinite(matrix)):
         raise InputError(f"{where} has entries that are missing or not finite numbers; every entry must be a number.")
-    return MomentTable(name, tuple(frame.columns), matrix)
+    return MomentTable(table.name, tuple(names), matrix)
 
 
 def split(table: Table, public_rows: int, seed: int) -> tuple[Table, Table]:
@@ -119,139 +253,19 @@ def split(table: Table, public_rows: int, seed: int) -> tuple[Table, Table]:
     """
     count = whole_number_between("public rows", public_rows, 1, max(table.n - 1, 1))
     order = np.random.default_rng(seed).permutation(table.n)
-    public, private = table.frame.iloc[order[:count]], table.frame.iloc[order[count:]]
     stamp = f"{table.sha256}:{seed}:{count}"
-    return (
-        Table(table.name, "private", private.reset_index(drop=True), hashlib.sha256(f"{stamp}:0".encode()).hexdigest()),
-        Table(table.name, "public", public.reset_index(drop=True), hashlib.sha256(f"{stamp}:1".encode()).hexdigest()),
-    )
+
+    def part(role: Role, at: np.ndarray) -> Table:
+        digest = hashlib.sha256(f"{stamp}:{int(role == 'public')}".encode()).hexdigest()
+        return Table(table.name, role, ArrowSource(table.typed.take(pa.array(at)), digest))
+
+    return part("private", order[count:]), part("public", order[:count])
 
 
-def _bytes_of(path: str | Path) -> bytes:
-    file = Path(path)
-    if not file.is_file():
-        raise InputError(f"There is no file {str(path)!r}; check the path.")
-    if file.stat().st_size > MAX_BYTES:
-        raise InputError(f"The file {str(path)!r} is larger than {MAX_BYTES // 2**20} MB; use a smaller table.")
-    return file.read_bytes()
-
-
-def _unzipped(data: bytes, where: str, limit: int) -> bytes:
-    """The bytes, decompressed up to the limit when they are gzip'ed."""
-    if not data.strip():
-        raise InputError(f"{where} is empty; choose a file with a header row and at least one row.")
-    if data[:2] != b"\x1f\x8b":
-        return _bounded(data, where, limit)
-    stream, parts, size = zlib.decompressobj(wbits=31), [], 0
-    pending = data
-    try:
-        while pending and not stream.eof:
-            part = stream.decompress(pending, _CHUNK)
-            pending = stream.unconsumed_tail
-            size += len(part)
-            if size > limit:
-                _bounded(b"", where, -1)
-            parts.append(part)
-    except zlib.error:
-        raise InputError(f"{where} is a damaged gzip file; compress or upload it again.") from None
-    if not stream.eof:
-        raise InputError(f"{where} is a gzip file cut short; upload it again.")
-    found = b"".join(parts)
-    if found[:2] == b"\x1f\x8b":
-        raise InputError(f"{where} is gzip'ed twice; unpack it once and upload it again.")
-    if not found.strip():
-        raise InputError(f"{where} is empty; choose a file with a header row and at least one row.")
-    return found
-
-
-def _bounded(data: bytes, where: str, limit: int) -> bytes:
-    if len(data) > limit:
-        raise InputError(f"{where} is larger than the limit after unpacking; use a smaller table.")
-    return data
-
-
-def _frame(data: bytes, where: str, hide_names: bool) -> pd.DataFrame:
-    frame = _parquet(data, where) if data[:4] == b"PAR1" else _text(data, where, hide_names)
-    frame.columns = pd.Index([str(column).strip() for column in frame.columns])
-    _check_names(list(frame.columns), where, hide_names)
-    return frame
-
-
-def _parquet(data: bytes, where: str) -> pd.DataFrame:
-    try:
-        return pd.read_parquet(io.BytesIO(data))
-    except Exception:  # pyarrow has its own family of errors; their texts may quote the file
-        raise InputError(f"{where} looks like Parquet but cannot be read; write the file again.") from None
-
-
-def _text(data: bytes, where: str, hide_names: bool) -> pd.DataFrame:
-    text = _decoded(data, where)
-    header_line = next(line for line in text.splitlines() if line.strip())
-    separator = max(_SEPARATORS, key=header_line.count)
-    if header_line.count(separator) == 0:
-        raise InputError(f"{where} has a single column; columns must be separated by comma, tab, semicolon or bar.")
-    try:
-        header = [cell.strip() for cell in next(csv.reader([header_line], delimiter=separator))]
-    except csv.Error:
-        raise InputError(f"{where} has a header row that cannot be read; check its quotes.") from None
-    _check_names(header, where, hide_names)
-    if all(_is_number(cell) for cell in header):
-        raise InputError(f"{where} has no header row: its first row holds numbers; add a row of column names.")
-    options: dict[str, object] = {"decimal": ","} if separator == ";" and _decimal_comma(text) else {}
-    try:
-        frame = pd.read_csv(
-            io.StringIO(text),
-            sep=separator,
-            keep_default_na=False,
-            na_values=MISSING,
-            skipinitialspace=True,
-            low_memory=False,
-            index_col=False,
-            on_bad_lines="error",
-            **options,  # type: ignore[call-overload]
-        )
-    except (ValueError, OverflowError, csv.Error, pd.errors.ParserWarning):  # ParserError is a ValueError
-        raise InputError(
-            f"{where} has rows whose number of cells differs from the header ({len(header)} columns, "
-            f"{_SEPARATORS[separator]} separated), or an open quote; check the separator."
-        ) from None
-    return frame
-
-
-def _decoded(data: bytes, where: str) -> str:
-    for encoding in ("utf-8-sig", "latin-1"):
-        try:
-            text = data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        odd = sum(not (c.isprintable() or c in "\r\n\t") for c in text[:10_000])
-        if odd <= len(text[:10_000]) // 100 and "\x00" not in text[:10_000]:
-            return text
-        break
-    raise InputError(f"{where} is not a table in text or Parquet form; save it as CSV, TSV or Parquet.")
-
-
-def _check_names(names: list[str], where: str, hide_names: bool) -> None:
-    if len(names) > MAX_COLUMNS:
-        raise InputError(f"{where} has {len(names)} columns; at most {MAX_COLUMNS} are read: leave columns out.")
-    if any(not name for name in names):
-        raise InputError(f"{where} has a column without a name (number {names.index('') + 1}); name every column.")
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        which = "a column name" if hide_names else listed(twice)
-        raise InputError(f"{where} has {which} more than once; rename the columns so that each name is there once.")
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _decimal_comma(text: str) -> bool:
-    """Whether a semicolon separated text writes its decimals with a comma: looks at the first rows."""
-    cells = [cell.strip() for line in text.splitlines()[1:20] for cell in line.split(";")]
-    with_comma = [cell for cell in cells if cell.count(",") == 1]
-    return bool(with_comma) and all(_is_number(cell.replace(",", ".")) for cell in with_comma)
+def _typed(column: pa.ChunkedArray, rule: schemas.Column, decimal: str | None) -> Any:
+    """A column as people read it: whole numbers without a point, text as text."""
+    if rule.kind != "number" or len(column) == 0 or not pa.types.is_string(column.type):
+        return column
+    found = schemas.values(column, "number", decimal)
+    whole_numbers = np.all(np.isfinite(found)) and np.all(found == np.rint(found)) and np.all(np.abs(found) < 2**53)
+    return pa.array(found.astype(np.int64) if whole_numbers else found, from_pandas=True)

@@ -92,15 +92,15 @@ def with_other_town(table):
 def test_a_level_only_private_rows_have_is_refused_without_its_name():
     """The sentence names the column, not the level."""
     with pytest.raises(InputError, match="'town'") as caught:
-        sides(with_other_town)
+        sides(with_other_town, unseen="refuse")
     assert "SECRET" not in str(caught.value)
 
 
-def test_a_level_only_private_rows_have_goes_to_other():
-    """With the policy 'other' it counts as the reference here, and the note says so without its name."""
-    problem = sides(with_other_town, unseen="other")
-    assert np.all(rows(problem)[:5, 3:5] == 0)
-    assert any("count as 'north'" in note for note in problem.notes)
+def test_a_level_only_private_rows_have_is_never_the_reference():
+    """Without a level 'other' in the public rows it is missing, and the note says so without its name."""
+    problem = sides(with_other_town)
+    assert not np.any(rows(problem)[:5]) and np.all(rows(problem)[5:, 0] == 1)
+    assert any("public table does not have count as missing" in note for note in problem.notes)
     assert "SECRET" not in " ".join(problem.notes)
 
 
@@ -121,7 +121,7 @@ def test_rare_public_levels_make_an_other():
 def test_declared_levels():
     """Levels can be declared; public rows outside them are refused like any unseen level."""
     with pytest.raises(InputError, match=r"levels that the public table does not have"):
-        sides(with_other_town, levels={"town": ("north", "south", "west")})
+        sides(with_other_town, levels={"town": ("north", "south", "west")}, unseen="refuse")
     problem = sides(levels=levels_from_text(["town = north | south|west | far"]))
     assert "town=west" in problem.public.names
     assert any("'far'" in note for note in problem.notes)
@@ -138,9 +138,9 @@ def holes(table):
 
 
 def test_missing_values_refused_by_name():
-    """The default names the columns and the table."""
+    """The strict policy names the columns and the table."""
     with pytest.raises(InputError, match=r"private table has missing values in 'age', 'town', 'pay'"):
-        sides(holes)
+        sides(holes, missing="refuse")
 
 
 def test_a_private_row_with_a_missing_value_is_a_row_of_zeros():

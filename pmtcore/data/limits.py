@@ -1,0 +1,36 @@
+"""How much of a table is taken: every limit in one place, said before anything is read.
+
+Limits look at the shape of a file (bytes, rows, columns), which is public, never at a cell; a cell or a line beyond
+its own limit is unreadable, and so missing.
+"""
+
+from __future__ import annotations
+
+MAX_UPLOAD_MB = 200  # of one file in the browser
+MAX_BYTES = 512 * 2**20  # unpacked, of a table held in memory: uploads, public tables, gzip'ed Parquet
+MAX_COLUMNS = 2000
+MAX_CELLS = 60_000_000  # of a table held in memory; forest cover type has 32 million
+MAX_FEATURES = 1000  # columns of the design
+MAX_LEVELS = 50  # categories of a column that nobody declared
+MAX_SMALL = 2**20  # bytes of a configuration
+CHUNK = 2**22  # bytes of text parsed at a time
+BLOCK_ROWS = 32_768  # rows handed to a method at a time, at most
+BLOCK_CELLS = 2**20  # numbers in such a block, at most
+KEPT_BYTES = 256 * 2**20  # numbers kept between passes, of a table that lies in memory anyway
+KEPT_STREAM_BYTES = 64 * 2**20  # the same, of a table that is read from elsewhere
+LINE = 2**20  # bytes of a line of text; a longer one is a row that cannot be read
+SPAN = 2**16  # bytes of a row of text that has line breaks inside quotes
+LARGEST = 1e150  # a number beyond it is no measurement: missing
+
+
+def in_words() -> str:
+    """The limits, for whoever is about to choose a file."""
+    return (
+        f"A table held in memory: at most {MAX_BYTES // 2**20} MB unpacked, {MAX_COLUMNS:,} columns and "
+        f"{MAX_CELLS // 10**6} million cells. A file, a folder or a query that is read in blocks has no limit on rows."
+    )
+
+
+def block_rows(columns: int) -> int:
+    """Rows of a block of this many columns."""
+    return max(256, min(BLOCK_ROWS, BLOCK_CELLS // max(columns, 1)))
