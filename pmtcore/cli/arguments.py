@@ -42,7 +42,7 @@ def public_from(chosen: argparse.Namespace) -> Any:
     from pmtcore.data.tables import read_moment_path, read_path  # noqa: PLC0415
 
     choices = choices_from(chosen)
-    if chosen.public_moment:
+    if chosen.public_moment is not None:
         return prepare_moment(read_moment_path(chosen.public_moment), choices, chosen.public_rows)
     return prepare_public(read_path(chosen.public, "public"), choices)
 
@@ -73,7 +73,7 @@ def problem_from(chosen: argparse.Namespace) -> Any:
 
     choices = choices_from(chosen)
     private = read_path(chosen.private, "private")
-    public = read_path(chosen.public, "public") if chosen.public else read_moment_path(chosen.public_moment)
+    public = read_path(chosen.public, "public") if chosen.public is not None else read_moment_path(chosen.public_moment)
     return prepare(private, public, choices, public_rows=chosen.public_rows)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 from pmtcore.base.checks import InputError, whole_number_between
 from pmtcore.base.records import Label
 from pmtcore.cli.arguments import number_from, public_from
+from pmtcore.cli.files import read_small, write_small
+from pmtcore.ledger.chain import LedgerError
 from pmtcore.methods.registry import method
 
 Answer = tuple[dict[str, Any], str]  # the JSON object, the text
@@ -87,7 +89,7 @@ def gallery(chosen: argparse.Namespace) -> Answer:
     made = figure(chosen.figure)
     if chosen.check:
         return _checked(made)
-    trials = chosen.trials or (made.quick if chosen.quick else None)
+    trials = (made.quick if chosen.quick else None) if chosen.trials is None else chosen.trials
     run = Computation(made, trials, workers=whole_number_between("workers", chosen.workers, 0, 64))
     try:
         for share in run.steps():
@@ -162,17 +164,42 @@ def report(chosen: argparse.Namespace) -> Answer:
         account, head = book.account(entry.dataset).as_dict(), book.verify()["head"]
     else:
         try:
-            record = json.loads(Path(chosen.release).read_bytes())
-        except ValueError:
+            record = _known(json.loads(read_small(chosen.release)), chosen.check)
+        except InputError:
+            raise
+        except (ValueError, RecursionError):
             raise InputError("The file is not JSON; save one with 'release --json --out FILE'.") from None
     try:
         text = render(record, account, head)
+    except InputError:
+        raise
     except (KeyError, TypeError, AttributeError, ValueError):
         raise InputError(
             "The file is not the record of a release; save one with 'release --json --out FILE'."
         ) from None
-    Path(chosen.html).write_text(text, encoding="utf-8")
+    write_small(chosen.html, text)
     return {"html": chosen.html}, f"report written to {chosen.html}"
+
+
+def _known(record: Any, ledger_url: str | None) -> Any:
+    """The record of a file, marked as a lab figure unless a ledger at hand holds the very same.
+
+    Whoever can write a file can write a record: what may leave is what the ledger knows.
+    """
+    from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
+
+    if not isinstance(record, dict) or record.get("standing") != "sound":
+        return record
+    kept, where = None, record.get("ledger")
+    with suppress(LedgerError):
+        key = str(where.get("key", "")) if isinstance(where, dict) else ""
+        entry = Ledger(ledger_url or default_url(), make=False).entry(key)
+        kept = None if entry is None else entry.record
+    bare = {name: value for name, value in record.items() if name not in ("ledger", "ledger_key")}
+    if kept is not None and bare == {name: value for name, value in kept.items() if name != "ledger"}:
+        return record
+    why = "the ledger at hand does not hold this record, so nothing shows that it was released"
+    return {**record, "standing": "lab", "standing_reasons": [why]}
 
 
 def audit(chosen: argparse.Namespace) -> Answer:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pmtcore.base.checks import InputError, number_between, one_of
+from pmtcore.cli.files import read_small, writable, write_small
 from pmtcore.data.choices import Choices
 from pmtcore.data.problem import device_rows, prepare_public
 from pmtcore.data.tables import Table, read_path
@@ -46,7 +47,7 @@ def _configure(chosen: argparse.Namespace, _: NoiseSource) -> tuple[dict[str, An
         mu = number_between("mu", chosen.mu, 1e-6, 1e3)
         made = setup.whitened(public, chosen.people, mu, "gaussian", chosen.response_bound)
     record = {**made.as_dict(), "family": public.family.id, "positive": chosen.positive}
-    Path(_needed(chosen, "destination")).write_text(json.dumps(record) + "\n", encoding="utf-8")
+    write_small(_needed(chosen, "destination"), json.dumps(record) + "\n")
     return {"digest": made.digest, "dimension": made.dimension, "mu": made.mu, "epsilon": made.epsilon}, (
         f"configuration {made.digest}: each report has {made.dimension} numbers"
     )
@@ -56,6 +57,7 @@ def _randomize(chosen: argparse.Namespace, source: NoiseSource) -> tuple[dict[st
     made, choices = _published(chosen)
     own = device_rows(read_path(_needed(chosen, "rows"), "private"), made.names, choices)
     path, written = Path(_needed(chosen, "destination")), 0
+    writable(str(path))
     if path.suffix == ".parquet":
         with pq.ParquetWriter(path, SCHEMA) as sink:
             for block in _blocks(made, own, source):
@@ -131,7 +133,7 @@ def _link(chosen: argparse.Namespace, made: Configuration) -> Link | None:
 
 
 def _published(chosen: argparse.Namespace) -> tuple[Configuration, Choices]:
-    data = Path(_needed(chosen, "config")).read_bytes()
+    data = read_small(_needed(chosen, "config"))
     try:
         fields = json.loads(data)
         family, positive = fields.pop("family", "logistic"), fields.pop("positive", None)

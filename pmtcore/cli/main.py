@@ -1,6 +1,7 @@
 """The command line: ``python -m pmtcore COMMAND``; all the application does, headless.
 
-Exit status 0, or 2 for bad input with one line on standard error and no traceback. ``--json`` prints one
+Exit status 0, or 2 for bad input with one line on standard error and no traceback (1 for an error of its own, which
+quotes nothing). ``--json`` prints one
 JSON object; without it, text for people.
 """
 
@@ -9,13 +10,15 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, epsilon_from_rho_bound
 from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import one_line, terminal
 from pmtcore.base.records import Curator, Label, plain
 from pmtcore.cli import commands as more
 from pmtcore.cli import releases
@@ -26,6 +29,7 @@ from pmtcore.cli.arguments import (
     problem_from,
     table_arguments,
 )
+from pmtcore.cli.files import writable, write_small
 from pmtcore.methods.registry import methods
 
 _CURATOR = Curator("the command line, run by whoever holds the private table")
@@ -35,23 +39,64 @@ Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
+    kept = ""
     try:
         chosen = _parser().parse_args(arguments)
+        writable(getattr(chosen, "out", None))
         record, text = chosen.run(chosen)
-        output = json.dumps(_finite(plain(dict(record))), indent=2, allow_nan=False) if chosen.json else text
-        if getattr(chosen, "out", None):
-            Path(chosen.out).write_text(output + "\n", encoding="utf-8")
-        print(output)
+        kept = _kept(record)
+        output = json.dumps(_finite(plain(dict(record))), indent=2, allow_nan=False) if chosen.json else terminal(text)
+        _hand_out(output, getattr(chosen, "out", None))
     except InputError as error:
-        print(f"pmtcore: {error}", file=sys.stderr)
-        return 2
+        return _complain(f"{error}{kept}")
     except OSError as error:
-        print(f"pmtcore: {error.strerror or 'the file cannot be used'}: {error.filename}", file=sys.stderr)
-        return 2
+        why = error.strerror or "the file cannot be used"
+        return _complain(f"{why}: {error.filename}{kept}" if error.filename else f"{why}; nothing was printed.{kept}")
     except KeyboardInterrupt:
-        print("pmtcore: stopped.", file=sys.stderr)
+        _complain(f"stopped.{kept}")
         return 130
+    except (Exception, MemoryError) as error:
+        if os.environ.get("PMT_DEBUG"):
+            raise
+        _complain(f"an error of the program itself ({type(error).__name__}); PMT_DEBUG=1 shows where.{kept}")
+        return 1
     return 0
+
+
+def _kept(record: Mapping[str, Any]) -> str:
+    """How a release that is spent can be had again."""
+    where = record.get("ledger")
+    if not isinstance(where, Mapping) or "place" not in where:
+        return ""
+    return (
+        f" The release is spent and its record is kept: 'report --ledger {where['place']} --key {where['key']}', or "
+        f"the same release with --key {where['key']}, gives it again and spends nothing."
+    )
+
+
+def _hand_out(output: str, path: str | None) -> None:
+    """Write the answer to the file asked for, and print it.
+
+    Raises:
+        OSError: where that fails; the caller says what became of a spend.
+    """
+    if path:
+        write_small(path, output + "\n")
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter gets its code
+    try:
+        print(output)
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError, ValueError):  # else the interpreter tries once more as it ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
+def _complain(sentence: str) -> int:
+    with suppress(OSError, ValueError):
+        print(f"pmtcore: {one_line(sentence)}", file=sys.stderr)
+    return 2
 
 
 class _Parser(argparse.ArgumentParser):
@@ -114,6 +159,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--ledger", metavar="URL")
     report.add_argument("--key", metavar="KEY", help="of the release in the ledger")
     report.add_argument("--release", metavar="FILE", help="what release --json printed")
+    report.add_argument("--check", metavar="URL", help="with --release: the ledger that holds it (default: your own)")
     report.add_argument("--html", required=True, metavar="FILE", help="where to write")
     local = command("local", more.local, "Local model: publish a configuration, randomize own rows, aggregate reports.")
     more.local_arguments(local)

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from pmtcore.base.checks import InputError
 from pmtcore.cli.arguments import budget_from, problem_from, settings_from
+from pmtcore.cli.files import read_small, write_small
 from pmtcore.methods.registry import method
 
 Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
@@ -45,7 +46,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     problem = problem_from(chosen)
     if chosen.save_config:
         text = json.dumps(request.as_dict(), indent=2) + "\n"
-        Path(chosen.save_config).write_text(text, encoding="utf-8")
+        write_small(chosen.save_config, text)
     lab = chosen.lab or (chosen.seed is not None and chosen.ledger is None)
     if lab or (chosen.ledger is None and preview(problem, request).guarantee.mu == 0):
         record = release(problem, request, source).as_dict()
@@ -104,7 +105,7 @@ def _request(chosen: argparse.Namespace) -> Any:
     from pmtcore.releases.release import Request, request_from_json  # noqa: PLC0415
 
     if chosen.config:
-        base = request_from_json(Path(chosen.config).read_bytes())
+        base = request_from_json(read_small(chosen.config))
     else:
         if chosen.method is None:
             raise InputError("A release needs --method ID (or --config FILE); see 'python -m pmtcore methods'.")

@@ -43,6 +43,8 @@ class Database:
             self._beside = Beside(self._file, self.place)
             if self._file is not None and not make and not self._file.exists():
                 raise LedgerError(f"There is no ledger at {self.place!r}; check --ledger.")
+            if self._file is not None and self._file.exists() and not self._file.is_file():
+                raise LedgerError("The ledger cannot be used: it is no file. Nothing was released.")
             self._prepare()
         except LedgerError:
             raise
