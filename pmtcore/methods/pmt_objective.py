@@ -248,7 +248,7 @@ register(
     Method(
         id="pmt-objective",
         title="Whitened objective perturbation",
-        summary="One noisy objective centred at the public fit; the recommended method for labels.",
+        summary="One noisy objective centred at the public fit; for labels where public rows have none.",
         task="glm",
         source="beyond A; D1 of the derivations",
         neighbours=Neighbours.REPLACE_ONE,

@@ -210,7 +210,6 @@ register(
         parameters=GlmParameters,
         plan=_plan,
         families=("logistic", "boosting", "poisson"),
-        recommended=True,
         colour="#56B4E9",
     )
 )

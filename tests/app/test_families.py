@@ -21,11 +21,11 @@ def test_labels_release_with_bands(app):
     by_name(app, "demo-labels")
     assert session(app).problem.public.family.id == "logistic"
     go(app, "release")
-    assert app.selectbox(key="release-method-logistic").value == "pmt-objective"
+    assert app.selectbox(key="release-method-logistic").value == "pmt-gradients"
     assert "joint-pmt" not in app.selectbox(key="release-method-logistic").options
     do_release(app)
     (found,) = session(app).releases.values()
-    assert found.method == "pmt-objective" and found.bands is not None
+    assert found.method == "pmt-gradients" and found.bands is not None
 
 
 def test_labels_compare(app):
@@ -33,7 +33,7 @@ def test_labels_compare(app):
     by_name(app, "demo-labels")
     go(app, "compare")
     chosen = app.multiselect(key="compare-methods-logistic").value
-    assert chosen == ["pmt-objective", "pmt-logistic"]
+    assert chosen == ["pmt-gradients", "pmt-logistic"]
     app.number_input(key="compare-trials").set_value(2)
     app.number_input(key="compare-count-budget").set_value(2)
     next(b for b in app.button if b.label == "Run").click().run()

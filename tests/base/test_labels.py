@@ -24,6 +24,7 @@ SECRET = 4711.25
 
 MAY_OPEN = {
     "pmtcore/mechanisms/randomizers.py": "local randomizers: every row is randomized on its own",
+    "pmtcore/mechanisms/passes.py": "mechanism: integer noise is added in the same function",
     "pmtcore/mechanisms/grid.py": "mechanism: integer noise is added in the same function",
     "pmtcore/mechanisms/perturbed.py": "mechanism: rows are opened where only the minimizer with its noise leaves",
     "pmtcore/mechanisms/objective.py": "mechanism: rows are opened where only the minimizer with its noise leaves",

@@ -1,0 +1,156 @@
+"""Clipped gradients in passes: sums that keep to their bounds, the private fit without noise, doubts that are true."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest, chi2
+
+from pmtcore.base.records import Private, PrivateRows
+from pmtcore.data.synthetic import synthetic
+from pmtcore.mechanisms.grid import FINE, SCALE
+from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
+from pmtcore.mechanisms.passes import release_curvatures, release_gradients
+from pmtcore.methods.baselines import exact_fit, public_bands
+from pmtcore.models.families import BOOSTING, LOGISTIC, POISSON, family
+from pmtcore.public.moments import public_from_rows
+from tests.helpers import FALSE_ALARM, TEST, names, plan
+
+ID = "pmt-gradients"
+
+
+def glm(n, m, seed, fam="logistic", lam=0.01, d=5, size=0.3):
+    draw = synthetic(n, m, d=d, trace=2.6 * d, seed=seed, family=fam, size=size)
+    public = public_from_rows(draw.public_x, draw.public_y, names(d), "y", 0.0, family(fam), lam)
+    return draw, public, PrivateRows.from_arrays(draw.private_x, draw.private_y, names(d))
+
+
+def distances(found, exact):
+    return np.linalg.norm(found.coefficients - exact, axis=1)
+
+
+@given(st.integers(1, 5), st.floats(0.05, 5), st.sampled_from([LOGISTIC, BOOSTING, POISSON]), st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_one_row_moves_sums_by_no_more_than_stated(d, bound, fam, seed):
+    """Adversarial neighbours, rows that overflow among them: at most 2 R and sqrt(2) B^2, in integers."""
+    rng = np.random.default_rng(seed)
+    sizes = np.exp(rng.uniform(-3, 400, (2, 1)))
+    rows = np.column_stack([rng.standard_normal((2, d)) * sizes, rng.choice([0.0, 1.0, 1e200, -1e5], 2)])
+    points = rng.standard_normal((3, d)) * np.exp(rng.uniform(-3, 5))
+    bounds = np.full(3, bound)
+
+    def each(release):
+        return [release(Private(row[None]), fam, points, bounds, 1.0, ZeroNoise()) / bound**power for row in rows]
+
+    power = 1
+    first, second = each(release_gradients)
+    assert np.all(np.linalg.norm(np.rint((first - second) * FINE), axis=1) <= 2 * FINE)
+    power = 2
+    first, second = each(release_curvatures)
+    assert np.all(np.linalg.norm(np.rint((first - second) * SCALE**2), axis=(1, 2)) <= math.sqrt(2) * SCALE**2)
+
+
+def test_the_bounds_are_reached():
+    """Witnesses: opposite gradients at the bound move the sum by 2 R, orthogonal curvatures by sqrt(2) B^2."""
+    point = np.zeros((1, 2))
+    rows = [np.array([[1e3, 0.0, y]]) for y in (0.0, 1.0)]
+    first, second = (release_gradients(Private(r), LOGISTIC, point, np.ones(1), 1.0, ZeroNoise()) for r in rows)
+    assert np.linalg.norm(first - second) == pytest.approx(2.0, rel=1e-6)
+    rows = [np.array([[1e3, 0.0, 0.0]]), np.array([[0.0, 1e3, 0.0]])]
+    first, second = (release_curvatures(Private(r), LOGISTIC, point, np.ones(1), 1.0, ZeroNoise()) for r in rows)
+    assert np.linalg.norm(first - second) == pytest.approx(math.sqrt(2), rel=1e-3)
+
+
+@pytest.mark.parametrize("fault", [1.0, 0.8])
+def test_the_noise_is_what_the_budget_asks_for(fault):
+    """Variance of 4000 releases by chi-square, both tails at one in a million; a fifth less noise fails."""
+    rows, n, mu, bounds = Private(np.tile([[0.3, -0.2, 1.0]], (50, 1))), 50, 1.3, np.full(4000, 0.7)
+    points = np.zeros((4000, 2))
+    found = release_gradients(rows, LOGISTIC, points, bounds, mu / fault, SeededNoise(3))
+    sd = 2 * 0.7 / (mu * n)
+    total = np.sum((found - found.mean(axis=0)) ** 2) / sd**2
+    inside = chi2.ppf(5e-7, 7998) < total < chi2.isf(5e-7, 7998)
+    assert inside == (fault == 1.0)
+    moments = release_curvatures(rows, LOGISTIC, points, bounds, mu / fault, SeededNoise(4))
+    sd = math.sqrt(2) * 0.7**2 / (mu * n)
+    entries = np.column_stack([moments[:, 0, 0], moments[:, 1, 1], math.sqrt(2) * moments[:, 0, 1]])
+    total = np.sum((entries - entries.mean(axis=0)) ** 2) / sd**2
+    assert (chi2.ppf(5e-7, 11_997) < total < chi2.isf(5e-7, 11_997)) == (fault == 1.0)
+
+
+@pytest.mark.parametrize("fam", ["logistic", "boosting", "poisson"])
+@pytest.mark.parametrize("m", [25, 300])
+def test_without_noise_the_passes_come_to_the_private_fit(fam, m, seed):
+    """Zero noise at a large budget: what is left of the public fit's error is what clipping leaves, a little."""
+    _, public, rows = glm(4000, m, seed, fam, size=0.1 if fam == "poisson" else 0.3)
+    exact = exact_fit(public, rows).reveal(TEST)
+    found = plan(ID, public, 4000, 1e3, passes=14).run(rows, ZeroNoise(), 1)
+    assert distances(found, exact)[0] < (0.03 if m == 300 else 0.2) * np.linalg.norm(public.fit - exact)
+
+
+def test_more_trials_extend_fewer(seed):
+    """Trial 0 is the same whether one or three are drawn, and a release has one."""
+    _, public, rows = glm(1000, 60, seed)
+    found = plan(ID, public, 1000, 1.0)
+    one, three = (found.run(rows, SeededNoise(5), trials).seen() for trials in (1, 3))
+    assert three.shape[0] == 3 and np.allclose(one[0], three[0], rtol=1e-9)
+    assert np.all(np.isfinite(found.run(rows, SecureNoise(), 1).coefficients))
+
+
+@pytest.mark.parametrize("mu", [0.15, 1.0])
+@pytest.mark.parametrize(("fam", "m"), [("logistic", 100), ("logistic", 12), ("poisson", 60)])
+def test_it_beats_what_was_recommended_before(fam, m, mu):
+    """Geometric mean over four draws, of medians over six releases: below the earlier methods and the public fit."""
+    other = "pmt-score" if fam == "poisson" else "pmt-objective"
+    ratios = []
+    for seed in range(4):
+        _, public, rows = glm(5000, m, seed, fam, size=0.1 if fam == "poisson" else 0.3)
+        exact = exact_fit(public, rows).reveal(TEST)
+        mine, theirs = (
+            np.median(distances(plan(id, public, 5000, mu).run(rows, SeededNoise(seed), 6), exact))
+            for id in (ID, other)
+        )
+        ratios.append((mine / theirs, mine / np.linalg.norm(public.fit - exact)))
+    assert np.all(np.exp(np.mean(np.log(ratios), axis=0)) < 1.0)
+
+
+@pytest.mark.parametrize("mu", [0.15, 2.0])
+def test_bands_cover_and_are_no_wider_than_the_public_ones(mu):
+    """95 % bands over 40 draws, five true coefficients each: at least 0.9; narrower than the public ones."""
+    inside, total, widths = 0, 0, []
+    for seed in range(40):
+        draw, public, rows = glm(3000, 150, 1000 + seed, lam=1e-4)
+        bands = plan(ID, public, 3000, mu).run(rows, SeededNoise(seed), 1).bands()
+        inside += int(np.sum((bands.low <= draw.beta) & (draw.beta <= bands.high)))
+        total += 5
+        alone = public_bands(public)
+        widths.append(np.median((bands.high - bands.low) / (alone.high - alone.low)))
+    assert binomtest(inside, total, 0.95, alternative="less").pvalue > FALSE_ALARM and inside / total > 0.9
+    assert np.median(widths) < 1.0
+
+
+@pytest.mark.parametrize("mu", [0.15, 0.5, 1.5, 4.5])
+def test_the_prediction_is_one_to_bet_on(mu):
+    """Predicted over realized distance within a factor 1.5 in the median of eight draws."""
+    found = []
+    for seed in range(8):
+        _, public, rows = glm(5000, 100, seed)
+        exact = exact_fit(public, rows).reveal(TEST)
+        made = plan(ID, public, 5000, mu)
+        realized = math.sqrt(np.mean(distances(made.run(rows, SeededNoise(seed), 6), exact) ** 2))
+        found.append(np.linalg.norm(made.predicted().to_exact) / realized)
+    assert 1 / 1.5 < np.median(found) < 1.5
+
+
+def test_rows_that_are_not_alike_are_noticed_and_followed(seed):
+    """Private labels from other coefficients: the release says so and comes near the private fit all the same."""
+    draw, public, _ = glm(8000, 100, seed)
+    flipped = PrivateRows.from_arrays(draw.private_x, 1 - draw.private_y, names(5))
+    exact = exact_fit(public, flipped).reveal(TEST)
+    found = plan(ID, public, 8000, 3.0).run(flipped, SeededNoise(seed), 6)
+    assert "do not look like" in found.notes()[0]
+    assert np.median(distances(found, exact)) < 0.15 * np.linalg.norm(public.fit - exact)

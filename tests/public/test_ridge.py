@@ -1,0 +1,83 @@
+"""The ridge prior from public rows: left-out losses, units, and what it tends to with many rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pmtcore.models.families import GAUSSIAN, LOGISTIC
+from pmtcore.public.moments import public_from_moment, public_from_rows
+from pmtcore.public.ridge import _left_out, _ridge_fit, prior_of, ridge_prior
+from tests.helpers import names
+
+
+def table(m, d, seed, noise=1.0):
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([np.ones(m), rng.standard_normal((m, d - 1)) * np.geomspace(1, 20, d - 1) + 7])
+    beta = rng.standard_normal(d) / np.append(1, np.geomspace(1, 20, d - 1))
+    return x, x @ beta + noise * rng.standard_normal(m), beta
+
+
+FREE = np.array([0.0, 1, 1, 1])
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.03, 2.0])
+def test_left_out_losses_are_those_of_fits_without_the_row(penalty, seed):
+    """Squared loss: exactly those of twelve refits. Labels: near them."""
+    x, y, _ = table(12, 4, seed)
+    held = np.diag(penalty * FREE * np.var(x, axis=0))
+    found = _left_out(GAUSSIAN, x, y, penalty, held, _ridge_fit(GAUSSIAN, x, y, held, np.zeros(4))).losses
+    labels = (y > np.median(y)).astype(float)
+    near = _left_out(LOGISTIC, x, labels, 0.1, held + 0.05 * np.diag(FREE), np.zeros(4))
+    for i in range(12):
+        keep = np.arange(12) != i
+        beta = np.linalg.solve(x[keep].T @ x[keep] / 12 + held, x[keep].T @ y[keep] / 12)
+        assert found[i] == pytest.approx((x[i] @ beta) ** 2 / 2 - y[i] * (x[i] @ beta), rel=1e-6, abs=1e-8)
+    assert np.all(np.isfinite(near.losses))
+
+
+def test_units_and_offsets_do_not_matter(seed):
+    """Other units, another zero of a column: the same predictions, penalties and doubts of them."""
+    x, y, _ = table(15, 4, seed, 3.0)
+    turn = np.diag([1.0, 10, 0.01, 3])
+    turn[0, 1:] = [4.0, -20, 100]
+    one, other = (prior_of(GAUSSIAN, rows, y, FREE, 0.0) for rows in (x, x @ turn))
+    assert np.allclose(x @ one.fit, x @ turn @ other.fit, rtol=1e-6)
+    assert one.penalty == other.penalty and one.whitening == other.whitening
+    assert np.allclose(x @ one.covariance @ x.T, x @ turn @ other.covariance @ turn.T @ x.T, rtol=1e-5)
+
+
+def test_many_rows_leave_next_to_nothing_of_the_ridge(seed):
+    """The fit tends to least squares and its covariance to ``s^2 (X'X)^{-1}``."""
+    x, y, _ = table(4000, 4, seed)
+    found = prior_of(GAUSSIAN, x, y, FREE, 0.0)
+    beta = np.linalg.lstsq(x, y, rcond=None)[0]
+    plain = np.mean((y - x @ beta) ** 2) * np.linalg.inv(x.T @ x)
+    assert found.whitening <= 1e-3
+    assert np.allclose(x @ found.fit, x @ beta, atol=0.05)
+    assert np.allclose(np.diag(found.covariance), np.diag(plain), rtol=0.05)
+
+
+@pytest.mark.parametrize("m", [7, 12, 30])
+def test_the_doubt_is_true_where_rows_are_few(m):
+    """Over 200 draws of coefficients and rows the squared distance in units of the doubt is d, within a factor two."""
+    sizes, ratio = [], []
+    for seed in range(200):
+        x, y, beta = table(m, 5, seed, 2.0)
+        found = prior_of(GAUSSIAN, x, y, np.array([0.0, 1, 1, 1, 1]), 0.0)
+        away = found.fit - beta
+        sizes.append(away @ np.linalg.solve(found.covariance, away))
+        plain = np.linalg.lstsq(x, y, rcond=None)[0] - beta
+        ratio.append(np.linalg.norm(x @ away) / np.linalg.norm(x @ plain))
+    assert 2.5 < np.median(sizes) < 10
+    assert np.median(ratio) < 1.05
+
+
+def test_rows_with_the_response_are_needed(seed):
+    """A moment matrix, or rows without the response, give no prior; public data give theirs once."""
+    x, y, _ = table(20, 4, seed)
+    public = public_from_rows(x, y, names(4, True), "y")
+    assert ridge_prior(public) is ridge_prior(public)
+    moment = public_from_moment(public.moment, names(4, True), "y", 20)
+    with pytest.raises(ValueError, match="needed"):
+        ridge_prior(moment)
