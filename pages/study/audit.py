@@ -1,36 +1,159 @@
-"""Audit: what each method claims, what an attacker found, and faults that are caught."""
+"""Audit: what each method claims, what an attacker found, and faults that are caught, in one table."""
 
 from __future__ import annotations
+
+import time
 
 import streamlit as st
 
 from pages.common.widgets import badge, chart, show_error
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Label, Standing
+from pmtcore.base.records import Label
 from pmtcore.lab import attacks
-from pmtcore.lab.audit import audit
+from pmtcore.lab.audit import Audit, audit
+from pmtcore.lab.audits import TRIALS, Record, Sweep, store, stored
 from pmtcore.lab.faults import FAULTS, wrong_shape
 from pmtcore.methods.registry import method, methods
-from pmtcore.show.errata import ERRATA
+from pmtcore.show.errata import ERRATA, words
 from pmtcore.show.figures import audit as figures
+from pmtcore.show.glossary import help_for
+from pmtcore.show.names import option, title
 
-TRIALS = 10_000
+KEY, SWEEP = "audit-record", "audit-sweep"
+A_MOMENT = 0.3
 
 
-def standings() -> None:
-    """Every method with its standing and errata."""
-    st.subheader("Standings")
-    rows = [
-        {
-            "method": entry.id,
-            "standing": entry.standing.value,
-            "why": entry.standing_reason,
-            "errata": ", ".join(entry.errata),
-            "source": entry.source,
-        }
-        for entry in methods()
-    ]
-    st.dataframe(rows, hide_index=True, width="stretch", alt="Methods with standing and errata")
+def record() -> Record:
+    """This session's results over those that are stored."""
+    if KEY not in st.session_state:
+        st.session_state[KEY] = stored() or Record("never", {})
+    found: Record = st.session_state[KEY]
+    return found
+
+
+def keep(found: dict[str, Audit], computed: str) -> None:
+    """Add results to the table."""
+    st.session_state[KEY] = Record(computed, {**record().found, **found})
+
+
+def sweep() -> None:
+    """Audit everything anew: progress, Stop, results kept."""
+    if SWEEP in st.session_state:
+        st.fragment(running, run_every=A_MOMENT)()
+    elif st.button(
+        "Audit everything anew",
+        key="audit-all",
+        icon=":material/checklist:",
+        help="Every method and every planted fault; takes about a minute, can be stopped, keeps what is done.",
+    ):
+        st.session_state[SWEEP] = Sweep()
+        st.rerun()
+
+
+def running() -> None:
+    """One step after the other."""
+    run: Sweep | None = st.session_state.get(SWEEP)
+    if run is None:
+        return
+    st.progress(run.share, f"{run.share:.0%} done" + (f", now {run.next}" if run.live else ""))
+    if st.button("Stop", key="audit-stop", icon=":material/stop:", help="Keeps what is done."):
+        run.stop()
+    end = time.monotonic() + A_MOMENT
+    while run.step() and time.monotonic() < end:
+        pass
+    if not run.live:
+        made = run.record()
+        keep(made.found, made.computed)
+        if not run.stopped:
+            store(record())
+        del st.session_state[SWEEP]
+        st.rerun()
+
+
+def row(id: str, name: str, standing: str, found: Audit | None) -> None:
+    """One row of the table, which opens on its details."""
+    box = st.expander(
+        f"{standing} · **{name}** · {figures.result_words(found)}", key=f"audit-row-{id}", on_change="rerun"
+    )
+    if not box.open:
+        return
+    with box:
+        if id in FAULTS:
+            st.markdown(f"Planted: {FAULTS[id].words}. The audit must find it.")
+        else:
+            entry = method(id)
+            st.markdown(f"{entry.summary} Source: {entry.source}. {standing}: {entry.standing_reason}.")
+            if entry.errata:
+                st.caption(words(entry.errata))
+        if found is not None:
+            chart(
+                figures.points(found),
+                f"audit-{id}",
+                "The audit's test against the claim's curve",
+                figures.table([found]),
+                Label.LAB,
+                f"Tables: {found.pair}. Lower bound at {found.confidence:.0%} confidence, {found.trials:,} runs.",
+            )
+
+
+def table() -> None:
+    """Every method and every planted fault."""
+    found = record()
+    st.subheader("Methods and planted faults")
+    st.markdown(f"{badge(Label.LAB)} Claimed mu = 1. Last computed: {found.computed}. {figures.tally(found.found)}")
+    for entry in methods():
+        row(entry.id, title(entry.id), entry.standing.value, found.found.get(entry.id))
+    for id, fault in FAULTS.items():
+        row(id, fault.words, "fault", found.found.get(id))
+
+
+def one() -> None:
+    """Run one now."""
+    st.subheader("Audit a method now")
+    ids = [entry.id for entry in methods() if entry.role != "reference"]
+    first = next((entry.id for entry in methods() if entry.recommended), ids[0])
+    left, right = st.columns(2)
+    id = left.selectbox(
+        "Method", ids, index=ids.index(first), format_func=option, key="audit-method", help="Sound or lab."
+    )
+    mu = right.number_input("Claimed mu", 0.1, 10.0, 1.0, format="%g", key="audit-mu", help=help_for("claim"))
+    if st.button("Run", type="primary", key="audit-run", icon=":material/play_arrow:"):
+        with st.spinner(f"{TRIALS:,} runs on two tables built to be told apart", show_time=True):
+            st.session_state["audit-found"] = audit(id, float(mu), TRIALS)
+    found = st.session_state.get("audit-found")
+    if found is not None:
+        (st.error if found.violated else st.success)(f"{title(found.method)}: {found.verdict}.")
+        chart(
+            figures.points(found),
+            "audit",
+            "The audit's test against the claim's curve",
+            figures.table([found]),
+            Label.LAB,
+            f"Tables: {found.pair}. Lower bound at {found.confidence:.0%} confidence.",
+        )
+
+
+def published() -> None:
+    """Paper C's symbol and noise, paper D's selection and iterated weights, and the same attacks on ours."""
+    st.subheader("Published steps, attacked")
+    st.markdown("Errata as attacks: each step as printed on two tables, and the same tables on the sound method here.")
+    if st.button("Run the attacks (E5, E8, E11, E12)", key="audit-printed", icon=":material/bug_report:"):
+        told = []
+        for shape, name in ((1.0, "Noise of length Gamma(1), as printed (E8)"), (None, "Noise of length Gamma(d)")):
+            claim, bound = wrong_shape(100_000, shape=shape)
+            sentence = f"{name}: epsilon is at least {bound:.3g} where {claim:.3g} was claimed."
+            told.append((bound > claim, sentence))
+        with st.spinner("Each step on two tables, and the same on ours", show_time=True):
+            found = [attacks.symbol(), attacks.symbol(printed=False)]
+            for id in attacks.ATTACKS:
+                found += [attacks.attack(id, how) for how in ("published", *attacks.SOUND)]
+        st.session_state["audit-attacks"] = told + [(attack.wins, attack.sentence) for attack in found]
+    for wins, sentence in st.session_state.get("audit-attacks", []):
+        (st.error if wins else st.success)(sentence)
+
+
+def errata() -> None:
+    """The papers' errata."""
     st.subheader("Errata")
     st.dataframe(
         [vars(entry) for entry in ERRATA.values()], hide_index=True, width="stretch", alt="Errata of the papers"
@@ -38,88 +161,17 @@ def standings() -> None:
     st.caption("Derived in docs/maths.md, sections 8, 12 and 15.")
 
 
-def everything() -> None:
-    """All methods in one table."""
-    st.subheader("All methods")
-    if st.button("Audit every method", key="audit-all", icon=":material/checklist:"):
-        found, bar = [], st.progress(0.0)
-        entries = methods()
-        for at, entry in enumerate(entries, 1):
-            found.append(audit(entry.id, 1.0, TRIALS))
-            bar.progress(at / len(entries), entry.id)
-        st.session_state["audit-table"] = found
-    if "audit-table" in st.session_state:
-        table = figures.table(st.session_state["audit-table"])
-        st.dataframe(table, hide_index=True, width="stretch", alt="Claims and lower bounds of all methods")
-
-
-def one() -> None:
-    """Run one now."""
-    st.subheader("Audit a method")
-    ids = [entry.id for entry in methods() if entry.id != "non-private"]
-    left, right = st.columns(2)
-    id = left.selectbox("Method", ids, index=ids.index("joint-pmt"), key="audit-method")
-    mu = right.number_input("Claimed mu", 0.1, 10.0, 1.0, format="%g", key="audit-mu")
-    if method(id).standing is Standing.LAB:
-        st.caption(f"As published; for the lab: {method(id).standing_reason}.")
-    if st.button("Run", type="primary", key="audit-run", icon=":material/play_arrow:"):
-        with st.spinner(f"{TRIALS:,} runs on two tables built to be told apart", show_time=True):
-            st.session_state["audit-found"] = audit(id, float(mu), TRIALS)
-    found = st.session_state.get("audit-found")
-    if found is not None:
-        (st.error if found.violated else st.success)(f"{found.method}: {found.verdict}.")
-        st.markdown(f"{badge(Label.PUBLIC)} Tables: {found.pair}. Lower bound at {found.confidence:.0%} confidence.")
-        chart(
-            figures.points(found),
-            "audit",
-            "The audit's test against the claim's curve",
-            figures.table([found]),
-            Label.PUBLIC,
-        )
-
-
-def planted() -> None:
-    """Faults that the audit catches."""
-    st.subheader("Faults, and the attacker who wins")
-    id = st.selectbox("Planted fault", list(FAULTS), format_func=lambda id: FAULTS[id].words, key="audit-fault")
-    if st.button("Attack it", key="audit-attack", icon=":material/bug_report:"):
-        found = FAULTS[id].run(1.0, TRIALS)
-        (st.error if found.violated else st.success)(f"{FAULTS[id].words}: {found.verdict}.")
-        chart(
-            figures.points(found),
-            "fault",
-            "The attacker's test against the claim",
-            figures.table([found]),
-            Label.PUBLIC,
-        )
-
-
-def published() -> None:
-    """Paper C's symbol and noise, paper D's selection and iterated weights, and the same attacks on ours."""
-    st.subheader("Published steps, attacked")
-    if st.button("Run the attacks (E5, E8, E11, E12)", key="audit-printed", icon=":material/bug_report:"):
-        for shape, words in ((1.0, "Noise of length Gamma(1), as printed (E8)"), (None, "Noise of length Gamma(d)")):
-            claim, bound = wrong_shape(100_000, shape=shape)
-            sentence = f"{words}: epsilon is at least {bound:.3g} where {claim:.3g} was claimed."
-            (st.error if bound > claim else st.success)(sentence)
-        with st.spinner("Each step on two tables, and the same on ours", show_time=True):
-            found = [attacks.symbol(), attacks.symbol(printed=False)]
-            for id in attacks.ATTACKS:
-                found += [attacks.attack(id, how) for how in ("published", *attacks.SOUND)]
-        for attack in found:
-            (st.error if attack.wins else st.success)(attack.sentence)
-
-
 st.title("Audit")
 st.markdown(
     "A guarantee is a proof; an audit is an attack that could have refuted it. Two neighbouring tables are built to be "
-    "told apart as well as possible, and the errors of the best test found bound the privacy from below."
+    "told apart as well as possible, and the errors of the best test found bound the privacy from below. A bound below "
+    "the claim proves nothing."
 )
 try:
+    sweep()
+    table()
     one()
-    everything()
-    planted()
     published()
-    standings()
+    errata()
 except InputError as error:
     show_error(error)

@@ -1,103 +1,199 @@
-"""Learn: guided demos, each with a knob, a picture and one sentence."""
+"""Learn: lessons, each with a knob, a picture, one sentence, a question and its answer; a link opens any state."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
-from pages.common.widgets import chart
+from pages.common.widgets import badge, chart
 from pmtcore.base.records import Label
-from pmtcore.lab import attacks, lessons
+from pmtcore.lab import attacks, lessons, lessons_more
 from pmtcore.lab.faults import FAULTS
+from pmtcore.releases.retrieval import Plan
 from pmtcore.show.figures import audit as audits
 from pmtcore.show.figures import learn as figures
+from pmtcore.show.figures import retrieval as budgets
+from pmtcore.show.figures.style import projected
+from pmtcore.show.lessons import LESSONS
+
+LINKED: dict[str, Any] = {"bind": "query-params"}
+_MU = "How much one person's row can change what is seen; smaller protects better."
+
+
+def knob(column: Any, label: str, options: Sequence[Any], start: Any, key: str, words: str) -> Any:
+    """One knob; its place is in the link."""
+    return column.select_slider(label, options, start, key=key, help=words, **LINKED)
+
+
+def show(sentence: str, picture: go.Figure, key: str, alt: str, table: pd.DataFrame) -> None:
+    """The sentence to take away, and the picture."""
+    if st.session_state.get("projector"):
+        st.header(sentence, anchor=False)
+        chart(projected(picture), key, alt, table, Label.LAB)
+    else:
+        chart(picture, key, alt, table, Label.LAB, f"**{sentence}**")
 
 
 def whitening() -> None:
     """A needle becomes a ball."""
     a, b = st.columns(2)
-    ratio = a.select_slider("How long is the needle?", [2, 5, 10, 30, 100], 30, key="learn-ratio")
-    rows = b.select_slider("Public rows", [4, 10, 30, 100, 1000], 30, key="learn-rows")
+    ratio = knob(a, "How long is the needle?", [2, 5, 10, 30, 100], 30, "needle", "Longest over shortest direction.")
+    rows = knob(b, "Public rows", [4, 10, 30, 100, 1000], 30, "rows", "So many rows choose the new units.")
     found = lessons.whitening(float(ratio), int(rows))
-    st.markdown(f"**{found.sentence}**")
     table = figures.points_table("before", found.before, "after", found.after)
-    chart(figures.clouds(found), "learn-clouds", "Rows before and after whitening", table, Label.PUBLIC)
+    show(found.sentence, figures.clouds(found), "learn-clouds", "Rows before and after whitening", table)
+
+
+def public_rows() -> None:
+    """What whitening leaves."""
+    a, b = st.columns(2)
+    d = knob(a, "Columns", [2, 5, 10, 20, 40], 10, "columns", "Features of the table.")
+    rows = knob(b, "Public rows", [5, 10, 20, 50, 100, 200, 500, 1000], 50, "public", "Rows that choose the units.")
+    found = lessons_more.public_rows(int(d), int(rows))
+    figure = figures.line(found, "public rows", "condition number left")
+    show(found.sentence, figure, "learn-rows", "Condition number left", figures.line_table(found, "public rows"))
 
 
 def inverse() -> None:
     """Noise and the inverse of an ill-conditioned matrix."""
     a, b = st.columns(2)
-    ratio = a.select_slider("How ill-conditioned?", [1, 3, 10, 30], 10, key="learn-inverse")
-    mu = b.select_slider("Budget mu", [0.1, 0.3, 1.0, 3.0, 10.0], 1.0, key="learn-mu")
+    ratio = knob(a, "How ill-conditioned?", [1, 3, 10, 30], 10, "ratio", "Longest over shortest direction.")
+    mu = knob(b, "Budget mu", [0.1, 0.3, 1.0, 3.0, 10.0], 1.0, "inverse-mu", _MU)
     found = lessons.inverse(float(ratio), float(mu))
-    st.markdown(f"**{found.sentence}**")
     table = figures.points_table("as it is", found.plain, "whitened", found.whitened)
-    chart(figures.solutions(found), "learn-slopes", "Slopes of repeated releases around the truth", table, Label.PUBLIC)
+    show(found.sentence, figures.solutions(found), "learn-slopes", "Slopes of repeated releases", table)
 
 
 def radius() -> None:
     """Too small, too large."""
     a, b = st.columns(2)
-    chosen = a.slider("Radius", 0.5, 12.0, 6.0, 0.1, key="learn-radius")
-    mu = b.select_slider("Budget mu", [0.1, 0.3, 1.0, 3.0], 0.3, key="learn-radius-mu")
+    chosen = a.slider("Radius", 0.5, 12.0, 6.0, 0.1, key="radius-at", help="Longer rows are shortened to it.", **LINKED)
+    mu = knob(b, "Budget mu", [0.1, 0.3, 1.0, 3.0], 0.3, "radius-mu", _MU)
     found = lessons.radius(chosen, float(mu))
-    st.markdown(f"**{found.sentence}**")
-    chart(figures.radii(found), "learn-radii", "Error along the radius", figures.radii_table(found), Label.PUBLIC)
+    show(found.sentence, figures.radii(found), "learn-radii", "Error along the radius", figures.radii_table(found))
 
 
 def composition() -> None:
     """Budgets add up in squares."""
     a, b = st.columns(2)
-    mu = a.slider("mu of each release", 0.1, 2.0, 0.5, 0.1, key="learn-each")
-    count = b.slider("Releases", 1, 50, 10, key="learn-count")
+    mu = a.slider("mu of each release", 0.1, 2.0, 0.5, 0.1, key="each", help=_MU, **LINKED)
+    count = b.slider("Releases", 1, 50, 10, key="count", help="From the same rows.", **LINKED)
     total, added, words = lessons.composition(mu, count)
-    st.markdown(f"**{words}**")
     table = pd.DataFrame({"composed": total, "simply added": added})
-    chart(figures.budgets(total, added), "learn-budgets", "Total mu after each release", table, Label.PUBLIC)
+    show(words, figures.budgets(total, added), "learn-budgets", "Total mu after each release", table)
+
+
+def pairs() -> None:
+    """One mu, many pairs."""
+    a, b = st.columns(2)
+    mu = knob(a, "mu", [0.1, 0.3, 0.5, 1.0, 2.0, 3.0], 1.0, "pairs-mu", _MU)
+    power = b.slider("delta = 10 to the power of", -12, -2, -5, key="delta", help="Where epsilon is read.", **LINKED)
+    found = lessons_more.pairs(float(mu), int(power))
+    figure = figures.line(found, "delta", "epsilon", "x")
+    show(found.sentence, figure, "learn-pairs", "Epsilon along delta", figures.line_table(found, "delta"))
+
+
+def several_rows() -> None:
+    """One person, several rows."""
+    a, b = st.columns(2)
+    mu = knob(a, "mu of one row", [0.1, 0.3, 0.5, 1.0], 0.5, "person-mu", _MU)
+    rows = b.slider("Rows of one person", 1, 20, 5, key="own", help="All of them are theirs.", **LINKED)
+    found = lessons_more.several_rows(float(mu), int(rows))
+    figure = figures.line(found, "false alarms", "detections", "", guess=True)
+    show(found.sentence, figure, "learn-person", "Detections", figures.line_table(found, "false alarms"))
+
+
+def bands() -> None:
+    """What a band has to hold."""
+    a, b = st.columns(2)
+    mu = knob(a, "Budget mu", [0.05, 0.1, 0.3, 1.0, 3.0], 0.1, "bands-mu", _MU)
+    whole = b.toggle("Noise in the band", True, key="whole", help="Off: the textbook's interval.", **LINKED)
+    found = lessons_more.bands(float(mu), whole)
+    show(found.sentence, figures.bands(found), "learn-bands", "Repeated bands", figures.bands_table(found))
 
 
 def trust() -> None:
     """Central against local."""
-    n = st.select_slider("People", [100, 1000, 10_000, 100_000, 1_000_000], 10_000, key="learn-n")
-    central, local, words = lessons.central_and_local(int(n), 1.0)
-    st.markdown(f"**{words}**")
-    a, b = st.columns(2)
-    a.metric("With a curator", f"± {central:.2g}")
-    b.metric("On every device", f"± {local:.2g}")
+    n = knob(st, "People", [100, 1000, 10_000, 100_000, 1_000_000], 10_000, "people", "One row each.")
+    found = lessons_more.trust(int(n), 1.0)
+    figure = figures.line(found, "people", "standard error of the mean")
+    show(found.sentence, figure, "learn-trust", "Standard error", figures.line_table(found, "people"))
     st.page_link("pages/study/local.py", label="The local model on a table", icon=":material/smartphone:")
 
 
 def leaks() -> None:
     """Watch an attacker win."""
-    demos = {"own-radius": FAULTS["own-radius"].words, "bottom-symbol": FAULTS["bottom-symbol"].words}
+    ids = ["bottom-symbol", "own-radius", "own-weights", "truncated-noise"]
     id = st.segmented_control(
-        "Mistake", list(demos), default="own-radius", format_func=demos.__getitem__, key="learn-leak", required=True
+        "Mistake",
+        ids,
+        default=ids[0],
+        format_func=lambda id: FAULTS[id].words,
+        key="mistake",
+        required=True,
+        help="Each claims mu = 1 and does not keep it.",
+        **LINKED,
     )
-    found = FAULTS[id or "own-radius"].run(1.0, 10_000)
-    st.markdown(f"**{found.verdict[0].upper()}{found.verdict[1:]}.**")
-    table = audits.table([found])
-    chart(audits.points(found), "learn-attack", "The attacker's test against the claim", table, Label.PUBLIC)
+    found = FAULTS[id or ids[0]].run(1.0, 10_000)
+    words = f"{found.verdict[0].upper()}{found.verdict[1:]}."
+    show(words, audits.points(found), "learn-attack", "The attacker's test against the claim", audits.table([found]))
 
 
 def retrieval() -> None:
     """When a budget really comes back."""
-    printed, ours = attacks.attack("vs-plus"), attacks.attack("vs-plus", "napp-public")
-    st.markdown(f"**As published, with weights or support from the private fit:** {printed.sentence}")
-    st.markdown(f"**With public weights:** {ours.sentence}")
+    factor = knob(st, "Curvature, Lambda/Lambda0", [0.3, 1.0, 3.0, 10.0, 30.0], 3.0, "curvature", "See the glossary.")
+    plan = Plan("logistic", 1.0, 0.0, "replace-one", 0.5, "recycle")
+    factors, splits = plan.along([plan.least * f for f in (0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0)])
+    found = plan.at(plan.least * float(factor))
+    relative = [at / plan.least for at in factors]
+    words = f"Of epsilon = 1, {found.retrieved:.2g} comes back at this curvature: a number known beforehand."
+    figure = budgets.parts(relative, splits, "Lambda/Lambda0")
+    show(words, figure, "learn-retrieval", "Parts of epsilon", budgets.table("Lambda/Lambda0", relative, splits))
+    with st.expander("As published, and attacked", icon=":material/bug_report:"):
+        for found_attack in (attacks.attack("vs-plus"), attacks.attack("vs-plus", "napp-public")):
+            (st.error if found_attack.wins else st.success)(found_attack.sentence)
     st.page_link("pages/study/retrieval.py", label="The parts of a budget", icon=":material/savings:")
 
 
-DEMOS = {
-    "Whitening": whitening,
-    "Noise and the inverse": inverse,
-    "The radius": radius,
-    "Composition": composition,
-    "Whom to trust": trust,
-    "Leaks": leaks,
-    "Retrieved budget": retrieval,
+DEMOS: dict[str, Callable[[], None]] = {
+    "whitening": whitening,
+    "public-rows": public_rows,
+    "inverse": inverse,
+    "radius": radius,
+    "composition": composition,
+    "pairs": pairs,
+    "rows": several_rows,
+    "bands": bands,
+    "trust": trust,
+    "leaks": leaks,
+    "retrieval": retrieval,
 }
 
 st.title("Learn")
-st.markdown("Move a knob, look at the picture, take one sentence away. All of it is synthetic.")
-chosen = st.segmented_control("Demo", list(DEMOS), default="Whitening", key="learn-demo", required=True)
-DEMOS[chosen or "Whitening"]()
+st.markdown(
+    f"{badge(Label.LAB)} Move a knob, look at the picture, take one sentence away. All of it is synthetic. The address "
+    "of the page always opens the lesson as it stands."
+)
+ids = list(LESSONS)
+chosen = st.segmented_control(
+    "Lesson",
+    ids,
+    default=ids[0],
+    format_func=lambda id: f"{ids.index(id) + 1}. {LESSONS[id].title}",
+    key="lesson",
+    required=True,
+    help="Each takes about two minutes.",
+    **LINKED,
+)
+lesson = LESSONS[chosen or ids[0]]
+st.subheader(lesson.title)
+st.markdown(f"**Try it.** {lesson.task}")
+DEMOS[lesson.id]()
+st.markdown(f"**Question.** {lesson.question}")
+with st.expander("Answer", icon=":material/lightbulb:"):
+    st.markdown(lesson.answer)
+st.toggle("Large print, for a projector", key="projector", help="Larger sentence and picture.", persist_state="session")

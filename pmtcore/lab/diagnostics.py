@@ -90,7 +90,7 @@ def predicted(public: PublicData, n: int, eta: float) -> Diagnosis:
     return Diagnosis(
         Label.PUBLIC,
         _spectrum_in_units(public.feature_root, np.eye(public.d)),
-        None if public.m is None else _expected_after(public.d, public.m),
+        None if public.m is None else expected_after(public.d, public.m),
         norms,
         papers_radius(public.d, n, eta),
     )
@@ -103,7 +103,7 @@ def _spectrum_in_units(root: np.ndarray, whitened: np.ndarray) -> Conditioning:
     return Conditioning(np.sort(np.linalg.svd(root @ half, compute_uv=False) ** 2))
 
 
-def _expected_after(d: int, m: int) -> Conditioning:
+def expected_after(d: int, m: int) -> Conditioning:
     """Mean spectrum of the inverse moment of m Gaussian rows: what whitening by m rows leaves, n large.
 
     The moment is Wishart, drawn by its Bartlett factor, so that m may be large.

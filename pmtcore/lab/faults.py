@@ -74,7 +74,7 @@ def _one_step_more(mu: float, which: int, z: np.ndarray) -> np.ndarray:
 
 def _own_radius(mu: float, which: int, z: np.ndarray) -> np.ndarray:
     """The noise scale follows the largest private row: a row of zeros against a far one."""
-    largest = 1.0 if which == 0 else 3.0
+    largest = 1.0 if which == 0 else 10.0
     return np.asarray(largest / mu * z[:, :1] ** 2)
 
 

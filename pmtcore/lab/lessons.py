@@ -5,7 +5,6 @@ Everything here is synthetic and seeded: nothing is a release.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import final
 
@@ -17,6 +16,7 @@ from pmtcore.mechanisms.truncation import moment_sensitivity, truncate
 
 _ROWS = 400
 _N = 5000
+_ROUND = 2.0  # a condition number up to which two directions count as alike
 
 
 @final
@@ -32,9 +32,17 @@ class Cloud:
     @property
     def sentence(self) -> str:
         """What to take away."""
+        before, after = self.kappa_before, self.kappa_after
+        if after >= before:
+            return f"Too few public rows: the condition number does not fall ({before:.3g} before, {after:.3g} after)."
+        if after > _ROUND:
+            return (
+                f"Whitening helps, and too few public rows leave it long: the condition number falls from {before:.3g} "
+                f"to {after:.3g}."
+            )
         return (
-            f"A public sample turns a needle into a ball: the condition number falls from {self.kappa_before:.3g} to "
-            f"{self.kappa_after:.3g}, so noise of one size does little harm in any direction."
+            f"A public sample turns a needle into a ball: the condition number falls from {before:.3g} to {after:.3g}, "
+            f"so noise of one size does about the same harm in every direction."
         )
 
 
@@ -62,6 +70,8 @@ class Solutions:
     def sentence(self) -> str:
         """What to take away."""
         far, near = (float(np.median(np.linalg.norm(x - self.true, axis=1))) for x in (self.plain, self.whitened))
+        if far < 1.2 * near:
+            return f"Round rows already: {far:.3g} off without whitening, {near:.3g} with. There is nothing to gain."
         return (
             f"The same budget: {far:.3g} off without whitening, {near:.3g} with. Noise added to a moment is divided by "
             f"its smallest eigenvalue when the moment is inverted."
@@ -131,13 +141,3 @@ def composition(mu: float, releases: int) -> tuple[np.ndarray, np.ndarray, str]:
         f"as with the length of independent errors."
     )
     return total, mu * count, words
-
-
-def central_and_local(n: int, mu: float) -> tuple[float, float, str]:
-    """Standard error that privacy adds to a mean of n numbers in [0, 1], with a curator and without."""
-    central, local = 1 / (n * mu), 1 / (math.sqrt(n) * mu)
-    words = (
-        f"With {n:,} people a curator's noise moves the mean by {central:.2g}; noise added on every device moves it by "
-        f"{local:.2g}, {local / central:.0f} times as much. That is what trusting nobody costs."
-    )
-    return central, local, words

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from pmtcore.lab import lessons
+from pmtcore.lab import lessons_more as more
+from pmtcore.lab.faults import FAULTS
+from pmtcore.show.lessons import LESSONS
 
 
 def test_whitening_rounds_a_needle():
@@ -36,5 +39,54 @@ def test_composition_and_trust():
     """Squares add; the local price is the root of n."""
     total, added, _ = lessons.composition(0.5, 16)
     assert total[-1] == pytest.approx(2.0) and added[-1] == pytest.approx(8.0)
-    central, local, _ = lessons.central_and_local(10_000, 1.0)
-    assert local / central == pytest.approx(100)
+    found = more.trust(10_000, 1.0)
+    assert "100 times as much" in found.sentence
+    central, local = found.curves.values()
+    np.testing.assert_allclose(local / central, np.sqrt(found.x))
+
+
+def test_public_rows_have_a_threshold():
+    """More rows, rounder; as many as columns are not enough; every sentence fits its figure."""
+    (left,) = more.public_rows(10, 100).curves.values()
+    assert np.all(np.diff(left[1:]) < 0) and left[-1] < 2
+    assert "cannot tell" in more.public_rows(10, 10).sentence
+    assert "far from a ball" in more.public_rows(10, 15).sentence
+    assert "good enough" in more.public_rows(10, 100).sentence
+    assert "nearly a ball" in more.public_rows(10, 5000).sentence
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.3, 3.0])
+def test_bands_hold_with_the_noise_in_them(mu):
+    """95 % with both parts, at every budget; without the noise only where the noise is small."""
+    assert more.bands(mu, True).coverage == pytest.approx(0.95, abs=0.01)
+    found = more.bands(mu, False)
+    assert (found.coverage > 0.93) == (mu > 1) == ("too small to matter" in found.sentence)
+
+
+def test_pairs_and_several_rows():
+    """Epsilon falls with delta; k rows are k times the mu."""
+    found = more.pairs(1.0, -5)
+    assert np.all(np.diff(found.curves["epsilon"]) < 0) and "4.38" in found.sentence
+    one, many = more.several_rows(0.5, 4).curves.values()
+    np.testing.assert_allclose(many, more.several_rows(2.0, 1).curves["one row"])
+    assert np.all(many >= one) and "One row" in more.several_rows(0.5, 1).sentence
+
+
+def test_sentences_turn_with_the_figures():
+    """A needle that stays one, and rows that are round already, are said to be so."""
+    assert "Too few public rows" in lessons.Cloud(np.zeros((1, 2)), np.zeros((1, 2)), 4.0, 9.0).sentence
+    assert "leave it long" in lessons.Cloud(np.zeros((1, 2)), np.zeros((1, 2)), 900.0, 9.0).sentence
+    assert "nothing to gain" in lessons.inverse(1.0, 1.0).sentence
+
+
+def test_every_lesson_asks_and_answers():
+    """At least ten, each with a thing to try, a question, an answer."""
+    assert len(LESSONS) >= 10
+    for lesson in LESSONS.values():
+        assert lesson.question.endswith("?") and lesson.answer.endswith(".") and lesson.task.endswith(".")
+
+
+@pytest.mark.parametrize("id", ["own-radius", "bottom-symbol", "own-weights", "truncated-noise"])
+def test_the_leaks_leak(id):
+    """The lesson on leaks shows an attacker who wins."""
+    assert FAULTS[id].run(1.0, 10_000).violated

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
 
+from pmtcore.base.records import Standing
 from pmtcore.lab.audit import Audit, curve_points
+from pmtcore.lab.faults import FAULTS
+from pmtcore.methods.registry import methods
 from pmtcore.show.figures.style import AFTER, BEFORE, QUIET, finish
+from pmtcore.show.numbers import figure as said
 
 
 def points(found: Audit) -> go.Figure:
@@ -40,3 +45,28 @@ def table(found: Sequence[Audit]) -> pd.DataFrame:
         "verdict": "verdict",
     }
     return pd.DataFrame([entry.as_dict() for entry in found], columns=list(columns)).rename(columns=columns)
+
+
+def result_words(found: Audit | None) -> str:
+    """A row's result in words; never a pass where nothing was attacked."""
+    if found is None:
+        return "not audited yet"
+    if found.violated:
+        return f"refuted: at least {said(found.lower_bound)}"
+    if found.claimed == 0:
+        return "nothing to attack: no private row is read"
+    if not math.isfinite(found.smallest):
+        return f"not refuted: at least {said(found.lower_bound)}; these runs could not have found anything"
+    return f"not refuted: at least {said(found.lower_bound)}; would have seen {said(found.smallest)}"
+
+
+def tally(found: Mapping[str, Audit]) -> str:
+    """How many sound methods were refuted, how many faults and lab methods were caught."""
+    sound = [found[e.id] for e in methods() if e.standing is Standing.SOUND and e.id in found]
+    faults = [found[id] for id in FAULTS if id in found]
+    if not sound and not faults:
+        return "Nothing is audited yet."
+    bad = sum(one.violated for one in sound)
+    verdict = "none refuted" if not bad else f"{bad} refuted: do not use these"
+    caught = sum(one.violated for one in faults)
+    return f"Sound methods audited: {len(sound)}, {verdict}. Planted faults caught: {caught} of {len(faults)}."

@@ -7,6 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.lab.lessons import Cloud, Radii, Solutions
+from pmtcore.lab.lessons_more import Bands, Line
 from pmtcore.show.figures.style import AFTER, BEFORE, PRIVACY, QUIET, TRUNCATION, finish, log_axis
 
 
@@ -66,3 +67,44 @@ def points_table(first: str, a: np.ndarray, second: str, b: np.ndarray) -> pd.Da
 def radii_table(found: Radii) -> pd.DataFrame:
     """The curves in rows."""
     return pd.DataFrame({"radius": found.radius, "truncation": found.bias, "noise": found.noise, "both": found.total})
+
+
+_TONES = (AFTER, BEFORE, PRIVACY)
+
+
+def line(found: Line, x: str, y: str, log: str = "xy", guess: bool = False) -> go.Figure:
+    """Curves along a knob, the chosen place marked."""
+    figure = go.Figure()
+    for (name, values), colour in zip(found.curves.items(), _TONES, strict=False):
+        figure.add_scatter(x=found.x, y=values, mode="lines", name=name, line={"color": colour, "width": 3})
+    if guess:
+        figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", name="guessing", line={"color": QUIET, "dash": "dot"})
+    figure.add_vline(x=found.chosen, line={"color": QUIET, "dash": "dash"})
+    for axis in log:
+        log_axis(figure, axis)
+    figure.update_layout(showlegend=True)
+    return finish(figure, x, y, 380)
+
+
+def line_table(found: Line, x: str) -> pd.DataFrame:
+    """The curves in rows."""
+    return pd.DataFrame({x: found.x, **found.curves})
+
+
+def bands(found: Bands) -> go.Figure:
+    """Repeated bands around the truth; those that miss it are drawn in another colour and dashed."""
+    figure = go.Figure()
+    for hit, name, colour in ((True, "holds the truth", AFTER), (False, "misses it", "#D55E00")):
+        at = np.flatnonzero(found.hit == hit)
+        ends = np.column_stack([found.at[at] - found.half, found.at[at] + found.half, np.full(len(at), np.nan)]).ravel()
+        style = {"color": colour, "width": 2.5, "dash": "solid" if hit else "dot"}
+        figure.add_scatter(x=ends, y=np.repeat(at + 1, 3), mode="lines", name=name, line=style, hoverinfo="skip")
+    figure.add_vline(x=0, line={"color": QUIET})
+    return finish(figure, "released mean and its 95 % band (the truth is 0)", "repetition", 460)
+
+
+def bands_table(found: Bands) -> pd.DataFrame:
+    """The drawn bands in rows."""
+    return pd.DataFrame(
+        {"low": found.at - found.half, "released": found.at, "high": found.at + found.half, "holds": found.hit}
+    )

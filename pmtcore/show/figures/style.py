@@ -40,3 +40,12 @@ def translucent(colour: str, share: float) -> str:
     """A hex colour as rgba."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red},{green},{blue},{share})"
+
+
+def projected(figure: go.Figure) -> go.Figure:
+    """The same figure in large print: to be read from the last row."""
+    figure.update_layout(font={"size": 24}, height=max(640, figure.layout.height or 0))
+    figure.update_traces(line={"width": 5}, selector={"mode": "lines"})
+    figure.update_xaxes(title_font_size=24, tickfont_size=22)
+    figure.update_yaxes(title_font_size=24, tickfont_size=22)
+    return figure

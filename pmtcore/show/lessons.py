@@ -1,0 +1,102 @@
+"""What each lesson asks, and the answer; the pictures are in ``figures.learn``, the numbers in the lab."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+
+@final
+@dataclass(frozen=True)
+class Lesson:
+    """One lesson: its id in links, its title, a thing to try, a question and the answer."""
+
+    id: str
+    title: str
+    task: str
+    question: str
+    answer: str
+
+
+_LESSONS = (
+    Lesson(
+        "whitening",
+        "Whitening",
+        "Make the needle longer, then take public rows away.",
+        "Why may the public rows be used freely?",
+        "They are public, so reading them costs nothing. They only choose the units in which private rows are seen.",
+    ),
+    Lesson(
+        "public-rows",
+        "How many public rows?",
+        "Raise the columns at a fixed number of public rows.",
+        "How many public rows does a table of 20 columns need?",
+        "More than 20, or some direction is unknown; with ten times as many the condition number is about 4, and more "
+        "buys little.",
+    ),
+    Lesson(
+        "inverse",
+        "Noise and the inverse",
+        "Set the condition to 1, then to 30, at the same budget.",
+        "Why does noise of one size hurt one slope more than the other?",
+        "Least squares divides by the moment. Where the moment is small, the same noise is divided by a small number.",
+    ),
+    Lesson(
+        "radius",
+        "The radius",
+        "Find the radius with the smallest error, then lower the budget and find it again.",
+        "Does a smaller budget want a smaller or a larger radius?",
+        "A smaller one: the noise grows with the radius squared, so at a small budget it pays to shorten some rows.",
+    ),
+    Lesson(
+        "composition",
+        "Composition",
+        "Ask for four releases, then sixteen.",
+        "What do four releases of mu = 0.5 cost together?",
+        "mu = 1: the squares add up, four times 0.25 is 1, and the root of 1 is 1.",
+    ),
+    Lesson(
+        "pairs",
+        "Epsilon and delta",
+        "Hold mu and move delta.",
+        "Two papers report epsilon = 3. Is one as private as the other?",
+        "Only at the same delta and the same neighbouring tables. mu says it for every delta at once.",
+    ),
+    Lesson(
+        "rows",
+        "Several rows per person",
+        "Give one person five rows.",
+        "The table has one row per visit. What does the guarantee protect?",
+        "A visit. A person with k visits has k times the mu; bound the visits per person, or say so in the report.",
+    ),
+    Lesson(
+        "bands",
+        "Bands that hold",
+        "Take the noise out of the band at a small budget.",
+        "Why not use the textbook's confidence interval?",
+        "It knows of sampling only. The noise is a second source of error; its size is public, so it can be put in.",
+    ),
+    Lesson(
+        "trust",
+        "Whom to trust",
+        "Find how many people the local model needs for what a curator does with 100.",
+        "When is the local model worth its price?",
+        "When nobody may see the rows, or when there are so many people that a root of n of them is enough.",
+    ),
+    Lesson(
+        "leaks",
+        "Leaks",
+        "Look at each mistake at mu = 1.",
+        "The noise is right. How can the release leak all the same?",
+        "Anything computed from the private rows and not paid for leaks: a radius, a symbol, a weight, a failure.",
+    ),
+    Lesson(
+        "retrieval",
+        "Retrieved budget",
+        "Raise the curvature until nothing is spent on the Jacobian.",
+        "When does a budget really come back?",
+        "When the amount is known before a private row is read. Computed from the private fit, it has to be paid.",
+    ),
+)
+
+LESSONS = {lesson.id: lesson for lesson in _LESSONS}
