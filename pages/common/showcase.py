@@ -7,18 +7,20 @@ never rows, and never anything of tables that somebody brought.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
 from pages.common.session import Session
 from pmtcore.base.records import Curator
+from pmtcore.data.problem import Problem
 from pmtcore.lab.comparison import Comparison, Summary, rescaled
 from pmtcore.methods.registry import recommended, suiting
 from pmtcore.models.families import GAUSSIAN
 
 TRIALS, GLM_TRIALS = 50, 10  # a linear trial is a share of one batched solve; others are a fit each
 _MOST = 32
-_kept: OrderedDict[tuple[str, str], Quick] = OrderedDict()
+_kept: OrderedDict[tuple[str, ...], Quick] = OrderedDict()
 
 
 @final
@@ -31,24 +33,32 @@ class Quick:
     trials: int
 
 
+def remember(mark: tuple[str, ...], make: Callable[[], Quick]) -> Quick:
+    """Figures of study tables: made once in this process, found again by later sessions."""
+    if mark not in _kept:
+        _kept[mark] = make()
+        while len(_kept) > _MOST:
+            _kept.popitem(last=False)
+    return _kept[mark]
+
+
 def quick(found: Session) -> Quick | None:
     """The quick comparison of the open tables; ``None`` where they are somebody's own.
 
     Raises:
         InputError: the methods do not fit the tables.
     """
-    if found.problem is None or found.tables is None or not found.tables.may_be_studied:
+    problem = found.problem
+    if problem is None or found.tables is None or not found.tables.may_be_studied:
         return None
-    mark = (found.tables.key, repr(found.problem.choices))
-    if mark not in _kept:
-        problem = rescaled(found.problem, "z")
-        suits = suiting(problem.public)
-        chosen = [recommended(problem.public).id, *(entry.id for entry in suits if entry.at_first)]
-        linear = problem.public.family is GAUSSIAN
-        mus, trials = ([0.1, 0.3, 1.0, 3.0, 10.0], TRIALS) if linear else ([0.3, 1.0, 3.0], GLM_TRIALS)
-        run = Comparison(problem, chosen, mus, trials=trials, seed=1).run()
-        made = run.summaries().reveal(Curator("synthetic or public rows, shown at first sight"))
-        _kept[mark] = Quick(made, run.sampling, trials)
-        while len(_kept) > _MOST:
-            _kept.popitem(last=False)
-    return _kept[mark]
+    return remember((found.tables.key, repr(problem.choices)), lambda: _quick(problem))
+
+
+def _quick(whole: Problem) -> Quick:
+    problem = rescaled(whole, "z")
+    chosen = [recommended(problem.public).id, *(entry.id for entry in suiting(problem.public) if entry.at_first)]
+    linear = problem.public.family is GAUSSIAN
+    mus, trials = ([0.1, 0.3, 1.0, 3.0, 10.0], TRIALS) if linear else ([0.3, 1.0, 3.0], GLM_TRIALS)
+    run = Comparison(problem, chosen, mus, trials=trials, seed=1).run()
+    made = run.summaries().reveal(Curator("synthetic or public rows, shown at first sight"))
+    return Quick(made, run.sampling, trials)

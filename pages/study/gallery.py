@@ -28,6 +28,7 @@ def choose() -> Figure:
         index=ids.index(asked) if asked in ids else 0,
         format_func=lambda id: f"{id}  {figure(id).title} ({figure(id).source})",
         key="gallery-figure",
+        help="Letters A to D are the papers; the link in the address bar opens the chosen figure.",
     )
     st.query_params["figure"] = chosen
     return figure(chosen)
@@ -40,7 +41,7 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
         f"gallery-{chosen.id}",
         f"{chosen.title}: {chosen.y_label} against {chosen.x_label}",
         pictures.table(record),
-        Label.PUBLIC,
+        Label.LAB,
     )
     st.caption(
         f"{record['trials']} trials, computed on {record['computed']}; the paper has {chosen.trials}. Line: mean; "

@@ -7,16 +7,19 @@ import json
 import streamlit as st
 
 from pages.common.session import curator, named_tables, session
+from pages.common.showcase import Quick, remember
 from pages.common.widgets import badge, chart, problem_or_sentence, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Curator, Label
-from pmtcore.data.problem import Problem
+from pmtcore.data.problem import Problem, prepare
 from pmtcore.lab.comparison import central_and_local, rescaled
 from pmtcore.local import setup
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
 from pmtcore.models.families import FAMILIES
 from pmtcore.show.figures import compare as figures
+from pmtcore.show.glossary import help_for
+from pmtcore.show.words import comparison_words
 
 EPSILONS = [1.0, 2.0, 4.0, 8.0, 16.0]
 TRIALS = 10
@@ -39,7 +42,12 @@ def words() -> None:
 def collect(problem: Problem) -> None:
     """What a device would be sent, and what it would send back."""
     epsilon = st.select_slider(
-        "Epsilon of each report", [0.5, 1.0, 2.0, 4.0, 8.0, 16.0], 4.0, key="local-epsilon", persist_state="session"
+        "Epsilon of each report",
+        [0.5, 1.0, 2.0, 4.0, 8.0, 16.0],
+        4.0,
+        key="local-epsilon",
+        persist_state="session",
+        help=help_for("epsilon"),
     )
     made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", 0.0, float(epsilon))
     st.markdown(
@@ -63,10 +71,9 @@ def collect(problem: Problem) -> None:
         )
 
 
-def may_simulate() -> bool:
+def may_simulate(study: bool) -> bool:
     """Whether simulated collections of these rows may be on this screen; says so where they may not."""
-    tables = session().tables
-    if tables is not None and (tables.may_be_studied or curator()):
+    if study or curator():
         return True
     st.info(
         "A simulation on your own rows is for the curator: switch it on in the sidebar, or open a demo. A collection "
@@ -76,11 +83,9 @@ def may_simulate() -> bool:
     return False
 
 
-def fit_another(problem: Problem) -> None:
+def fit_another(problem: Problem, kind: Label) -> None:
     """Remark 16: many losses from one collection, simulated with a seed: whoever knows it can undo the noise."""
     st.subheader("Fit another model, no further cost")
-    if not may_simulate():
-        return
     epsilon = float(st.session_state["local-epsilon"])
     made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", 0.0, epsilon)
     plan = LocalPlan(problem.public, problem.private.n, made.mu, made, WhitenedParameters(randomizer="privunit"))
@@ -92,10 +97,9 @@ def fit_another(problem: Problem) -> None:
         format_func=lambda id: FAMILIES[id].title,
         key="local-loss",
         required=True,
+        help="Fitted to the same reports: post-processing, so nothing more is spent.",
     )
-    st.markdown(
-        f"{badge(Label.PRIVATE)} simulated collection (seed 1, a lab figure): the same reports answer every loss."
-    )
+    st.markdown(f"{badge(kind)} Simulated collection (seed 1): the same reports answer every loss.")
     values = outcome.fit(chosen or "logistic")[0]
     st.dataframe(
         {"coefficient": list(problem.public.names), "estimate": values.tolist()},
@@ -104,34 +108,40 @@ def fit_another(problem: Problem) -> None:
     )
 
 
-def beside(problem: Problem) -> None:
+def beside(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
     """Central and local at equal epsilon."""
     st.subheader("Central and local on this table")
-    tables = session().tables
-    if tables is None or not may_simulate():
-        return
     axis = st.segmented_control(
-        "Error against", ["epsilon", "private rows"], default="epsilon", key="local-axis", required=True
+        "Error against",
+        ["epsilon", "private rows"],
+        default="epsilon",
+        key="local-axis",
+        required=True,
+        help=f"What changes from left to right. {help_for('epsilon')}",
     )
     axis, epsilon, n = axis or "epsilon", float(st.session_state["local-epsilon"]), problem.private.n
-    mark = ("local", tables.key, repr(problem.choices), axis, epsilon if axis != "epsilon" else 0.0)
-    if st.session_state.get("local-mark") != mark:
-        with st.spinner("Simulating every device", show_time=True):
-            scaled = rescaled(problem, "z")
-            if axis == "epsilon":
-                found = central_and_local(scaled, EPSILONS, TRIALS, 1)
-            else:
-                found = central_and_local(scaled, [epsilon], TRIALS, 1, [n // 16, n // 8, n // 4, n // 2, n])
-            st.session_state["local-found"] = found.reveal(Curator("shown on the Local page, harmless or curator"))
-        st.session_state["local-mark"] = mark
-    summaries = st.session_state["local-found"]
-    st.markdown(badge(Label.PRIVATE))
+
+    def simulate() -> Quick:
+        scaled = rescaled(problem, "z")
+        sizes = [] if axis == "epsilon" else [n // 16, n // 8, n // 4, n // 2, n]
+        found = central_and_local(scaled, EPSILONS if axis == "epsilon" else [epsilon], TRIALS, 1, sizes)
+        return Quick(found.reveal(Curator("shown on the Local page, harmless or curator")), None, TRIALS)
+
+    key = ("local", *mark, axis, repr(epsilon if axis != "epsilon" else 0.0))
+    with st.spinner("Simulating every device", show_time=True):
+        if kind is Label.LAB:
+            found = remember(key, simulate)
+        else:
+            if st.session_state.get("local-mark") != key:
+                st.session_state["local-found"], st.session_state["local-mark"] = simulate(), key
+            found = st.session_state["local-found"]
     chart(
-        figures.comparison(summaries, axis),
+        figures.comparison(found.summaries, axis),
         "local-comparison",
         f"Distance to the fit without privacy against {axis}, central and local",
-        figures.comparison_table(summaries),
-        Label.PRIVATE,
+        figures.comparison_table(found.summaries),
+        kind,
+        comparison_words(found.summaries, axis),
     )
     st.caption(
         f"{TRIALS} simulated releases of the standardized table for each point. Central: (epsilon, delta) at the "
@@ -139,21 +149,39 @@ def beside(problem: Problem) -> None:
     )
 
 
-words()
-current = problem_or_sentence()
-if current is not None:
-    if current.public.family.id not in ("logistic", "boosting"):
+def example() -> tuple[Problem, tuple[str, ...]]:
+    """The synthetic demo with labels, for tables whose target is not a label."""
+    if "local-example" not in st.session_state:
+        tables = named_tables("demo-labels")
+        made = prepare(tables.private, tables.public, tables.first, lab_reasons=tables.lab_reasons)
+        st.session_state["local-example"] = (made, (tables.key,))
+    found: tuple[Problem, tuple[str, ...]] = st.session_state["local-example"]
+    return found
+
+
+def page(current: Problem) -> None:
+    """The whole page: on the open tables where they have labels, else on the demo that has."""
+    tables = session().tables
+    mark: tuple[str, ...] = (tables.key if tables else "", repr(current.choices))
+    study = bool(tables and tables.may_be_studied)
+    if not current.public.family.binary:
         st.info(
-            "The local methods here fit labels: open the synthetic demo with labels, or a table of your own on Data.",
+            f"The open tables have no label to fit ({current.public.target} is a number): what follows is on the "
+            "synthetic demo with labels. A table of your own with a label, opened on Data, takes its place.",
             icon=":material/info:",
         )
-        if st.button("Open the demo with labels", key="local-open", icon=":material/table:"):
-            session().open(named_tables("demo-labels"))
-            st.rerun()
-    else:
-        try:
-            collect(current)
-            fit_another(current)
-            beside(current)
-        except InputError as error:
-            show_error(error)
+        (current, mark), study = example(), True
+    collect(current)
+    if may_simulate(study):
+        kind = Label.LAB if study else Label.PRIVATE
+        fit_another(current, kind)
+        beside(current, mark, kind)
+
+
+words()
+opened = problem_or_sentence()
+if opened is not None:
+    try:
+        page(opened)
+    except InputError as error:
+        show_error(error)

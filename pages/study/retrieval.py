@@ -12,26 +12,52 @@ from pmtcore.lab.comparison import grid
 from pmtcore.lab.gallery.selection import LAMS, study
 from pmtcore.releases.retrieval import CHOICES, RELATIONS, TITLES, Plan
 from pmtcore.show.figures import retrieval as figures
+from pmtcore.show.glossary import help_for
+from pmtcore.show.numbers import figure as said
 
 _FACTORS = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]
 _DELTAS = {"pure: delta = 0": 0.0, "delta = 1e-6": 1e-6, "delta = 1e-4": 1e-4, "delta = 1e-3": 1e-3}
 
 
+_HELP = {
+    "Noise drawn at": "The share of epsilon that the noise is drawn at, with what was recycled.",
+    "Spent on the Jacobian": help_for("jacobian"),
+    "Retrieved": help_for("retrieved"),
+    "Guarantee": help_for("epsilon"),
+}
+
+
 def ask() -> tuple[Plan, float]:
     """What is planned, and the modulus in units of Lambda0."""
     a, b, c = st.columns(3)
-    loss = a.selectbox("Loss", list(TITLES), format_func=TITLES.__getitem__, key="retrieval-loss")
-    relation = b.selectbox("Neighbouring relation", list(RELATIONS), key="retrieval-relation")
+    loss = a.selectbox(
+        "Loss",
+        list(TITLES),
+        format_func=TITLES.__getitem__,
+        key="retrieval-loss",
+        help="What is minimized; its curvature decides what one row can bend.",
+    )
+    relation = b.selectbox(
+        "Neighbouring relation", list(RELATIONS), key="retrieval-relation", help=help_for("neighbours")
+    )
     kind = c.selectbox("Noise", list(_DELTAS), key="retrieval-delta", help="Pure noise, or Gaussian at one delta.")
     a, b, c = st.columns(3)
-    epsilon = a.slider("Planned epsilon", 0.1, 10.0, 1.0, 0.1, key="retrieval-epsilon")
-    share = b.slider("Share planned for the noise (r)", 0.1, 0.9, 0.5, 0.05, key="retrieval-share")
+    epsilon = a.slider("Planned epsilon", 0.1, 10.0, 1.0, 0.1, key="retrieval-epsilon", help=help_for("epsilon"))
+    share = b.slider(
+        "Share planned for the noise (r)",
+        0.1,
+        0.9,
+        0.5,
+        0.05,
+        key="retrieval-share",
+        help="The rest is planned for the Jacobian.",
+    )
     factor = c.select_slider(
         "Lambda/Lambda0",
         _FACTORS,
         10.0,
         key="retrieval-modulus",
-        help="Lambda0 = zeta3/(2 (1 - r) epsilon) is the least that the paper plans with.",
+        help=help_for("modulus", "Lambda0"),
     )
     choice = st.segmented_control(
         "Retrieved budget, chosen before a private row is read",
@@ -39,6 +65,7 @@ def ask() -> tuple[Plan, float]:
         default="recycle",
         key="retrieval-choice",
         required=True,
+        help="recycle: into less noise at the planned guarantee; return: a smaller guarantee at the planned noise.",
     )
     plan = Plan(loss, float(epsilon), _DELTAS[kind], relation, float(share), choice or "recycle")
     return plan, float(factor)
@@ -56,7 +83,7 @@ def numbers(plan: Plan, found: Split) -> None:
         }.items(),
         strict=True,
     ):
-        column.metric(name, f"ε {value:.3g}")
+        column.metric(name, f"ε {said(value)}", help=_HELP[name])
     st.markdown(f"{badge(Label.PUBLIC)} **{found.promise.words}.** {plan.conversion(found.promise)}")
 
 
@@ -66,23 +93,23 @@ def pictures(plan: Plan, factor: float) -> None:
     factors, splits = plan.along([plan.least * f for f in grid(0.03, 300.0, 40)])
     relative = [at / plan.least for at in factors]
     with left:
-        st.markdown("A larger Lambda is more curvature: the Jacobian costs less, and more comes back.")
         chart(
             figures.parts(relative, splits, "Lambda/Lambda0"),
             "retrieval",
             f"Parts of epsilon by Lambda, {plan.relation}",
             figures.table("Lambda/Lambda0", relative, splits),
             Label.PUBLIC,
+            "A larger Lambda is more curvature: the Jacobian costs less, and more comes back.",
         )
     epsilons, over = plan.over_epsilon(grid(0.1, 10.0, 30), plan.least * factor)
     with right:
-        st.markdown("The same curvature at other budgets, as shares of each.")
         chart(
             figures.parts(epsilons, over, "planned epsilon", relative=True),
             "retrieval-budgets",
             f"Shares of epsilon by budget, {plan.relation}",
             figures.table("planned epsilon", epsilons, over),
             Label.PUBLIC,
+            "The same curvature at other budgets, as shares of each.",
         )
 
 
@@ -90,9 +117,14 @@ def selection() -> None:
     """What a lasso keeps under noise, on synthetic rows."""
     st.subheader("Variable selection (lab)")
     a, b, c = st.columns(3)
-    kind = a.selectbox("Setting of Table 4", ["logistic", "linear", "poisson"], key="selection-kind")
-    epsilon = b.slider("Epsilon, add-remove-one", 0.2, 5.0, 1.0, 0.2, key="selection-epsilon")
-    lam = c.select_slider("Lambda", list(LAMS), 5.0, key="selection-lam")
+    kind = a.selectbox(
+        "Setting of Table 4",
+        ["logistic", "linear", "poisson"],
+        key="selection-kind",
+        help="As in the paper, on synthetic rows.",
+    )
+    epsilon = b.slider("Epsilon, add-remove-one", 0.2, 5.0, 1.0, 0.2, key="selection-epsilon", help=help_for("epsilon"))
+    lam = c.select_slider("Lambda", list(LAMS), 5.0, key="selection-lam", help=help_for("ridge"))
     if st.button("Select 10 times", key="selection-run", icon=":material/filter_alt:"):
         with st.spinner("Six methods, eight Lambdas, ten noise draws", show_time=True):
             st.session_state["selection"] = study(kind, float(epsilon), float(lam))
@@ -100,14 +132,14 @@ def selection() -> None:
     if found is None:
         return
     st.markdown(
-        f"{badge(Label.PUBLIC)} All at one epsilon under add-remove-one. The selections marked (lab) are as published: "
+        f"{badge(Label.LAB)} All at one epsilon under add-remove-one. The selections marked (lab) are as published: "
         f"their support shifts with the data, so their claim does not hold (E11, E12)."
     )
     left, right = st.columns(2)
     with left:
-        chart(figures.kept(found), "selection-kept", "Coefficients kept", figures.kept_table(found), Label.PUBLIC)
+        chart(figures.kept(found), "selection-kept", "Coefficients kept", figures.kept_table(found), Label.LAB)
     with right:
-        chart(figures.roc(found), "selection-roc", "ROC of selection", figures.roc_table(found), Label.PUBLIC)
+        chart(figures.roc(found), "selection-roc", "ROC of selection", figures.roc_table(found), Label.LAB)
 
 
 st.title("Retrieved budget")

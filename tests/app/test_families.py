@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
+from pmtcore.lab.faults import FAULTS
+from pmtcore.methods.registry import methods
+from pmtcore.show.lessons import LESSONS
+from pmtcore.show.names import title
 from tests.app.conftest import go, words
 from tests.app.test_pages import do_release, session, upload
 
@@ -71,17 +76,14 @@ def test_the_gallery_opens_with_a_result(app):
 
 
 def test_the_local_page_collects_and_compares(app):
-    """Another loss costs nothing; central and local side by side; linear tables get a sentence."""
-    app.switch_page("pages/study/local.py").run()
-    assert not app.exception and "fit labels" in words(app)
-    app.button(key="local-open").click().run()
-    assert not app.exception and not app.error
-    first = app.dataframe[0].value["estimate"].tolist()
-    app.segmented_control(key="local-loss").set_value("boosting").run()
-    assert app.dataframe[0].value["estimate"].tolist() != first
-    app.segmented_control(key="local-axis").set_value("private rows").run()
-    assert not app.exception
-    assert app.get("plotly_chart")
+    """It opens on an example where the target is a number, on the open table where it is a label."""
+    app.switch_page("pages/study/local.py").run(timeout=120)
+    assert not app.exception and "have no label to fit" in words(app) and app.get("plotly_chart")
+    by_name(app.switch_page("pages/work/data.py").run(), "demo-labels")
+    app.switch_page("pages/study/local.py").run(timeout=120)
+    assert not app.exception and "have no label" not in words(app)
+    assert app.get("plotly_chart") and ":violet-badge" in words(app)
+    assert any("estimate" in frame.value.columns for frame in app.dataframe)
 
 
 def test_the_plan_answers_both_ways(app):
@@ -150,22 +152,33 @@ def test_selection_is_shown_as_it_is(app):
     assert {"dp-erm", "NAPP-VS+ (lab)", "without privacy"} <= set(tables[0]["method"])
 
 
-def test_every_demo_of_learn_runs(app):
-    """Each demo draws and says its sentence."""
+@pytest.mark.parametrize("half", [0, 1])
+def test_every_lesson_runs(app, half):
+    """Each lesson draws, says its sentence, asks and answers."""
     app.switch_page("pages/study/learn.py").run()
-    for demo in app.segmented_control(key="learn-demo").options:
-        app.segmented_control(key="learn-demo").set_value(demo).run()
-        assert not app.exception, demo
-        assert "**" in words(app)
-    app.segmented_control(key="learn-demo").set_value("The radius").run()
-    app.slider(key="learn-radius").set_value(0.6).run()
-    assert "too small" in words(app)
+    for id in list(LESSONS)[half::2]:
+        app.segmented_control(key="lesson").set_value(id).run()
+        assert not app.exception, id
+        assert len(app.get("plotly_chart")) == 1 and LESSONS[id].question in words(app)
+    if half:
+        app.segmented_control(key="lesson").set_value("radius").run()
+        app.slider(key="radius-at").set_value(0.6).run()
+        assert "too small" in words(app)
 
 
-def test_the_audit_page_has_every_method(app):
-    """One table with every method's claim and bound."""
+def test_the_audit_runs_in_steps_and_can_be_stopped(app):
+    """Each run of the page does some of it; Stop keeps what is done over what was stored."""
     app.switch_page("pages/study/audit.py").run()
-    app.button(key="audit-all").click().run(timeout=120)
+    app.button(key="audit-all").click().run()
     assert not app.exception
-    tables = [frame.value for frame in app.dataframe if "lower bound" in frame.value.columns]
-    assert {"joint-pmt", "pmt-objective", "dp-ols", "ldp-whitened"} <= set(tables[0]["method"])
+    app.button(key="audit-stop").click().run()
+    assert not app.exception and "audit-sweep" not in app.session_state
+    record = app.session_state["audit-record"]
+    assert len(record.found) >= 30
+
+
+def test_every_method_has_a_row(app):
+    """One table with every method and every planted fault."""
+    app.switch_page("pages/study/audit.py").run()
+    labels = " ".join(box.label for box in app.expander)
+    assert all(title(entry.id) in labels for entry in methods()) and all(f.words in labels for f in FAULTS.values())
