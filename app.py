@@ -13,7 +13,11 @@ ROOT = Path(__file__).parent
 if __name__ != "__main__":
     # A folder `pages/` would make the first deep link on a fresh server a page without this frame (decision 0002).
     PagesManager.uses_pages_directory = False
-    app = st.App(ROOT / "app.py")
+    from starlette.middleware import Middleware
+
+    from pages.common.server import Guard, lifespan
+
+    app = st.App(ROOT / "app.py", lifespan=lifespan, middleware=[Middleware(Guard)])
 else:
     from pages.common import frame
 

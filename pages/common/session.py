@@ -7,7 +7,9 @@ from typing import Any
 from uuid import uuid4
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from pages.common.server import delete_uploads, give_back
 from pmtcore.base.checks import InputError
 from pmtcore.data import named
 from pmtcore.data.choices import Choices
@@ -121,8 +123,12 @@ def session() -> Session:
 
 
 def forget() -> None:
-    """Drop every table and result of this session."""
+    """Drop every table, upload and result of this session, and hand the memory back."""
     st.session_state.clear()
+    context = get_script_run_ctx()
+    if context is not None:
+        delete_uploads(context.session_id)
+    give_back()
 
 
 def demo_tables(**knobs: Any) -> Tables:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from threading import Lock
 
 import streamlit as st
 
@@ -64,33 +65,40 @@ def start(chosen: Figure) -> None:
     if quick or full:
         try:
             made = Computation(chosen, chosen.quick if quick else chosen.trials)
-            st.session_state[KEY] = (made, made.steps())
+            st.session_state[KEY] = (made, made.steps(), Lock())
             st.rerun()
         except InputError as error:
             show_error(error)
 
 
-def advance(made: Computation, steps: Iterator[float]) -> bool:
-    """Work for a moment; whether work is left."""
-    end = time.monotonic() + 0.6
-    while time.monotonic() < end:
-        if next(steps, None) is None:
-            return False
-    return True
+def advance(steps: Iterator[float], alone: Lock) -> bool:
+    """Work for a moment; whether work is left. A run that a newer one overtook may still be at it: then it goes on."""
+    if not alone.acquire(blocking=False):
+        return True
+    try:
+        end = time.monotonic() + 0.6
+        while time.monotonic() < end:
+            if next(steps, None) is None:
+                return False
+        return True
+    finally:
+        alone.release()
 
 
 def live() -> None:
     """Progress, stop, and the picture so far."""
-    made, steps = st.session_state[KEY]
+    if KEY not in st.session_state:  # ended by a run that this one overtook
+        st.rerun()
+    made, steps, alone = st.session_state[KEY]
     st.progress(min(made.share, 1.0), f"{made.share:.0%} of {made.trials} trials")
     if st.button("Stop, keep what is done", key="gallery-stop", icon=":material/stop:"):
         made.stop()
-    if not advance(made, steps):
+    if not advance(steps, alone):
         record = made.as_dict()
         if record["series"]:
             store(record)
             st.session_state[f"gallery-last-{made.figure.id}"] = record
-        del st.session_state[KEY]
+        st.session_state.pop(KEY, None)
         st.rerun()
 
 

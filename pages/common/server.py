@@ -1,0 +1,137 @@
+"""The server around the sessions: what every answer carries, what is not served, and memory that comes back.
+
+Streamlit keeps an upload in its own manager beside what a page makes of it, forgets a closed session only when the next
+one ends, and leaves freed memory with the process. Here closed sessions are ended on a timer, and what was freed goes
+back to the system, so that it can be read by nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import gc
+import os
+import threading
+from collections.abc import AsyncIterator
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.runtime import Runtime, exists, get_instance
+
+_EVERY = 15.0  # seconds between two looks for closed sessions; a session is kept for server.disconnectedSessionTTL
+_MMAP_THRESHOLD = -3  # mallopt's name for it
+_BLOCK = 128 * 1024  # bytes from which a block of its own is mapped, and goes back as soon as it is free
+_ARENA_MAX = -8
+_SMALL = [*range(16, 513, 16), *(2**k * j // 4 for k in range(9, 17) for j in (4, 5, 6, 7))]  # sizes of small blocks
+_SWEPT = 2 * 2**20  # bytes of each size that are written over
+_COOKIE = b"_streamlit_xsrf="
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob:; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' ws: wss:; "
+    "worker-src 'self' blob:; frame-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'self'; "
+    "object-src 'none'"
+)
+_HEADERS = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-frame-options", b"DENY"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+]
+
+
+class Guard:
+    """Headers on every answer; no metrics unless ``PMT_METRICS`` is set; downloads for browsers that opened the app."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", []), *_HEADERS]
+            await send(message)
+
+        if _closed(scope):
+            await with_headers({"type": "http.response.start", "status": 404, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        await self.app(scope, receive, with_headers)
+
+
+def _closed(scope: Scope) -> bool:
+    path = scope["path"]
+    if path.endswith("/_stcore/metrics"):
+        return not os.environ.get("PMT_METRICS")
+    cookies = next((value for name, value in scope["headers"] if name == b"cookie"), b"")
+    return path.startswith("/media/") and _COOKIE not in cookies
+
+
+@contextlib.asynccontextmanager
+async def lifespan(_: Any) -> AsyncIterator[None]:
+    """As long as the server runs: closed sessions are ended on a timer."""
+    map_large_blocks()
+    threading.Thread(target=_warm, daemon=True).start()  # the first visitor does not wait for imports
+    timer = asyncio.create_task(_purging())
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+async def _purging() -> None:
+    while True:
+        await asyncio.sleep(_EVERY)
+        if exists() and purge(get_instance()):
+            await asyncio.to_thread(give_back)
+
+
+def purge(runtime: Runtime) -> int:
+    """End the sessions whose time to come back is over; how many. Called on the server's own loop."""
+    manager = runtime._session_mgr
+    ended = manager._session_storage._cache.expire()  # type: ignore[attr-defined]  # no public way in 1.67
+    for _, info in ended:
+        info.session.shutdown()
+    return len(ended)
+
+
+def delete_uploads(session_id: str) -> None:
+    """Delete a session's uploads where Streamlit keeps them, and the downloads made from them."""
+    if not exists():
+        return
+    runtime = get_instance()
+    runtime.uploaded_file_mgr.remove_session_files(session_id)
+    runtime.media_file_mgr.clear_session_refs(session_id)
+    runtime.media_file_mgr.remove_orphaned_files()
+
+
+def give_back() -> None:
+    """Collect what nobody refers to, and hand free memory to the system, which wipes it."""
+    gc.collect()
+    with contextlib.suppress(ImportError):
+        import pyarrow as pa  # noqa: PLC0415
+
+        pa.default_memory_pool().release_unused()
+    for size in _SMALL:  # what is too small to go back is written over
+        kept = [bytes(size) for _ in range(min(_SWEPT // size, 20_000))]
+        del kept
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def map_large_blocks() -> None:
+    """Let each large block be mapped on its own, whatever was freed before: the C library would learn otherwise."""
+    with contextlib.suppress(OSError, AttributeError):
+        library = ctypes.CDLL("libc.so.6")
+        library.mallopt(_MMAP_THRESHOLD, _BLOCK)
+        library.mallopt(_ARENA_MAX, 1)  # one heap for all threads: what one frees another writes over
+
+
+def _warm() -> None:
+    from pages.common import frame, showcase  # noqa: F401, PLC0415

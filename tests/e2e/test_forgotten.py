@@ -1,0 +1,97 @@
+"""Forgotten is forgotten: the server's memory is searched for an upload after *Delete my data*, and after leaving."""
+
+from __future__ import annotations
+
+import re
+import struct
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.test_browser import file, settled
+
+TEXT = "98765.4321"
+SIGNS = (TEXT.encode(), struct.pack("<d", float(TEXT)))
+
+
+def found(pid: int) -> int:
+    """How often the planted value is in a process's own memory, as text or as a number."""
+    count = 0
+    with Path(f"/proc/{pid}/maps").open() as maps, Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
+        for line in maps:
+            start, end, rights = re.match(r"(\w+)-(\w+) (\S+)", line).groups()
+            if "rw" not in rights or "[v" in line:
+                continue
+            memory.seek(int(start, 16))
+            try:
+                part = memory.read(int(end, 16) - int(start, 16))
+            except OSError:
+                continue
+            count += sum(part.count(sign) for sign in SIGNS)
+    return count
+
+
+def table(rows: int) -> bytes:
+    return ("a,b,y\n" + "".join(f"{TEXT},{i % 97},{i % 89}\n" for i in range(rows))).encode()
+
+
+def process_of(url: str) -> int:
+    port = url.rsplit(":", 1)[1]
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        if f"--server.port\0{port}".encode() in path.read_bytes() and b"streamlit" in path.read_bytes():
+            return int(path.parent.name)
+    raise LookupError(url)
+
+
+def upload(page: Page, server: str) -> None:
+    page.goto(server)
+    page.get_by_role("radio", name="Upload").click()
+    inputs = page.get_by_test_id("stFileUploaderDropzoneInput")
+    expect(inputs).to_have_count(2)
+    public = "a,b,y\n" + "".join(f"{(i * 7919) % 1000},{(i * 31) % 97},{i % 89}\n" for i in range(60))
+    inputs.nth(1).set_input_files(file("theirs.csv", public.encode()))
+    settled(page)
+    inputs.nth(0).set_input_files(file("mine.csv", table(200_000)))
+    expect(page.get_by_text("200,000 private rows").first).to_be_visible(timeout=60_000)
+    settled(page)
+
+
+@pytest.mark.parametrize("way", ["delete", "leave"])
+def test_nothing_of_an_upload_is_left(page: Page, server: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five megabytes of one value: not one copy is in the server's memory afterwards."""
+    pid = process_of(server)
+    assert found(pid) == 0
+    upload(page, server)
+    assert found(pid) > 200_000, "the search could not fail"
+    if way == "delete":
+        page.get_by_role("button", name="Delete my data").click()
+        expect(page.get_by_text("Synthetic demo").first).to_be_visible()
+        settled(page)
+        patience = 15
+    else:
+        page.goto("about:blank")
+        patience = 120  # a minute to come back, and the timer
+    until = time.monotonic() + patience
+    while (left := found(pid)) and time.monotonic() < until:
+        time.sleep(1)
+    assert left == 0
+
+
+def test_what_every_answer_carries(page: Page, server: str) -> None:
+    """A policy that lets no foreign address be fetched or frame the app; metrics and bare media links are closed."""
+    answer = urllib.request.urlopen(server)
+    assert "img-src 'self'" in answer.headers["content-security-policy"] and answer.headers["x-frame-options"] == "DENY"
+    for path in ("/_stcore/metrics", "/media/abc.csv"):
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(server + path)
+        assert caught.value.code == 404
+    refused: list[str] = []
+    page.on("console", lambda message: refused.append(message.text) if "Content Security Policy" in message.text else 0)
+    page.goto(server)
+    expect(page.get_by_text("What a budget buys on this table")).to_be_visible(timeout=60_000)
+    expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=30_000)
+    assert not refused
