@@ -1,7 +1,56 @@
-"""Private regression on a private table, made accurate by a little public data.
+"""Regression on private tables, made accurate by a little public data.
 
-Headless: nothing in this package imports streamlit. The command line (``python -m pmtcore``) and the
-application call the same functions.
+>>> import pmtcore as sm
+>>> sorted(sm.__all__)[:3]
+['InputError', 'Ledger', 'LocalAggregator']
+
+What is named in ``__all__`` is the face: documented, typed, kept. Everything below it may change. Names are loaded when
+they are first asked for, so that importing the package costs nothing. Headless: nothing here imports streamlit.
 """
 
-__version__ = "0.1.0"
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pmtcore.base.checks import InputError as InputError
+    from pmtcore.estimators.functions import audit as audit
+    from pmtcore.estimators.functions import compare as compare
+    from pmtcore.estimators.functions import describe as describe
+    from pmtcore.estimators.functions import plan as plan
+    from pmtcore.estimators.functions import release as release
+    from pmtcore.estimators.local import LocalAggregator as LocalAggregator
+    from pmtcore.estimators.local import LocalClient as LocalClient
+    from pmtcore.estimators.models import PrivateClassifier as PrivateClassifier
+    from pmtcore.estimators.models import PrivateRegressor as PrivateRegressor
+    from pmtcore.ledger.log import Ledger as Ledger
+
+__version__ = "0.2.0"
+
+_FACE = {
+    "InputError": "pmtcore.base.checks",
+    "Ledger": "pmtcore.ledger.log",
+    "LocalAggregator": "pmtcore.estimators.local",
+    "LocalClient": "pmtcore.estimators.local",
+    "PrivateClassifier": "pmtcore.estimators.models",
+    "PrivateRegressor": "pmtcore.estimators.models",
+    "audit": "pmtcore.estimators.functions",
+    "compare": "pmtcore.estimators.functions",
+    "describe": "pmtcore.estimators.functions",
+    "plan": "pmtcore.estimators.functions",
+    "release": "pmtcore.estimators.functions",
+}
+
+__all__ = [*_FACE]  # the names of the table above
+
+
+def __getattr__(name: str) -> Any:
+    """A name of the face, loaded from its room."""
+    if name not in _FACE:
+        raise AttributeError(f"module 'pmtcore' has no attribute {name!r}")
+    return getattr(import_module(_FACE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_FACE])

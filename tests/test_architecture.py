@@ -21,6 +21,7 @@ ROOMS = (
     "releases",
     "lab",
     "show",
+    "estimators",
     "cli",
     "__main__",
 )

@@ -12,6 +12,7 @@ from uuid import uuid4
 from pmtcore.base.checks import InputError
 from pmtcore.cli.arguments import budget_from, problem_from, settings_from
 from pmtcore.cli.files import read_small, write_small
+from pmtcore.estimators.summary import text as in_words
 from pmtcore.methods.registry import method
 
 Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
@@ -50,7 +51,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     lab = chosen.lab or (chosen.seed is not None and chosen.ledger is None)
     if lab or (chosen.ledger is None and preview(problem, request).guarantee.mu == 0):
         record = release(problem, request, source).as_dict()
-        return record, _release_text(record)
+        return record, in_words(record)
     return _recorded(chosen, problem, request, source)
 
 
@@ -73,32 +74,7 @@ def _recorded(chosen: argparse.Namespace, problem: Any, request: Any, source: An
         f"{account.cap:.4g} is spent. Head: {found.record.get('ledger', {}).get('head', '')}"
     )
     record = {**found.as_dict(), "ledger_key": key, "ledger": {**found.record.get("ledger", {}), **place}}
-    return record, _release_text(record) + "\n\n" + where
-
-
-def _release_text(record: Mapping[str, Any]) -> str:
-    guarantee = record["guarantee"]
-    lines = [
-        f"{record['title']} ({record['method']}), standing: {record['standing']}"
-        + ("" if record["standing"] == "sound" else f": {'; '.join(record['standing_reasons'])}"),
-        f"n = {record['n']}, public rows = {record['public_rows']}",
-        f"mu = {guarantee['mu']:.4g}, rho = {guarantee['rho']:.4g}, epsilon = {guarantee['epsilon']:.4g} "
-        f"at delta = {guarantee['delta']:g} ({guarantee['neighbours']})",
-        record["guarantee_in_words"],
-        "",
-    ]
-    width = max([len(name) for name in record["coefficients"]], default=10)
-    if record["coefficients"]:
-        lines.append(f"{'':{width}} {'coefficient':>12} {'privacy sd':>11} {'sampling sd':>11}   95 % band")
-    for name, value in record["coefficients"].items():
-        band = record["bands"].get(name)
-        tail = (
-            f"{band['privacy']:11.4g} {band['sampling']:11.4g}   [{band['low']:.4g}, {band['high']:.4g}]"
-            if band
-            else ""
-        )
-        lines.append(f"{name:{width}} {value:12.5g} {tail}")
-    return "\n".join([*lines, *record["notes"]]).rstrip()
+    return record, in_words(record) + "\n\n" + where
 
 
 def _request(chosen: argparse.Namespace) -> Any:

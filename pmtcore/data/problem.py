@@ -44,6 +44,7 @@ class Problem:
     choices: Choices
     notes: tuple[str, ...] = ()
     lab_reasons: tuple[str, ...] = ()
+    coder: Coder | None = None  # how any row of such tables is read, new ones too; public
 
     def __repr__(self) -> str:
         return f"<regression of {self.choices.target!r}, {self.private!r}>"
@@ -115,7 +116,7 @@ def prepare(
         notes += (_STRICT,)
     n = private.source.rows(side.dialect)
     rows = PrivateRows(row_blocks(private.source, coder, side.dialect, n), n, coder.names)
-    return Problem(rows, side.data, choices, notes, lab_reasons)
+    return Problem(rows, side.data, choices, notes, lab_reasons, coder)
 
 
 def prepare_public(public: Table, choices: Choices) -> PublicData:

@@ -7,6 +7,7 @@ as typed scalars, in blocks that may be cut anywhere: what becomes of a cell is 
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -295,9 +296,22 @@ def _content_digest(place: Place, otherwise: str) -> str:
 
 
 def _table_digest(table: pa.Table) -> str:
-    digest = hashlib.sha256(str(table.schema).encode())
-    for batch in table.to_batches():
-        for column in batch.columns:
-            for buffer in column.buffers():
-                digest.update(buffer or b"")
-    return digest.hexdigest()
+    sink = _Digest()
+    with pa.ipc.new_stream(pa.PythonFile(sink, "w"), table.schema) as stream:  # writes of a slice its own rows only
+        stream.write_table(table)
+    return sink.found.hexdigest()
+
+
+class _Digest(io.RawIOBase):
+    """A file that keeps nothing but the digest of what is written to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.found.update(data)
+        return len(data)
