@@ -35,6 +35,10 @@ class Weaker(NoiseSource):
         """See :class:`NoiseSource`."""
         return self._source.integers(self._share * sigma, trials, size)
 
+    def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:
+        """See :class:`NoiseSource`."""
+        return self._source.spherical(self._share * scale, trials, size)
+
     def words(self, trials: int, size: int) -> np.ndarray:
         """See :class:`NoiseSource`."""
         return self._source.words(trials, size)

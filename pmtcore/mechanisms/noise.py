@@ -19,6 +19,7 @@ from scipy.special import ndtr, ndtri
 
 from pmtcore.base.checks import whole_number_between
 from pmtcore.base.records import Curator, Private
+from pmtcore.mechanisms.spherical import spherical_integers
 
 Form = Literal["isometric", "papers"]
 _MECHANISM = Curator("a mechanism adds noise to it")
@@ -39,6 +40,10 @@ class NoiseSource(ABC):
         """Independent discrete Gaussian integers of scale ``sigma``, shape (trials, size); each call a fresh stream."""
 
     @abstractmethod
+    def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:
+        """Integer vectors (trials, size), each the rounding of one of density proportional to ``exp(-|b|/scale)``."""
+
+    @abstractmethod
     def words(self, trials: int, size: int) -> np.ndarray:
         """Independent uniform 64-bit words (trials, size); each call is a fresh stream."""
 
@@ -48,6 +53,10 @@ class SecureNoise(NoiseSource):
     """From the operating system's entropy, by inversion: 63 bits of magnitude and one of sign."""
 
     secure = True
+
+    def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:
+        """Exact (maths.md, 21). See :meth:`NoiseSource.spherical`."""
+        return np.stack([spherical_integers(scale, size) for _ in range(trials)])
 
     def words(self, trials: int, size: int) -> np.ndarray:
         """See :meth:`NoiseSource.words`."""
@@ -91,6 +100,10 @@ class SeededNoise(NoiseSource):
         """Rounded Gaussians: what the exact sampler gives where sigma is large. See :meth:`NoiseSource.integers`."""
         return np.rint(sigma * self.normal(trials, size)).astype(np.int64)
 
+    def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:
+        """See :meth:`NoiseSource.spherical`."""
+        return np.rint(scale * spherical(self, trials, size)).astype(np.int64)
+
     def words(self, trials: int, size: int) -> np.ndarray:
         """See :meth:`NoiseSource.words`."""
         (stream,) = self._streams.spawn(1)
@@ -111,6 +124,10 @@ class ZeroNoise(NoiseSource):
         """See :meth:`NoiseSource.integers`."""
         return np.zeros((trials, size), dtype=np.int64)
 
+    def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:
+        """See :meth:`NoiseSource.spherical`."""
+        return np.zeros((trials, size), dtype=np.int64)
+
     def words(self, trials: int, size: int) -> np.ndarray:
         """See :meth:`NoiseSource.words`: all zero."""
         return np.zeros((trials, size), dtype=np.uint64)
@@ -128,6 +145,17 @@ def discrete_gaussian(sigma: float) -> Any:
 def uniform(source: NoiseSource, trials: int, size: int) -> np.ndarray:
     """Independent numbers from (0, 1), shape (trials, size), from the same source as the noise."""
     return np.asarray(ndtr(source.normal(trials, size)))
+
+
+def spherical(source: NoiseSource, trials: int, size: int) -> np.ndarray:
+    """Vectors (trials, size) of density proportional to ``exp(-|b|)`` in floating point, for the lab.
+
+    A direction times a length that is ``Gamma(size)`` (E8): a sum of ``-log U``.
+    """
+    direction = source.normal(trials, size)
+    direction = direction / np.maximum(np.linalg.norm(direction, axis=1), 1e-300)[:, None]
+    length = -np.log(np.maximum(uniform(source, trials, size), 1e-300)).sum(axis=1)
+    return np.asarray(length[:, None] * direction)
 
 
 def sigma_for(sensitivity: float, mu: float) -> float:

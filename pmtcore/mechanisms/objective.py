@@ -2,13 +2,15 @@
 
 Minimize ``sum w l(theta; x, y) + N(penalty) + (Lambda/2)||theta - c||^2 + b' theta`` with
 ``b ~ N(0, s^2 I)``: with scores of length at most R, ``s = 2 R/mu`` and a modulus of at least
-``2 s^2 reach`` of all that is not data, the minimizer is mu-GDP under replace-one.
+``2 s^2 reach`` of all that is not data, the minimizer is mu-GDP under replace-one. What is computed has b on a grid and
+leaves on a grid (``optimum``).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -16,13 +18,17 @@ import numpy as np
 from pmtcore.accounting.objective import least_modulus, noise_sd
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Curator, Private
+from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.optimum import Optimum, Sums
 from pmtcore.models.families import Family
-from pmtcore.models.newton import ROUNDING, Rows, minimize
+from pmtcore.models.newton import Rows, minimize
 
 _MECHANISM = Curator("objective perturbation: only the minimizer with its noise leaves")
-_ROUNDING_SHARE = 0.01  # of mu, for the optimum that is found only to a tolerance
-_TOLERANCE = 1e-7  # of the noise on the gradient
+_ROUNDING_SHARE = 0.02  # of mu, for what is computed not being the ideal: 0.02 % more noise in the objective
+_TOLERANCE = 1e-7  # of the noise on the gradient: below, its own noise would not be seen beside the objective's
+_FAR = 100.0  # radius of the ball, times 1 + |centre|: whitened coefficients beyond saturate every row
+_CURVATURE = 0.25  # of a label's loss
 
 
 @final
@@ -50,51 +56,58 @@ class Perturbation:
     @property
     def noise(self) -> float:
         """``s``: standard deviation of each coordinate of b, on the scale of the sum of losses."""
-        return noise_sd(self.radius, self.mu * math.sqrt(1 - _ROUNDING_SHARE**2))
+        return (1 + SLACK) * noise_sd(self.radius, self.mu * math.sqrt(1 - _ROUNDING_SHARE**2))
 
     @property
     def modulus(self) -> float:
         """``Lambda``: what has to be added to the penalty's own modulus."""
-        own = self.n * float(np.linalg.eigvalsh(self.penalty)[0])
-        return self.extra * max(least_modulus(self.noise, self.reach) - max(own, 0.0), 1e-9)
+        return self.extra * max(least_modulus(self.noise, self.reach) - max(self._own, 0.0), 1e-9)
 
     @property
-    def tolerance(self) -> float:
-        """Length of the gradient at which the optimum counts as found.
+    def _own(self) -> float:
+        return self.n * float(np.linalg.eigvalsh(self.penalty)[0])
 
-        Never below what floating point leaves, a public figure: a release must not fail because of a row.
-        """
-        pushed = self.n * self.radius + 10 * math.sqrt(len(self.centre)) * self.noise
-        rounding = ROUNDING * (pushed + self.modulus * float(np.linalg.norm(self.centre)))
-        return max(_TOLERANCE * self.noise, rounding)
-
-    @property
-    def distance(self) -> float:
-        """How far apart two points within the tolerance of one optimum may lie."""
-        held = self.n * float(np.linalg.eigvalsh(self.penalty)[0]) + self.modulus
-        return 2 * self.tolerance / held
+    @cached_property
+    def optimum(self) -> Optimum:
+        """How near the computed minimizer is to the ideal one, and how it leaves."""
+        d, centre = len(self.centre), float(np.linalg.norm(self.centre))
+        held = float(np.linalg.norm(self.n * self.penalty + self.modulus * np.eye(d)))
+        sums = Sums(
+            n=self.n,
+            d=d,
+            length=self.radius,
+            row=self.reach * self.radius,
+            score=1.0,
+            curvature=_CURVATURE,
+            response=1.0,
+            held=held,
+            centre=centre,
+            noise=self.noise,
+        )
+        wanted, modulus = _TOLERANCE * self.noise, self.modulus + max(self._own, 0.0)
+        return Optimum(self.centre, _FAR * (1 + centre), modulus, wanted, sums.doubt, self.noise / FINE)
 
     @property
     def covering(self) -> float:
-        """Standard deviation of the noise that covers :attr:`distance` at its share of mu."""
-        return self.distance / (self.mu * _ROUNDING_SHARE)
+        """Standard deviation of the noise on the minimizer that covers what is not ideal."""
+        return (1 + SLACK) * self.optimum.moved / (self.mu * _ROUNDING_SHARE)
 
     def parts(self) -> tuple[Spend, ...]:
-        """The sum of scores that the objective's noise hides, and the tolerance of the solver."""
+        """The sum of scores that the objective's noise hides, and what is computed less the ideal."""
         return (
-            Spend.gaussian("sum of scores, in a perturbed objective", 2 * self.radius, self.noise),
-            Spend.gaussian("tolerance of the solver", self.distance, self.covering),
+            Spend.gaussian("sum of scores, in a perturbed objective", 2 * self.radius, self.noise / (1 + SLACK)),
+            Spend.gaussian("computed less ideal minimizer", self.optimum.moved, self.covering / (1 + SLACK)),
         )
 
     def release(self, rows: Private[Rows], source: NoiseSource, trials: int) -> np.ndarray:
         """Minimizers (trials, d), each with its own noise.
 
         Guarantee: mu-GDP under replace-one for labels 0 and 1 with a family of ``|b' - y| <= 1`` and
-        ``b'' <= p(1 - p)``, rows within ``reach * radius`` and ``weight * ||x|| <= radius`` (maths.md, 9.1).
-        The optimum is found to a tolerance; the noise that covers it is 1 % of mu, and part of the total.
+        ``b'' <= p(1 - p)``, rows within ``reach * radius`` and ``weight * ||x|| <= radius`` (maths.md, 9.1), as the
+        epsilon that it means at every delta from 1e-300 on, for the bits that leave (maths.md, 21).
         """
         d, value = len(self.centre), rows.reveal(_MECHANISM)
-        b = self.noise * source.normal(trials, d)
+        b = source.integers(FINE, trials, d) * (self.noise / FINE)
         modulus = self.modulus
         held = self.n * self.penalty + modulus * np.eye(d)
 
@@ -104,5 +117,5 @@ class Perturbation:
             return gradient + pull + b, hessian + held
 
         start = np.broadcast_to(self.centre, (trials, d)).copy()
-        found = minimize(derivatives, start, self.reach * self.radius, self.tolerance)
-        return np.asarray(found + self.covering * source.normal(trials, d))
+        found = minimize(derivatives, start, self.reach * self.radius, self.optimum.tolerance)
+        return self.optimum.gaussian(found, self.mu * _ROUNDING_SHARE, source)

@@ -20,17 +20,20 @@ from pmtcore.accounting.gdp import Gdp, bare, least_modulus, noise_size, spend_m
 from pmtcore.accounting.perturbed import Noise, Promise, Split, Terms, jacobian_cost, noise_for, spend
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Curator, Private
-from pmtcore.mechanisms.noise import NoiseSource, uniform
+from pmtcore.mechanisms.grid import FINE, SLACK
+from pmtcore.mechanisms.noise import NoiseSource, spherical
+from pmtcore.mechanisms.optimum import Optimum, Sums
+from pmtcore.mechanisms.truncation import bounded
 from pmtcore.models.losses import Loss
-from pmtcore.models.newton import ROUNDING
 from pmtcore.models.solvers import Data, Penalty, minimize
 
 _MECHANISM = Curator("objective perturbation: only the minimizer with its noise leaves")
-_ROUNDING_SHARE = 1e-3  # of epsilon, for the optimum that is found only to a tolerance
-_ROUNDING_MU = 0.01  # of mu, for the same where the guarantee is one
-_TOLERANCE = 1e-8  # of the noise on the gradient
-_LEAST = 1e-9  # of zeta3
-_CERTAINLY_NOISE = 50.0
+_ROUNDING_SHARE = 0.01  # of epsilon, for what is computed not being the ideal: its noise must stay below b's
+_ROUNDING_MU = 0.02  # of mu, for the same where the guarantee is one: 0.02 % more noise in the objective
+_TOLERANCE = 1e-8  # of the noise on the gradient: below, its own noise would not be seen beside the objective's
+_LEAST = 1e-9  # of zeta3: a modulus of nothing would leave the fit nowhere to stop
+_CERTAINLY_NOISE = 50.0  # sds of the tiny noise: what is smaller is 0 with a lasso
+_FAR = 100.0  # radius of the ball, times |centre| plus the predictor at which a loss of this curvature saturates
 Rows = tuple[np.ndarray, np.ndarray]  # features (n, p), responses (n,)
 
 
@@ -58,7 +61,28 @@ class Mechanism:
 
     def rows(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Clipped rows and responses, (n, p + 1); a row that is not finite is a row of zeros."""
-        return np.column_stack([clipped(x, self.terms.radius), self.terms.loss.responses(y)])
+        return np.column_stack([bounded(x, self.terms.radius), self.terms.loss.responses(y)])
+
+    def optimum(self, n: int) -> Optimum:
+        """How near the computed minimizer of n rows is to the ideal one, and how it leaves."""
+        p, loss, centre = len(self.ridge), self.terms.loss, float(np.linalg.norm(self.centre))
+        largest = max(abs(loss.low), abs(loss.high))
+        sums = Sums(
+            n=n,
+            d=p,
+            length=self.terms.radius,
+            row=self.terms.radius,
+            score=loss.score,
+            curvature=loss.curvature,
+            response=largest if math.isfinite(largest) else 0.0,  # in the lab only
+            held=float(np.linalg.norm(self.ridge)),
+            centre=centre,
+            noise=self.noise.sd(p),
+            sharp=float(np.sum(self.lasso)),
+        )
+        wanted = _TOLERANCE * self.noise.sd(p)
+        ball = _FAR * (centre + loss.score / loss.curvature)
+        return Optimum(self.centre, ball, self.terms.modulus, wanted, sums.doubt, self.noise.scale / FINE)
 
     def release(self, rows: Private[np.ndarray], source: NoiseSource, trials: int) -> np.ndarray:
         """Minimizers (trials, p), each with its own noise.
@@ -66,93 +90,72 @@ class Mechanism:
         Args:
             rows: what :meth:`rows` made, (n, p + 1).
 
-        Guarantee: ``split.promise`` (maths.md, 15.2 to 15.5). A thousandth of epsilon pays for the tolerance of the
-        solver; coefficients that only this tiny noise keeps from 0 are set to 0, which is post-processing.
+        Guarantee: ``split.promise`` (maths.md, 15.2 to 15.5) for the bits that leave (maths.md, 21). A hundredth of
+        epsilon, or a fiftieth of mu, pays for what is computed not being the ideal; coefficients that only this tiny
+        noise keeps from 0 are set to 0, which is post-processing.
         """
         value = rows.reveal(_MECHANISM)
-        p = len(self.ridge)
-        b = draw(self.noise, source, trials, p)
-        tolerance = self.tolerance(len(value))
+        p, optimum = len(self.ridge), self.optimum(len(value))
+        drawn = source.spherical if self.noise.pure else source.integers
         found = minimize(
             Data(self.terms.loss, value[:, :p], value[:, p]),
-            Penalty.of(b, self.ridge, self.centre, self.lasso),
-            tolerance,
+            Penalty.of(drawn(FINE, trials, p) * (self.noise.scale / FINE), self.ridge, self.centre, self.lasso),
+            optimum.tolerance,
         ).theta
-        rest = self._rest(2 * tolerance / self.terms.modulus)
-        released = found + draw(rest, source, trials, p)
-        tiny = (np.abs(released) < _CERTAINLY_NOISE * rest.sd(p)) & (self.lasso > 0)
+        gdp = self.split.gdp
+        if gdp is None:
+            released = optimum.pure(found, _ROUNDING_SHARE * self.split.planned.epsilon, source)
+        else:
+            released = optimum.gaussian(found, _ROUNDING_MU * gdp, source)
+        tiny = (np.abs(released) < _CERTAINLY_NOISE * self.covering(len(value))) & (self.lasso > 0)
         return np.where(tiny, 0.0, released)
 
-    def tolerance(self, n: int) -> float:
-        """Length of the gradient at which the optimum of n rows counts as found."""
-        return max(_TOLERANCE * self.noise.sd(len(self.ridge)), self._rounding(n))
+    def covering(self, n: int) -> float:
+        """Standard deviation of a coordinate of the noise that covers what is not ideal, on n rows."""
+        moved = self.optimum(n).moved
+        if self.split.gdp is not None:
+            return (1 + SLACK) * moved / (_ROUNDING_MU * self.split.gdp)
+        return Noise(True, moved / (_ROUNDING_SHARE * self.split.planned.epsilon)).sd(len(self.ridge))
 
     def parts(self, n: int) -> tuple[Spend, ...]:
-        """The perturbed objective, its Jacobian included, and the tolerance of the solver, on n rows."""
+        """The perturbed objective, its Jacobian included, and what is computed less the ideal, on n rows."""
         p, split = len(self.ridge), self.split
-        distance = 2 * self.tolerance(n) / self.terms.modulus
         statistic, moved, sd = "sum of scores, in a perturbed objective", 2 * self.terms.gradient, self.noise.sd(p)
-        covering = self._rest(distance)
+        rest, covering = self.optimum(n).moved, self.covering(n)
         if split.gdp is not None:
             mu = split.gdp * math.sqrt(1 - _ROUNDING_MU**2)
             return (
                 Spend(statistic, moved, sd, mu),
-                Spend.gaussian("tolerance of the solver", distance, covering.scale),
+                Spend.gaussian("computed less ideal minimizer", rest, covering / (1 + SLACK)),
             )
-        rest = _ROUNDING_SHARE * split.planned.epsilon
+        paid = _ROUNDING_SHARE * split.planned.epsilon
         return (
-            Spend.pure(statistic, moved, sd, split.promise.epsilon - rest),
-            Spend.pure("tolerance of the solver", distance, covering.sd(p), rest),
+            Spend.pure(statistic, moved, sd, split.promise.epsilon - paid),
+            Spend.pure("computed less ideal minimizer", rest, covering, paid),
         )
-
-    def _rounding(self, n: int) -> float:
-        """What floating point may leave of the gradient at the optimum of n rows: public, so that a release never fails
-        because of a row."""
-        widest = float(np.max(self.ridge))
-        pushed = n * self.terms.gradient + 10 * math.sqrt(len(self.ridge)) * self.noise.sd(len(self.ridge))
-        held = widest * float(np.linalg.norm(self.centre)) + (1 + widest / self.terms.modulus) * pushed
-        return ROUNDING * (held + float(np.sum(self.lasso)))
-
-    def _rest(self, distance: float) -> Noise:
-        """The noise that covers two minimizers which the solver's tolerance may set this far apart."""
-        if self.split.gdp is not None:
-            return Noise(False, distance / (_ROUNDING_MU * self.split.gdp))
-        return Noise(True, distance / (_ROUNDING_SHARE * self.split.planned.epsilon))
 
 
 def draw(noise: Noise, source: NoiseSource, trials: int, p: int) -> np.ndarray:
-    """The noise b (trials, p): Gaussian, or spherical with length ``Gamma(shape p)`` (E8)."""
-    direction = source.normal(trials, p)
-    if not noise.pure:
-        return np.asarray(noise.scale * direction)
-    direction = direction / np.maximum(np.linalg.norm(direction, axis=1), 1e-300)[:, None]
-    length = -np.log(np.maximum(uniform(source, trials, p), 1e-300)).sum(axis=1)
-    return np.asarray(noise.scale * length[:, None] * direction)
-
-
-def clipped(x: np.ndarray, radius: float) -> np.ndarray:
-    """Rows (n, p) no longer than ``radius``; one that is not finite becomes zeros. Nothing overflows."""
-    top = np.max(np.abs(x), axis=1)
-    good = np.isfinite(top) & (top > 0)
-    unit = np.where(good[:, None], x, 0.0) / np.where(good, top, 1.0)[:, None]
-    length = np.linalg.norm(unit, axis=1)
-    return np.asarray(unit * np.minimum(np.where(good, top, 0.0), radius / np.maximum(length, 1.0))[:, None])
+    """The noise b (trials, p) in floating point, for the lab: Gaussian, or spherical with length ``Gamma(p)`` (E8)."""
+    return np.asarray(noise.scale * (spherical(source, trials, p) if noise.pure else source.normal(trials, p)))
 
 
 Budgeted = Promise | Gdp
 
 
 def for_solver(planned: Budgeted) -> Budgeted:
-    """What is left of a budget for the exact optimum."""
+    """What is left of a budget for the ideal optimum: less a millionth where noise is discrete Gaussian (maths.md,
+    16)."""
     if isinstance(planned, Gdp):
-        return replace(planned, mu=planned.mu * math.sqrt(1 - _ROUNDING_MU**2))
+        return replace(planned, mu=planned.mu * math.sqrt(1 - _ROUNDING_MU**2) / (1 + SLACK))
     return replace(planned, epsilon=planned.epsilon * (1 - _ROUNDING_SHARE))
 
 
 def with_solver(split: Split, planned: Budgeted) -> Split:
     """A split with the solver's share counted in again."""
     if isinstance(planned, Gdp):
-        total = planned if split.gdp is None else replace(planned, mu=split.gdp / math.sqrt(1 - _ROUNDING_MU**2))
+        whole = (1 + SLACK) / math.sqrt(1 - _ROUNDING_MU**2)
+        total = planned if split.gdp is None else replace(planned, mu=split.gdp * whole)
         return replace(split, planned=planned.promise, promise=total.promise, gdp=min(total.mu, planned.mu))
     extra = _ROUNDING_SHARE * planned.epsilon
     total_epsilon = min(split.promise.epsilon + extra, planned.epsilon)
@@ -245,11 +248,6 @@ def napp_public(
     terms = Terms(loss, radius, 2 * float(np.min(weights)))
     sharp = np.broadcast_to(np.asarray(lasso, dtype=float), weights.shape)
     return Mechanism(terms, parts(terms, planned, share, choice), 2 * weights, np.asarray(centre, dtype=float), sharp)
-
-
-def replace_one(epsilon: float, delta: float) -> Promise:
-    """A promise under replace-one."""
-    return Promise(epsilon, delta, Neighbours.REPLACE_ONE)
 
 
 def add_remove(epsilon: float, delta: float) -> Promise:

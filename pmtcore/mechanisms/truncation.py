@@ -8,6 +8,8 @@ import numpy as np
 
 from pmtcore.base.checks import number_between
 
+SHORTER = 1 - 2.0**-40  # past what rounding may have added to a length
+
 
 def papers_radius(d: int, n: int, eta: float) -> float:
     """``R = sqrt(d (1 + log(2n/eta)))`` (A and B, Algorithm 1); for a response, ``d = 1``."""
@@ -22,6 +24,20 @@ def trace_radius(trace: float, d: int, n: int, eta: float) -> float:
 def truncate(rows: np.ndarray, radius: float) -> np.ndarray:
     """Rows (k, d) moved to the ball: ``x min(1, R/||x||)``."""
     return rows * length_weights(np.linalg.norm(rows, axis=1), radius)[:, None]
+
+
+def bounded(rows: np.ndarray, radius: float) -> np.ndarray:
+    """Rows (k, d) no longer than the radius, in real arithmetic on what is stored; each by itself.
+
+    Nothing overflows: a row is measured against its largest entry first. One that is not finite is a row of zeros.
+    """
+    with np.errstate(all="ignore"):
+        top = np.max(np.abs(rows), axis=1)
+        good = np.isfinite(top) & (top > 0)
+        unit = np.where(good[:, None], rows, 0.0) / np.where(good, top, 1.0)[:, None]
+        length = np.linalg.norm(unit, axis=1)
+        inside = np.minimum(np.where(good, top, 0.0), radius / np.maximum(length, 1.0))
+    return np.asarray(unit * (inside * SHORTER)[:, None])
 
 
 def length_weights(lengths: np.ndarray, radius: float | np.ndarray) -> np.ndarray:

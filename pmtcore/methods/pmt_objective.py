@@ -10,7 +10,7 @@ is what the proof needs (decision 0009).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
@@ -23,6 +23,7 @@ from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Bands, Private, PrivateRows, Standing
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation
+from pmtcore.mechanisms.truncation import SHORTER, bounded
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
 from pmtcore.models.newton import Rows
@@ -102,8 +103,10 @@ class ObjectivePlan(Plan):
 
     def measure(self, rows: PrivateRows) -> Private[Rows]:
         """Whitened, clipped and weighted rows, private."""
-        whitened = rows.concatenate(lambda x, y: joint(whiten(self.public.feature_root, x), np.clip(y, 0.0, 1.0)))
-        return whitened.map(lambda z: self.clip.apply(z[:, :-1], z[:, -1]))
+        reach, root = self.clip.radius * self.clip.reach, self.public.feature_root
+        whitened = rows.concatenate(lambda x, y: joint(bounded(whiten(root, x), reach), np.clip(y, 0.0, 1.0)))
+        weighted = whitened.map(lambda z: self.clip.apply(z[:, :-1], z[:, -1]))
+        return weighted.map(lambda rows: replace(rows, weights=SHORTER * rows.weights))
 
     def perturb(self, statistic: Private[Rows], source: NoiseSource, trials: int) -> ObjectiveOutcome:
         """The release.
@@ -118,7 +121,9 @@ class ObjectivePlan(Plan):
         if self.shape is None:
             return None
         inverse = np.linalg.inv(self.shape.hessians(self.shape.clipped(self.clip), self.public.centre[None])[0])
-        privacy = self.mechanism.noise / self.n * np.linalg.norm(self._to_table(inverse), axis=0)
+        covering = self.mechanism.covering * np.eye(self.public.d)
+        both = np.concatenate([self.mechanism.noise / self.n * inverse, covering])
+        privacy = np.linalg.norm(self._to_table(both), axis=0)
         sampling = np.sqrt(np.mean(self._to_table(self.shape.influence) ** 2, axis=0) / self.n)
         return Prediction(privacy, sampling)
 
@@ -173,7 +178,8 @@ class ObjectiveOutcome(Outcome):
     def _noise(self) -> np.ndarray:
         """Covariance (trials, d, d) that the noise gives the free minimizers."""
         sd = self.plan.mechanism.noise / self.plan.n
-        return np.asarray(sd**2 * self._inverse @ self._inverse)
+        covering = self.plan.mechanism.covering**2 * np.eye(self.minimizer.shape[1])
+        return np.asarray(sd**2 * self._inverse @ self._inverse + covering)
 
     @cached_property
     def whitened(self) -> np.ndarray:
@@ -260,6 +266,7 @@ register(
         families=("logistic", "boosting"),
         needs_labels=False,
         recommended=True,
+        exact=True,
         colour="#1F4E9E",
     )
 )

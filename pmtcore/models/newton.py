@@ -17,10 +17,11 @@ import numpy as np
 from pmtcore.models.families import Family
 
 Derivatives = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # (t, d) -> gradients (t, d), Hessians (t, d, d)
-_CHUNK_NUMBERS = 4_000_000
-ROUNDING = 1e-14  # of all that is summed in a gradient: what floating point may leave of it at an optimum
+_CHUNK_NUMBERS = 4_000_000  # in memory at once: 32 MB
+ROWS_AT_ONCE = 4096  # sums are made in blocks of at most so many rows: rounding grows with the block, not the table
+Tolerance = float | Callable[[np.ndarray], np.ndarray]  # of coefficients (t, d), if not of all: (t,)
 _MOST_STEPS = 5000
-_BARELY = 1e-12
+_BARELY = 1e-12  # a step shorter than this is taken as it is: log(1 + a)/a is 1
 
 
 @final
@@ -37,7 +38,7 @@ class Rows:
         t, d = theta.shape
         upper = np.triu_indices(d)
         gradient, packed = np.zeros((t, d)), np.zeros((t, len(upper[0])))
-        step = max(256, _CHUNK_NUMBERS // max(3 * t, len(upper[0])))
+        step = min(max(256, _CHUNK_NUMBERS // max(3 * t, len(upper[0]))), ROWS_AT_ONCE)
         for start in range(0, len(self.response), step):
             part = slice(start, start + step)
             x, w = self.features[part], self.weights[part][:, None]
@@ -61,8 +62,15 @@ def unpacked(packed: np.ndarray, d: int) -> np.ndarray:
     return found
 
 
-def minimize(derivatives: Derivatives, start: np.ndarray, reach: float, tolerance: float) -> np.ndarray:
+def tolerance_at(tolerance: Tolerance, theta: np.ndarray) -> np.ndarray:
+    """The tolerance at each of the coefficients, (t,)."""
+    return tolerance(theta) if callable(tolerance) else np.full(len(theta), tolerance)
+
+
+def minimize(derivatives: Derivatives, start: np.ndarray, reach: float, tolerance: Tolerance) -> np.ndarray:
     """Minimizers (t, d) of a stack of strictly convex objectives, to ``||gradient|| <= tolerance``.
+
+    The tolerance may depend on the coefficients: what floating point can tell does.
 
     Args:
         reach: a bound on the length of the rows behind the objectives.
@@ -74,14 +82,14 @@ def minimize(derivatives: Derivatives, start: np.ndarray, reach: float, toleranc
     gradient, hessian = derivatives(theta)
     size = np.linalg.norm(gradient, axis=1)
     for _ in range(_MOST_STEPS):
-        live = np.flatnonzero(~(size <= tolerance))
+        live = np.flatnonzero(~(size <= tolerance_at(tolerance, theta)))
         if not len(live):
             return theta
         step = np.zeros_like(theta)
         step[live] = np.linalg.solve(hessian[live], gradient[live][..., None])[..., 0]
         found, steeper = derivatives(theta - step)
         after = np.linalg.norm(found, axis=1)
-        bad = live[~(after[live] <= size[live] / 2) & ~(after[live] <= tolerance)]
+        bad = live[~(after[live] <= size[live] / 2) & ~(after[live] <= tolerance_at(tolerance, theta[live]))]
         if len(bad):
             length = reach * np.linalg.norm(step[bad], axis=1)
             step[bad] *= (np.log1p(length) / np.maximum(length, _BARELY))[:, None]

@@ -16,7 +16,7 @@ from typing import final
 import numpy as np
 
 from pmtcore.models.losses import Loss
-from pmtcore.models.newton import unpacked
+from pmtcore.models.newton import ROWS_AT_ONCE, Tolerance, tolerance_at, unpacked
 
 _CHUNK_NUMBERS = 4_000_000
 _NEWTON_STEPS = 150
@@ -135,11 +135,11 @@ class Data:
         return gradient, hessian
 
     def _parts(self, width: int) -> list[slice]:
-        step = max(256, _CHUNK_NUMBERS // max(width, 1))
+        step = min(max(256, _CHUNK_NUMBERS // max(width, 1)), ROWS_AT_ONCE)
         return [slice(start, start + step) for start in range(0, len(self.y), step)]
 
 
-def minimize(data: Data, penalty: Penalty, tolerance: float, start: np.ndarray | None = None) -> Solution:
+def minimize(data: Data, penalty: Penalty, tolerance: Tolerance, start: np.ndarray | None = None) -> Solution:
     """Minimizers of the stack, each with a subgradient no longer than ``tolerance``.
 
     Args:
@@ -163,7 +163,7 @@ def minimize(data: Data, penalty: Penalty, tolerance: float, start: np.ndarray |
             hessian = np.repeat(data.most_curvature[None], len(live), axis=0)
         hessian[:, np.arange(p), np.arange(p)] += now.ridge
         residual[live] = np.linalg.norm(shortest(gradient, theta[live], now.lasso), axis=1)
-        going = residual[live] > tolerance
+        going = residual[live] > tolerance_at(tolerance, theta[live])
         if not np.any(going):
             return Solution(theta, residual)
         live, now = live[going], now.at(going)

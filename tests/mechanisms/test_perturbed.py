@@ -19,7 +19,7 @@ from pmtcore.accounting.perturbed import Noise, Promise, Terms, exact_delta, jac
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Private
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
-from pmtcore.mechanisms.perturbed import Mechanism, add_remove, dp_erm, draw, napp_public, replace_one
+from pmtcore.mechanisms.perturbed import Mechanism, add_remove, dp_erm, draw, napp_public
 from pmtcore.models import losses
 from pmtcore.models.solvers import Data, Penalty, minimize
 from pmtcore.public.penalized import best_weights, public_fit
@@ -301,7 +301,7 @@ def test_relations_are_converted_by_name_only():
         two.under(Neighbours.ADD_REMOVE_ONE)
     assert one.mu is None
     for eps in (0.1, 1.0, 5.0):
-        mu = replace_one(eps, 0.0).mu
+        mu = Promise(eps, 0.0, Neighbours.REPLACE_ONE).mu
         assert float(mpmath.log(mpmath.ncdf(mu / 2) / mpmath.ncdf(-mu / 2))) == pytest.approx(eps)
     assert "add-remove-one" in one.words and "as_replace_one" in one.as_dict()
 
@@ -331,7 +331,7 @@ def test_every_split_adds_up(eps, modulus, share):
 def test_the_noise_is_what_was_accounted_for(loss, make, seed):
     """b is recovered from the released minimizer by the gradient; its length has the stated law, 20 % less is seen."""
     x, y = rows(loss, 60, 3, seed)
-    promise = replace_one(1.0, 0.0)
+    promise = Promise(1.0, 0.0, Neighbours.REPLACE_ONE)
     if make == "dp-erm":
         made = dp_erm(loss, 1.0, promise, 3)
     else:

@@ -135,8 +135,8 @@ def test_the_noise_meets_the_budget(id, seed):
     found = plan(id, public, 1000, mu)
     if id == "pmt-objective":
         m = found.mechanism
-        first, rest = 2 * m.radius / m.noise, 0.01 * mu
-        assert math.hypot(first, rest) == pytest.approx(mu)
+        first, rest = 2 * m.radius / m.noise, 0.02 * mu
+        assert math.hypot(first, rest) == pytest.approx(mu, rel=2e-6)
         assert m.modulus + 1000 * np.linalg.eigvalsh(m.penalty)[0] >= 2 * m.noise**2 * m.reach * (1 - 1e-9)
     elif id == "pmt-score":
         assert 2 * found.clip.radius / 1000 / found.sigma == pytest.approx(mu)

@@ -16,7 +16,8 @@ from pmtcore.base.records import Private
 from pmtcore.data.named import data_directory
 from pmtcore.data.tables import read_path
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.mechanisms.perturbed import Mechanism, clipped
+from pmtcore.mechanisms.perturbed import Mechanism
+from pmtcore.mechanisms.truncation import bounded
 from pmtcore.models import losses
 from pmtcore.models.losses import Loss
 from pmtcore.models.solvers import Data
@@ -49,7 +50,7 @@ class Draw:
     @property
     def data(self) -> Data:
         """Private rows, clipped."""
-        return Data(self.loss, clipped(self.x, self.radius), self.loss.responses(self.y))
+        return Data(self.loss, bounded(self.x, self.radius), self.loss.responses(self.y))
 
     def error(self, theta: np.ndarray) -> np.ndarray:
         """Prediction error (t,) on the test rows: mean squared, or the share of labels missed."""

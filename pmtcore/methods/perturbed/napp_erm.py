@@ -21,7 +21,8 @@ from pmtcore.accounting.perturbed import Noise, Promise, Terms, noise_for
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Curator, Private, PrivateRows, Standing
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.mechanisms.perturbed import clipped, draw
+from pmtcore.mechanisms.perturbed import draw
+from pmtcore.mechanisms.truncation import bounded
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.perturbed.napp_public import FAMILIES
 from pmtcore.methods.perturbed.setting import LOSSES, Setting, setting
@@ -92,7 +93,7 @@ class PrintedPlan(Plan):
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """Clipped rows and responses (n, d + 1), private."""
         ground = self.ground
-        return rows.concatenate(lambda x, y: joint(clipped(ground.rows(x), ground.radius), ground.loss.responses(y)))
+        return rows.concatenate(lambda x, y: joint(bounded(ground.rows(x), ground.radius), ground.loss.responses(y)))
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> PrintedOutcome:
         """Guarantee: none. The claim is ``claim`` under add-remove-one; weights and support leak (E11, E12)."""

@@ -269,6 +269,7 @@ _COMMON: dict[str, Any] = {
     "neighbours": Neighbours.REPLACE_ONE,
     "standing": Standing.SOUND,
     "families": FAMILIES,
+    "exact": True,
 }
 
 register(

@@ -1,0 +1,79 @@
+"""Spherical noise of density proportional to ``exp(-|b|/scale)``, rounded to integers exactly (maths.md, 21).
+
+The real vector is a function of uniform random numbers whose bits are drawn as they are needed: interval arithmetic
+(mpmath) encloses it, and where the enclosure holds more than one integer vector, more bits are drawn. So what comes out
+is the rounding of a real vector of that density, as far out as it may lie.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import numpy as np
+
+_FIRST, _MORE = 192, 128  # bits: enough for scales of 2^60 at the first try, in all but one of 2^60 cases
+
+
+def spherical_integers(scale: float, size: int) -> np.ndarray:
+    """One vector of integers (size,): the rounding of a real one with density proportional to ``exp(-|b|/scale)``."""
+    from mpmath.ctx_iv import MPIntervalContext  # noqa: PLC0415  # only real releases need it
+
+    pairs = (size + 1) // 2
+    words, bits = [secrets.randbits(_FIRST) for _ in range(size + 2 * pairs)], _FIRST
+    while True:
+        context = MPIntervalContext()
+        context.prec = bits + 32
+        unit = [context.mpf([word, word + 1]) / 2**bits for word in words]
+        turned = [2 * value - 1 for value in unit[size:]]
+        outside = [k for k in range(pairs) if not _inside(turned[2 * k], turned[2 * k + 1])]
+        if outside:  # a pair outside the unit disc, or on its edge as far as these bits tell
+            for k in outside:
+                words[size + 2 * k : size + 2 * k + 2] = [secrets.randbits(bits), secrets.randbits(bits)]
+            continue
+        found = _rounded(context, unit[:size], turned, scale)
+        if found is not None:
+            return np.asarray(found, dtype=np.int64)
+        words = [word << _MORE | secrets.randbits(_MORE) for word in words]
+        bits += _MORE
+
+
+def _inside(a: Any, b: Any) -> bool:
+    return bool((a * a + b * b).b < 1)
+
+
+def _rounded(context: Any, lengths: list[Any], pairs: list[Any], scale: float) -> list[int] | None:
+    """The integer vector that these intervals leave; none where they leave more than one.
+
+    Length: a sum of ``-log U``, which is Gamma(size). Direction: normal numbers by the polar method, over their length.
+    """
+    size = len(lengths)
+    if any(not value.a > 0 for value in lengths):
+        return None
+    length = -sum((context.log(value) for value in lengths), context.mpf(0))
+    normal = []
+    for a, b in zip(pairs[::2], pairs[1::2], strict=True):
+        square = a * a + b * b
+        if not square.a > 0:
+            return None
+        by = context.sqrt(-2 * context.log(square) / square)
+        normal += [a * by, b * by]
+    norm = context.sqrt(sum((value**2 for value in normal[:size]), context.mpf(0)))
+    if not norm.a > 0:
+        return None
+    found = []
+    for value in normal[:size]:
+        real = context.mpf(scale) * length * value / norm + 0.5
+        low, high = _floor(real.a), _floor(real.b)
+        if low != high:
+            return None
+        found.append(low)
+    return found
+
+
+def _floor(end: Any) -> int:
+    """Floor of an interval's end, which is a binary fraction, in integers."""
+    sign, mantissa, exponent, _ = end._mpi_[0]
+    whole = int(mantissa) << exponent if exponent >= 0 else int(mantissa)
+    whole = -whole if sign else whole
+    return whole if exponent >= 0 else whole >> -exponent
