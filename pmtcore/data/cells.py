@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -62,11 +63,7 @@ def codes(cells: pa.Array, levels: Sequence[str]) -> np.ndarray:
 
     A cell is the level of the same text; failing that, the only level that is the same number (``true`` is 1).
     """
-    exact = {level: at for at, level in enumerate(levels)}
-    by_number: dict[float, int] = {}
-    for at, value in enumerate(numbers(pa.array(list(levels), pa.large_string()))):
-        if value == value:
-            by_number[float(value)] = UNSEEN if float(value) in by_number else at
+    exact, by_number = _places(tuple(levels))
     found = texts(cells).dictionary_encode()
     different = found.dictionary
     values = numbers(different)
@@ -79,6 +76,16 @@ def codes(cells: pa.Array, levels: Sequence[str]) -> np.ndarray:
     )
     at = found.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)
     return np.append(table, ABSENT)[at]
+
+
+@lru_cache(maxsize=256)
+def _places(levels: tuple[str, ...]) -> tuple[dict[str, int], dict[float, int]]:
+    """Levels by their text and, where only one is that number, by their number."""
+    by_number: dict[float, int] = {}
+    for at, value in enumerate(numbers(pa.array(levels, pa.large_string())).tolist()):
+        if value == value:
+            by_number[value] = UNSEEN if value in by_number else at
+    return {level: at for at, level in enumerate(levels)}, by_number
 
 
 def days(cells: pa.Array) -> np.ndarray:

@@ -19,7 +19,7 @@ BLOCK_CELLS = 2**20  # numbers in such a block, at most
 KEPT_BYTES = 256 * 2**20  # numbers kept between passes, of a table that lies in memory anyway
 KEPT_STREAM_BYTES = 64 * 2**20  # the same, of a table that is read from elsewhere
 LINE = 2**20  # bytes of a line of text; a longer one is a row that cannot be read
-SPAN = 2**16  # bytes of a row of text that has line breaks inside quotes
+SPAN = LINE  # bytes of a row of text that has line breaks inside quotes
 LARGEST = 1e150  # a number beyond it is no measurement: missing
 
 

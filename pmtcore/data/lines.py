@@ -67,7 +67,7 @@ class Shape:
 
     @staticmethod
     def _cell(s: bytes) -> bytes:
-        return rb'(?:[ ]*"(?:[^"]|"")*+"[ ]*|(?![ ]*")[^\r\n\x00' + s + rb"]++|)"
+        return rb'(?:[ ]*"(?:[^"]|"")*+"[ ]*|(?![ ]*")[^\n' + s + rb"]++|)"
 
 
 def counted(data: Iterable[bytes], shape: Shape) -> int:

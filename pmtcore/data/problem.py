@@ -63,6 +63,18 @@ class PublicSide:
     dialect: Dialect
     notes: tuple[str, ...] = ()
 
+    def read(self, private: Table) -> PrivateRows:
+        """Private rows, to be read row by row when they are summed; only the strict policies read them now.
+
+        Raises:
+            InputError: a strict policy refuses a row.
+        """
+        coder = replace(self.coder, decimal=self.dialect.mark(private.source.separator))
+        if "refuse" in (coder.choices.missing, coder.choices.unseen):
+            coder.check(private.source.blocks(coder.columns(), self.dialect), "private")
+        n = private.source.rows(self.dialect)
+        return PrivateRows(row_blocks(private.source, coder, self.dialect, n), n, coder.names)
+
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:
     """A first guess: the last numeric column that both tables have is the target; else the last one with two labels.
@@ -104,19 +116,28 @@ def prepare(
     """
     if isinstance(public, Table) and public.sha256 == private.sha256:
         raise InputError("The public table is the same file as the private one; choose rows that really are public.")
+    side = public_side(private, public, choices, public_rows, schema)
+    strict = "refuse" in (choices.missing, choices.unseen)
+    notes = side.notes + ((_STRICT,) if strict else ())
+    return Problem(side.read(private), side.data, choices, notes, lab_reasons, side.coder)
+
+
+def public_side(
+    private: Table,
+    public: Table | MomentTable,
+    choices: Choices,
+    public_rows: int | None = None,
+    schema: Schema | None = None,
+) -> PublicSide:
+    """What the public side decides for private tables of these column names; see :func:`prepare`.
+
+    Raises:
+        InputError: as :func:`prepare`.
+    """
     features = _features(private, public, choices)
     if isinstance(public, MomentTable):
-        side = _moment_side(public, choices, features, public_rows, schema)
-    else:
-        side = _public_side(public, choices, features, schema)
-    coder = replace(side.coder, decimal=side.dialect.mark(private.source.separator))
-    notes = side.notes
-    if "refuse" in (choices.missing, choices.unseen):
-        coder.check(private.source.blocks(coder.columns(), side.dialect), "private")
-        notes += (_STRICT,)
-    n = private.source.rows(side.dialect)
-    rows = PrivateRows(row_blocks(private.source, coder, side.dialect, n), n, coder.names)
-    return Problem(rows, side.data, choices, notes, lab_reasons, coder)
+        return _moment_side(public, choices, features, public_rows, schema)
+    return _public_side(public, choices, features, schema)
 
 
 def prepare_public(public: Table, choices: Choices) -> PublicData:
