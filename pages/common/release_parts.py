@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 from uuid import uuid4
 
 import pandas as pd
@@ -24,10 +26,13 @@ from pages.common.widgets import (
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label, Standing
+from pmtcore.ledger.account import Entry
+from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.methods.registry import method, methods, recommended, suiting
 from pmtcore.public.moments import PublicData
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview, Request, request_from_json
+from pmtcore.show import deployment, reproduce
 from pmtcore.show.errata import words
 from pmtcore.show.figures import budget as budgets
 from pmtcore.show.figures import coefficients as forest
@@ -292,37 +297,55 @@ def free(found: Release) -> None:
 
 
 def downloads(found: Release, request: Request) -> None:
-    """The record, the coefficients, the configuration, the report."""
+    """The record, the coefficients, the configuration, the report, and how to ask for the same again."""
     st.subheader("Take it with you")
-    *columns, last = st.columns(4 if found.names else 3)
-    last.download_button(
-        "Report (HTML)",
-        report(found.as_dict()),
-        "report.html",
-        "text/html",
-        key="report",
-        on_click="ignore",
-        width="stretch",
-    )
-    record = json.dumps(found.as_dict(), indent=2)
-    columns[0].download_button(
-        "Record (JSON)", record, "release.json", "application/json", key="record", on_click="ignore", width="stretch"
-    )
+    record, account, entry = filed(found)
+    files: list[tuple[str, str, str, str, Callable[[], str]]] = [
+        ("Report (HTML)", "report.html", "text/html", "report", lambda: report(record, account, filed_head())),
+        ("Record (JSON)", "release.json", "application/json", "record", lambda: json.dumps(record, indent=2)),
+        ("Configuration (JSON)", "request.json", "application/json", "config", lambda: json.dumps(request.as_dict())),
+        ("Python script", "release.py", "text/x-python", "script", lambda: reproduce.script(record)),
+        ("Notebook", "release.ipynb", "application/x-ipynb+json", "notebook", lambda: reproduce.notebook(record)),
+        (
+            "Registry entry, draft (YAML)",
+            "deployment.yaml",
+            "application/yaml",
+            "yaml",
+            lambda: deployment.entry(record, entry.at if entry else "", entry.purpose if entry else ""),
+        ),
+    ]
     if found.names:
-        table = figures.coefficients_table(found).to_csv(index=False)
-        columns[1].download_button(
-            "Coefficients (CSV)", table, "coefficients.csv", "text/csv", key="csv", on_click="ignore", width="stretch"
+        table = figures.coefficients_table(found)
+        files.insert(
+            2, ("Coefficients (CSV)", "coefficients.csv", "text/csv", "csv", lambda: table.to_csv(index=False))
         )
-    fields = json.dumps(request.as_dict(), indent=2)
-    columns[-1].download_button(
-        "Configuration (JSON)",
-        fields,
-        "request.json",
-        "application/json",
-        key="config",
-        on_click="ignore",
-        width="stretch",
-    )
+    for at, (label, name, kind, key, make) in enumerate(files):
+        if at % 4 == 0:
+            columns = st.columns(4)
+        columns[at % 4].download_button(label, make, name, kind, key=key, on_click="ignore", width="stretch")
+    with st.expander("The same on the command line", icon=":material/terminal:"):
+        st.code(reproduce.command(record), language="bash", wrap_lines=True)
+        st.caption("With the configuration saved as request.json. It draws new noise and spends again.")
+
+
+def filed(found: Release) -> tuple[dict[str, Any], dict[str, Any] | None, Entry | None]:
+    """The record as the ledger keeps it, its data set's account and its spend; the plain record where it is in none."""
+    try:
+        book = Ledger(default_url(), make=False)
+        entry = book.entry(session().next_request)
+        if entry is not None and entry.record is not None:
+            return dict(entry.record), book.account(entry.dataset).as_dict(), entry
+    except InputError:
+        pass  # no ledger yet, or one that cannot be read: then the report says that it was made without one
+    return found.as_dict(), None, None
+
+
+def filed_head() -> str | None:
+    """Head of the ledger's chain."""
+    try:
+        return str(Ledger(default_url(), make=False).verify()["head"])
+    except InputError:
+        return None
 
 
 def earlier() -> None:

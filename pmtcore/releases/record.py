@@ -23,16 +23,20 @@ class Ground:
         spread: standard deviation of each public feature (d,); root mean square where there is no intercept.
         public_fit: coefficients (d,) of the public fit, where public rows have the response.
         noise: ``exact`` where noise is drawn on an integer grid, else ``floating point``.
+        choices: what was chosen about the tables, in plain fields: public, and what a repetition needs.
     """
 
     family: str
     spread: np.ndarray
     public_fit: np.ndarray | None
     noise: str
+    choices: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain fields; the public fit where there is one."""
         found: dict[str, Any] = {"family": self.family, "spread": plain(self.spread), "noise": self.noise}
+        if self.choices:
+            found["choices"] = plain(dict(self.choices))
         return found if self.public_fit is None else {**found, "public_fit": plain(self.public_fit)}
 
     @classmethod
@@ -44,6 +48,7 @@ class Ground:
             np.asarray(found.pop("spread", []), dtype=float),
             None if fit is None else np.asarray(fit, dtype=float),
             str(found.pop("noise", "floating point")),
+            dict(found.pop("choices", {})),
         )
 
 

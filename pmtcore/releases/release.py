@@ -247,7 +247,9 @@ def _ground(problem: Problem, entry: Method) -> Ground:
     """Public figures of the problem."""
     public = problem.public
     noise = "exact" if entry.exact else "floating point"
-    return Ground(public.family.id, public.spread, public.fit if public.labelled else None, noise)
+    return Ground(
+        public.family.id, public.spread, public.fit if public.labelled else None, noise, problem.choices.as_dict()
+    )
 
 
 def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from html.parser import HTMLParser
 
 import pytest
@@ -16,6 +17,8 @@ from pmtcore.data.problem import default_choices, prepare
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.releases.release import Request, recorded_release, release
+from pmtcore.show import deployment, reproduce
+from pmtcore.show.checklist import checklist
 from pmtcore.show.report import report
 
 VOID = {"meta", "rect", "line", "polyline", "circle"}
@@ -63,7 +66,7 @@ def test_it_is_well_formed_and_refers_to_nothing(problem, id, tmp_path):
     assert not parser.open and not parser.references
     assert not re.search(r"https?://|@import|url\(|<script", text)
     assert '<html lang="en">' in text and "<title>" in text
-    assert text.count("<table>") == text.count("<caption>")
+    assert len(re.findall("<table[ >]", text)) == text.count("<caption>")
     assert text.count("<svg") == len(re.findall(r'role="img"\s+aria-label="', text))
     assert "may leave" in text
 
@@ -132,3 +135,83 @@ def test_labels_have_a_report():
     private, public, _ = load("demo-labels", n=800, m=80, d=3)
     problem = prepare(private, public, entry("demo-labels").choices)
     assert "pmt-objective" in report(release(problem, Request("pmt-objective", Budget(1.0)), SecureNoise()).as_dict())
+
+
+@pytest.fixture(scope="module")
+def filed(problem, tmp_path_factory):
+    """A release that is in a ledger, and its account."""
+    ledger = Ledger(str(tmp_path_factory.mktemp("book") / "l.db"))
+    ledger.cap("survey", 3.0)
+    request = Request("joint-pmt", Budget(1.0))
+    found = recorded_release(problem, request, SecureNoise(), ledger, "survey", "k", "a question")
+    return found.as_dict(), ledger.account("survey").as_dict(), ledger.verify()["head"]
+
+
+def test_a_stakeholder_finds_what_to_sign(filed):
+    """Date, purpose, data set, ledger extract, all parts of the bands, words, and the questions to a guarantee."""
+    text = report(*filed)
+    for wanted in ("Released (UTC)", "a question", "survey", "truncation sd", "Glossary", "NIST SP 800-226"):
+        assert wanted in text
+    for question, _ in checklist(filed[0]):
+        assert question in text
+    assert "Protection: good" in text
+    lonely = report({**filed[0], "ledger": {}}, None)
+    assert "without a ledger" in lonely and "none was stated" in lonely
+
+
+def test_the_command_reproduces(filed, problem, tmp_path, capsys):
+    """The report's command and configuration, typed in, make a release with the same request and choices."""
+    record = {**filed[0], "seed": 3}
+    words = shlex.split(reproduce.command(record))[3:]
+    private, public, _ = load("demo", n=800, m=80, d=4)
+    for role, table in (("private", private), ("public", public)):
+        table.frame.to_csv(tmp_path / f"{role}.csv", index=False)
+    (tmp_path / "request.json").write_text(json.dumps(reproduce.configuration(record)))
+    words = [str(tmp_path / w) if w in ("private.csv", "public.csv", "request.json") else w for w in words]
+    assert main([*words, "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["guarantee"] == record["guarantee"] and again["parameters"] == record["parameters"]
+    assert list(again["coefficients"]) == list(record["coefficients"])
+
+
+def test_script_and_notebook_run(filed, tmp_path, monkeypatch):
+    """Both are code that runs as it is, through the package's face, and asks for the same."""
+    private, public, _ = load("demo", n=800, m=80, d=4)
+    private.frame.to_csv(tmp_path / "private.csv", index=False)
+    public.frame.to_csv(tmp_path / "public.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    record = {**filed[0], "seed": 3}
+    found: dict = {}
+    exec(compile(reproduce.script(record), "script", "exec"), found)
+    again = found["result"].release.as_dict() if hasattr(found["result"], "release") else found["result"].record
+    assert again["guarantee"]["mu"] == record["guarantee"]["mu"]
+    assert set(again["coefficients"]) == set(record["coefficients"])
+    book = json.loads(reproduce.notebook(record))
+    assert book["nbformat"] == 4 and [cell["cell_type"] for cell in book["cells"]][:2] == ["markdown", "code"]
+    code = "\n".join(cell["source"] for cell in book["cells"] if cell["cell_type"] == "code")
+    exec(compile(code, "notebook", "exec"), {})
+
+
+def test_the_registry_entry_is_yaml(filed):
+    """The draft parses, has the registry's fields, and marks what only the publisher knows."""
+    yaml = pytest.importorskip("yaml")
+    found = yaml.safe_load(deployment.entry(filed[0], "2026-11-22T10:00:00", "a question"))
+    assert (found["tier"], found["status"]) == (3, "Draft")
+    parts = found["deployment"]
+    assert {"product", "dp_flavor", "privacy_loss", "model", "accounting", "implementation"} <= set(parts)
+    assert parts["privacy_loss"]["privacy_parameters"]["mu"] == 1.0
+    assert parts["product"]["publication_date"] == "2026-11-22" and parts["product"]["data_curators"] == ["TODO"]
+    evil = deployment.entry({**filed[0], "target": 'a: "b"\n- c'}, "", "#x: {")
+    assert yaml.safe_load(evil)["deployment"]["product"]["intended_use"] == "#x: {"
+
+
+def test_the_checklist_follows_the_record(filed):
+    """Seeded noise, no ledger and a weak budget are said in their places."""
+    record = filed[0]
+    said = dict(checklist(record))
+    assert "ledger" in said["Composition"] and "Exact discrete" in said["Randomness and floating point"]
+    weak = {**record, "seed": 1, "guarantee": {**record["guarantee"], "mu": 9.0}}
+    weak.pop("ledger")
+    said = dict(checklist(weak))
+    assert "repeated" in said["Randomness and floating point"] and "not known" in said["Composition"]
+    assert "hardly any" in said["Strength"]
