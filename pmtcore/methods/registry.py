@@ -162,6 +162,7 @@ class Method:
     colour: str = "#555555"
     families: tuple[str, ...] = (GAUSSIAN.id,)
     recommended: bool = False  # the one to start from in its families
+    recommended_for: Callable[[PublicData], bool] | None = None  # only for these public data, and before the others
     exact: bool = False  # whether releases add noise on an integer grid, so that the guarantee holds for the bits
     local: bool = False  # whether rows are randomized on their owners' devices, without a curator
     same_target: bool = True  # whether its coefficients estimate the family's own fit
@@ -263,9 +264,11 @@ def suiting(public: PublicData) -> list[Method]:
 
 
 def recommended(public: PublicData) -> Method:
-    """The method to start from: the first sound one that suits and calls itself recommended, else the first."""
+    """The method to start from: a sound one recommended for just these data, else for its families, else the first."""
     sound = [entry for entry in suiting(public) if entry.standing is Standing.SOUND and entry.gives_coefficients]
-    return next((entry for entry in sound if entry.recommended), sound[0])
+    special = (entry for entry in sound if entry.recommended_for is not None and entry.recommended_for(public))
+    general = (entry for entry in sound if entry.recommended and entry.recommended_for is None)
+    return next(special, next(general, sound[0]))
 
 
 def method(id: str) -> Method:

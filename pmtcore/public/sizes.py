@@ -25,6 +25,27 @@ _FINER = 4  # candidates per bin
 _PRIOR_POWER, _PRIOR_TAIL, _LEAST_POWER = 4.0, 10, 2.3
 
 
+def beyond(ordered: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean squared and mean excess (t, K) of lengths (t, m), in ascending order, over bounds (t, K).
+
+    The largest fifth follows the power law of :class:`Tail`, so a bound beyond the longest one still costs.
+    """
+    m = ordered.shape[1]
+    many = min(max(m // 5, 5), m - 1)
+    start = np.maximum(ordered[:, -many - 1], 1e-300)[:, None]
+    far = np.sum(np.log(np.maximum(ordered[:, -many:] / start, 1.0)), axis=1, keepdims=True)
+    power = np.maximum((many + _PRIOR_TAIL) / (far + _PRIOR_TAIL / _PRIOR_POWER), _LEAST_POWER)
+    edge = np.maximum(start, bounds)
+    rows = many * (edge / start) ** -power
+    square = rows * (edge**2 * power / (power - 2) - 2 * bounds * edge * power / (power - 1) + bounds**2)
+    line = rows * (edge * power / (power - 1) - bounds)
+    for k, bound in enumerate(bounds.T):
+        body = np.maximum(ordered[:, :-many] - bound[:, None], 0.0)
+        square[:, k] += np.sum(body**2, axis=1)
+        line[:, k] += np.sum(body, axis=1)
+    return square / m, line / m
+
+
 @final
 @dataclass(frozen=True)
 class Tail:
@@ -128,15 +149,8 @@ class Sizes:
 
     def foreseen(self, n: int, bounds: np.ndarray) -> np.ndarray:
         """Squared error that bounds (B,) are expected to cause, the tail that no public row shows included."""
-        many, start, power = self.tail.many, self.tail.start, self.tail.power
-        body = np.maximum(self._ordered[:-many] - bounds[:, None], 0.0)
-        edge = np.maximum(start, bounds)
-        rows = self.tail.beyond(edge)
-        square = rows * (edge**2 * power / (power - 2) - 2 * bounds * edge * power / (power - 1) + bounds**2)
-        line = rows * (edge * power / (power - 1) - bounds)
-        m = len(self.lengths)
-        apart, alike = (np.sum(body**2, axis=1) + square) / (m * n), (np.sum(body, axis=1) + line) / m
-        return np.asarray(apart + ABSOLUTE_SHARE * alike**2)
+        apart, alike = beyond(self._ordered[None], bounds[None])
+        return np.asarray(apart[0] / n + ABSOLUTE_SHARE * alike[0] ** 2)
 
     def _noise(self, n: int, mu: float) -> np.ndarray:
         """Squared error (B,) of the noise that each bound takes."""

@@ -16,6 +16,7 @@ from pmtcore.mechanisms.grid import FINE, SCALE
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.passes import release_curvatures, release_gradients
 from pmtcore.methods.baselines import exact_fit, public_bands
+from pmtcore.methods.registry import recommended
 from pmtcore.models.families import BOOSTING, LOGISTIC, POISSON, family
 from pmtcore.public.moments import public_from_rows
 from tests.helpers import FALSE_ALARM, TEST, names, plan
@@ -82,11 +83,11 @@ def test_the_noise_is_what_the_budget_asks_for(fault):
     assert (chi2.ppf(5e-7, 11_997) < total < chi2.isf(5e-7, 11_997)) == (fault == 1.0)
 
 
-@pytest.mark.parametrize("fam", ["logistic", "boosting", "poisson"])
+@pytest.mark.parametrize("fam", ["gaussian", "logistic", "boosting", "poisson"])
 @pytest.mark.parametrize("m", [25, 300])
 def test_without_noise_the_passes_come_to_the_private_fit(fam, m, seed):
     """Zero noise at a large budget: what is left of the public fit's error is what clipping leaves, a little."""
-    _, public, rows = glm(4000, m, seed, fam, size=0.1 if fam == "poisson" else 0.3)
+    _, public, rows = glm(4000, m, seed, fam, 0.0 if fam == "gaussian" else 0.01, size=0.1 if fam == "poisson" else 0.3)
     exact = exact_fit(public, rows).reveal(TEST)
     found = plan(ID, public, 4000, 1e3, passes=14).run(rows, ZeroNoise(), 1)
     assert distances(found, exact)[0] < (0.03 if m == 300 else 0.2) * np.linalg.norm(public.fit - exact)
@@ -154,3 +155,37 @@ def test_rows_that_are_not_alike_are_noticed_and_followed(seed):
     found = plan(ID, public, 8000, 3.0).run(flipped, SeededNoise(seed), 6)
     assert "do not look like" in found.notes()[0]
     assert np.median(distances(found, exact)) < 0.15 * np.linalg.norm(public.fit - exact)
+
+
+@pytest.mark.parametrize("mu", [0.15, 1.5])
+@pytest.mark.parametrize(("d", "m"), [(10, 12), (10, 15), (30, 32), (30, 45)])
+def test_least_squares_with_few_public_rows(d, m, mu):
+    """Geometric means over four draws: below the error of AdaSSP and the public fit, and of joint-pmt near m = d."""
+    ratios = []
+    for seed in range(4):
+        draw = synthetic(4000, m, d=d, trace=2.0 * d, noise=1.0, seed=seed)
+        public = public_from_rows(draw.public_x, draw.public_y, names(d), "y")
+        rows = PrivateRows.from_arrays(draw.private_x, draw.private_y, names(d))
+        assert recommended(public).id == ID
+        exact = exact_fit(public, rows).reveal(TEST)
+        error = {
+            id: np.median(distances(plan(id, public, 4000, mu).run(rows, SeededNoise(seed), 4), exact))
+            for id in (ID, "joint-pmt", "ada-ssp")
+        }
+        alone = np.linalg.norm(public.fit - exact)
+        ratios.append([error[ID] / other for other in (error["joint-pmt"], error["ada-ssp"], alone)])
+    mean = np.exp(np.mean(np.log(ratios), axis=0))
+    assert mean[0] < (1.2 if m == 15 else 0.6) and mean[1] < 1.0 and mean[2] < 0.6
+
+
+def test_what_is_recommended():
+    """Labels and counts always; least squares with few public rows; elsewhere, or without the response, another."""
+    for m, id in ((20, ID), (21, "joint-pmt")):
+        draw = synthetic(100, m, d=10, seed=1)
+        assert recommended(public_from_rows(draw.public_x, draw.public_y, names(10), "y")).id == id
+    for fam in ("logistic", "boosting", "poisson"):
+        _, public, _ = glm(100, 60, 1, fam)
+        assert recommended(public).id == ID
+    draw = synthetic(100, 60, d=5, seed=1, family="logistic")
+    unlabelled = public_from_rows(draw.public_x, None, names(5), "y", 0.0, LOGISTIC, 0.01)
+    assert recommended(unlabelled).id != ID

@@ -37,6 +37,7 @@ from pmtcore.methods.gradients.frame import Frame
 from pmtcore.methods.gradients.passes import State, advance, ball_bounds, choose_bounds, curvature_at, turn
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
 from pmtcore.models import newton
+from pmtcore.models.families import GAUSSIAN
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.moments import PublicData, joint
 
@@ -44,6 +45,8 @@ _DRAWS, _MOST = 8, 2.0  # draws with replacement; an error further beyond its do
 _MANY = 8  # public rows for each column, from which on their Hessian is near enough
 _MANY_ROWS = (5, 3.0, 0.0, 0)  # passes, growth of their shares, share of the curvature, passes before it
 _FEW_ROWS = (8, 1.7, 0.25, 2)
+_LINEAR = (4, 2.5, 0.2, 0)
+_TOO_FEW = 2  # public rows for each column, up to which joint-pmt leans on a Hessian and a fit that are too rough
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +56,8 @@ class GradientParameters(Parameters):
     passes: int = parameter(
         0,
         label="Passes (0: automatic)",
-        help="Clipped gradients; automatic: 5, and 8 with a curvature matrix where public rows are few.",
+        help="Clipped gradients; automatic: 5, and 8 with a curvature matrix where public rows are few; 4 with one for "
+        "least squares.",
         low=0,
         high=50,
     )
@@ -245,16 +249,23 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: GradientParame
     if public.rows is None or public.m is None:
         raise InputError("pmt-gradients needs public rows; with a moment matrix choose pmt-objective.")
     passes, growth, curvature, before = _MANY_ROWS if public.m >= _MANY * public.d else _FEW_ROWS
+    if public.family is GAUSSIAN:
+        passes, growth, curvature, before = _LINEAR
     return GradientPlan(public, n, budget.mu, Schedule.of(parameters.passes or passes, growth, curvature, before))
+
+
+def _recommended(public: PublicData) -> bool:
+    """Labels and counts; least squares where public rows are few."""
+    return public.family is not GAUSSIAN or (public.m or 0) <= _TOO_FEW * public.d
 
 
 register(
     Method(
         id="pmt-gradients",
         title="Clipped gradients in passes",
-        summary="Clipped gradients at one released point after another, with the public Hessian and its doubt; the "
-        "recommended method for labels and counts.",
-        task="glm",
+        summary="Clipped gradients at one released point after another, with the public Hessian and its doubt; for "
+        "labels and counts, and for least squares where public rows are few.",
+        task="any",
         source="beyond A",
         neighbours=Neighbours.REPLACE_ONE,
         standing=Standing.SOUND,
@@ -262,8 +273,9 @@ register(
         errata=(),
         parameters=GradientParameters,
         plan=_plan,
-        families=("logistic", "boosting", "poisson"),
+        families=("gaussian", "logistic", "boosting", "poisson"),
         recommended=True,
+        recommended_for=_recommended,
         exact=True,
         colour="#0B7A75",
     )

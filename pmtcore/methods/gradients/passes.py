@@ -20,11 +20,12 @@ import numpy as np
 from pmtcore.mechanisms.passes import CURVATURE_SENSITIVITY, GRADIENT_SENSITIVITY
 from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.methods.gradients.frame import Cut, Frame
+from pmtcore.public.radius import ABSOLUTE_SHARE
+from pmtcore.public.sizes import beyond
 
 _HELD = 0.02  # of the mean eigenvalue: no direction of a public Hessian is without curvature
 _LEAST, _FAR = 0.02, 3.0
-_TAIL = 0.05  # of what is truncated, squared: private rows may reach further than public ones
-_BALLS = (0.5, 1.5, 12)  # of the median and of the longest public curvature, candidates
+_BALLS = (0.5, 4.0, 12)  # of the median and of the longest public curvature, candidates
 
 
 @final
@@ -133,17 +134,15 @@ def _rough(doubt: np.ndarray, variance: np.ndarray | float) -> np.ndarray:
 
 
 def ball_bounds(frame: Frame, state: State, mu: float) -> np.ndarray:
-    """Where curvatures ``b'' xx'`` are truncated (t,): least predicted squared error of the matrix, by public rows."""
+    """Where curvatures ``b'' xx'`` are truncated (t,): least squared error by public rows and their tail."""
     d, (low, high, count) = frame.public.d, _BALLS
-    lengths = np.sqrt(frame.slopes(state.points).T) * frame.norms  # (t, m)
+    lengths = np.sort(np.sqrt(frame.slopes(state.points).T) * frame.norms, axis=1)  # (t, m)
     first = np.maximum(low * np.median(lengths, axis=1), 1e-9)
-    radii = np.geomspace(first, np.maximum(high * np.max(lengths, axis=1), 2 * first), count, axis=1)
+    radii = np.geomspace(first, np.maximum(high * lengths[:, -1], 2 * first), count, axis=1)
     noise = (CURVATURE_SENSITIVITY * radii**2 / (mu * frame.n)) ** 2 * d * (d + 1) / 2
-    price = np.empty_like(radii)
-    for k, radius in enumerate(radii.T):
-        over = np.maximum(lengths**2 - radius[:, None] ** 2, 0.0)
-        price[:, k] = np.mean(over**2, axis=1) / frame.m + _TAIL * np.mean(over, axis=1) ** 2
-    return np.asarray(np.take_along_axis(radii, np.argmin(price + noise, axis=1)[:, None], axis=1)[:, 0])
+    apart, alike = beyond(lengths**2, radii**2)
+    price = apart / frame.m + ABSOLUTE_SHARE * alike**2 + noise
+    return np.asarray(np.take_along_axis(radii, np.argmin(price, axis=1)[:, None], axis=1)[:, 0])
 
 
 def turn(frame: Frame, state: State, bounds: np.ndarray, mu: float, released: np.ndarray) -> State:
