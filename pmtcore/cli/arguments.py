@@ -8,6 +8,7 @@ from typing import Any
 
 from pmtcore.accounting.budgets import Budget, checked_delta
 from pmtcore.base.checks import InputError
+from pmtcore.cli.files import read_small
 
 
 def budget_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +20,15 @@ def budget_arguments(parser: argparse.ArgumentParser) -> None:
 
 def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> None:
     if private:
-        parser.add_argument("--private", required=True, metavar="FILE")
+        parser.add_argument(
+            "--private",
+            required=True,
+            metavar="PLACE",
+            help="a file (CSV, TSV, Parquet, gzip'ed too), a folder or pattern of Parquet files, an address of an "
+            "object store, or of a database with --query; read in blocks, of any size",
+        )
+        parser.add_argument("--query", metavar="SELECT", help="rows of the database whose address --private is")
+        parser.add_argument("--private-rows", type=int, metavar="N", help="declare n instead of counting")
     parser.add_argument("--public", metavar="FILE")
     parser.add_argument("--public-moment", metavar="FILE", help="a second moment matrix in place of public rows")
     parser.add_argument("--public-rows", type=int, metavar="M", help="rows behind the moment matrix, if known")
@@ -30,6 +39,11 @@ def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> No
     parser.add_argument("--missing", default="empty-row", metavar="empty-row|public-median|refuse")
     parser.add_argument("--unseen", default="other", metavar="other|refuse", help="levels only private rows have")
     parser.add_argument("--levels", action="append", default=[], metavar="'COLUMN=A|B|C'", help="declared categories")
+    parser.add_argument(
+        "--kind", action="append", default=[], metavar="COLUMN=number|level|date", help="how a column is read"
+    )
+    parser.add_argument("--collinear", default="drop", metavar="drop|refuse", help="columns others give away")
+    parser.add_argument("--schema", metavar="FILE", help="a declared schema (JSON: columns, dialect)")
     families = "gaussian|logistic|poisson|boosting"
     parser.add_argument("--family", default="gaussian", metavar=families, help="what kind of regression")
     parser.add_argument("--lam", type=float, help="ridge penalty of a family other than gaussian (default 0.01)")
@@ -64,17 +78,23 @@ def choices_from(chosen: argparse.Namespace) -> Any:
         family=chosen.family,
         lam=chosen.lam,
         positive=chosen.positive,
+        kinds=settings_from(chosen.kind, "--kind", "COLUMN=KIND"),
+        collinear=chosen.collinear,
     )
 
 
 def problem_from(chosen: argparse.Namespace) -> Any:
     from pmtcore.data.problem import prepare  # noqa: PLC0415
-    from pmtcore.data.tables import read_moment_path, read_path  # noqa: PLC0415
+    from pmtcore.data.schema import schema_from_json  # noqa: PLC0415
+    from pmtcore.data.tables import query_table, read_moment_path, read_path, with_rows  # noqa: PLC0415
 
     choices = choices_from(chosen)
-    private = read_path(chosen.private, "private")
+    private = query_table(chosen.private, chosen.query) if chosen.query else read_path(chosen.private, "private")
+    if chosen.private_rows is not None:
+        private = with_rows(private, chosen.private_rows)
+    schema = None if chosen.schema is None else schema_from_json(read_small(chosen.schema))
     public = read_path(chosen.public, "public") if chosen.public is not None else read_moment_path(chosen.public_moment)
-    return prepare(private, public, choices, public_rows=chosen.public_rows)
+    return prepare(private, public, choices, public_rows=chosen.public_rows, schema=schema)
 
 
 def number_from(name: str, text: str) -> float:
@@ -99,8 +119,8 @@ def budget_from(chosen: argparse.Namespace) -> Budget:
     return Budget.from_epsilon(chosen.epsilon, chosen.delta)
 
 
-def settings_from(pairs: Sequence[str]) -> dict[str, str]:
+def settings_from(pairs: Sequence[str], option: str = "--set", form: str = "NAME=VALUE") -> dict[str, str]:
     for pair in pairs:
         if "=" not in pair:
-            raise InputError(f"--set takes NAME=VALUE, got {pair!r}.")
+            raise InputError(f"{option} takes {form}, got {pair!r}.")
     return dict(pair.split("=", 1) for pair in pairs)

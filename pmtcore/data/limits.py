@@ -12,7 +12,6 @@ MAX_COLUMNS = 2000
 MAX_CELLS = 60_000_000  # of a table held in memory; forest cover type has 32 million
 MAX_FEATURES = 1000  # columns of the design
 MAX_LEVELS = 50  # categories of a column that nobody declared
-MAX_SMALL = 2**20  # bytes of a configuration
 CHUNK = 2**22  # bytes of text parsed at a time
 BLOCK_ROWS = 32_768  # rows handed to a method at a time, at most
 BLOCK_CELLS = 2**20  # numbers in such a block, at most

@@ -7,6 +7,7 @@ alone: the property on which every sensitivity rests (maths.md, 20).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, final
@@ -94,6 +95,19 @@ class Schema:
                 "A schema is an object with 'columns' (name, kind, levels) and 'dialect' (encoding, decimal, quoting, "
                 "row_names)."
             ) from None
+
+
+def schema_from_json(data: bytes) -> Schema:
+    """A declared schema from the bytes of a file.
+
+    Raises:
+        InputError: not JSON, or no schema.
+    """
+    try:
+        fields = json.loads(data)
+    except (ValueError, RecursionError):
+        raise InputError("The schema is not JSON; it is an object with 'columns' and 'dialect'.") from None
+    return Schema.from_dict(fields)
 
 
 def as_kind(word: str) -> Kind:

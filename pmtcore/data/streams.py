@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from pmtcore.base.checks import InputError
-from pmtcore.data.limits import MAX_BYTES, MAX_SMALL
+from pmtcore.data.limits import MAX_BYTES
 
 Place = bytes | Path | str  # the bytes themselves, a path, an address such as s3://bucket/key
 _GZIP = b"\x1f\x8b"
@@ -42,20 +42,6 @@ def opened(place: Place) -> BinaryIO:
         return path.open("rb")
     except OSError as error:
         raise InputError(f"The file {str(place)!r} cannot be read: {error.strerror}.") from None
-
-
-def small_file(path: str | Path, what: str, most: int = MAX_SMALL) -> bytes:
-    """A short file, such as a configuration.
-
-    Raises:
-        InputError: no such file, not a regular one, or longer than any such file is.
-    """
-    file = Path(path)
-    _check_regular(file)
-    if file.stat().st_size > most:
-        raise InputError(f"The {what} {str(path)!r} is larger than {most // 1024} kB; check that it is the right file.")
-    with opened(file) as stream:
-        return stream.read(most + 1)
 
 
 def pieces(place: Place, where: str, limit: int | None = None) -> Iterator[bytes]:

@@ -24,6 +24,7 @@ from pmtcore.data import schema as schemas
 from pmtcore.data.cells import texts
 from pmtcore.data.dialect import Dialect, public_dialect
 from pmtcore.data.limits import MAX_BYTES, MAX_CELLS
+from pmtcore.data.queries import DeclaredSource, QuerySource
 from pmtcore.data.schema import Schema
 from pmtcore.data.sources import (
     ArrowSource,
@@ -157,8 +158,11 @@ def read_path(path: str | Path, role: Role, limit: int | None = None) -> Table:
         name = text.partition("?")[0]  # what comes after may hold keys
         return _checked(Table(name, role, _source(text, _called(role, name), role, limit)))
     where = _called(role, Path(path).name)
-    folder = Path(path).is_dir()
-    if folder or (any(mark in text for mark in "*?[") and not Path(path).exists()):
+    try:
+        folder, there = Path(path).is_dir(), Path(path).exists()
+    except (OSError, ValueError):  # a name too long, or with a null in it
+        raise InputError(f"There is no file {text[:60]!r}; check the path.") from None
+    if folder or (any(mark in text for mark in "*?[") and not there):
         found = sorted(Path(path).rglob("*.parquet")) if folder else [Path(p) for p in sorted(glob.glob(text))]  # noqa: PTH207  # from any root
         files = [file for file in found if file.is_file()]
         parts = [_source(file, where, role, limit) for file in files]
@@ -186,6 +190,27 @@ def table_from(frame: Any, name: str, role: Role, sha256: str | None = None) -> 
         InputError: another kind of object, or no rows.
     """
     return _checked(Table(name, role, frame_source(frame, sha256)))
+
+
+def query_table(url: str, query: str, role: Role = "private") -> Table:
+    """The rows of an SQL query.
+
+    Args:
+        url: of the database, as SQLAlchemy writes it; ``duckdb://PATH`` for DuckDB.
+
+    Raises:
+        InputError: the database does not answer, or the answer has no rows.
+    """
+    return _checked(Table("query", role, QuerySource(url, query, _called(role, "query"))))
+
+
+def with_rows(table: Table, rows: int) -> Table:
+    """The same table with a declared number of rows, which then is not counted.
+
+    Raises:
+        InputError: no number of rows.
+    """
+    return Table(table.name, table.role, DeclaredSource(table.source, rows))
 
 
 def _called(role: Role, name: str) -> str:
