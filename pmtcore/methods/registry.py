@@ -209,6 +209,7 @@ class Method:
         }
 
 
+_LONGEST_TEXT = 10_000
 _METHODS: dict[str, Method] = {}
 _CLOSE = 16.0  # of 441 between black and white: nearer colours look the same in a line two pixels wide
 
@@ -302,6 +303,10 @@ def make_parameters(entry: Method, values: Mapping[str, Any]) -> Parameters:
 
 def _checked(item: dataclasses.Field[Any], value: Any) -> Any:
     meta = item.metadata
+    if isinstance(item.default, str) and not meta["choices"]:
+        if len(str(value)) > _LONGEST_TEXT:
+            raise InputError(f"{item.name} takes at most {_LONGEST_TEXT} characters.")
+        return str(value)
     if meta["choices"]:
         return one_of(item.name, str(value), meta["choices"])
     low = -np.inf if meta["low"] is None else meta["low"]

@@ -1,0 +1,1 @@
+"""``joint-moment``: one whitened moment of all columns; every linear question about them is then free."""

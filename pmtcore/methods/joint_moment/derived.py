@@ -1,0 +1,190 @@
+"""Derived columns, declared by name: logarithms, squares, products, splines with public knots (maths.md, 15.1).
+
+``log(a); square(b); a:b; spline(c, 4)``: each is a rule with public constants, applied to a row by itself. Dummies of
+public levels are columns already and enter products under their own names (``age:sex=M``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.base.checks import InputError, listed, whole_number_between
+
+_KINDS = ("log", "square", "product", "spline")
+_CALL = re.compile(r"^(log|square|product|spline)\s*\((.*)\)$", re.DOTALL)
+_FEWEST_KNOTS, _MOST_KNOTS = 3, 7
+_MOST = 200
+MOST_NAME = 200
+
+
+@final
+@dataclass(frozen=True)
+class Rule:
+    """One derived column: its kind, what it is made of, and public constants.
+
+    Attributes:
+        constants: log: the floor below which values count as it; spline: the knots, then which of its columns.
+    """
+
+    name: str
+    kind: str
+    of: tuple[str, ...]
+    constants: tuple[float, ...] = ()
+
+    def apply(self, columns: Sequence[np.ndarray]) -> np.ndarray:
+        """The column (k,) from those it is made of, each (k,)."""
+        first = columns[0]
+        if self.kind == "log":
+            return np.asarray(np.log(np.maximum(first, self.constants[0])))
+        if self.kind == "square":
+            return np.asarray(first * first)
+        if self.kind == "product":
+            return np.asarray(first * columns[1])
+        return _spline(first, np.array(self.constants[:-1]), int(self.constants[-1]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields."""
+        return {"name": self.name, "kind": self.kind, "of": list(self.of), "constants": list(self.constants)}
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any], known: Iterable[str]) -> Rule:
+        """Back from :meth:`as_dict`.
+
+        Raises:
+            InputError: no such rule.
+        """
+        try:
+            rule = cls(
+                str(found["name"])[:MOST_NAME],
+                str(found["kind"]),
+                tuple(str(name) for name in found["of"]),
+                tuple(float(value) for value in found["constants"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            raise InputError("A derived column of the record has no rule that can be read.") from None
+        parts = {"log": 1, "square": 1, "product": 2, "spline": 1}.get(rule.kind)
+        wanted = {"log": (1, 1), "spline": (_FEWEST_KNOTS + 1, _MOST_KNOTS + 1)}.get(rule.kind, (0, 0))
+        fits = parts == len(rule.of) and wanted[0] <= len(rule.constants) <= wanted[1] and set(rule.of) <= set(known)
+        if not fits or not np.all(np.isfinite(rule.constants)):
+            raise InputError("A derived column of the record has no rule that can be read.")
+        if rule.kind == "spline" and not 0 <= rule.constants[-1] <= len(rule.constants) - 4:
+            raise InputError("A derived column of the record has no rule that can be read.")
+        return rule
+
+
+@final
+@dataclass(frozen=True)
+class Derived:
+    """Derived columns behind given ones."""
+
+    base: tuple[str, ...]
+    rules: tuple[Rule, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns, given ones first."""
+        return (*self.base, *(rule.name for rule in self.rules))
+
+    def extend(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (k, base) with their derived columns (k, all); elementwise, so each row is decided by itself."""
+        if not self.rules:
+            return rows
+        at = {name: j for j, name in enumerate(self.base)}
+        with np.errstate(all="ignore"):  # what overflows is not finite, and counts as an empty row later
+            made = [rule.apply([rows[:, at[name]] for name in rule.of]) for rule in self.rules]
+        return np.column_stack([rows, *made])
+
+
+def parse(text: str, base: tuple[str, ...], rows: np.ndarray) -> Derived:
+    """The derived columns that a text declares, their constants from public rows (m, base).
+
+    Raises:
+        InputError: an unknown column or rule, a column twice, or more than 200.
+    """
+    rules: list[Rule] = []
+    for part in (piece.strip() for piece in re.split(r"[;\n]", text)):
+        if part:
+            rules += _rules(part, base, rows)
+    names = [rule.name for rule in rules]
+    twice = sorted({name for name in names if names.count(name) > 1 or name in base})
+    if twice:
+        raise InputError(f"Derived column {listed(twice)} is declared twice; leave one out.")
+    if len(rules) > _MOST:
+        raise InputError(f"{len(rules)} derived columns are declared; at most {_MOST} can be used.")
+    return Derived(base, tuple(rules))
+
+
+def _rules(part: str, base: tuple[str, ...], rows: np.ndarray) -> list[Rule]:
+    """One declaration: one column, or the columns of one spline."""
+    found = _CALL.match(part)
+    if found is None:
+        pair = _pair(part, ":", base)
+        if pair is None:
+            raise InputError(
+                f"{part[:80]!r} declares no derived column: write log(a), square(a), a:b or spline(a, 4), separated "
+                f"by semicolons, with names of chosen columns."
+            )
+        return [Rule(f"{pair[0]}:{pair[1]}", "product", pair)]
+    kind, inside = found.group(1), found.group(2).strip()
+    if kind == "product":
+        pair = _pair(inside, ",", base)
+        if pair is None:
+            raise InputError(f"product({inside[:80]}) needs two chosen columns, as in product(a, b).")
+        return [Rule(f"{pair[0]}:{pair[1]}", "product", pair)]
+    if kind == "spline":
+        return _spline_rules(inside, base, rows)
+    name = _column(inside, base)
+    values = rows[:, base.index(name)]
+    if kind == "square":
+        return [Rule(f"square({name})", "square", (name,))]
+    positive = values[values > 0]
+    if not len(positive):
+        raise InputError(f"log({name}) needs positive public values.")
+    return [Rule(f"log({name})", "log", (name,), (float(np.min(positive)) / 2,))]
+
+
+def _spline_rules(inside: str, base: tuple[str, ...], rows: np.ndarray) -> list[Rule]:
+    """A restricted cubic spline: its columns beside the linear one, knots at public quantiles (Harrell's places)."""
+    name, _, count = inside.rpartition(",")
+    if not name:
+        name, count = inside, "4"
+    name = _column(name.strip(), base)
+    k = whole_number_between(f"the knots of spline({name})", count, _FEWEST_KNOTS, _MOST_KNOTS)  # type: ignore[arg-type]
+    edge = 0.1 if k == _FEWEST_KNOTS else 0.05
+    knots = np.quantile(rows[:, base.index(name)], np.linspace(edge, 1 - edge, k))
+    if np.any(np.diff(knots) <= 0):
+        raise InputError(f"spline({name}, {k}) needs more different public values; use fewer knots, or dummies.")
+    return [Rule(f"spline({name})[{j + 1}]", "spline", (name,), (*map(float, knots), float(j))) for j in range(k - 2)]
+
+
+def _spline(x: np.ndarray, knots: np.ndarray, j: int) -> np.ndarray:
+    """Column j of a restricted cubic spline, in the units of x: cubic inside, linear beyond the outer knots."""
+    width = (knots[-1] - knots[0]) ** 2
+
+    def cubed(at: float) -> np.ndarray:
+        return np.asarray(np.maximum(x - at, 0.0) ** 3)
+
+    last, before = float(knots[-1]), float(knots[-2])
+    found = cubed(float(knots[j]))
+    found = found - cubed(before) * (last - knots[j]) / (last - before)
+    return np.asarray((found + cubed(last) * (before - knots[j]) / (last - before)) / width)
+
+
+def _column(text: str, base: tuple[str, ...]) -> str:
+    if text not in base:
+        raise InputError(f"A derived column names {text[:80]!r}; the columns are {listed(base)}.")
+    return text
+
+
+def _pair(text: str, mark: str, base: tuple[str, ...]) -> tuple[str, str] | None:
+    """Two columns around one of the marks; names may have the mark in them."""
+    for at in (found.start() for found in re.finditer(re.escape(mark), text)):
+        left, right = text[:at].strip(), text[at + 1 :].strip()
+        if left in base and right in base:
+            return left, right
+    return None

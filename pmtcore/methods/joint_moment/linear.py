@@ -1,0 +1,171 @@
+"""Regressions from a released moment and the bands around them: post-processing, free (maths.md, 15.3).
+
+In the mechanism's coordinates ``y = root^{-1} z`` the released moment M is ``S = root M root'`` in the units of the
+table. For response t and features F: ``beta = S_FF^{-1} S_Ft``, ``b = root'(e_t - E_F beta)``, ``a_i`` the rows of
+``S_FF^{-1} E_F' root``; to first order ``d beta_i = a_i' dM b``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from pmtcore.base.records import Bands
+from pmtcore.methods.joint_moment.influence import Influence
+from pmtcore.public.bands import Part, limits
+
+FLOOR = 0.05  # of the public residual variance: what is left to a released one
+_LEAST = 0.05  # smallest eigenvalue left to a moment, relative to the expected one
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class State:
+    """A released moment with all that bands need; public and released figures only.
+
+    Attributes:
+        root: (D, D) lower triangular, the mechanism's coordinates.
+        moment: (D, D), the released moment, combined with the expected one where the noise is large.
+        noise: (D, D), weights V with ``Var tr(J dM) = sum V_ij J_ij^2`` for symmetric J; ``sigma^2`` throughout without
+            shrinking.
+        expected: (D, D), what public rows lead one to expect of the moment.
+        influence: what public rows say of sampling and truncation.
+        n, m: private rows, public rows (0 if unknown).
+    """
+
+    root: np.ndarray
+    moment: np.ndarray
+    noise: np.ndarray
+    expected: np.ndarray
+    influence: Influence
+    n: int
+    m: int
+
+    @cached_property
+    def half(self) -> np.ndarray:
+        """K (D, D) with ``K K' = M``."""
+        return np.linalg.cholesky(self.moment)
+
+    @cached_property
+    def units(self) -> np.ndarray:
+        """Root mean square (D,) of each column in the units of the table, as expected."""
+        return np.asarray(np.sqrt(np.einsum("ij,jk,ik->i", self.root, self.expected, self.root)))
+
+    def variances(self, matrices: np.ndarray) -> np.ndarray:
+        """Privacy variances (q,) of figures with gradients (q, D, D), symmetric."""
+        return np.asarray(np.einsum("qij,ij->q", matrices**2, self.noise))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """One regression: its coefficients and what moves them.
+
+    Attributes:
+        response, features: places of columns.
+        coefficients: (q,), in the units of the table.
+        a: (q, D) and b: (D,): ``d beta_i = a_i' dM b``.
+        residual_variance: of the response, in its units squared.
+    """
+
+    state: State
+    response: int
+    features: tuple[int, ...]
+    coefficients: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    residual_variance: float
+
+    @cached_property
+    def privacy(self) -> np.ndarray:
+        """Covariance (q, q) from the noise, exact to first order: ``sum V_ij J^k_ij J^l_ij``."""
+        both = self.a[:, :, None] * self.b
+        both = (both + np.swapaxes(both, 1, 2)) / 2
+        flat = (both * np.sqrt(self.state.noise)).reshape(len(self.a), -1)
+        return np.asarray(flat @ flat.T)
+
+    @cached_property
+    def sampling(self) -> np.ndarray:
+        """Covariance (q, q): shape from public rows, size from the released residual variance."""
+        shape = self.state.influence.spread(self.a, self.b)
+        size = self.residual_variance / max(self.state.influence.square(self.b), 1e-300)
+        return np.asarray(shape * size / self.state.n)
+
+    @cached_property
+    def truncation(self) -> np.ndarray:
+        """Covariance (q, q): what truncation moves the fit by on public rows, squared, and the doubt about it."""
+        mean, spread = self.state.influence.lost(self.a, self.b)
+        rows = max(self.state.influence.m, 1)
+        beyond = self.state.influence.beyond(self.a, self.b)
+        return np.asarray(np.outer(mean, mean) + spread / rows + (spread + beyond) / self.state.n)
+
+    @property
+    def total(self) -> np.ndarray:
+        """Covariance (q, q) of all three parts."""
+        return self.privacy + self.sampling + self.truncation
+
+    def parts(self, contrasts: np.ndarray | None = None) -> tuple[Part, Part, Part | None]:
+        """Privacy, sampling and truncation of contrasts (k, q) of the coefficients, or of each coefficient."""
+        c = np.eye(len(self.a)) if contrasts is None else contrasts
+        privacy, sampling, truncation = (
+            Part(np.einsum("ki,ij,kj->k", c, matrix, c)) for matrix in (self.privacy, self.sampling, self.truncation)
+        )
+        sampling = Part(sampling.variance, self.state.influence.freedom(c @ self.a, self.b))
+        return privacy, sampling, truncation if self.state.influence.m else None
+
+    @cached_property
+    def bands(self) -> Bands:
+        """Standard errors of the three parts and 95 % limits."""
+        return limits(self.coefficients, self.coefficients, *self.parts())
+
+
+def solve(
+    state: State, response: int, features: Sequence[int], lam: float = 0.0, free: Sequence[int] = (0,)
+) -> Fit:
+    """Least squares, or ridge, of one column on others.
+
+    Args:
+        lam: added to the second moment of the features in the units of the table.
+        free: places of columns that are not penalized.
+    """
+    places = tuple(features)
+    root = state.root[list(places)]  # (q, D)
+    penalty = np.array([0.0 if j in free else lam for j in places])
+    scale = np.sqrt(np.sum((root @ state.half) ** 2, axis=1) + penalty)
+    stack = np.vstack([(state.half.T @ root.T) / scale, np.diag(np.sqrt(penalty) / scale)])
+    right = np.concatenate([state.half.T @ state.root[response], np.zeros(len(places))])
+    _, upper = np.linalg.qr(stack)
+    inner = np.linalg.solve(upper, np.linalg.solve(upper.T, stack.T @ right))
+    inverse = np.linalg.solve(upper, np.linalg.solve(upper.T, root / scale[:, None])) / scale[:, None]
+    beta = inner / scale
+    b = state.root[response] - beta @ root
+    fit = Fit(state, response, places, beta, inverse, b, 1.0)
+    return Fit(state, response, places, beta, inverse, b, _residual_variance(fit, root))
+
+
+def _residual_variance(fit: Fit, root: np.ndarray) -> float:
+    """``b'M b``, what the noise of beta took off added back, combined with the public one by precision."""
+    state = fit.state
+    gram = root @ state.moment @ root.T
+    raw = float(fit.b @ state.moment @ fit.b + np.sum(gram * fit.privacy))
+    public = state.influence.square(fit.b)
+    if not state.influence.m:
+        return max(raw, FLOOR * float(fit.b @ state.expected @ fit.b))
+    noise = float(state.variances(np.outer(fit.b, fit.b)[None])[0])
+    spread = 2 * public**2 / state.influence.m
+    return max(public + spread / (spread + noise) * (raw - public), FLOOR * public)
+
+
+def floored(moment: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Moments (..., D, D) with eigenvalues relative to the expected one of at least 0.05: positive definite."""
+    half = np.linalg.cholesky(expected)
+    inner = np.linalg.solve(half, np.swapaxes(np.linalg.solve(half, moment), -1, -2))
+    values, vectors = np.linalg.eigh((inner + np.swapaxes(inner, -1, -2)) / 2)
+    if np.all(values >= _LEAST):
+        return moment
+    inner = (vectors * np.maximum(values, _LEAST)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    return np.asarray(half @ inner @ half.T)

@@ -1,0 +1,303 @@
+"""``joint-moment``: one whitened moment of all columns, released once; every regression from it is free.
+
+With public rows whitened and measured as in ``norm``, ``y = root^{-1} z`` for the joint row z of all columns and
+``w = min(1, R^2/|y|^2)``:
+
+    M = (1/n) sum w y y' + G,   G isometric, sigma = sqrt(2) R^2/(mu n)
+
+Neighbours: replace-one. Public: the public data, n, the coordinates and the radius chosen from them, the rules of derived
+columns. Goes past the papers: the pilot of ``joint-pmt`` with no column singled out; proof in maths.md, 15.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
+from pmtcore.accounting.spends import Spend
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Bands, Private, PrivateRows, Standing
+from pmtcore.mechanisms.grid import integer_moment, release_integer_moment, whiten_exactly
+from pmtcore.mechanisms.noise import NoiseSource, sigma_for
+from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
+from pmtcore.methods.facts import Facts
+from pmtcore.methods.joint_moment.derived import Derived, parse
+from pmtcore.methods.joint_moment.influence import MOST_SHARED, MOST_TENSOR, Gaussian, Influence, Moments, Rows
+from pmtcore.methods.joint_moment.linear import Fit, State, floored, solve
+from pmtcore.methods.joint_moment.norm import Measured, Prospects, candidates, chosen, measured
+from pmtcore.methods.joint_moment.parameters import MomentParameters
+from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Record, combined
+from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, register
+from pmtcore.public.moments import PublicData, joint, public_from_rows
+
+_LEAST = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class MomentPlan(Plan):
+    """``joint-moment`` with coordinates, radius and noise fixed."""
+
+    public: PublicData  # derived columns included, the last one in the place of a response
+    derived: Derived
+    target: str
+    features: tuple[int, ...]
+    n: int
+    mu: float
+    radius: float
+    rows: Measured | None
+    parameters: MomentParameters
+
+    @property
+    def dimension(self) -> int:
+        """D: columns of the moment."""
+        return len(self.derived.names)
+
+    @property
+    def root(self) -> np.ndarray:
+        """The mechanism's coordinates (D, D)."""
+        return self.public.factor if self.rows is None else self.rows.root
+
+    @property
+    def sigma(self) -> float:
+        """Noise scale: tight replace-one sensitivity of the moment over mu."""
+        return sigma_for(moment_sensitivity(self.radius, self.n), self.mu)
+
+    def parts(self) -> tuple[Spend, ...]:
+        """The moment."""
+        return (Spend.gaussian("moment of all columns", moment_sensitivity(self.radius, self.n), self.sigma),)
+
+    def transform(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
+        """Rows (k, D) in the mechanism's coordinates, before truncation; elementwise."""
+        return whiten_exactly(self.root, self.derived.extend(joint(features, response)))
+
+    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """``sum y y'`` of truncated rows on the integer grid (D, D), exact, private."""
+        return integer_moment(rows, self.transform, self.radius)
+
+    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> MomentOutcome:
+        """The release.
+
+        Guarantee: mu-GDP under replace-one: one Gaussian mechanism on a statistic of Frobenius sensitivity
+        ``sqrt(2) R^2/n`` (maths.md, 15.1), its noise integers (maths.md, 14); all else is post-processing.
+        """
+        found = [release_integer_moment(statistic, self.mu, self.n, self.radius, source) for _ in range(trials)]
+        return MomentOutcome(self, np.concatenate(found))
+
+    @cached_property
+    def influence(self) -> Influence:
+        """What public rows say of sampling and truncation, all of them."""
+        if self.rows is None:
+            return Gaussian(self.expected)
+        return Rows(self.rows.inside, self.rows.factor, self.radius, self.n)
+
+    @cached_property
+    def expected(self) -> np.ndarray:
+        """What public rows lead one to expect of the moment (D, D): left-out rows, weighted."""
+        if self.rows is None:
+            m = self.public.m
+            return np.eye(self.dimension) * (1.0 if m is None else m / max(m - self.dimension - 1, 1))
+        weights = ball_weights(self.rows.lengths**2, self.radius)
+        return np.asarray(self.rows.left_out.T @ (weights[:, None] * self.rows.left_out) / self.rows.m)
+
+    @cached_property
+    def prior(self) -> np.ndarray:
+        """Variances (D, D) of entries of the private moment around the expected one, if rows are alike."""
+        if self.rows is None:
+            alike = 1 / self.n + (1 / self.public.m if self.public.m else 0.25)
+            return alike * (1 + np.eye(self.dimension))
+        kept = self.rows.left_out * np.sqrt(ball_weights(self.rows.lengths**2, self.radius))[:, None]
+        square = (kept**2).T @ kept**2 / self.rows.m
+        found = np.maximum(square - self.expected**2, 1e-3 * square) * (1 / self.rows.m + 1 / self.n)
+        return np.asarray(np.maximum(found, 1e-12 * np.max(found)))  # the constant squared does not vary
+
+    @cached_property
+    def prospects(self) -> Prospects | None:
+        """Predicted errors of random regressions; ``None`` where only a moment is known."""
+        if self.rows is None or self.dimension < 3:
+            return None
+        found = candidates(self.rows, self.n)
+        return found.prospects(found.nearest(self.radius), self.mu)
+
+    def state(self, moment: np.ndarray, noise: np.ndarray) -> State:
+        """A released moment with what its bands need."""
+        return State(self.root, moment, noise, self.expected, self.influence, self.n, self.public.m or 0)
+
+    def regression(self, state: State) -> Fit:
+        """The default question: the target on all given features."""
+        return solve(state, self.derived.names.index(self.target), self.features)
+
+    def predicted(self) -> Prediction | None:
+        """Errors of the default regression, as if the expected moment were released."""
+        fit = self.regression(self.state(self.expected, np.full_like(self.expected, self.sigma**2)))
+        return Prediction(*(np.sqrt(np.diag(part)) for part in (fit.privacy, fit.sampling, fit.truncation)))
+
+    def facts(self) -> Facts:
+        """Radius, noise, and what to expect of a typical and of the worst regression."""
+        more: dict[str, float | str] = {"columns": self.dimension}
+        beyond = None
+        if self.rows is not None:
+            beyond = float(np.mean(self.rows.lengths > self.radius))
+        if self.prospects is not None:
+            errors = self.prospects.errors
+            more |= {
+                "typical_error_in_standard_errors": float(np.median(errors)),
+                "nine_in_ten_errors_in_standard_errors": float(np.quantile(errors, 0.9)),
+                "worst_error_in_standard_errors": float(np.max(errors)),
+                "public_error_in_standard_errors": float(np.median(np.sqrt(self.prospects.public))),
+            }
+        return Facts(
+            radius=self.radius,
+            noise_sd=self.sigma,
+            noise_over_signal=self.sigma * math.sqrt(2 * self.dimension),
+            predicted_truncation_rate=beyond,
+            more=more,
+        )
+
+
+@final
+class MomentOutcome(Outcome):
+    """Post-processing of released moments (trials, D, D)."""
+
+    def __init__(self, plan: MomentPlan, moment: np.ndarray) -> None:
+        self.plan = plan
+        self.moment = moment
+
+    def seen(self) -> np.ndarray:
+        """The released moments (trials, D (D + 1)/2)."""
+        rows, columns = np.triu_indices(self.plan.dimension)
+        return self.moment[:, rows, columns]
+
+    @cached_property
+    def _states(self) -> tuple[np.ndarray, np.ndarray]:
+        plan = self.plan
+        shrunk = plan.parameters.shrinkage == "auto"
+        moments, noise = combined(self.moment, plan.expected, plan.prior, plan.sigma, shrunk)
+        return floored(moments, plan.expected), noise
+
+    @cached_property
+    def coefficients(self) -> np.ndarray:
+        """The default regression of each trial (trials, d)."""
+        moments, noise = self._states
+        fits = [self.plan.regression(self.plan.state(m, v)) for m, v in zip(moments, noise, strict=True)]
+        return np.array([fit.coefficients for fit in fits])
+
+    def bands(self) -> Bands:
+        """Of the default regression of the first trial (maths.md, 15.3)."""
+        moments, noise = self._states
+        return self.plan.regression(self.plan.state(moments[0], noise[0])).bands
+
+    def record(self) -> Record:
+        """The first trial's record."""
+        plan, influence = self.plan, self.plan.influence
+        if isinstance(influence, Rows):
+            influence = _shared(influence, plan.parameters.public_rows, plan.expected)
+        promise = Guarantee(plan.mu, Neighbours.REPLACE_ONE, reporting_delta(plan.n)).as_dict()
+        return Record(
+            plan.derived,
+            plan.target,
+            plan.features,
+            plan.root,
+            self.moment[0],
+            plan.expected,
+            plan.prior,
+            plan.sigma,
+            plan.radius,
+            plan.n,
+            plan.public.m,
+            influence,
+            _spread(plan.public),
+            {name: promise[name] for name in ("mu", "rho", "epsilon", "delta", "neighbours")},
+            plan.parameters.shrinkage == "auto",
+        )
+
+    def released(self) -> Mapping[str, Any]:
+        """The record that answers every linear question, and the default regression's residual variance."""
+        moments, noise = self._states
+        variance = self.plan.regression(self.plan.state(moments[0], noise[0])).residual_variance
+        return {"residual_variance": variance, "joint_moment": self.record().as_dict()}
+
+    def notes(self) -> tuple[str, ...]:
+        """What the noise did, and what cannot be said without public rows."""
+        found = []
+        _, noise = self._states
+        if np.median(noise[0]) < self.plan.sigma**2 / 2:
+            found.append("At this budget the released moment weighs less than the public one.")
+        if self.plan.rows is None:
+            found.append(
+                "Only a public moment is known: bands assume Gaussian rows and have no truncation part, there are no "
+                "derived columns, and logistic regressions need public rows."
+            )
+        return tuple(found)
+
+
+def _shared(rows: Rows, share: str, expected: np.ndarray) -> Influence:
+    """What of the public rows goes into the record."""
+    if share == "auto":
+        step = math.ceil(rows.m / MOST_SHARED)
+        return replace(rows, inside=rows.inside[::step], factor=rows.factor[::step])
+    return Moments.of(rows) if rows.inside.shape[1] <= MOST_TENSOR else Gaussian(expected)
+
+
+def _spread(public: PublicData) -> np.ndarray:
+    """Public standard deviation (D,) of each column; root mean square without an intercept."""
+    moment = public.moment
+    mean = moment[0] if public.has_intercept else np.zeros(len(moment))
+    return np.asarray(np.sqrt(np.maximum(np.diag(moment) - mean**2, 0.0)))
+
+
+def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> MomentPlan:
+    """``joint-moment`` for these public data, n private rows and this total budget.
+
+    Raises:
+        InputError: derived columns without public rows, or that are collinear; a radius of next to nothing.
+    """
+    if 0 < parameters.radius < _LEAST:
+        raise InputError(f"radius must be 0 (automatic) or at least {_LEAST:g}, got {parameters.radius:g}.")
+    base = (*public.names, public.target)
+    whole, derived = _with_derived(public, base, parameters.derived)
+    if len(derived.names) > MOST_COLUMNS:
+        raise InputError(f"The moment would have {len(derived.names)} columns; at most {MOST_COLUMNS} can be used.")
+    rows = measured(whole, parameters.weights)
+    radius = chosen(rows, len(derived.names), n, budget.mu, parameters)
+    places = tuple(range(public.d))
+    return MomentPlan(whole, derived, public.target, places, n, budget.mu, radius, rows, parameters)
+
+
+def _with_derived(public: PublicData, base: tuple[str, ...], text: str) -> tuple[PublicData, Derived]:
+    """Public data with derived columns; the last column takes the place of the response."""
+    if not text.strip():
+        return public, Derived(base)
+    if public.rows is None:
+        raise InputError("Derived columns need public rows; a moment matrix does not say what their moments are.")
+    derived = parse(text, base, public.rows)
+    rows = derived.extend(public.rows)
+    if not np.all(np.isfinite(rows)):
+        raise InputError("A derived column is not finite in the public rows; leave it out.")
+    names = derived.names
+    return public_from_rows(rows[:, :-1], rows[:, -1], names[:-1], names[-1]), derived
+
+
+register(
+    Method(
+        id="joint-moment",
+        title="Joint moment of all columns",
+        summary="One whitened moment of all columns: every regression among them is then free, with bands, for anybody "
+        "who holds the record.",
+        task="linear",
+        source="beyond A and B",
+        neighbours=Neighbours.REPLACE_ONE,
+        standing=Standing.SOUND,
+        standing_reason="One Gaussian mechanism with a tight sensitivity; everything after is post-processing",
+        errata=(),
+        parameters=MomentParameters,
+        plan=plan,
+        exact=True,
+        colour="#7A4FB5",
+    )
+)

@@ -1,0 +1,209 @@
+"""Which rows count as far out, and from where on they are truncated: both from public rows, free (maths.md, 15.2).
+
+Whitened rows are measured in the norm ``z' K^{-p} z``, ``K = mean |z~|^2 z~ z~'``: for Gaussian rows the ordinary
+one, elsewhere directions in which public rows reach far count less. The radius has the least predicted error of a
+regression that one might ask for: random responses and features, in units of their own sampling error.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from pmtcore.methods.joint_moment.influence import Tail
+from pmtcore.public.moments import PublicData, whiten
+from pmtcore.public.radius import moment_only_ball
+
+POWER = 0.75  # of K: best or near it on five tables, where 0, 0.5 and 1 are each worst on one (decision 0018)
+_ABSOLUTE = 0.02  # share of common direction in what truncation takes; 0.05 and more cost accuracy on all five tables
+_RADII = 20
+_MOST_ROWS = 1000
+_REGRESSIONS, _PAIRS = 60, 120
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Public rows as the mechanism measures them; everything here is public.
+
+    Attributes:
+        root: (D, D) lower triangular; a row z counts by the length of ``y = root^{-1} z``.
+        inside: public rows y (m, D); ``factor`` (m,) makes them as long as if left out of the whitening.
+    """
+
+    root: np.ndarray
+    inside: np.ndarray
+    factor: np.ndarray
+    m: int
+
+    @cached_property
+    def left_out(self) -> np.ndarray:
+        """Public rows (m, D) as new rows would be."""
+        return np.asarray(self.inside * self.factor[:, None])
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Of the left-out rows (m,)."""
+        return np.linalg.norm(self.left_out, axis=1)
+
+    @property
+    def dimension(self) -> int:
+        """D."""
+        return len(self.root)
+
+    @cached_property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Directions (K, D) each: what random regressions multiply the moment by, in units of their sampling error."""
+        rng = np.random.default_rng(15)  # the same questions for everybody
+        d, found = self.dimension, []
+        moment = self.inside.T @ self.inside / self.m
+        for _ in range(_REGRESSIONS):
+            t = int(rng.integers(1, d))
+            others = np.setdiff1d(np.arange(1, d), [t])
+            chosen = rng.permutation(others)[: int(rng.integers(1, len(others) + 1))] if len(others) else others
+            features = self.root[np.concatenate([[0], chosen])]
+            inverse = np.linalg.pinv(features @ moment @ features.T, hermitian=True) @ features
+            b = self.root[t] - (inverse @ moment @ self.root[t]) @ features
+            found += [(a, b) for a in inverse]
+        at = rng.permutation(len(found))[:_PAIRS]
+        a, b = (np.array([found[i][side] for i in at]) for side in (0, 1))
+        sizes = [np.sqrt(np.einsum("ki,ij,kj->k", x, moment, x)) for x in (a, b)]
+        return a / sizes[0][:, None], b / sizes[1][:, None]
+
+    @cached_property
+    def products(self) -> np.ndarray:
+        """What each left-out row adds to each pair's error (m, K)."""
+        a, b = self.pairs
+        return np.asarray((self.left_out @ a.T) * (self.left_out @ b.T))
+
+
+def measured(public: PublicData, weights: str) -> Measured | None:
+    """Public rows in the norm that truncation uses; ``None`` where only a moment is known."""
+    if public.whitened is None or public.m is None or public.rows is None:
+        return None
+    z, left_out = public.whitened_in_sample, public.whitened
+    factor = np.linalg.norm(left_out, axis=1) / np.maximum(np.linalg.norm(z, axis=1), 1e-300)
+    root = public.factor
+    if weights == "tails":
+        root = _weighted_root(public, z * factor[:, None])
+    return Measured(root, whiten(root, public.rows), factor, public.m)
+
+
+def _weighted_root(public: PublicData, z: np.ndarray) -> np.ndarray:
+    """Lower triangular root of ``L K^p L'``, the constant apart; no moment is squared on the way."""
+    first = int(public.has_intercept)
+    kurtosis = (z[:, first:].T * np.sum(z**2, axis=1)) @ z[:, first:] / len(z)
+    values, vectors = np.linalg.eigh(kurtosis)
+    values = np.maximum(values, 1e-6 * values[-1])
+    values = (values / np.exp(np.mean(np.log(values)))) ** (POWER / 2)
+    half = np.eye(len(public.factor))
+    half[first:, first:] = vectors * values  # K^{p/2}, a rotation apart
+    upper = np.linalg.qr(half.T @ public.factor.T, mode="r")
+    return np.asarray((upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]).T)
+
+
+@final
+@dataclass(frozen=True)
+class Prospects:
+    """Predicted errors (K,) of random regressions in units of their own sampling errors, squared.
+
+    Attributes:
+        noise, truncation: to the non-private coefficient; ``public``: of the public fit.
+    """
+
+    noise: np.ndarray
+    truncation: np.ndarray
+    public: np.ndarray
+
+    @property
+    def errors(self) -> np.ndarray:
+        """Distance to the non-private coefficient to expect (K,), combined with the public fit by precision."""
+        mine = self.noise + self.truncation
+        return np.sqrt(1 / (1 / np.maximum(mine, 1e-12) + 1 / self.public))
+
+
+@final
+@dataclass(frozen=True)
+class Candidates:
+    """Radii (C,) with what does not depend on the budget: truncation's squared error (C, K), the noise's shape (K,)."""
+
+    radii: np.ndarray
+    truncation: np.ndarray
+    shape: np.ndarray
+    public: np.ndarray
+    n: int
+
+    def prospects(self, at: int, mu: float) -> Prospects:
+        """At one of the radii."""
+        noise = self.shape * (self.radii[at] ** 2 / mu) ** 2 / self.n
+        return Prospects(noise, self.truncation[at], self.public)
+
+    def best(self, mu: float) -> int:
+        """Place of the radius with the least mean square error at this budget."""
+        return int(np.argmin([np.mean(self.prospects(at, mu).errors ** 2) for at in range(len(self.radii))]))
+
+    def nearest(self, radius: float) -> int:
+        """Place of the candidate nearest to a radius."""
+        return int(np.argmin(np.abs(np.log(self.radii / radius))))
+
+
+_CACHE: WeakKeyDictionary[Measured, dict[int, Candidates]] = WeakKeyDictionary()  # public figures only
+
+
+def candidates(rows: Measured, n: int) -> Candidates:
+    """Radii and what each is predicted to cost at n private rows."""
+    kept = _CACHE.setdefault(rows, {})
+    if n not in kept:
+        if len(kept) > 8:  # a plan over many sizes
+            kept.clear()
+        kept[n] = _candidates(rows, n)
+    return kept[n]
+
+
+def _candidates(rows: Measured, n: int) -> Candidates:
+    step = math.ceil(rows.m / _MOST_ROWS)
+    lengths, products = rows.lengths[::step], rows.products[::step]
+    m, tail = len(lengths), Tail.of(lengths, n)
+    radii = np.geomspace(0.5 * float(np.median(lengths)), 4 * float(np.max(lengths)), _RADII)
+    direction = products[tail.rows] / np.maximum(lengths[tail.rows] ** 2, 1e-300)[:, None]
+    body = np.ones(m, dtype=bool)
+    body[tail.rows] = False
+    lost = []
+    for radius in radii:
+        moves = (1 - np.minimum(1.0, radius**2 / np.maximum(lengths**2, 1e-300)))[:, None] * products
+        bias, spread = np.mean(moves, axis=0), np.var(moves, axis=0)
+        cut = np.maximum(tail.lengths**2 - radius**2, 0.0)
+        square = np.sum(moves[body] ** 2, axis=0) / m + np.sum(cut**2 * tail.shares) * np.mean(direction**2, axis=0)
+        line = np.sum(np.abs(moves[body]), axis=0) / m + np.sum(cut * tail.shares) * np.mean(np.abs(direction), axis=0)
+        lost.append(np.maximum(bias**2 - spread / m, 0.0) + square / n + _ABSOLUTE * line**2)
+    a, b = rows.pairs
+    shape = np.sum(a**2, axis=1) * np.sum(b**2, axis=1) + np.sum(a * b, axis=1) ** 2
+    public = n * np.var(products, axis=0) * (1 / rows.m + 1 / n)
+    return Candidates(radii, n * np.array(lost), shape, public, n)
+
+
+def chosen(rows: Measured | None, dimension: int, n: int, mu: float, parameters: Any) -> float:
+    """The truncation radius: as given, covering (inference), or with the least predicted error (accuracy)."""
+    if parameters.radius:
+        return float(parameters.radius)
+    covering = parameters.radius_mode == "inference"
+    if rows is None:
+        return moment_only_ball(dimension).radius * (math.sqrt(2.0) if covering else 1.0)
+    if not covering:
+        found = candidates(rows, n)
+        return float(found.radii[found.best(mu)])
+    top = float(np.max(rows.lengths))
+    wide = 2 * top  # four times the largest public norm^2 where the noise is then below the sampling error, else twice
+    return wide if (wide**2 / mu) ** 2 < n else math.sqrt(2.0) * top
+
+
+def standardized_root(root: np.ndarray, moment: np.ndarray) -> np.ndarray:
+    """``root^{-1} moment root^{-T}`` (D, D) for a moment in the units of the table."""
+    half = solve_triangular(root, moment, lower=True)
+    return np.asarray(solve_triangular(root, half.T, lower=True))

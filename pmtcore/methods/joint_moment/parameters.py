@@ -1,0 +1,50 @@
+"""Public parameters of ``joint-moment``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pmtcore.methods.registry import Parameters, parameter
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentParameters(Parameters):
+    """Public parameters of ``joint-moment``."""
+
+    radius_mode: str = parameter(
+        "accuracy",
+        label="Radius chosen for",
+        help="accuracy: the smallest predicted error of a typical regression; inference: a radius so wide that error "
+        "bands are hardly touched by truncation, at the price of more noise.",
+        choices=("accuracy", "inference"),
+    )
+    radius: float = parameter(
+        0.0, label="Radius (0: automatic)", help="Truncation radius in whitened units.", low=0.0, high=1e6
+    )
+    weights: str = parameter(
+        "tails",
+        label="Column weights",
+        help="tails: directions in which public rows reach far count less in the radius and get more noise; none: all "
+        "whitened directions count alike.",
+        choices=("tails", "none"),
+    )
+    derived: str = parameter(
+        "",
+        label="Derived columns",
+        help="Declared by name, separated by semicolons: log(a); square(b); a:b; spline(c, 4). Constants and knots come "
+        "from public rows.",
+    )
+    public_rows: str = parameter(
+        "auto",
+        label="Public rows in the record",
+        help="What the sampling part of bands needs of the public rows. auto: the rows, at most 2000 of them; no: only "
+        "their fourth moments.",
+        choices=("auto", "no"),
+    )
+    shrinkage: str = parameter(
+        "auto",
+        label="Small budgets",
+        help="auto: where the noise is large, combine the released moment with the public one by precision; none: use "
+        "it as it is.",
+        choices=("auto", "none"),
+    )

@@ -1,0 +1,296 @@
+"""What a release of ``joint-moment`` is made of, in plain JSON: read by anyone, without the app or a private table.
+
+The record holds public and released figures only. A record from elsewhere is checked field by field before anything
+is computed from it: sizes, finite numbers, a triangular root, positive definite moments, names without markup.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.base.checks import InputError
+from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
+from pmtcore.methods.joint_moment.influence import Gaussian, Influence, Moments, Rows, unique_count
+from pmtcore.methods.joint_moment.linear import State, floored
+
+FORMAT = "second-moment/joint-moment"
+VERSION = 1
+MOST_COLUMNS = 400
+MOST_BYTES = 64_000_000
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Record:
+    """A released joint moment.
+
+    Attributes:
+        derived: names of the columns, the constant first where there is one, given before derived, with their rules.
+        target: the default response.
+        features: places of the default features.
+        root: coordinates of the mechanism (D, D).
+        noisy: the released moment (D, D) in them, exactly as it left.
+        expected, prior: what public rows lead one to expect of it, and how surely (variances, (D, D)).
+        sigma, radius: noise and truncation.
+        n, m: private rows; public rows, ``None`` if unknown.
+        influence: what the sampling and truncation parts of bands need.
+        spread: public standard deviation of each column (D,).
+        guarantee: in plain fields, as records have it.
+    """
+
+    derived: Derived
+    target: str
+    features: tuple[int, ...]
+    root: np.ndarray
+    noisy: np.ndarray
+    expected: np.ndarray
+    prior: np.ndarray
+    sigma: float
+    radius: float
+    n: int
+    m: int | None
+    influence: Influence
+    spread: np.ndarray
+    guarantee: Mapping[str, Any]
+    shrunk: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All D columns."""
+        return self.derived.names
+
+    def state(self) -> State:
+        """The moment ready for questions: combined with the expected one where the noise is large."""
+        moment, noise = combined(self.noisy[None], self.expected, self.prior, self.sigma, self.shrunk)
+        held = floored(moment, self.expected)[0]
+        return State(self.root, held, noise[0], self.expected, self.influence, self.n, self.m or 0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields, with a digest of all others."""
+        found: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "columns": list(self.derived.base),
+            "derived": [rule.as_dict() for rule in self.derived.rules],
+            "target": self.target,
+            "features": list(self.features),
+            "root": _triangle(self.root),
+            "moment": _triangle(self.noisy),
+            "expected": _triangle(self.expected),
+            "prior_variance": _triangle(self.prior),
+            "sigma": self.sigma,
+            "radius": self.radius,
+            "n": self.n,
+            "m": self.m,
+            "spread": self.spread.tolist(),
+            "shrunk": self.shrunk,
+            "influence": _influence_fields(self.influence),
+            "guarantee": dict(self.guarantee),
+        }
+        return {**found, "digest": _digest(found)}
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Record:
+        """Back from :meth:`as_dict`, whoever made it.
+
+        Raises:
+            InputError: not a record of this version, or one that cannot be true.
+        """
+        try:
+            return _checked(found)
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError, np.linalg.LinAlgError):
+            raise InputError(
+                "The file is no record of a joint moment that can be read; make one with 'release --method "
+                "joint-moment --out FILE'."
+            ) from None
+
+
+def record_from_bytes(data: bytes) -> Record:
+    """A record from a file: the record alone, or the release that holds it.
+
+    Raises:
+        InputError: too long, not JSON, or not a record.
+    """
+    if len(data) > MOST_BYTES:
+        raise InputError(f"The record has more than {MOST_BYTES // 1_000_000} MB; records are much smaller.")
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        raise InputError(
+            "The record is not JSON; make one with 'release --method joint-moment --out FILE'."
+        ) from None
+    inside = found.get("released") if isinstance(found, dict) else None
+    if isinstance(inside, dict) and isinstance(inside.get("joint_moment"), dict):
+        found = inside["joint_moment"]
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise InputError(
+            "The file is no record of a joint moment; make one with 'release --method joint-moment --out FILE'."
+        )
+    return Record.from_dict(found)
+
+
+def combined(
+    noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: float, shrunk: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Moments (T, D, D) combined with the expected one entry by entry, and what noise is left of each (T, D, D).
+
+    Entries of the two differ with variance ``prior`` where public and private rows are alike; where they differ by more
+    than that and the noise allow, the prior is as wide as they say.
+    """
+    d = noisy.shape[-1]
+    noise = sigma**2 / 2 * (1 + np.eye(d))
+    if not shrunk:
+        return noisy, np.broadcast_to(sigma**2, noisy.shape)
+    away = noisy - expected
+    upper = np.triu_indices(d)
+    size = np.mean((away**2 / (prior + noise))[:, upper[0], upper[1]], axis=1)
+    far = size > 1 + 3 * math.sqrt(2 / len(upper[0]))
+    weight = (prior * np.where(far, size, 1.0)[:, None, None]) / (
+        prior * np.where(far, size, 1.0)[:, None, None] + noise
+    )
+    return np.asarray(expected + weight * away), np.asarray(sigma**2 * weight)
+
+
+def _checked(found: Mapping[str, Any]) -> Record:
+    if found.get("format") != FORMAT or found.get("version") != VERSION:
+        raise InputError(f"The record is of another format or version; this program reads {FORMAT}, version {VERSION}.")
+    derived = _columns(found)
+    d = len(derived.names)
+    root, noisy = _whole(found["root"], d, "root", lower=True), _whole(found["moment"], d, "moment")
+    if not np.all(np.diag(root) > 0) or np.linalg.cond(root / np.linalg.norm(root, axis=1)[:, None]) > 1e12:
+        raise InputError("The record's coordinates are degenerate; it was changed, or made by another program.")
+    expected, prior = _whole(found["expected"], d, "expected"), _whole(found["prior_variance"], d, "prior_variance")
+    if not np.all(prior > 0) or np.linalg.eigvalsh(expected)[0] <= 0:
+        raise InputError("The record's expected moment is not positive definite; it was changed.")
+    features = tuple(int(j) for j in found["features"])
+    if not features or any(not 0 <= j < d for j in features) or found["target"] not in derived.names:
+        raise InputError("The record's default regression names columns that it does not have.")
+    m = None if found["m"] is None else _count(found["m"], "m")
+    radius, n = _positive(found["radius"], "radius"), _count(found["n"], "n")
+    return Record(
+        derived,
+        str(found["target"]),
+        features,
+        root,
+        noisy,
+        expected,
+        prior,
+        _positive(found["sigma"], "sigma"),
+        radius,
+        n,
+        m,
+        _influence(found["influence"], n, radius, expected),
+        _numbers(found["spread"], (d,), "spread"),
+        _guarantee(found["guarantee"]),
+        bool(found["shrunk"]),
+    )
+
+
+def _columns(found: Mapping[str, Any]) -> Derived:
+    base = tuple(found["columns"])
+    bad = [name for name in base if not isinstance(name, str) or not 0 < len(name) <= MOST_NAME]
+    if bad or len(base) < 2 or len(base) + len(found["derived"]) > MOST_COLUMNS:
+        raise InputError(f"A record has 2 to {MOST_COLUMNS} columns with names of at most {MOST_NAME} characters.")
+    derived = Derived(base, tuple(Rule.from_dict(rule, base) for rule in found["derived"]))
+    if len(set(derived.names)) < len(derived.names):
+        raise InputError("The record has two columns of one name.")
+    if any(not name.isprintable() for name in derived.names):
+        raise InputError("A column name of the record has characters that cannot be printed.")
+    return derived
+
+
+def _guarantee(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of the guarantee, and its relation in words."""
+    numbers = {name: _positive(found[name], name) for name in ("mu", "rho", "epsilon", "delta")}
+    return {**numbers, "neighbours": "replace-one"}
+
+
+def _influence_fields(found: Influence) -> dict[str, Any]:
+    if isinstance(found, Rows):
+        return {
+            "kind": "rows",
+            "rows": [[_short(v) for v in row] for row in found.inside.tolist()],
+            "factor": found.factor.tolist(),
+        }
+    if isinstance(found, Moments):
+        return {
+            "kind": "moments",
+            "m": found.m,
+            "kept": _triangle(found.kept),
+            "kept_four": found.kept_four.tolist(),
+            "lost": _triangle(found.lost_moment),
+            "lost_four": found.lost_four.tolist(),
+            "far_four": found.far_four.tolist(),
+        }
+    return {"kind": "none"}
+
+
+def _influence(found: Mapping[str, Any], n: int, radius: float, expected: np.ndarray) -> Influence:
+    d = len(expected)
+    if found["kind"] == "rows":
+        rows = np.asarray(found["rows"], dtype=float)
+        if rows.ndim != 2 or rows.shape[1] != d or not 2 <= len(rows) <= 100_000:
+            raise InputError("The record's public rows do not fit its columns.")
+        factor = _numbers(found["factor"], (len(rows),), "factor")
+        if not np.all(factor > 0) or not np.all(np.isfinite(rows)) or np.max(np.abs(rows)) > 1e9:
+            raise InputError("The record's public rows are not finite numbers.")
+        return Rows(rows, factor, radius, n)
+    if found["kind"] == "moments":
+        kept, lost = _whole(found["kept"], d, "kept"), _whole(found["lost"], d, "lost")
+        many = (unique_count(d),)
+        fours = [_numbers(found[name], many, name) for name in ("kept_four", "lost_four", "far_four")]
+        return Moments(_count(found["m"], "m"), kept, fours[0], lost, fours[1], fours[2])
+    if found["kind"] == "none":
+        return Gaussian(expected)
+    raise InputError("The record does not say what its bands stand on.")
+
+
+def _triangle(matrix: np.ndarray) -> list[float]:
+    """The lower triangle, row by row."""
+    return np.asarray(matrix)[np.tril_indices(len(matrix))].tolist()
+
+
+def _whole(values: Any, d: int, name: str, lower: bool = False) -> np.ndarray:
+    """A matrix from its lower triangle: symmetric, or lower triangular."""
+    flat = _numbers(values, (d * (d + 1) // 2,), name)
+    found = np.zeros((d, d))
+    found[np.tril_indices(d)] = flat
+    return found if lower else np.asarray(found + np.tril(found, -1).T)
+
+
+def _numbers(values: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
+    found = np.asarray(values, dtype=float)
+    if found.shape != shape or not np.all(np.isfinite(found)) or np.max(np.abs(found), initial=0.0) > 1e150:
+        raise InputError(f"The record's {name!r} must be {shape[0]} finite numbers.")
+    return found
+
+
+def _positive(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e150:
+        raise InputError(f"The record's {name!r} must be a positive number.")
+    return float(value)
+
+
+def _count(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 2 <= value <= 10**12:
+        raise InputError(f"The record's {name!r} must be a whole number from 2 on.")
+    return value
+
+
+def _short(value: float) -> float:
+    """Public figures to nine digits: half the length."""
+    return float(f"{value:.9g}")
+
+
+def _digest(fields: Mapping[str, Any]) -> str:
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,171 @@
+"""Figures that move smoothly with the moment: correlations, partial correlations, components, means, spreads, groups.
+
+A figure with gradient J (symmetric, in the mechanism's coordinates) has privacy variance ``sum V_ij J_ij^2``, sampling
+variance ``Var(w y'J y)/n`` over public rows, and loses ``mean (1 - w) y'J y`` to truncation (maths.md, 15.3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Bands
+from pmtcore.methods.joint_moment.linear import State
+from pmtcore.public.bands import Part, limits
+
+
+@final
+@dataclass(frozen=True)
+class Estimates:
+    """Figures (q,) with their parts and limits."""
+
+    values: np.ndarray
+    bands: Bands
+
+    def as_rows(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """One record each."""
+        parts = {"privacy": self.bands.privacy, "sampling": self.bands.sampling}
+        if self.bands.truncation is not None:
+            parts["truncation"] = self.bands.truncation
+        parts |= {"low": self.bands.low, "high": self.bands.high}
+        return [
+            {"name": name, "value": float(self.values[j]), **{part: float(v[j]) for part, v in parts.items()}}
+            for j, name in enumerate(names)
+        ]
+
+
+def figures(
+    state: State,
+    values: np.ndarray,
+    gradients: np.ndarray,
+    within: tuple[float, float] | None = None,
+    completed: bool = False,
+) -> Estimates:
+    """Figures (q,) with gradients (q, D, D) in the mechanism's coordinates.
+
+    Args:
+        within: limits that no figure can pass.
+        completed: whether what truncation took was added back from public rows: then only the doubt about it is left.
+    """
+    seen = state.influence
+    mean, spread = seen.lost_of(gradients)
+    rows = max(seen.m, 1)
+    lost = (0.0 if completed else mean**2) + spread / rows + (spread + seen.beyond_of(gradients)) / state.n
+    found = limits(
+        values,
+        values,
+        Part(state.variances(gradients)),
+        Part(seen.kept_of(gradients) / state.n, max(rows / 4, 1.0) if seen.m else np.inf),
+        Part(lost) if seen.m else None,
+    )
+    if within is not None:
+        low, high = np.clip(found.low, *within), np.clip(found.high, *within)
+        found = Bands(found.privacy, found.sampling, low, high, found.truncation)
+    return Estimates(values, found)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """Means and covariances of the columns, what truncation took added back; the constant is the first column."""
+
+    state: State
+
+    @property
+    def moment(self) -> np.ndarray:
+        """Second moment (D, D) in the units of the table."""
+        root = self.state.root
+        return np.asarray(root @ (self.state.moment + self.state.influence.lost_moment) @ root.T)
+
+    def centred(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Means (D,), covariance (D, D) and centred coordinates (D, D): row j is column j less its mean."""
+        s = self.moment
+        mean = s[0] / s[0, 0]
+        centred = self.state.root - np.outer(mean, self.state.root[0])
+        return mean, np.asarray(s / s[0, 0] - np.outer(mean, mean)), centred / math.sqrt(s[0, 0])
+
+    def means(self) -> Estimates:
+        """Mean of each column but the constant (D - 1,)."""
+        mean, _, centred = self.centred()
+        one = self.state.root[0] / math.sqrt(self.moment[0, 0])
+        found = np.array([_both(centred[j], one) for j in range(1, len(mean))])
+        return figures(self.state, mean[1:], found, None, True)
+
+    def spreads(self) -> Estimates:
+        """Standard deviation of each column but the constant (D - 1,)."""
+        _, cov, centred = self.centred()
+        sd = np.sqrt(np.maximum(np.diag(cov)[1:], 1e-300))
+        found = np.array([_both(row, row) / (2 * s) for row, s in zip(centred[1:], sd, strict=True)])
+        return figures(self.state, sd, found, (0.0, math.inf), True)
+
+    def units(self) -> tuple[np.ndarray, np.ndarray]:
+        """Correlations (D - 1, D - 1), and standardized coordinates (D - 1, D)."""
+        _, cov, centred = self.centred()
+        sd = np.sqrt(np.maximum(np.diag(cov)[1:], 1e-300))
+        return cov[1:, 1:] / np.outer(sd, sd), centred[1:] / sd[:, None]
+
+    def correlations(self) -> Estimates:
+        """Of each pair i < j of the columns but the constant."""
+        r, u = self.units()
+        i, j = np.triu_indices(len(r), 1)
+        found = [_both(u[a], u[b]) - r[a, b] / 2 * (_both(u[a], u[a]) + _both(u[b], u[b])) for a, b in zip(i, j, strict=True)]
+        return figures(self.state, r[i, j], np.array(found), (-1.0, 1.0), True)
+
+    def partial_correlations(self) -> Estimates:
+        """Of each pair i < j, all other columns held."""
+        r, u = self.units()
+        inverse = np.linalg.inv(r)
+        v = inverse @ u  # d inverse = -v' dM v
+        i, j = np.triu_indices(len(r), 1)
+        scale = np.sqrt(np.outer(np.diag(inverse), np.diag(inverse)))
+        rho = -inverse / scale
+        found = [
+            _both(v[a], v[b]) / scale[a, b]
+            + rho[a, b] / 2 * (_both(v[a], v[a]) / inverse[a, a] + _both(v[b], v[b]) / inverse[b, b])
+            for a, b in zip(i, j, strict=True)
+        ]
+        return figures(self.state, rho[i, j], np.array(found), (-1.0, 1.0), True)
+
+    def components(self) -> tuple[Estimates, np.ndarray]:
+        """Shares of variance of the principal components of the correlation matrix, largest first, and loadings."""
+        r, u = self.units()
+        values, vectors = np.linalg.eigh(r)
+        values, vectors = values[::-1], vectors[:, ::-1]
+        vectors = vectors * np.where(np.sum(vectors, axis=0) < 0, -1.0, 1.0)
+        found = []
+        for k, value in enumerate(values):
+            x = vectors[:, k]
+            own = np.einsum("j,ja,jb->ab", x**2, u, u)  # standardizing takes it off
+            found.append(_both(x @ u, x @ u) - value * own)
+        d = len(r)
+        return figures(self.state, values / d, np.array(found) / d, (0.0, 1.0), True), vectors
+
+    def groups(self, value: int, dummies: Sequence[int]) -> tuple[Estimates, np.ndarray]:
+        """Means of one column where each dummy is 1, then where all are 0; and the shares of rows.
+
+        Raises:
+            InputError: no dummies.
+        """
+        if not dummies:
+            raise InputError("Group means need the dummies of a column.")
+        s, root = self.moment, self.state.root
+        rest = root[0] - np.sum(root[list(dummies)], axis=0)
+        chosen = np.vstack([root[list(dummies)], rest])  # (g, D)
+        inner = self.state.moment + self.state.influence.lost_moment
+        share = chosen @ inner @ root[0]
+        mean = (chosen @ inner @ root[value]) / np.maximum(share, 1e-9)
+        found = [
+            _both(x, root[value] - m * root[0]) / max(w, 1e-9) for x, m, w in zip(chosen, mean, share, strict=True)
+        ]
+        return figures(self.state, mean, np.array(found), None, True), np.asarray(share / s[0, 0])
+
+
+def _both(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The symmetric matrix J with ``tr(J dM) = a' dM b``."""
+    found = np.outer(a, b)
+    return np.asarray((found + found.T) / 2)

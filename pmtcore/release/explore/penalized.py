@@ -1,0 +1,159 @@
+"""Ridge and lasso paths, best subsets, and shares of draws for what has no gradient: free."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import final
+
+import numpy as np
+
+from pmtcore.base.checks import InputError
+from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
+from pmtcore.methods.joint_moment.influence import Rows
+from pmtcore.methods.joint_moment.linear import State, floored, solve
+
+POINTS = 31
+_SWEEPS = 60
+_CLOSE = 1e-6
+_MOST_SUBSET_FEATURES = 14
+_DRAWS = 60
+
+
+@final
+@dataclass(frozen=True)
+class Path:
+    """Coefficients (points, q) along penalties (points,), in the units of the table.
+
+    Attributes:
+        chosen: for a lasso, share of draws (points, q) in which each feature is in the model.
+    """
+
+    names: tuple[str, ...]
+    lam: np.ndarray
+    coefficients: np.ndarray
+    chosen: np.ndarray | None = None
+
+
+def ridge_path(state: State, names: Sequence[str], response: int, features: Sequence[int], free: Sequence[int]) -> Path:
+    """From no effect to nothing left."""
+    root = state.root[[j for j in features if j not in free]]
+    sizes = np.linalg.eigvalsh(root @ state.moment @ root.T)
+    path = np.geomspace(max(sizes[0], 1e-12 * sizes[-1]) / 100, sizes[-1] * 10, POINTS)
+    found = [solve(state, response, features, float(lam), free).coefficients for lam in path]
+    return Path(tuple(names), path, np.array(found))
+
+
+def lasso_path(
+    state: State, names: Sequence[str], response: int, features: Sequence[int], draws: int = _DRAWS, seed: int = 0
+) -> Path:
+    """``min b'S b/2 - s'b + lam sum sd_j |b_j|`` on centred columns, the first feature being the constant.
+
+    Args:
+        draws: moments drawn from noise and sampling, for the shares in which each feature is chosen.
+    """
+    moments = np.concatenate([state.moment[None], drawn(state, draws, seed)]) if draws else state.moment[None]
+    centred = state.root - np.einsum("t,d->td", state.root @ state.moment[0] / state.moment[0, 0], state.root[0])
+    slopes = list(features)[1:]
+    x, y = centred[slopes], centred[response]
+    gram = np.einsum("qi,tij,rj->tqr", x, moments, x, optimize=True)
+    cross = np.einsum("qi,tij,j->tq", x, moments, y, optimize=True)
+    sd = np.sqrt(np.einsum("tqq->tq", gram))
+    gram, cross = gram / (sd[:, :, None] * sd[:, None, :]), cross / sd
+    top = float(np.max(np.abs(cross[0]))) * 1.0001
+    path = np.geomspace(top, top / 1000, POINTS)
+    inner = np.zeros(cross.shape)
+    found, chosen = [], []
+    for lam in path:
+        inner = _lasso(gram, cross, float(lam), inner)
+        found.append(inner[0] / sd[0])
+        chosen.append(np.mean(inner[1:] != 0, axis=0) if draws else np.zeros(len(slopes)))
+    slopes_path = np.array(found)
+    mean = state.root @ state.moment @ state.root[0] / (state.root[0] @ state.moment @ state.root[0])
+    constant = mean[response] - slopes_path @ mean[slopes]
+    return Path(tuple(names), path, np.column_stack([constant, slopes_path]), np.array(chosen) if draws else None)
+
+
+def _lasso(gram: np.ndarray, cross: np.ndarray, lam: float, start: np.ndarray) -> np.ndarray:
+    """Coordinate descent for moments (t, q, q), (t, q) at once."""
+    b = start.copy()
+    for _ in range(_SWEEPS):
+        before = b.copy()
+        for j in range(b.shape[1]):
+            rest = cross[:, j] - np.einsum("tq,tq->t", gram[:, j], b) + b[:, j]
+            b[:, j] = np.sign(rest) * np.maximum(np.abs(rest) - lam, 0.0)
+        if np.max(np.abs(b - before)) < _CLOSE * max(float(np.max(np.abs(cross))), 1e-300):
+            break
+    return b
+
+
+@final
+@dataclass(frozen=True)
+class Subset:
+    """The best features of one number, by what they leave unexplained, and a criterion that counts the noise."""
+
+    names: tuple[str, ...]
+    residual_variance: float
+    criterion: float
+
+
+def best_subsets(
+    state: State, names: Sequence[str], response: int, features: Sequence[int], free: Sequence[int]
+) -> list[Subset]:
+    """Of each size, the least residual variance; the criterion is the predicted squared error of new rows.
+
+    Raises:
+        InputError: too many features to try all.
+    """
+    choice = [j for j in features if j not in free]
+    if len(choice) > _MOST_SUBSET_FEATURES:
+        raise InputError(
+            f"Best subsets try every combination of at most {_MOST_SUBSET_FEATURES} features; choose fewer."
+        )
+    found = []
+    for size in range(len(choice) + 1):
+        tried = [
+            ((*free, *some), left) for some in combinations(choice, size) for left in [_left(state, response, some, free)]
+        ]
+        some, _ = min(tried, key=lambda each: each[1])
+        if not some:
+            continue
+        fit = solve(state, response, some, 0.0, free)
+        gram = state.root[list(some)] @ state.moment @ state.root[list(some)].T
+        doubt = float(np.sum(gram * fit.total))  # what errors of the coefficients add for a new row
+        at = {j: name for j, name in zip(features, names, strict=True)}
+        found.append(
+            Subset(tuple(at[j] for j in some if j not in free), fit.residual_variance, fit.residual_variance + doubt)
+        )
+    return found
+
+
+def _left(state: State, response: int, some: Sequence[int], free: Sequence[int]) -> float:
+    used = [*free, *some]
+    target = state.root[response] @ state.half
+    if not used:
+        return float(target @ target)
+    q, _ = np.linalg.qr((state.root[used] @ state.half).T)
+    return float(target @ target - np.sum((target @ q) ** 2))
+
+
+def drawn(state: State, draws: int, seed: int) -> np.ndarray:
+    """Moments (draws, D, D) as noise and sampling might have made them: for figures without a gradient.
+
+    Sampling by multinomial weights of the public rows where the record has them, else as for Gaussian rows.
+    """
+    source = SeededNoise(seed, 15)
+    d = len(state.moment)
+    noise = symmetric_noise(source, draws, d, "isometric") * np.sqrt(state.noise)
+    if isinstance(state.influence, Rows):
+        rng = np.random.default_rng((seed, 16))
+        m = state.influence.m
+        weights = rng.multinomial(m, np.full(m, 1 / m), draws) / m - 1 / m
+        y = state.influence.inside * np.sqrt(state.influence.weights)[:, None]
+        sampling = np.einsum("tm,mi,mj->tij", weights, y, y, optimize=True) * np.sqrt(m / state.n)
+    else:
+        half = state.half
+        unit = symmetric_noise(source, draws, d, "isometric") * np.sqrt(2 / state.n)
+        sampling = half @ unit @ half.T
+    return floored(state.moment + noise + sampling, state.expected)

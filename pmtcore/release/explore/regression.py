@@ -1,0 +1,312 @@
+"""One regression from a released moment: coefficients, bands in three parts, tests, prediction; all free."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from scipy.stats import chi2
+from scipy.stats import f as f_distribution
+from scipy.stats import t as student
+
+from pmtcore.base.checks import InputError, listed
+from pmtcore.base.records import Bands
+from pmtcore.methods.joint_moment.linear import Fit, State, solve
+from pmtcore.public.bands import limits
+from pmtcore.release.explore.functionals import Estimates, figures
+
+CORRECTIONS = ("none", "bonferroni", "scheffe")
+_LEVEL = 0.95
+
+
+@final
+@dataclass(frozen=True)
+class Test:
+    """A joint test that contrasts are zero: ``F`` with its degrees of freedom, and the p-value."""
+
+    statistic: float
+    among: int
+    freedom: float
+    p: float
+    __test__ = False  # not a test of ours
+
+    def as_dict(self) -> dict[str, float]:
+        """Plain fields."""
+        return {"statistic": self.statistic, "among": self.among, "freedom": self.freedom, "p": self.p}
+
+
+@final
+@dataclass(frozen=True)
+class Predicted:
+    """A prediction: its value, 95 % limits of the mean, and of a new row."""
+
+    value: float
+    low: float
+    high: float
+    new_low: float
+    new_high: float
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """A regression of one column on others.
+
+    Attributes:
+        names: of the coefficients, ``(intercept)`` included.
+        lam: ridge penalty, in the units of the table, the intercept excepted.
+    """
+
+    fit: Fit
+    response: str
+    names: tuple[str, ...]
+    lam: float = 0.0
+    constant: bool = True
+    label: str = field(default="", compare=False)
+
+    @property
+    def state(self) -> State:
+        """The moment it was computed from."""
+        return self.fit.state
+
+    @property
+    def coefficients(self) -> dict[str, float]:
+        """By name."""
+        return {name: float(value) for name, value in zip(self.names, self.fit.coefficients, strict=True)}
+
+    @property
+    def bands(self) -> Bands:
+        """Privacy, sampling and truncation parts, and 95 % limits, for a regression chosen beforehand."""
+        return self.fit.bands
+
+    def corrected(self, correction: str, models: int = 1, columns: int | None = None) -> Bands:
+        """Limits that allow for a search.
+
+        Args:
+            correction: ``bonferroni`` over all coefficients of the models looked at, or ``scheffe`` over every contrast
+                of one response on all columns.
+            models: how many were looked at.
+
+        Raises:
+            InputError: another correction.
+        """
+        if correction == "none":
+            return self.bands
+        if correction not in CORRECTIONS:
+            raise InputError(f"correction must be one of {listed(CORRECTIONS)}.")
+        bands, parts = self.bands, self.fit.parts()
+        total = np.sqrt(sum(part.variance for part in parts if part is not None))
+        if correction == "bonferroni":
+            half = student.isf((1 - _LEVEL) / 2 / max(models * len(self.names), 1), self.freedom) * total
+        else:
+            among = (len(self.state.root) if columns is None else columns) - 1
+            half = np.sqrt(among * f_distribution.ppf(_LEVEL, among, self.freedom)) * total
+        centre = self.fit.coefficients
+        return Bands(bands.privacy, bands.sampling, centre - half, centre + half, bands.truncation)
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom behind the total variance: the sampling part's, as far as it counts."""
+        parts = self.fit.parts()
+        total = sum(part.variance for part in parts if part is not None)
+        own = parts[1].variance**2 / parts[1].freedom
+        return float(np.min(np.minimum(total**2 / np.maximum(own, 1e-300), 1e6)))
+
+    def contrast(self, weights: Mapping[str, float]) -> tuple[float, Bands]:
+        """A weighted sum of coefficients with its parts and limits (arrays of one).
+
+        Raises:
+            InputError: a name that is no coefficient.
+        """
+        c = self._row(weights)[None]
+        value = c @ self.fit.coefficients
+        return float(value[0]), limits(value, value, *self.fit.parts(c))
+
+    def test(self, names: Sequence[str]) -> Test:
+        """Wald's joint test that these coefficients are zero, all three parts counted.
+
+        Raises:
+            InputError: a name that is no coefficient, or none.
+        """
+        if not names:
+            raise InputError("A joint test needs at least one coefficient.")
+        c = np.array([self._row({name: 1.0}) for name in dict.fromkeys(names)])
+        value = c @ self.fit.coefficients
+        scale = 1 / np.sqrt(np.diag(c @ self.fit.total @ c.T))
+        held = (c @ self.fit.total @ c.T) * np.outer(scale, scale)
+        size = float((value * scale) @ np.linalg.solve(held, value * scale))
+        q, freedom = len(c), self.freedom
+        p = float(f_distribution.sf(size / q, q, freedom)) if freedom < 1e5 else float(chi2.sf(size, q))
+        return Test(size / q, q, freedom, p)
+
+    def predict(self, values: Mapping[str, float]) -> Predicted:
+        """At values of the features (derived ones already computed).
+
+        Raises:
+            InputError: a feature without a value.
+        """
+        missing = [name for name in self.names if name not in values and name != self.names[0]]
+        missing += [self.names[0]] if not self.constant and self.names[0] not in values else []
+        if missing:
+            raise InputError(f"The prediction needs a value of {listed(missing)}.")
+        row = {name: 1.0 if self.constant and j == 0 else values[name] for j, name in enumerate(self.names)}
+        value, bands = self.contrast(row)
+        low, high = float(bands.low[0]), float(bands.high[0])
+        half = math.hypot((high - low) / 2, float(student.ppf(0.975, self.freedom)) * self.residual_sd)
+        return Predicted(value, low, high, value - half, value + half)
+
+    @property
+    def residual_sd(self) -> float:
+        """Released standard deviation around the regression."""
+        return math.sqrt(self.fit.residual_variance)
+
+    @cached_property
+    def r_squared(self) -> Estimates | None:
+        """Share of the response's variance, with its band; ``None`` without an intercept."""
+        if not self.constant:
+            return None
+        root = self.state.root
+        s = root @ self.state.moment @ root.T
+        t, mean = self.fit.response, s[0, self.fit.response] / s[0, 0]
+        mine = np.outer(self.fit.b, self.fit.b)
+        centred = root[t] - mean * root[0]
+        total = float(centred @ self.state.moment @ centred)
+        rest = float(self.fit.b @ self.state.moment @ self.fit.b)
+        gradient = rest / total**2 * np.outer(centred, centred) - mine / total
+        return figures(self.state, np.array([1 - rest / total]), gradient[None], (0.0, 1.0))
+
+    def partial_r_squared(self) -> dict[str, float]:
+        """Of each feature: the share of what the others leave that it explains."""
+        spread = np.diag(self._inverse) * float(self.fit.b @ self.state.moment @ self.fit.b)
+        size = self.fit.coefficients**2 / spread
+        return {n: float(v) for n, v in zip(self.names, size / (1 + size), strict=True) if not self._is_constant(n)}
+
+    def inflation(self) -> dict[str, float]:
+        """Variance inflation factor of each feature."""
+        root = self.state.root[list(self.fit.features)]
+        s = root @ self.state.moment @ root.T
+        spread = np.diag(s) - (s[0] ** 2 / s[0, 0] if self.constant else 0.0)
+        found = np.diag(self._inverse) * spread
+        return {n: float(v) for n, v in zip(self.names, found, strict=True) if not self._is_constant(n)}
+
+    @property
+    def _inverse(self) -> np.ndarray:
+        """``S_FF^{-1}`` (with the penalty, if there is one)."""
+        a = self.fit.a
+        return np.asarray(a @ self.state.moment @ a.T)
+
+    def _is_constant(self, name: str) -> bool:
+        return self.constant and name == self.names[0]
+
+    def _row(self, weights: Mapping[str, float]) -> np.ndarray:
+        unknown = [name for name in weights if name not in self.names]
+        if unknown:
+            raise InputError(f"The regression has no coefficient {listed(unknown)}; it has {listed(self.names, 12)}.")
+        return np.array([float(weights.get(name, 0.0)) for name in self.names])
+
+    @property
+    def formula(self) -> str:
+        """The regression in words that :func:`read` takes."""
+        features = self.names[1:] if self.constant else self.names
+        right = " + ".join(map(quoted, features)) if features else "1"
+        return f"{quoted(self.response)} ~ {right}" + ("" if self.constant else " - 1")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Keys as a release has them."""
+        bands = self.bands
+        parts = {"privacy": bands.privacy, "sampling": bands.sampling}
+        if bands.truncation is not None:
+            parts["truncation"] = bands.truncation
+        parts |= {"low": bands.low, "high": bands.high}
+        share = self.r_squared
+        return {
+            "response": self.response,
+            "features": [name for name in self.names if not self._is_constant(name)],
+            "formula": self.formula,
+            "lam": self.lam,
+            "coefficients": self.coefficients,
+            "bands": {n: {p: float(v[j]) for p, v in parts.items()} for j, n in enumerate(self.names)},
+            "residual_sd": self.residual_sd,
+            "r_squared": None if share is None else share.as_rows(("r_squared",))[0],
+            "partial_r_squared": self.partial_r_squared(),
+            "variance_inflation": self.inflation(),
+        }
+
+
+def quoted(name: str) -> str:
+    """A name as a formula takes it."""
+    return name if name.replace("_", "a").replace(":", "a").isalnum() else f"`{name}`"
+
+
+def regression(
+    state: State, names: Sequence[str], response: str, features: Sequence[str], lam: float, intercept: bool
+) -> Regression:
+    """By names.
+
+    Raises:
+        InputError: no features, the response among them, or columns that the record does not have.
+    """
+    used = [*([names[0]] if intercept else []), *features]
+    unknown = [name for name in (response, *used) if name not in names]
+    if unknown:
+        raise InputError(f"The record has no column {listed(unknown)}; it has {listed(names, 12)}.")
+    if response in used or len(set(used)) < len(used):
+        raise InputError("A column can be in a regression once, as the response or as a feature.")
+    if not used:
+        raise InputError("A regression needs a feature, or an intercept.")
+    if not (math.isfinite(lam) and 0 <= lam <= 1e300):
+        raise InputError("The ridge penalty must be a number from 0 on.")
+    places = [list(names).index(name) for name in used]
+    fit = solve(state, list(names).index(response), places, lam, (0,) if intercept else ())
+    return Regression(fit, response, tuple(used), lam, intercept)
+
+
+def combine(
+    first: Mapping[str, tuple[float, float]], second: Mapping[str, tuple[float, float]]
+) -> dict[str, tuple[float, float]]:
+    """Two estimates (value, standard error without sampling) of the same non-private coefficients, by precision."""
+    found = {}
+    for name in first:
+        (x, s), (y, r) = first[name], second[name]
+        weight = r**2 / max(s**2 + r**2, 1e-300)
+        found[name] = (weight * x + (1 - weight) * y, math.sqrt(s**2 * weight**2 + r**2 * (1 - weight) ** 2))
+    return found
+
+
+def confirmed(mine: Regression, other: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """A regression combined with the record of a ``joint-pmt`` release of the same question on the same rows.
+
+    Noise and truncation of the two are independent, sampling is common to both: each coefficient is combined by the
+    variances of the former, and the latter is added once.
+
+    Raises:
+        InputError: the record is of another question.
+    """
+    bands = other.get("bands") or {}
+    if other.get("target") != mine.response or set(bands) != set(mine.names):
+        raise InputError("The second release answers another question: response and features must be the same.")
+    own = mine.bands
+    lost = np.zeros(len(mine.names)) if own.truncation is None else own.truncation
+    first = {n: (mine.coefficients[n], math.hypot(own.privacy[j], lost[j])) for j, n in enumerate(mine.names)}
+    second = {
+        n: (float(other["coefficients"][n]), math.hypot(bands[n]["privacy"], bands[n].get("truncation", 0.0)))
+        for n in mine.names
+    }
+    found = {}
+    for j, (name, (value, rest)) in enumerate(combine(first, second).items()):
+        sampling = min(float(own.sampling[j]), float(bands[name]["sampling"]))
+        half = 1.959964 * math.hypot(rest, sampling)
+        found[name] = {
+            "value": value,
+            "privacy": rest,
+            "sampling": sampling,
+            "low": value - half,
+            "high": value + half,
+        }
+    return found
+
+
