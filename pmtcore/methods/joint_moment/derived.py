@@ -1,4 +1,4 @@
-"""Derived columns, declared by name: logarithms, squares, products, splines with public knots (maths.md, 15.1).
+"""Derived columns, declared by name: logarithms, squares, products, splines with public knots (maths.md, 18.1).
 
 ``log(a); square(b); a:b; spline(c, 4)``: each is a rule with public constants, applied to a row by itself. Dummies of
 public levels are columns already and enter products under their own names (``age:sex=M``).
@@ -80,15 +80,15 @@ class Rule:
 @final
 @dataclass(frozen=True)
 class Derived:
-    """Derived columns behind given ones."""
+    """Derived columns between given features and the response."""
 
     base: tuple[str, ...]
     rules: tuple[Rule, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All columns, given ones first."""
-        return (*self.base, *(rule.name for rule in self.rules))
+        """All columns: features, derived ones, the response last."""
+        return (*self.base[:-1], *(rule.name for rule in self.rules), self.base[-1])
 
     def extend(self, rows: np.ndarray) -> np.ndarray:
         """Rows (k, base) with their derived columns (k, all); elementwise, so each row is decided by itself."""
@@ -97,7 +97,7 @@ class Derived:
         at = {name: j for j, name in enumerate(self.base)}
         with np.errstate(all="ignore"):  # what overflows is not finite, and counts as an empty row later
             made = [rule.apply([rows[:, at[name]] for name in rule.of]) for rule in self.rules]
-        return np.column_stack([rows, *made])
+        return np.column_stack([rows[:, :-1], *made, rows[:, -1]])
 
 
 def parse(text: str, base: tuple[str, ...], rows: np.ndarray) -> Derived:

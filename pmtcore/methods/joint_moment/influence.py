@@ -69,7 +69,7 @@ class Influence(ABC):
 
     @abstractmethod
     def beyond(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Mean of ``(1 - w)^2 (a'y)(a'y)'(b'y)^2`` (q, q) over rows further out than public ones, by their power law."""
+        """Mean of ``(1 - w)^2 (a'y)(a'y)'(b'y)^2`` (q, q) over rows further out than public ones."""
 
     @abstractmethod
     def beyond_of(self, matrices: np.ndarray) -> np.ndarray:
@@ -186,7 +186,7 @@ def _forms(rows: np.ndarray, matrices: np.ndarray) -> np.ndarray:
 class Moments(Influence):
     """Second and fourth moments of the rows: (D, D) and unique entries of (D, D, D, D)."""
 
-    m: int  # type: ignore[misc]
+    m: int
     kept: np.ndarray  # mean w y y'
     kept_four: np.ndarray  # unique entries of mean w^2 y y y y
     lost_second: np.ndarray  # mean (1 - w) y y', left out
@@ -256,7 +256,7 @@ class Gaussian(Influence):
     """No rows: as if rows were Gaussian and none truncated; bands then lack the truncation part."""
 
     moment: np.ndarray  # expected moment (D, D)
-    m: int = 0  # type: ignore[misc]
+    m: int = 0
 
     def spread(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Isserlis: ``(a'Sa)(b'Sb) + 2 (a'Sb)(a'Sb)'``."""

@@ -1,4 +1,4 @@
-"""Regressions from a released moment and the bands around them: post-processing, free (maths.md, 15.3).
+"""Regressions from a released moment and the bands around them: post-processing, free (maths.md, 18.3).
 
 In the mechanism's coordinates ``y = root^{-1} z`` the released moment M is ``S = root M root'`` in the units of the
 table. For response t and features F: ``beta = S_FF^{-1} S_Ft``, ``b = root'(e_t - E_F beta)``, ``a_i`` the rows of
@@ -123,9 +123,7 @@ class Fit:
         return limits(self.coefficients, self.coefficients, *self.parts())
 
 
-def solve(
-    state: State, response: int, features: Sequence[int], lam: float = 0.0, free: Sequence[int] = (0,)
-) -> Fit:
+def solve(state: State, response: int, features: Sequence[int], lam: float = 0.0, free: Sequence[int] = (0,)) -> Fit:
     """Least squares, or ridge, of one column on others.
 
     Args:

@@ -5,8 +5,8 @@ With public rows whitened and measured as in ``norm``, ``y = root^{-1} z`` for t
 
     M = (1/n) sum w y y' + G,   G isometric, sigma = sqrt(2) R^2/(mu n)
 
-Neighbours: replace-one. Public: the public data, n, the coordinates and the radius chosen from them, the rules of derived
-columns. Goes past the papers: the pilot of ``joint-pmt`` with no column singled out; proof in maths.md, 15.
+Neighbours: replace-one. Public: the public data, n, the coordinates and the radius chosen from them, the rules of
+derived columns. Goes past the papers: the pilot of ``joint-pmt`` with no column singled out; proof in maths.md, 18.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LEAST = 1e-6
 class MomentPlan(Plan):
     """``joint-moment`` with coordinates, radius and noise fixed."""
 
-    public: PublicData  # derived columns included, the last one in the place of a response
+    public: PublicData  # derived columns among the features
     derived: Derived
     target: str
     features: tuple[int, ...]
@@ -84,7 +84,7 @@ class MomentPlan(Plan):
         """The release.
 
         Guarantee: mu-GDP under replace-one: one Gaussian mechanism on a statistic of Frobenius sensitivity
-        ``sqrt(2) R^2/n`` (maths.md, 15.1), its noise integers (maths.md, 14); all else is post-processing.
+        ``sqrt(2) R^2/n`` (maths.md, 18.1), its noise integers (maths.md, 14); all else is post-processing.
         """
         found = [release_integer_moment(statistic, self.mu, self.n, self.radius, source) for _ in range(trials)]
         return MomentOutcome(self, np.concatenate(found))
@@ -188,7 +188,7 @@ class MomentOutcome(Outcome):
         return np.array([fit.coefficients for fit in fits])
 
     def bands(self) -> Bands:
-        """Of the default regression of the first trial (maths.md, 15.3)."""
+        """Of the default regression of the first trial (maths.md, 18.3)."""
         moments, noise = self._states
         return self.plan.regression(self.plan.state(moments[0], noise[0])).bands
 
@@ -270,7 +270,7 @@ def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameter
 
 
 def _with_derived(public: PublicData, base: tuple[str, ...], text: str) -> tuple[PublicData, Derived]:
-    """Public data with derived columns; the last column takes the place of the response."""
+    """Public data with derived columns among the features."""
     if not text.strip():
         return public, Derived(base)
     if public.rows is None:

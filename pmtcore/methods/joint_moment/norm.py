@@ -1,4 +1,4 @@
-"""Which rows count as far out, and from where on they are truncated: both from public rows, free (maths.md, 15.2).
+"""Which rows count as far out, and from where on they are truncated: both from public rows, free (maths.md, 18.2).
 
 Whitened rows are measured in the norm ``z' K^{-p} z``, ``K = mean |z~|^2 z~ z~'``: for Gaussian rows the ordinary
 one, elsewhere directions in which public rows reach far count less. The radius has the least predicted error of a
@@ -14,7 +14,6 @@ from typing import Any, final
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from pmtcore.methods.joint_moment.influence import Tail
 from pmtcore.public.moments import PublicData, whiten
@@ -104,7 +103,7 @@ def _weighted_root(public: PublicData, z: np.ndarray) -> np.ndarray:
     values = (values / np.exp(np.mean(np.log(values)))) ** (POWER / 2)
     half = np.eye(len(public.factor))
     half[first:, first:] = vectors * values  # K^{p/2}, a rotation apart
-    upper = np.linalg.qr(half.T @ public.factor.T, mode="r")
+    upper = np.asarray(np.linalg.qr(half.T @ public.factor.T, mode="r"))
     return np.asarray((upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]).T)
 
 
@@ -201,9 +200,3 @@ def chosen(rows: Measured | None, dimension: int, n: int, mu: float, parameters:
     top = float(np.max(rows.lengths))
     wide = 2 * top  # four times the largest public norm^2 where the noise is then below the sampling error, else twice
     return wide if (wide**2 / mu) ** 2 < n else math.sqrt(2.0) * top
-
-
-def standardized_root(root: np.ndarray, moment: np.ndarray) -> np.ndarray:
-    """``root^{-1} moment root^{-T}`` (D, D) for a moment in the units of the table."""
-    half = solve_triangular(root, moment, lower=True)
-    return np.asarray(solve_triangular(root, half.T, lower=True))

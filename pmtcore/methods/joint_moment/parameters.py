@@ -31,8 +31,8 @@ class MomentParameters(Parameters):
     derived: str = parameter(
         "",
         label="Derived columns",
-        help="Declared by name, separated by semicolons: log(a); square(b); a:b; spline(c, 4). Constants and knots come "
-        "from public rows.",
+        help="Declared by name, separated by semicolons: log(a); square(b); a:b; spline(c, 4). Constants and knots "
+        "come from public rows.",
     )
     public_rows: str = parameter(
         "auto",

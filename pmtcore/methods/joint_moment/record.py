@@ -125,9 +125,7 @@ def record_from_bytes(data: bytes) -> Record:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
-        raise InputError(
-            "The record is not JSON; make one with 'release --method joint-moment --out FILE'."
-        ) from None
+        raise InputError("The record is not JSON; make one with 'release --method joint-moment --out FILE'.") from None
     inside = found.get("released") if isinstance(found, dict) else None
     if isinstance(inside, dict) and isinstance(inside.get("joint_moment"), dict):
         found = inside["joint_moment"]

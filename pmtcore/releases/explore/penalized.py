@@ -113,16 +113,14 @@ def best_subsets(
         )
     found = []
     for size in range(len(choice) + 1):
-        tried = [
-            ((*free, *some), left) for some in combinations(choice, size) for left in [_left(state, response, some, free)]
-        ]
+        tried = [((*free, *some), _left(state, response, some, free)) for some in combinations(choice, size)]
         some, _ = min(tried, key=lambda each: each[1])
         if not some:
             continue
         fit = solve(state, response, some, 0.0, free)
         gram = state.root[list(some)] @ state.moment @ state.root[list(some)].T
         doubt = float(np.sum(gram * fit.total))  # what errors of the coefficients add for a new row
-        at = {j: name for j, name in zip(features, names, strict=True)}
+        at = dict(zip(features, names, strict=True))
         found.append(
             Subset(tuple(at[j] for j in some if j not in free), fit.residual_variance, fit.residual_variance + doubt)
         )

@@ -8,7 +8,7 @@ import pandas as pd
 from pmtcore.base.checks import whole_number_between
 from pmtcore.methods.joint_moment.derived import Derived
 from pmtcore.methods.joint_moment.influence import Rows
-from pmtcore.release.explore.functionals import Marginals
+from pmtcore.releases.explore.functionals import Marginals
 
 MARK = "synthetic"
 _MOST = 1_000_000

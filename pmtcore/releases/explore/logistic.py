@@ -1,4 +1,4 @@
-"""Logistic regression of a 0/1 column from a released moment and public rows (maths.md, 15.4).
+"""Logistic regression of a 0/1 column from a released moment and public rows (maths.md, 18.4).
 
 The linear probability model of the private rows is released. The logistic model looked for is the one whose
 probabilities, on public rows, have that same linear model: ``mean w x phi'(x'b) = (mean w x x') beta``, convex in b.
@@ -17,7 +17,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.records import Bands
 from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.public.bands import Part, limits
-from pmtcore.release.explore.regression import Regression
+from pmtcore.releases.explore.regression import Regression
 
 _STEPS = 60
 _RIDGE = 1e-4  # of the mean slope: a solution even where classes are separated

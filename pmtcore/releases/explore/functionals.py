@@ -1,7 +1,7 @@
 """Figures that move smoothly with the moment: correlations, partial correlations, components, means, spreads, groups.
 
 A figure with gradient J (symmetric, in the mechanism's coordinates) has privacy variance ``sum V_ij J_ij^2``, sampling
-variance ``Var(w y'J y)/n`` over public rows, and loses ``mean (1 - w) y'J y`` to truncation (maths.md, 15.3).
+variance ``Var(w y'J y)/n`` over public rows, and loses ``mean (1 - w) y'J y`` to truncation (maths.md, 18.3).
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ class Marginals:
         """Of each pair i < j of the columns but the constant."""
         r, u = self.units()
         i, j = np.triu_indices(len(r), 1)
-        found = [_both(u[a], u[b]) - r[a, b] / 2 * (_both(u[a], u[a]) + _both(u[b], u[b])) for a, b in zip(i, j, strict=True)]
+        own = [_both(x, x) for x in u]
+        found = [_both(u[a], u[b]) - r[a, b] / 2 * (own[a] + own[b]) for a, b in zip(i, j, strict=True)]
         return figures(self.state, r[i, j], np.array(found), (-1.0, 1.0), True)
 
     def partial_correlations(self) -> Estimates:

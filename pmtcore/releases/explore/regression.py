@@ -17,7 +17,7 @@ from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import Bands
 from pmtcore.methods.joint_moment.linear import Fit, State, solve
 from pmtcore.public.bands import limits
-from pmtcore.release.explore.functionals import Estimates, figures
+from pmtcore.releases.explore.functionals import Estimates, figures
 
 CORRECTIONS = ("none", "bonferroni", "scheffe")
 _LEVEL = 0.95
@@ -113,7 +113,7 @@ class Regression:
         """Degrees of freedom behind the total variance: the sampling part's, as far as it counts."""
         parts = self.fit.parts()
         total = sum(part.variance for part in parts if part is not None)
-        own = parts[1].variance**2 / parts[1].freedom
+        own = parts[1].variance ** 2 / parts[1].freedom
         return float(np.min(np.minimum(total**2 / np.maximum(own, 1e-300), 1e6)))
 
     def contrast(self, weights: Mapping[str, float]) -> tuple[float, Bands]:
@@ -308,5 +308,3 @@ def confirmed(mine: Regression, other: Mapping[str, Any]) -> dict[str, dict[str,
             "high": value + half,
         }
     return found
-
-

@@ -15,12 +15,12 @@ from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.methods.joint_moment.linear import State
 from pmtcore.methods.joint_moment.record import Record, record_from_bytes
 from pmtcore.public.moments import INTERCEPT
-from pmtcore.release.explore import synthetic
-from pmtcore.release.explore.formula import read
-from pmtcore.release.explore.functionals import Estimates, Marginals
-from pmtcore.release.explore.logistic import Logistic, logistic
-from pmtcore.release.explore.penalized import Path, Subset, best_subsets, lasso_path, ridge_path
-from pmtcore.release.explore.regression import Regression, regression
+from pmtcore.releases.explore import synthetic
+from pmtcore.releases.explore.formula import read
+from pmtcore.releases.explore.functionals import Estimates, Marginals
+from pmtcore.releases.explore.logistic import Logistic, logistic
+from pmtcore.releases.explore.penalized import Path, Subset, best_subsets, lasso_path, ridge_path
+from pmtcore.releases.explore.regression import Regression, regression
 
 
 @final
@@ -122,7 +122,8 @@ class Moment:
             InputError: unknown columns, or a column twice.
         """
         if formula is not None:
-            response, features, intercept = read(formula, self.names, [name for name in self.record.derived.base if name != INTERCEPT])
+            given = [name for name in self.record.derived.base if name != INTERCEPT]
+            response, features, intercept = read(formula, self.names, given)
         response = self.record.target if response is None else response
         if features is None:
             features = [self.names[j] for j in self.record.features if self.names[j] not in (response, INTERCEPT)]

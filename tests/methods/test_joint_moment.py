@@ -1,0 +1,278 @@
+"""``joint-moment``: the moment it releases, the bands around what follows, the record, and what it refuses."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import PrivateRows
+from pmtcore.lab.audit import audit
+from pmtcore.lab.faults import Weaker
+from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
+from pmtcore.methods.joint_moment.derived import Rule, parse
+from pmtcore.methods.joint_moment.influence import Gaussian, Moments, Rows
+from pmtcore.methods.joint_moment.linear import solve
+from pmtcore.methods.joint_moment.record import Record, record_from_bytes
+from pmtcore.public.moments import INTERCEPT, public_from_moment, public_from_rows
+from tests.helpers import TEST, plan
+
+NAMES = (INTERCEPT, "a", "b", "c")
+
+
+def table(n, seed, heavy=False):
+    rng = np.random.default_rng(seed)
+    z = rng.standard_t(3, (n, 3)) if heavy else rng.standard_normal((n, 3))
+    x = np.column_stack([np.ones(n), 5 + z[:, 0], 100 + 20 * z[:, 1], np.exp(z[:, 2] / 2)])
+    return x, x @ [1.0, 2.0, 0.05, -1.0] + rng.standard_normal(n)
+
+
+def both(n=4000, m=150, seed=1, heavy=False):
+    x, y = table(m, seed, heavy)
+    px, py = table(n, seed + 1000, heavy)
+    return public_from_rows(x, y, NAMES, "y"), PrivateRows.from_arrays(px, py, NAMES), np.column_stack([px, py])
+
+
+def exact(z, t, features):
+    return np.linalg.lstsq(z[:, features], z[:, t], rcond=None)[0]
+
+
+def state_of(found, outcome):
+    moments, noise = outcome._states
+    return found.state(moments[0], noise[0])
+
+
+def test_without_noise_and_truncation_every_regression_is_the_exact_one():
+    """Any response on any columns: what least squares on the private rows gives."""
+    public, rows, z = both()
+    found = plan("joint-moment", public, rows.n, 1.0, radius=60.0, shrinkage="none")
+    state = state_of(found, found.run(rows, ZeroNoise(), 1))
+    for t, features in ((4, [0, 1, 2, 3]), (1, [0, 4]), (3, [0, 2, 4]), (2, [1, 3])):
+        assert np.allclose(solve(state, t, features).coefficients, exact(z, t, features), rtol=2e-4, atol=1e-4)
+    ridge = solve(state, 4, [0, 1, 2], 3.0).coefficients
+    gram = z[:, :3].T @ z[:, :3] / len(z) + np.diag([0.0, 3.0, 3.0])
+    assert np.allclose(ridge, np.linalg.solve(gram, z[:, :3].T @ z[:, 4] / len(z)), rtol=1e-3)
+
+
+def test_the_covariance_of_the_noise_is_what_noise_does(seed):
+    """3000 releases of one table: the spread of coefficients against the formula, within what 3000 draws allow."""
+    public, rows, _ = both(n=3000)
+    found = plan("joint-moment", public, rows.n, 2.0, radius=8.0, shrinkage="none")
+    outcome = found.perturb(found.measure(rows), SeededNoise(seed), 3000)
+    clean = state_of(found, found.run(rows, ZeroNoise(), 1))
+    for t, features in ((4, [0, 1, 2, 3]), (2, [0, 4])):
+        drawn = [solve(found.state(m, clean.noise), t, features).coefficients for m in outcome.moment]
+        cov, stated = np.cov(np.array(drawn).T), solve(clean, t, features).privacy
+        scale = np.sqrt(np.outer(np.diag(stated), np.diag(stated)))
+        assert np.max(np.abs(cov - stated) / scale) < 0.2  # five standard errors of a variance from 3000 draws are 0.13
+        assert np.max(np.abs(0.64 * cov - stated) / scale) > 0.2  # noise 20 % too small would fail
+
+
+@pytest.mark.parametrize("share", ["auto", "no"])
+@pytest.mark.parametrize("mu", [0.3, 1.5])
+def test_bands_hold_the_exact_coefficients_whatever_is_asked(mu, share, seed):
+    """Sixty tables with Student columns (3), three regressions each: nine in ten of the exact coefficients."""
+    hits = []
+    for at in range(60):
+        public, rows, z = both(2000, 100, 10 * seed + at, heavy=True)
+        found = plan("joint-moment", public, rows.n, mu, radius_mode="inference", public_rows=share)
+        record = found.run(rows, SeededNoise(at), 1).record()
+        for t, features in ((4, [0, 1, 2, 3]), (1, [0, 3]), (3, [0, 1, 4])):
+            fit = solve(record.state(), t, features)
+            b = exact(z, t, features)
+            hits += list((fit.bands.low <= b) & (b <= fit.bands.high))
+    assert np.mean(hits) >= 0.88  # 0.905 measured; a band of half the width covers 0.75
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=8, max_size=8), st.floats(0.5, 20.0))
+def test_no_pair_of_rows_moves_it_further_than_stated(values, radius):
+    """Frobenius norm of the change of the mean moment: at most sqrt(2) R^2/n, whatever the two rows."""
+    public, _, _ = both(m=60)
+    found = plan("joint-moment", public, 1, 1.0, radius=radius, derived="a:b; square(c); log(a)")
+    one, two = (
+        found.measure(PrivateRows.from_arrays(np.array([[1.0, *row[:3]]]), np.array([row[3]]), NAMES)).reveal(TEST)
+        for row in (values[:4], values[4:])
+    )
+    change = (one - two).astype(float) * (radius / 2**15) ** 2
+    (part,) = found.parts()
+    assert np.linalg.norm(change) <= part.sensitivity * (1 + 1e-9)
+
+
+def test_the_stated_sensitivity_is_reached():
+    """Rows at right angles at the radius."""
+    public, _, _ = both(m=60)
+    found = plan("joint-moment", public, 1, 1.0, radius=2.0)
+    rows = [1e6 * found.root[:, j] for j in (3, 4)]
+    one, two = (found.measure(PrivateRows.from_arrays(row[None, :-1], row[-1:], NAMES)).reveal(TEST) for row in rows)
+    change = np.linalg.norm((one - two).astype(float)) * (2.0 / 2**15) ** 2
+    assert change == pytest.approx(found.parts()[0].sensitivity, rel=1e-3)
+
+
+def test_audit_comes_near_the_claim_and_catches_less_noise():
+    """At least 0.8 of the claim at 20,000 runs; noise a fifth too small is a violation."""
+    found = audit("joint-moment", 1.0, 20_000)
+    assert not found.violated and found.lower_bound >= 0.8
+    assert audit("joint-moment", 1.0, 20_000, noise=lambda source: Weaker(source, 0.8)).violated
+
+
+def test_integer_noise_from_the_system(seed):
+    """A release uses the secure source, differs each time, and its sum stays on the grid."""
+    public, rows, _ = both(n=500)
+    found = plan("joint-moment", public, rows.n, 1.0)
+    one, two = (found.run(rows, SecureNoise(), 1).moment[0] for _ in range(2))
+    assert np.all(one[np.triu_indices(5)] != two[np.triu_indices(5)])
+    steps = one * found.n / (found.radius / 2**15) ** 2
+    assert np.allclose(steps, np.rint(steps), atol=1e-3)
+
+
+def test_derived_columns_by_name():
+    """Rules take their constants from public rows, and are columns like others; bad ones get a sentence."""
+    public, rows, z = both()
+    text = "log(c); square(a); a:b; product(a, c); spline(b, 4)"
+    found = plan("joint-moment", public, rows.n, 5.0, radius=60.0, derived=text, shrinkage="none")
+    assert found.derived.names[4:] == ("log(c)", "square(a)", "a:b", "a:c", "spline(b)[1]", "spline(b)[2]", "y")
+    state = state_of(found, found.run(rows, ZeroNoise(), 1))
+    whole = found.derived.extend(z)
+    assert np.allclose(solve(state, 10, [0, 1, 6]).coefficients, exact(whole, 10, [0, 1, 6]), rtol=0.02, atol=0.02)
+    knots = np.array(found.derived.rules[-1].constants[:-1])
+    beyond = found.derived.rules[-1].apply([knots[-1] + np.arange(3.0) * 10])
+    assert np.allclose(np.diff(beyond, 2), 0, atol=1e-9 * abs(beyond).max())  # linear beyond the knots
+    for bad in ("log(q)", "cube(a)", "a:q", "spline(b, 2)", "square(a); square(a)", "a;b"):
+        with pytest.raises(InputError):
+            plan("joint-moment", public, rows.n, 5.0, derived=bad)
+    with pytest.raises(InputError, match="collinear"):
+        plan("joint-moment", public, rows.n, 5.0, derived="log(c); a:b; b:a")
+
+
+def test_a_private_row_that_overflows_is_a_row_of_zeros():
+    """Nothing about one row may change when or how loudly anything fails."""
+    public, _, _ = both()
+    found = plan("joint-moment", public, 2, 1.0, derived="square(a); log(b)")
+    x = np.array([[1.0, 1e200, -5.0, 1.0], [1.0, 5.0, 100.0, 1.0]])
+    alone = found.measure(PrivateRows.from_arrays(x[1:], np.array([1.0]), NAMES)).reveal(TEST)
+    assert np.array_equal(found.measure(PrivateRows.from_arrays(x, np.ones(2), NAMES)).reveal(TEST), alone)
+
+
+def test_a_public_moment_is_enough():
+    """Regressions still work; what is missing is said, and derived columns are refused."""
+    public, rows, z = both()
+    moment = public_from_moment(public.moment, public.names, public.target, public.m)
+    found = plan("joint-moment", moment, rows.n, 3.0)
+    outcome = found.run(rows, SeededNoise(1), 1)
+    assert np.allclose(outcome.coefficients[0][1:], exact(z, 4, [0, 1, 2, 3])[1:], atol=0.3)
+    assert any("public moment" in note for note in outcome.notes()) and outcome.bands().truncation is None
+    assert isinstance(outcome.record().influence, Gaussian) and found.prospects is None
+    with pytest.raises(InputError, match="public rows"):
+        plan("joint-moment", moment, rows.n, 3.0, derived="square(a)")
+
+
+def test_fourth_moments_say_what_rows_say():
+    """The record without public rows gives the same parts to rounding."""
+    public, rows, _ = both(heavy=True)
+    found = plan("joint-moment", public, rows.n, 0.5)
+    outcome = found.run(rows, SeededNoise(1), 1)
+    whole = state_of(found, outcome)
+    other = found.state(whole.moment, whole.noise)
+    object.__setattr__(other, "influence", Moments.of(whole.influence))
+    one, two = solve(whole, 4, [0, 1, 3]), solve(other, 4, [0, 1, 3])
+    for part in ("privacy", "sampling", "truncation"):
+        assert np.allclose(getattr(one, part), getattr(two, part), rtol=1e-8)
+
+
+def test_prospects_say_what_a_typical_regression_costs():
+    """The plan's figures fall with the budget; the worst is above the typical, and both above nothing."""
+    public, _, _ = both()
+    found = [plan("joint-moment", public, 4000, mu).facts().more for mu in (0.3, 1.0, 3.0)]
+    typical = [f["typical_error_in_standard_errors"] for f in found]
+    assert typical[0] > typical[1] > typical[2] > 0
+    assert all(f["worst_error_in_standard_errors"] > t for f, t in zip(found, typical, strict=True))
+
+
+@pytest.fixture(scope="module")
+def record():
+    public, rows, _ = both()
+    found = plan("joint-moment", public, rows.n, 1.0, derived="a:b; spline(c, 3)")
+    return json.loads(json.dumps(found.run(rows, SeededNoise(1), 1).record().as_dict()))
+
+
+def test_the_record_comes_back(record):
+    """Plain JSON, the same regression from it, alone or inside a release."""
+    again = Record.from_dict(record)
+    assert again.as_dict() == record
+    held = record_from_bytes(json.dumps({"released": {"joint_moment": record}}).encode())
+    assert np.array_equal(solve(held.state(), 4, [0, 1]).coefficients, solve(again.state(), 4, [0, 1]).coefficients)
+    assert isinstance(again.influence, Rows)
+
+
+def _deep(fields, key, value):
+    found = copy.deepcopy(fields)
+    found[key] = value
+    return found
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 2},
+        {"root": [1.0]},
+        {"root": "x"},
+        {"moment": [float("nan")] * 21},
+        {"moment": [10**400] * 21},
+        {"moment": None},
+        {"expected": [-1.0] * 21},
+        {"prior_variance": [0.0] * 21},
+        {"columns": ["a"]},
+        {"columns": ["x" * 1000, "b", "c", "d", "e"]},
+        {"columns": ["\x1b[2J", "a", "b", "c", "y"]},
+        {"columns": [1, 2, 3, 4, 5]},
+        {"columns": ["(intercept)", "a", "a", "c", "y"]},
+        {"derived": [{"kind": "exec", "name": "x", "of": ["a"], "constants": []}]},
+        {"derived": "x"},
+        {"n": -3},
+        {"n": True},
+        {"sigma": float("inf")},
+        {"radius": 0},
+        {"features": [99]},
+        {"target": "nothing"},
+        {"influence": {"kind": "rows", "rows": [[1, 2]], "factor": [1]}},
+        {"influence": {"kind": "pickle"}},
+        {"influence": []},
+        {"guarantee": {"mu": 1}},
+        {"spread": [1.0]},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_hostile_record_gets_one_sentence(record, change):
+    """Whatever is wrong with it: an InputError, never another error, and nothing computed."""
+    (key, value), *_ = change.items()
+    with pytest.raises(InputError) as found:
+        Record.from_dict(_deep(record, key, value))
+    assert str(found.value).count("\n") == 0 and len(str(found.value)) < 400
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b"null", b"[" * 100_000, b"\xff\xfe", b'{"format": 1}'])
+def test_a_file_that_is_no_record(data):
+    """Not JSON, or JSON of something else."""
+    with pytest.raises(InputError, match="record"):
+        record_from_bytes(data)
+
+
+def test_an_indefinite_moment_still_answers(record):
+    """Noise can make it so: held positive definite, whatever the record says."""
+    values = np.array(record["moment"])
+    found = Record.from_dict(_deep(record, "moment", (-50 * values).tolist()))
+    assert np.all(np.isfinite(solve(found.state(), 4, [0, 1, 2]).coefficients))
+
+
+def test_rules_from_a_record_are_checked():
+    """A rule that is none, or that names a column the record has not."""
+    for bad in ({"name": "x"}, {"name": "x", "kind": "log", "of": ["q"], "constants": [1.0]}, 3):
+        with pytest.raises(InputError):
+            Rule.from_dict(bad, ("a",))
+    assert parse("", ("a",), np.ones((3, 1))).rules == ()
