@@ -77,11 +77,11 @@ class Session:
         here = self.tables.private.sha256
         return [r for id, r in self.releases.items() if r.guarantee.mu > 0 and self.sources[id] == here]
 
-    def keep(self, request: Request, release: Release) -> None:
-        """File a release under the request id that was confirmed."""
+    def keep(self, request: Request, release: Release, id: str | None = None) -> None:
+        """File a release under the request id that was confirmed; the Release page's own where none is given."""
         if self.tables is None:
             raise InputError("No tables are open; choose them on the Data page.")
-        id = self.next_request
+        id = self.next_request if id is None else id
         self.requests[id], self.releases[id] = request, release
         self.sources[id] = self.tables.private.sha256
 

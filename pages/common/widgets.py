@@ -109,6 +109,8 @@ def _field(item: dataclasses.Field[Any], key: str) -> Any:
             **common,
         )
     start = at_first(key, value=item.default)
+    if isinstance(item.default, str):
+        return st.text_input(max_chars=10_000, **start, **common)
     whole = isinstance(item.default, int)
     low, high = (None if meta[end] is None else (int if whole else float)(meta[end]) for end in ("low", "high"))
     limits: dict[str, Any] = {"min_value": low, "max_value": high, "step": 1 if whole else None}

@@ -21,6 +21,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.foreign import one_line, terminal
 from pmtcore.base.records import Curator, Label, plain
 from pmtcore.cli import commands as more
+from pmtcore.cli import explore as exploring
 from pmtcore.cli import releases
 from pmtcore.cli.arguments import (
     budget_arguments,
@@ -134,6 +135,8 @@ def _parser() -> argparse.ArgumentParser:
     table_arguments(release)
     budget_arguments(release)
     releases.arguments(release)
+    explore = command("explore", exploring.run, "Any regression from a joint moment that was released; spends nothing.")
+    exploring.arguments(explore)
     compare = command("compare", _compare, "Lab: distance of methods to the non-private fit over repeated trials.")
     table_arguments(compare)
     compare.add_argument("--methods", required=True, metavar="ID,ID")

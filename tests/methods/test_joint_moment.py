@@ -56,7 +56,9 @@ def test_without_noise_and_truncation_every_regression_is_the_exact_one():
         assert np.allclose(solve(state, t, features).coefficients, exact(z, t, features), rtol=2e-4, atol=1e-4)
     ridge = solve(state, 4, [0, 1, 2], 3.0).coefficients
     gram = z[:, :3].T @ z[:, :3] / len(z) + np.diag([0.0, 3.0, 3.0])
-    assert np.allclose(ridge, np.linalg.solve(gram, z[:, :3].T @ z[:, 4] / len(z)), rtol=5e-3)  # the grid at this radius
+    assert np.allclose(
+        ridge, np.linalg.solve(gram, z[:, :3].T @ z[:, 4] / len(z)), rtol=5e-3
+    )  # the grid at this radius
 
 
 def test_the_covariance_of_the_noise_is_what_noise_does(seed):

@@ -1,0 +1,176 @@
+"""The explore command: a regression, or a picture of the whole, from a record; spends nothing."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Label
+from pmtcore.cli.arguments import number_from
+
+Answer = tuple[dict[str, Any], str]
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The record and the question."""
+    parser.add_argument("--record", required=True, metavar="FILE", help="what release --method joint-moment wrote")
+    parser.add_argument("--formula", metavar="'Y ~ A + B'", help="in place of --response and --features")
+    parser.add_argument("--response", metavar="COLUMN", help="default: the target of the release")
+    parser.add_argument("--features", metavar="A,B", help="default: those of the release")
+    parser.add_argument("--no-intercept", action="store_true")
+    parser.add_argument("--ridge", type=float, default=0.0, metavar="LAM", help="penalty in the units of the table")
+    parser.add_argument("--family", default="gaussian", metavar="gaussian|logistic", help="of a 0/1 response")
+    parser.add_argument("--test", metavar="A,B", help="joint test that these coefficients are zero")
+    parser.add_argument("--at", metavar="'A=1,B=2'", help="prediction at these values")
+    parser.add_argument(
+        "--show",
+        metavar="WHAT",
+        help="in place of a regression: columns, summary, correlations, partial, components, ridge, lasso, subsets",
+    )
+    parser.add_argument("--correction", default="none", metavar="none|bonferroni|scheffe", help="after a search")
+    parser.add_argument("--models", type=int, default=1, help="how many were looked at, for bonferroni")
+    parser.add_argument("--synthetic", metavar="FILE", help="write synthetic rows as CSV: for trying code only")
+    parser.add_argument("--rows", type=int, default=1000, help="how many synthetic rows")
+    parser.add_argument("--out", metavar="FILE", help="also write what is printed to this file")
+
+
+def run(chosen: argparse.Namespace) -> Answer:
+    """Open the record and answer."""
+    from pmtcore.releases.explore.moment import Moment  # noqa: PLC0415
+
+    moment = Moment.load(chosen.record)
+    if chosen.synthetic:
+        return _synthetic(moment, chosen)
+    if chosen.show in _SHOWN:
+        record = _SHOWN[chosen.show](moment, chosen)
+        return {"label": Label.RELEASED.value, **record}, _lines(record)
+    if chosen.show is not None:
+        raise InputError(f"--show takes one of {', '.join(_SHOWN)}.")
+    return _answer(moment, chosen)
+
+
+def _asked(moment: Any, chosen: argparse.Namespace) -> Any:
+    if chosen.formula is not None:
+        if chosen.response or chosen.features:
+            raise InputError("Give --formula, or --response and --features, not both.")
+        return moment.regress(chosen.formula, ridge=chosen.ridge)
+    features = None if chosen.features is None else [p.strip() for p in chosen.features.split(",") if p.strip()]
+    return moment.regress(
+        response=chosen.response, features=features, ridge=chosen.ridge, intercept=not chosen.no_intercept
+    )
+
+
+def _answer(moment: Any, chosen: argparse.Namespace) -> Answer:
+    """One regression in the keys of a release."""
+    from pmtcore.releases.explore.logistic import logistic  # noqa: PLC0415
+
+    fit = _asked(moment, chosen)
+    found: dict[str, Any] = fit.as_dict()
+    if chosen.family == "logistic":
+        found |= logistic(fit).as_dict()
+    elif chosen.family != "gaussian":
+        raise InputError("A record answers gaussian and logistic regressions.")
+    elif chosen.correction != "none":
+        bands = fit.corrected(chosen.correction, chosen.models)
+        for j, name in enumerate(fit.names):
+            found["bands"][name] |= {"low": float(bands.low[j]), "high": float(bands.high[j])}
+        found["correction"] = chosen.correction
+    if chosen.test:
+        found["test"] = fit.test([part.strip() for part in chosen.test.split(",")]).as_dict()
+    if chosen.at:
+        values = dict(part.split("=", 1) for part in chosen.at.split(",") if "=" in part)
+        numbers = {name.strip(): number_from("--at", value) for name, value in values.items()}
+        found["prediction"] = vars(moment.predict(fit, numbers))
+    record = {
+        "label": Label.RELEASED.value,
+        "method": "joint-moment",
+        **found,
+        "guarantee": dict(moment.record.guarantee),
+        "n": moment.record.n,
+        "public_rows": moment.record.m,
+    }
+    return record, _text(record, moment)
+
+
+def _text(record: Mapping[str, Any], moment: Any) -> str:
+    lines = [f"{record['formula']}" + (f"   ridge {record['lam']:g}" if record["lam"] else "")]
+    width = max(len(name) for name in record["coefficients"])
+    lines.append(f"{'':{width}} {'coefficient':>12} {'privacy sd':>11} {'sampling sd':>11}   95 % band")
+    for name, value in record["coefficients"].items():
+        band = record["bands"][name]
+        lines.append(
+            f"{name:{width}} {value:12.5g} {band['privacy']:11.4g} {band['sampling']:11.4g}   "
+            f"[{band['low']:.4g}, {band['high']:.4g}]"
+        )
+    if record["r_squared"] is not None and "family" not in record:
+        share = record["r_squared"]
+        lines.append(f"R^2 {share['value']:.3f} [{share['low']:.3f}, {share['high']:.3f}]")
+    if "test" in record:
+        lines.append(f"joint test: F = {record['test']['statistic']:.4g}, p = {record['test']['p']:.3g}")
+    if "prediction" in record:
+        at = record["prediction"]
+        lines.append(
+            f"prediction {at['value']:.5g}, mean in [{at['low']:.5g}, {at['high']:.5g}], a new row in "
+            f"[{at['new_low']:.5g}, {at['new_high']:.5g}]"
+        )
+    lines.append(
+        f"From a release at mu = {moment.record.guarantee['mu']:.4g}; this question spends nothing. Bands hold for a "
+        f"regression chosen beforehand; after a search use --correction."
+    )
+    return "\n".join(lines)
+
+
+def _columns(moment: Any, _: argparse.Namespace) -> dict[str, Any]:
+    rules = [rule.as_dict() for rule in moment.record.derived.rules]
+    return {"columns": list(moment.columns), "derived": rules, "labels": list(moment.labels)}
+
+
+def _path(moment: Any, chosen: argparse.Namespace, kind: str) -> dict[str, Any]:
+    fit = _asked(moment, chosen)
+    path = moment.ridge_path(fit) if kind == "ridge" else moment.lasso_path(fit)
+    found = {"names": list(path.names), "lam": path.lam.tolist(), "coefficients": path.coefficients.tolist()}
+    return found if path.chosen is None else {**found, "chosen_share": path.chosen.tolist()}
+
+
+def _components(moment: Any, _: argparse.Namespace) -> dict[str, Any]:
+    found, loadings = moment.components()
+    names = [f"component {k + 1}" for k in range(len(found.values))]
+    return {"components": found.as_rows(names), "columns": list(moment.columns), "loadings": loadings.tolist()}
+
+
+_SHOWN: dict[str, Any] = {
+    "columns": _columns,
+    "summary": lambda moment, _: {"summary": moment.summary()},
+    "correlations": lambda moment, _: {"pairs": moment.pairs()},
+    "partial": lambda moment, _: {"pairs": moment.pairs(True)},
+    "components": _components,
+    "ridge": lambda moment, chosen: _path(moment, chosen, "ridge"),
+    "lasso": lambda moment, chosen: _path(moment, chosen, "lasso"),
+    "subsets": lambda moment, chosen: {"subsets": [vars(s) for s in moment.best_subsets(_asked(moment, chosen))]},
+}
+
+
+def _lines(record: Mapping[str, Any]) -> str:
+    """Rows of figures as a table; lists as lines."""
+    lines = []
+    for name, value in record.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            keys = [key for key in value[0] if not isinstance(value[0][key], list | dict)]
+            lines.append("  ".join(f"{key:>14}" for key in keys))
+            lines += ["  ".join(_cell(row[key]) for key in keys) for row in value]
+        else:
+            lines.append(f"{name}: {value}")
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:14.5g}" if isinstance(value, float) else f"{value!s:>14}"
+
+
+def _synthetic(moment: Any, chosen: argparse.Namespace) -> Answer:
+    frame = moment.synthetic(chosen.rows)
+    frame.to_csv(chosen.synthetic, index=False)
+    words = f"{len(frame)} synthetic rows written to {chosen.synthetic}: for trying code, never for inference."
+    return {"file": chosen.synthetic, "rows": len(frame), "synthetic": True}, words

@@ -1,0 +1,307 @@
+"""Pictures and words of the Explore page: coefficients, models side by side, the whole in pictures."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from pmtcore.methods.facts import Facts
+from pmtcore.releases.explore.logistic import Logistic
+from pmtcore.releases.explore.moment import Moment
+from pmtcore.releases.explore.penalized import Path
+from pmtcore.releases.explore.regression import Regression
+from pmtcore.show.figures.style import AFTER, PRIVACY, QUIET, finish, log_axis
+from pmtcore.show.numbers import figure as said
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
+_ROW = 34
+
+
+def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:
+    """Coefficients with their parts and limits."""
+    bands = fit.corrected(correction, models)
+    found = pd.DataFrame(
+        {
+            "coefficient": list(fit.names),
+            "value": fit.fit.coefficients,
+            "low": bands.low,
+            "high": bands.high,
+            "privacy sd": bands.privacy,
+            "sampling sd": bands.sampling,
+        }
+    )
+    if bands.truncation is not None:
+        found["truncation sd"] = bands.truncation
+    return found
+
+
+def forest(shown: pd.DataFrame, spread: Mapping[str, float], response: float) -> go.Figure:
+    """Coefficients but the intercept, each for one standard deviation of its column, with 95 % bands."""
+    rows = shown[shown["coefficient"].isin(list(spread))]
+    scale = rows["coefficient"].map(spread).to_numpy(dtype=float) / response
+    value = rows["value"].to_numpy(dtype=float) * scale
+    error = {
+        "type": "data",
+        "symmetric": False,
+        "array": rows["high"].to_numpy(dtype=float) * scale - value,
+        "arrayminus": value - rows["low"].to_numpy(dtype=float) * scale,
+        "color": AFTER,
+    }
+    figure = go.Figure()
+    figure.add_scatter(
+        x=value, y=rows["coefficient"], error_x=error, mode="markers", marker={"color": AFTER, "size": 9}, name="95 %"
+    )
+    figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
+    figure.update_yaxes(autorange="reversed")
+    figure.update_layout(showlegend=False)
+    return finish(figure, "standard deviations of the response for one of the column", "", 90 + _ROW * len(rows))
+
+
+def fit_words(fit: Regression, models: int, correction: str) -> str:
+    """How well it fits, and what the bands are worth after so many models."""
+    found = []
+    share = fit.r_squared
+    if share is not None:
+        found.append(
+            f"Explains {100 * share.values[0]:.1f} % of the variance of {fit.response} "
+            f"(95 %: {100 * share.bands.low[0]:.1f} to {100 * share.bands.high[0]:.1f})."
+        )
+    if models > 1 and correction == "none":
+        found.append(
+            f"{models} models were looked at: a 95 % band holds for one chosen beforehand, not for the best of them."
+        )
+    return " ".join(found)
+
+
+def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequence[str]) -> pd.DataFrame:
+    """The models looked at, newest first, with their fits side by side."""
+    rows = []
+    for at, fit in reversed(list(enumerate(looked, 1))):
+        share = fit.r_squared
+        key = key_of(fit)
+        rows.append(
+            {
+                "model": names.get(key, f"model {at}"),
+                "formula": fit.formula,
+                "ridge": fit.lam,
+                "features": len(fit.names) - fit.constant,
+                "R^2": math.nan if share is None else float(share.values[0]),
+                "R^2 low": math.nan if share is None else float(share.bands.low[0]),
+                "R^2 high": math.nan if share is None else float(share.bands.high[0]),
+                "residual sd": fit.residual_sd,
+                "pinned": key in pinned,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def key_of(fit: Regression) -> str:
+    """What tells models apart."""
+    return f"{fit.formula} | {fit.lam:g}"
+
+
+def side_by_side(fits: Mapping[str, Regression]) -> tuple[go.Figure, pd.DataFrame]:
+    """Coefficients of pinned models: one colour and one mark each."""
+    marks = ("circle", "diamond", "square", "triangle-up", "x", "cross", "star", "triangle-down")
+    figure, rows = go.Figure(), []
+    for at, (name, fit) in enumerate(fits.items()):
+        bands = fit.bands
+        keep = [j for j, n in enumerate(fit.names) if not (fit.constant and j == 0)]
+        value = fit.fit.coefficients[keep]
+        half = (bands.high - bands.low)[keep] / 2
+        scale = 1 / np.maximum(np.abs(value) + half, 1e-300) if len(fits) == 1 else 1.0
+        labels = [fit.names[j] for j in keep]
+        figure.add_scatter(
+            x=value * scale,
+            y=labels,
+            error_x={"type": "data", "array": half * scale},
+            mode="markers",
+            name=name,
+            marker={"color": COLOURS[at % len(COLOURS)], "symbol": marks[at % len(marks)], "size": 9},
+        )
+        rows += [
+            {"model": name, "coefficient": n, "value": float(fit.fit.coefficients[j])}
+            | {"low": float(bands.low[j]), "high": float(bands.high[j])}
+            for j, n in enumerate(fit.names)
+        ]
+    figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
+    figure.update_yaxes(autorange="reversed")
+    many = len({row["coefficient"] for row in rows})
+    return finish(figure, "coefficient, in the units of the table", "", 110 + _ROW * many), pd.DataFrame(rows)
+
+
+def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
+    """Correlations of all pairs; those whose band holds zero are left blank."""
+    rows = moment.pairs(partial)
+    names, place = list(moment.columns), {name: j for j, name in enumerate(moment.columns)}
+    values = np.full((len(names), len(names)), np.nan)
+    for row in rows:
+        if row["told"]:
+            i, j = place[row["first"]], place[row["second"]]
+            values[i, j] = values[j, i] = row["value"]
+    figure = go.Figure(
+        go.Heatmap(z=values, x=names, y=names, zmin=-1, zmax=1, colorscale="RdBu", colorbar={"title": "r"})
+    )
+    figure.update_yaxes(autorange="reversed")
+    shown = pd.DataFrame(rows)[["first", "second", "value", "low", "high", "told"]]
+    return finish(figure, "", "", 160 + 26 * len(names)), shown
+
+
+def network(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
+    """Partial correlations as a network: a line where the band leaves out zero, thicker where it is larger."""
+    rows = [row for row in moment.pairs(True) if row["told"]]
+    names = list(moment.columns)
+    angle = {name: 2 * math.pi * j / len(names) for j, name in enumerate(names)}
+    figure = go.Figure()
+    for row in rows:
+        ends = [row["first"], row["second"]]
+        colour = PRIVACY if row["value"] > 0 else "#D55E00"
+        dash = "solid" if row["value"] > 0 else "dash"
+        figure.add_scatter(
+            x=[math.cos(angle[n]) for n in ends],
+            y=[math.sin(angle[n]) for n in ends],
+            mode="lines",
+            line={"width": 1 + 8 * abs(row["value"]), "color": colour, "dash": dash},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    figure.add_scatter(
+        x=[math.cos(angle[n]) for n in names],
+        y=[math.sin(angle[n]) for n in names],
+        mode="markers+text",
+        text=names,
+        textposition="top center",
+        marker={"size": 12, "color": QUIET},
+        showlegend=False,
+    )
+    figure.update_xaxes(visible=False, range=[-1.5, 1.5])
+    figure.update_yaxes(visible=False, range=[-1.3, 1.3])
+    columns = ["first", "second", "value", "low", "high"]
+    return finish(figure, "", "", 560), pd.DataFrame([{c: row[c] for c in columns} for row in rows], columns=columns)
+
+
+def scree(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
+    """Shares of variance of the principal components, with bands; loadings in the table."""
+    found, loadings = moment.components()
+    names = [f"component {k + 1}" for k in range(len(found.values))]
+    half = {
+        "type": "data",
+        "array": found.bands.high - found.values,
+        "arrayminus": found.values - found.bands.low,
+    }
+    figure = go.Figure(go.Bar(x=names, y=found.values, error_y=half, marker={"color": AFTER}))
+    shown = pd.DataFrame(loadings, columns=names, index=moment.columns).reset_index(names="column")
+    shares = pd.DataFrame([["share of variance", *found.values]], columns=shown.columns)
+    return finish(figure, "", "share of variance"), pd.concat([shares, shown], ignore_index=True)
+
+
+def paths(path: Path, spread: Mapping[str, float]) -> go.Figure:
+    """Coefficients for one standard deviation of their columns along penalties."""
+    figure = go.Figure()
+    for j, name in enumerate(path.names):
+        if name in spread:
+            figure.add_scatter(x=path.lam, y=path.coefficients[:, j] * spread[name], mode="lines", name=name)
+    log_axis(figure, "x")
+    return finish(figure, "penalty", "coefficient for one standard deviation", 420)
+
+
+def path_table(path: Path) -> pd.DataFrame:
+    """The path, and for a lasso the share of draws in which each feature is chosen."""
+    found = pd.DataFrame(path.coefficients, columns=list(path.names))
+    found.insert(0, "penalty", path.lam)
+    if path.chosen is not None:
+        for j, name in enumerate(path.names[1:]):
+            found[f"chosen: {name}"] = path.chosen[:, j]
+    return found
+
+
+def logistic_table(found: Logistic) -> pd.DataFrame:
+    """Coefficients on the log-odds scale, limits, and the floor."""
+    return pd.DataFrame(
+        {
+            "coefficient": list(found.names),
+            "log odds": found.values,
+            "low": found.bands.low,
+            "high": found.bands.high,
+            "privacy sd": found.bands.privacy,
+            "sampling sd": found.bands.sampling,
+            "floor sd": found.floor,
+        }
+    )
+
+
+def prospects_words(facts: Facts) -> str:
+    """What to expect of a typical and of the worst regression, in standard errors of the non-private fit."""
+    typical, worst = (facts.more.get(f"{k}_error_in_standard_errors") for k in ("typical", "worst"))
+    public = facts.more.get("public_error_in_standard_errors")
+    if not isinstance(typical, float) or not isinstance(worst, float) or not isinstance(public, float):
+        return "Without public rows there is no prediction of a typical regression."
+    return (
+        f"A typical regression among the columns is expected {said(typical, 2)} standard errors from the non-private "
+        f"one, the worst of 120 coefficients {said(worst, 2)}; the public fit alone is {said(public, 2)} away."
+    )
+
+
+def record_words(moment: Moment) -> str:
+    """What is open."""
+    record = moment.record
+    promise = record.guarantee
+    rows = "an unknown number of" if record.m is None else f"{record.m:,}"
+    return (
+        f"{len(moment.columns)} columns, {record.n:,} private and {rows} public rows; released at mu = "
+        f"{said(promise['mu'], 4)} (epsilon {said(promise['epsilon'], 4)} at delta {promise['delta']:.2g}, replace-one)"
+        f". Every question from here on is free."
+    )
+
+
+def code(fit: Regression) -> dict[str, str]:
+    """The same model in Python and on the command line."""
+    ridge = f", ridge={fit.lam!r}" if fit.lam else ""
+    flag = f" --ridge {fit.lam!r}" if fit.lam else ""
+    python = f'import pmtcore as sm\n\nmoment = sm.Moment.load("R.json")\nmoment.regress({fit.formula!r}{ridge})\n'
+    return {
+        "Python": python,
+        "Command line": f"python -m pmtcore explore --record R.json --formula {_shell(fit.formula)}{flag}",
+    }
+
+
+def _shell(text: str) -> str:
+    return "'" + text.replace("'", "'\"'\"'") + "'"
+
+
+def section(fits: Mapping[str, Regression], moment: Moment, models: int) -> str:
+    """A report section: one HTML page of the models given, public and released figures only."""
+    parts = [
+        "<!doctype html><meta charset='utf-8'><title>Explored models</title>",
+        "<style>body{font:16px sans-serif;max-width:60em;margin:2em auto}td,th{padding:.2em .8em;text-align:right}"
+        "td:first-child,th:first-child{text-align:left}</style><h1>Explored models</h1>",
+        f"<p>{html.escape(record_words(moment))}</p>",
+        f"<p>{models} models were looked at in this session. Bands are 95 % for a model chosen beforehand.</p>",
+    ]
+    for name, fit in fits.items():
+        parts.append(f"<h2>{html.escape(name)}</h2><p><code>{html.escape(fit.formula)}</code></p>")
+        parts.append(f"<p>{html.escape(fit_words(fit, 1, 'none'))}</p>")
+        parts.append(_html(table(fit, "none", 1)))
+        parts.append(f"<pre>{html.escape(code(fit)['Python'])}</pre>")
+    return "\n".join(parts)
+
+
+def _html(shown: pd.DataFrame) -> str:
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in shown.columns)
+    body = "".join("<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>" for row in shown.to_numpy())
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else html.escape(str(value))
+
+
+def combined_table(found: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
+    """A confirmed model: both releases together."""
+    return pd.DataFrame([{"coefficient": name, **values} for name, values in found.items()])

@@ -1,0 +1,61 @@
+"""The Explore page: release, open, ask, list, pin, confirm; nothing but the release is spent."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pmtcore.base.checks import InputError
+from pmtcore.releases.explore.moment import Moment
+from tests.app.conftest import go, words
+
+
+@pytest.fixture
+def explored(app):
+    go(app, "explore")
+    app.checkbox[0].check().run()
+    (button,) = [b for b in app.button if b.label == "Release"]
+    button.click().run()
+    assert not app.exception
+    return app
+
+
+def test_released_here_and_asked(explored):
+    """One release; then each response redraws the coefficients and is listed, and nothing more is spent."""
+    assert "Every question from here on is free" in words(explored)
+    spent = words(explored).split("Spent on this table")[1][:60]
+    for column in ("x1", "x2"):
+        explored.selectbox(key="explore-response").set_value(column).run()
+        assert not explored.exception
+    assert "Models looked at: 3" in words(explored) and "3 models were looked at" in words(explored)
+    assert words(explored).split("Spent on this table")[1][:60] == spent
+    explored.button(key="explore-pin").click().run()
+    assert not explored.exception
+
+
+@pytest.mark.parametrize(
+    "tab", ["Code", "Test and predict", "Paths", "Correlations", "Network", "Components", "Columns", "Confirm"]
+)
+def test_every_tab_draws(explored, tab):
+    """Nothing fails, and nothing is spent."""
+    explored.segmented_control(key="explore-more").set_value(tab).run()
+    assert not explored.exception and not explored.error
+
+
+def test_a_record_opens_without_a_table(explored, tmp_path):
+    """The saved record is what the command line and the package read; markup in a name stays text."""
+    held = explored.session_state["explore-held"]
+    fields = json.loads(json.dumps(held.moment.record.as_dict()))
+    again = Moment.from_bytes(json.dumps(fields).encode())
+    assert again.regress().coefficients == held.moment.regress().coefficients
+    with pytest.raises(InputError):
+        Moment.from_bytes(json.dumps({**fields, "columns": ["<script>\n"] * 9}).encode())
+
+
+def test_the_record_can_be_put_away(explored):
+    """Close, and open the release of this session again."""
+    explored.button(key="explore-close").click().run()
+    (button,) = [b for b in explored.button if b.label.startswith("Open the release")]
+    button.click().run()
+    assert not explored.exception and "free" in words(explored)
