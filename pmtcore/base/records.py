@@ -56,7 +56,8 @@ class Private(Generic[T]):
 
     def map(self, function: Callable[[T], U]) -> Private[U]:
         """Compute on, staying private."""
-        return Private(function(self._value))
+        with np.errstate(all="ignore"):  # whether something overflowed is private too
+            return Private(function(self._value))
 
     def with_(self, other: Private[U]) -> Private[tuple[T, U]]:
         """Both values in one box."""

@@ -16,13 +16,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pmtcore.mechanisms.truncation import length_weights
+from pmtcore.mechanisms.truncation import bounded, length_weights
 from pmtcore.models.newton import Rows
 from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.radius import ABSOLUTE_SHARE, moment_only_ball
 
 REACHES = (1.0, 1.5, 2.0, 3.0, 4.0)
 _RADII = 16
+_FAR = 1e100  # of a whitened row: its square is a number, and no radius is as long
 _MOST_ROWS = 4000
 _MOST_KEPT = 200  # columns: above, 80 inverses of (d, d) are more than 25 MB
 _SCANS: WeakKeyDictionary[PublicData, dict[Any, Any]] = WeakKeyDictionary()  # public figures only
@@ -43,8 +44,12 @@ class Clip:
         return factor, length_weights(norms * factor, self.radius)
 
     def apply(self, features: np.ndarray, response: np.ndarray, norms: np.ndarray | None = None) -> Rows:
-        """The clipped and weighted rows; ``norms`` where they are not the rows' own."""
-        factor, weights = self.factors(np.linalg.norm(features, axis=1) if norms is None else norms)
+        """The clipped and weighted rows; ``norms`` where they are not the rows' own. A row without a finite length is
+        a row of zeros: it gets no weight that is not a number."""
+        if norms is None:
+            features = bounded(features, _FAR)
+            norms = np.linalg.norm(features, axis=1)
+        factor, weights = self.factors(norms)
         return Rows(features * factor[:, None], response, weights)
 
 
