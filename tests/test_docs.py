@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
+import pmtcore as sm
+from pmtcore.accounting.budgets import attacker_power
 from pmtcore.cli.main import _parser
 from pmtcore.methods.registry import methods
 from pmtcore.show.errata import ERRATA, words
@@ -83,3 +86,32 @@ def test_nothing_names_this_machine():
     """No tracked text has an absolute path of a home or work folder."""
     for path in [ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("pmtcore/**/*.py")]:
         assert not re.search(r"/(home|work|root|tmp)/\w", path.read_text()), path
+
+
+def test_the_notebooks_are_there_and_small():
+    """Six or more, each with outputs, none with a path of a machine or an error."""
+    found = sorted(ROOT.glob("docs/notebooks/*.ipynb"))
+    assert len(found) >= 6
+    for path in found:
+        text = path.read_text()
+        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+        outputs = [output for cell in cells for output in cell["outputs"]]
+        assert len(text) < 100_000 and outputs, path
+        assert not any(output["output_type"] == "error" or output.get("name") == "stderr" for output in outputs), path
+        assert not re.search(r"/(home|work|root|tmp)/\\w", text), path
+
+
+def test_what_a_budget_means_is_computed():
+    """The table of the guide to budgets is the trade-off curve."""
+    text = (ROOT / "docs" / "budget.md").read_text()
+    lines = re.findall(r"^\| (?:mu|an attacker).*$", text, re.MULTILINE)
+    mus, shares = (re.findall(r"[\d.]+", line) for line in lines)
+    assert [f"{100 * float(attacker_power(float(mu), 0.05)):.1f}" for mu in mus] == shares
+
+
+def test_the_face_is_documented():
+    """Every name of ``import pmtcore as sm`` has its place in the reference and in the README."""
+    reference = (ROOT / "docs" / "reference.md").read_text()
+    for name in sm.__all__:
+        assert name in reference, name
+        assert f"sm.{name}" in README or name == "InputError", name

@@ -13,6 +13,7 @@ from pmtcore.base.checks import InputError, listed
 from pmtcore.data.choices import Choices
 from pmtcore.data.coder import Coder
 from pmtcore.data.problem import Problem, prepare, prepare_moment, prepare_public
+from pmtcore.data.schema import frequencies
 from pmtcore.data.tables import MomentTable, Table
 from pmtcore.estimators import frames
 from pmtcore.public.moments import PublicData
@@ -48,11 +49,13 @@ class Design:
 
     Attributes:
         inputs: columns of the table that are used.
+        labels: of the public target, where it has labels.
     """
 
     coder: Coder
     inputs: tuple[str, ...]
     expansion: Expansion | None = None
+    labels: tuple[str, ...] = ()
 
     def features(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
         """Features (k, d) of new rows, and which rows have all their values.
@@ -75,7 +78,8 @@ class Design:
     def classes(self) -> np.ndarray:
         """The two labels, the one that counts as 1 last; numbers where the labels are numbers."""
         coding = self.coder.target
-        positive, others = coding.positive or "1", coding.others or ()
+        positive = coding.positive or "1"
+        others = coding.others or tuple(label for label in self.labels if label != positive)
         found = [others[0] if len(others) == 1 else f"not {positive}", positive]
         try:
             return np.asarray([int(label) for label in found])
@@ -139,10 +143,10 @@ class Inputs:
         expansion = self._expansion(shown)
         if expansion is None:
             problem = prepare(hidden, shown, self.choices)
-            return Prepared(problem, _design(problem), same)
+            return Prepared(problem, _design(problem, shown), same)
         choices, schema = self._chosen(expansion), expansion.schema
         problem = prepare(expansion.table(hidden), expansion.table(shown), choices, schema=schema)
-        return Prepared(problem, _design(problem, expansion), same)
+        return Prepared(problem, _design(problem, shown, expansion), same)
 
     def _expansion(self, public: Table) -> Expansion | None:
         if self.formula is None:
@@ -170,8 +174,12 @@ class Prepared:
     tables: str
 
 
-def _design(problem: Problem, expansion: Expansion | None = None) -> Design:
+def _design(problem: Problem, public: Table | None = None, expansion: Expansion | None = None) -> Design:
     if problem.coder is None:
         raise ValueError("a problem from tables has a coder")
     inputs = problem.coder.columns(labelled=False) if expansion is None else expansion.inputs
-    return Design(problem.coder, inputs, expansion)
+    target = problem.choices.target
+    labels: tuple[str, ...] = ()
+    if public is not None and problem.choices.model.binary and target in public.columns:
+        labels = tuple(sorted(frequencies(public.cells[public.columns.index(target)])))
+    return Design(problem.coder, inputs, expansion, labels)

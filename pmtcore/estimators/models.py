@@ -18,7 +18,7 @@ from pmtcore.estimators import frames
 from pmtcore.estimators.inputs import Inputs, budget_of
 from pmtcore.estimators.protocol import Parametrized, not_fitted
 from pmtcore.estimators.spending import Order, spend
-from pmtcore.estimators.summary import Expectation, Summary
+from pmtcore.estimators.summary import Expectation, Needed, Summary
 from pmtcore.ledger.log import Ledger
 from pmtcore.methods.registry import method as method_of
 from pmtcore.methods.registry import methods as all_methods
@@ -124,6 +124,26 @@ class PrivateModel(Parametrized):
         found = planning.plan(data, n, budgets, [id])
         verdicts = tuple(planning.verdict(data, n, m, id) for m in budgets)
         return Expectation(tuple(row for planned in found for row in planned.rows()), verdicts, n)
+
+    def needed(
+        self,
+        public: Any,
+        *,
+        n: int,
+        coefficient: str,
+        half_width: float,
+        target: str | None = None,
+        public_rows: int | None = None,
+    ) -> Needed:
+        """The reverse question: what a 95 % half-width of one coefficient takes. Free.
+
+        Raises:
+            InputError: as :meth:`plan`, or no such coefficient.
+        """
+        data = self._inputs(target).public_data(public, public_rows)
+        id = recommended(data).id if self.method is None else method_of(self.method).id
+        budget = planning.budget_for(data, n, id, coefficient, half_width)
+        return Needed(budget, planning.rows_for(data, id, self._budget().mu, coefficient, half_width))
 
     def fit(
         self,

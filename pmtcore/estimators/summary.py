@@ -95,6 +95,20 @@ def text(record: Mapping[str, Any]) -> str:
 
 @final
 @dataclass(frozen=True)
+class Needed:
+    """What a wanted half-width takes; ``None`` where nothing is enough.
+
+    Attributes:
+        mu: total budget, with the rows there are.
+        rows: private rows, at the model's budget.
+    """
+
+    mu: float | None
+    rows: int | None
+
+
+@final
+@dataclass(frozen=True)
 class Expectation:
     """What a budget is expected to buy, from public rows and n alone.
 

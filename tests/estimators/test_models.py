@@ -146,7 +146,8 @@ def test_declared_labels(private, public):
     named = [f.assign(high=np.where(f["high"] == 1, "rich", "poor")) for f in (private, public)]
     model = sm.PrivateClassifier(mu=2.0, features=["age", "income"], positive="rich")
     model.fit(*named, target="high", lab=True, quiet=True)
-    assert model.classes_[1] == "rich" and set(model.predict(named[1])) <= set(model.classes_)
+    assert model.classes_.tolist() == ["poor", "rich"]
+    assert np.mean(model.predict(named[0]) == named[0]["high"]) > 0.8
 
 
 def test_new_rows_with_gaps(private, public):

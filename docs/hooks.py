@@ -1,0 +1,111 @@
+"""What the site makes while it is built: the page of methods from the registry, pages from notebooks, two menus."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+from pmtcore.methods.registry import Method, methods
+from pmtcore.show.errata import ERRATA
+
+DOCS = Path(__file__).parent
+
+
+def on_config(config: Any) -> Any:
+    """Notebooks and decisions, in their order."""
+    for entry in config["nav"]:
+        if "Notebooks" in entry:
+            entry["Notebooks"] = [f"notebooks/{path.stem}.md" for path in notebooks()]
+        if "Decisions" in entry:
+            entry["Decisions"] = [f"decisions/{path.name}" for path in sorted(DOCS.glob("decisions/*.md"))]
+    return config
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Pages that are written here; the notebooks themselves stay to be downloaded."""
+    made = {"methods.md": all_methods()}
+    made |= {f"notebooks/{path.stem}.md": page(path) for path in notebooks()}
+    for name, text in made.items():
+        files.append(File.generated(config, name, content=text))
+    for file in list(files):
+        if file.src_uri.endswith(".py"):
+            files.remove(file)
+    return files
+
+
+def notebooks() -> list[Path]:
+    """All notebooks, by their number."""
+    return sorted(DOCS.glob("notebooks/*.ipynb"))
+
+
+def all_methods() -> str:
+    """The registry in words."""
+    entries = sorted(methods(), key=lambda m: (m.standing.value != "sound", not m.recommended, m.id))
+    head = (
+        "# Methods\n\nEvery method registers itself; this page is made from the registry. A *sound* method's releases "
+        "may be published with their guarantee; a *lab* method is there for study, and cannot be released. Errata are "
+        "steps of a paper that do not give what is claimed.\n\n"
+        "| id | fits | standing | trust | from |\n|---|---|---|---|---|\n"
+    )
+    rows = [
+        f"| [`{m.id}`](#{m.id}) | {', '.join(m.families)} | {m.standing.value}{', to start from' * m.recommended} | "
+        f"{'local' if m.local else 'central'} | {cell(m.source)} |"
+        for m in entries
+    ]
+    return head + "\n".join(rows) + "\n\n" + "\n\n".join(map(one_method, entries)) + "\n"
+
+
+def one_method(entry: Method) -> str:
+    """A method: what it does, why it stands where it stands, its parameters and errata."""
+    record = entry.as_dict()
+    lines = [f"## `{entry.id}` {{#{entry.id}}}", f"**{entry.title}.** {entry.summary}", ""]
+    lines.append(
+        f"*Source:* {entry.source}. *Neighbours:* {entry.neighbours.value}. *Noise:* {record['noise']}. "
+        f"*{entry.standing.value.capitalize()}:* {entry.standing_reason}."
+    )
+    proof = re.search(rf"^#+ (\d+)\.? .*`{re.escape(entry.id)}`", (DOCS / "maths.md").read_text(), re.MULTILINE)
+    if proof:
+        lines += ["", f"*Proof:* [section {proof.group(1)}](maths.md)."]
+    if record["parameters"]:
+        lines += ["", "| parameter | default | range | what it does |", "|---|---|---|---|"]
+    for name, field in record["parameters"].items():
+        low, high = field["low"], field["high"]
+        span = ", ".join(field["choices"]) if field["choices"] else f"{low} to {high}"
+        lines.append(f"| `{name}` | {field['default']} | {cell(span)} | {cell(field['help'])} |")
+    for id in entry.errata:
+        found = ERRATA[id]
+        lines += ["", f"- **{id}** ({found.where}): {found.what}. Here: {found.here}."]
+    return "\n".join(lines)
+
+
+def page(path: Path) -> str:
+    """A notebook as a page: text, code, and what the code printed."""
+    cells = json.loads(path.read_text())["cells"]
+    parts = [part for found in cells for part in cell_parts(found)]
+    title, rest = parts[0], parts[1:]
+    link = f"[Download this notebook]({path.name})."
+    return "\n\n".join([title, link, *rest]) + "\n"
+
+
+def cell_parts(found: dict[str, Any]) -> list[str]:
+    """A cell's source and its outputs."""
+    source = "".join(found["source"])
+    if found["cell_type"] == "markdown":
+        return [source]
+    parts = [f"```python\n{source}\n```"]
+    for output in found["outputs"]:
+        data = output.get("data", {})
+        if "text/html" in data:
+            parts.append(f'<div class="output">{"".join(data["text/html"])}</div>')
+        elif "text" in output or "text/plain" in data:
+            parts.append(f"```text\n{''.join(output.get('text') or data['text/plain']).rstrip()}\n```")
+    return parts
+
+
+def cell(text: str) -> str:
+    """Text inside a table."""
+    return str(text).replace("|", "\\|").replace("\n", " ")
