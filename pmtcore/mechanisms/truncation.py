@@ -92,6 +92,25 @@ def moment_and_cross_cost(gram: float, cross: float) -> float:
     return 2 * (1 - t * t) * gram + 2 * (1 + t) * cross
 
 
+def calibration_factor(of: str, calibration: str) -> float:
+    """How much of the papers' noise is enough where parts are calibrated together (maths.md, 3.5 and 3.6).
+
+    Args:
+        of: ``two parts`` (``2 R^2`` and ``2 R Ry``, half of mu^2 each), ``moment`` (``2 R^2``), ``labels`` (Hessian
+            ``R^2/2`` and score ``2 R`` of a loss with ``b'' <= p (1 - p)``), ``three parts`` (smallest eigenvalue
+            ``R^2``, moment ``sqrt(2) R^2``, cross moment ``2 R Ry``, a third each).
+        calibration: ``joint``, or ``papers``: each part by itself, and 1.
+    """
+    if calibration == "papers":
+        return 1.0
+    return {
+        "two parts": math.sqrt(moment_and_cross_cost(1 / 8, 1 / 8)),
+        "moment": math.sqrt(1 / 2),
+        "labels": math.sqrt(1 / 2),
+        "three parts": math.sqrt(81 / 32 / 3),
+    }[of]
+
+
 def checked_eta(eta: float) -> float:
     """A failure probability, refused unless it lies between 1e-9 and 0.999."""
     return number_between("eta", eta, 1e-9, 0.999)

@@ -1,8 +1,8 @@
 """``ada-ssp``: adaptive sufficient statistics perturbation (Wang 2018), in GDP form.
 
-Three mechanisms at ``mu/sqrt(3)`` each: the smallest eigenvalue, the moment, the cross moment of
-untransformed rows. The first sets the ridge ``max(0, sqrt(d log(2 d^2/eta)) sigma - lambda)`` that keeps the
-second invertible. Bounds are public: 1.1 times the longest
+Three mechanisms in the proportion of ``mu/sqrt(3)`` each, calibrated together (maths.md, 3.6): the smallest eigenvalue,
+the moment, the cross moment of untransformed rows. The first sets the ridge ``max(0, sqrt(d log(2 d^2/eta)) sigma -
+lambda)`` that keeps the second invertible. Bounds are public: 1.1 times the longest
 public row and the largest public response, which is generous to it. Neighbours: replace-one.
 """
 
@@ -19,14 +19,17 @@ from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Private, PrivateRows, Standing
-from pmtcore.mechanisms.noise import NoiseSource, release_symmetric, release_vector, sigma_for
-from pmtcore.mechanisms.truncation import cross_sensitivity, moment_sensitivity, truncate
+from pmtcore.mechanisms.grid import SCALE, SLACK, check_room
+from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric, noisy_vector
+from pmtcore.mechanisms.noise import NoiseSource, sigma_for
+from pmtcore.mechanisms.truncation import calibration_factor, cross_sensitivity, moment_sensitivity
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Plan, register
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
-_ROOM = 1.1
+_ROOM = 1.1  # times the longest public row: rows beyond are few, and generous bounds only cost noise
+_EIGEN = 20 * 2.0**-53  # backward error of LAPACK's symmetric eigenvalues, for each dimension, with room
 
 
 @final
@@ -40,46 +43,47 @@ class AdaptivePlan(Plan):
     radius: float
     response_radius: float
     eta: float
+    calibration: str
 
     @property
     def sigmas(self) -> tuple[float, float, float]:
-        """Noise on the smallest eigenvalue (sensitivity ``R^2/n``), the moment, the cross moment."""
-        part = self.mu / math.sqrt(3)
+        """Noise on the smallest eigenvalue (sensitivity ``R^2/n``), the moment, the cross moment (maths.md, 3.6)."""
+        part, factor = self.mu / math.sqrt(3), calibration_factor("three parts", self.calibration)
         return (
-            sigma_for(self.radius**2 / self.n, part),
-            sigma_for(moment_sensitivity(self.radius, self.n), part),
-            sigma_for(cross_sensitivity(self.radius, self.response_radius, self.n), part),
+            sigma_for(self.radius**2 / self.n, part) * factor,
+            sigma_for(moment_sensitivity(self.radius, self.n), part) * factor,
+            sigma_for(cross_sensitivity(self.radius, self.response_radius, self.n), part) * factor,
         )
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """Moment and cross moment side by side (d, d + 1), private."""
-
-        def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
-            x = truncate(features, self.radius)
-            y = np.clip(response, -self.response_radius, self.response_radius)
-            return np.column_stack([x.T @ x, x.T @ y])
-
-        return rows.sum(block).map(lambda total: total / self.n)
+        """Sums for moment and cross moment side by side (d, d + 1), integers, private."""
+        check_room(rows)
+        return rows.sum(lambda x, y: gram_and_cross(x, y, self.radius, self.response_radius))
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> AdaptiveOutcome:
         """The release.
 
-        Guarantee: three Gaussian mechanisms at ``mu/sqrt(3)`` each, together mu-GDP under replace-one; by
-        Weyl's inequality replacing a row moves the smallest eigenvalue by at most ``R^2/n`` (maths.md, 11).
+        Guarantee: three Gaussian mechanisms, together mu-GDP under replace-one for the bits that leave; by Weyl's
+        inequality replacing a row moves the smallest eigenvalue by at most ``R^2/n`` (maths.md, 3.6, 11, 14).
         """
-        d = self.public.d
+        d, steps = self.public.d, SCALE**2
+        unit, cross_unit = self.radius**2 / steps / self.n, self.radius * self.response_radius / steps / self.n
         eigen_sd, moment_sd, cross_sd = self.sigmas
-        smallest = statistic.map(lambda s: np.linalg.eigvalsh(s[:, :-1])[:1])
-        eigen = release_vector(smallest, eigen_sd, source, trials)[:, 0]
-        eigen = np.maximum(eigen - eigen_sd * float(-ndtri(self.eta)), 0.0)
+        rounded = 1 + _EIGEN * d * self.n  # what a computed eigenvalue may be off by, as a share of 2^30 steps
+        smallest = statistic.map(lambda s: np.rint(np.linalg.eigvalsh(s[:, :-1].astype(float))[:1]).astype(np.int64))
+        least = noisy_vector(smallest, (1 + SLACK) * rounded * eigen_sd / unit, source, trials)[:, 0] * unit
+        gram = noisy_symmetric(
+            statistic.map(lambda s: s[:, :-1]), (1 + SLACK) * moment_sd / unit, source, trials, "isometric"
+        )
+        cross = noisy_vector(statistic.map(lambda s: s[:, -1]), (1 + SLACK) * cross_sd / cross_unit, source, trials)
+        eigen = np.maximum(least - eigen_sd * float(-ndtri(self.eta)), 0.0)
         ridge = np.maximum(math.sqrt(d * math.log(2 * d * d / self.eta)) * moment_sd - eigen, 0.0)
-        gram = release_symmetric(statistic.map(lambda s: s[:, :-1]), moment_sd, source, trials, "isometric")
-        cross = release_vector(statistic.map(lambda s: s[:, -1]), cross_sd, source, trials)
-        held = gram + ridge[:, None, None] * np.eye(d)
-        return AdaptiveOutcome(np.linalg.solve(held, cross[..., None])[..., 0])
+        return AdaptiveOutcome(least, gram * unit, cross * cross_unit, ridge)
 
     def parts(self) -> tuple[Spend, ...]:
-        """Smallest eigenvalue, moment, cross moment."""
+        """Smallest eigenvalue, moment, cross moment, together where they are calibrated together."""
+        if self.calibration == "joint":
+            return (Spend.gaussian("smallest eigenvalue, moment and cross moment, each over its noise", self.mu, 1.0),)
         eigen_sd, moment_sd, cross_sd = self.sigmas
         cross = cross_sensitivity(self.radius, self.response_radius, self.n)
         return (
@@ -95,15 +99,21 @@ class AdaptivePlan(Plan):
 
 @final
 class AdaptiveOutcome(Outcome):
-    """Solutions (trials, d)."""
+    """Released smallest eigenvalues (trials,), moments, cross moments, and the ridge (trials,) that follows."""
 
-    def __init__(self, solution: np.ndarray) -> None:
-        self._solution = solution
+    def __init__(self, least: np.ndarray, gram: np.ndarray, cross: np.ndarray, ridge: np.ndarray) -> None:
+        self._least, self._gram, self._cross, self._ridge = least, gram, cross, ridge
+
+    def seen(self) -> np.ndarray:
+        """All three released statistics."""
+        rows, columns = np.triu_indices(self._cross.shape[1])
+        return np.column_stack([self._least, self._gram[:, rows, columns], self._cross])
 
     @property
     def coefficients(self) -> np.ndarray:
         """See :class:`Outcome`."""
-        return self._solution
+        held = self._gram + self._ridge[:, None, None] * np.eye(self._cross.shape[1])
+        return np.asarray(np.linalg.solve(held, self._cross[..., None])[..., 0])
 
     def notes(self) -> tuple[str, ...]:
         """It has no bands."""
@@ -115,7 +125,7 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: PmtParameters)
         raise InputError("ada-ssp takes its bounds from public rows; a moment matrix has none.")
     longest = float(np.max(np.linalg.norm(public.rows[:, :-1], axis=1)))
     response = float(np.max(np.abs(public.rows[:, -1])))
-    return AdaptivePlan(public, n, budget.mu, _ROOM * longest, _ROOM * response, parameters.eta)
+    return AdaptivePlan(public, n, budget.mu, _ROOM * longest, _ROOM * response, parameters.eta, parameters.calibration)
 
 
 register(
@@ -128,6 +138,7 @@ register(
         neighbours=Neighbours.REPLACE_ONE,
         standing=Standing.SOUND,
         standing_reason="three Gaussian mechanisms on rows clipped to public bounds",
+        exact=True,
         errata=(),
         parameters=PmtParameters,
         plan=_plan,

@@ -29,17 +29,18 @@ from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Curator, Private, PrivateRows, Standing
-from pmtcore.mechanisms.noise import NoiseSource, release_symmetric, release_vector
-from pmtcore.mechanisms.truncation import papers_radius, trace_radius
+from pmtcore.mechanisms.grid import SLACK
+from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES, WholeRows, at, noisy_symmetric, noisy_vector
+from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.truncation import calibration_factor, papers_radius, trace_radius
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Plan, parameter, register
 from pmtcore.methods.two_part.whitened import PmtParameters
-from pmtcore.models.families import FAMILIES, GAUSSIAN
-from pmtcore.models.newton import Rows
+from pmtcore.models.families import FAMILIES, GAUSSIAN, Family
 from pmtcore.public.moments import PublicData, joint, private_joint_moment
-from pmtcore.public.shape import Clip
 
 _LAB = Curator("radius from private rows, as published (E4): lab only")
+_LABELS = 0.25  # of a label's loss: the largest slope of the mean
 _SETTLED = 0.1  # last step over length of the coefficients, below which the iteration counts as settled
 
 
@@ -108,42 +109,52 @@ class NewtonPlan(Plan):
     parameters: NewtonParameters
 
     @property
+    def _joint(self) -> bool:
+        """Whether Hessian and score are calibrated together, which is proved for labels (maths.md, 3.6)."""
+        p, s = self.parameters, self.steps
+        labels = self.public.family.binary and s.score_bound == 1.0 and s.slope_bound == _LABELS
+        return p.calibration == "joint" and p.score_noise == "repaired" and labels
+
+    @property
     def sigmas(self) -> tuple[float, float]:
         """Noise on Hessian and score of each step (A, Algorithm 4 line 3)."""
         part = self.mu / math.sqrt(2) / math.sqrt(self.parameters.steps)
-        s, power = self.steps, 2 if self.parameters.score_noise == "printed" else 1
+        s = self.steps
+        printed = max(s.radius, 1.0) if self.parameters.score_noise == "printed" else 1.0  # never less than is proved
+        factor = calibration_factor("labels", "joint" if self._joint else "papers")
         return (
-            2 * s.radius**2 * s.slope_bound / (part * self.n),
-            2 * s.radius**power * s.score_bound / (part * self.n),
+            2 * s.radius**2 * s.slope_bound / (part * self.n) * factor,
+            2 * s.radius * printed * s.score_bound / (part * self.n) * factor,
         )
 
-    def measure(self, rows: PrivateRows) -> Private[Rows]:
-        """Transformed and truncated rows, private."""
+    def measure(self, rows: PrivateRows) -> Private[WholeRows]:
+        """Transformed and truncated rows in integers, private."""
         s = self.steps
         low = 0.0 if self.public.family.binary else -s.response_bound
         found = rows.concatenate(lambda x, y: joint(x @ s.root.T, np.clip(y, low, s.response_bound)))
-        return found.map(lambda z: Clip(s.radius).apply(z[:, :-1], z[:, -1]))
+        return found.map(lambda z: WholeRows.within(z[:, :-1], z[:, -1], s.radius))
 
-    def perturb(self, statistic: Private[Rows], source: NoiseSource, trials: int) -> NewtonOutcome:
+    def perturb(self, statistic: Private[WholeRows], source: NoiseSource, trials: int) -> NewtonOutcome:
         """The iteration, all trials at once.
 
-        Guarantee: each of 2T Gaussian mechanisms is ``mu/sqrt(2T)``-GDP under replace-one, together mu-GDP
-        (A, Theorems 5.2 and 2.1).
+        Guarantee: each of 2T Gaussian mechanisms is ``mu/sqrt(2T)``-GDP under replace-one, together mu-GDP (A, Theorems
+        5.2 and 2.1); for labels Hessian and score together by maths.md, 3.6; for the bits that leave
+        (maths.md, 14 and 19).
         """
+        s, family = self.steps, self.public.family
         hessian_sd, score_sd = self.sigmas
-        s = self.steps
+        unit = s.score_bound * s.radius / FACTOR**2 / self.n
+        curved = s.slope_bound * s.radius**2 / (SLOPES * COARSE**2) / self.n
         path = [np.zeros((trials, self.public.d))]
         for _ in range(self.parameters.steps):
-            sums = statistic.map(partial(self._sums, path[-1]))
-            score = release_vector(sums.map(lambda pair: pair[0]), score_sd, source, trials)
-            hessian = release_symmetric(sums.map(lambda pair: pair[1]), hessian_sd, source, trials, "papers")
-            step = self._solve(hessian + s.penalty, score + path[-1] @ s.penalty)
-            path.append(_projected(path[-1] - step, s.coefficient_bound))
+            here = path[-1]
+            scores = at(statistic, partial(_scores, family, here, s.score_bound))
+            score = noisy_vector(scores, (1 + SLACK) * score_sd / unit, source, trials) * unit
+            hessians = at(statistic, partial(_hessians, family, here, s.slope_bound))
+            hessian = noisy_symmetric(hessians, (1 + SLACK) * hessian_sd / curved, source, trials, "papers") * curved
+            step = self._solve(hessian + s.penalty, score + here @ s.penalty)
+            path.append(_projected(here - step, s.coefficient_bound))
         return NewtonOutcome(self, np.stack(path))
-
-    def _sums(self, theta: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        score, hessian = rows.sums(self.public.family, theta)
-        return score / self.n, hessian / self.n
 
     def _solve(self, hessian: np.ndarray, score: np.ndarray) -> np.ndarray:
         if self.parameters.indefinite == "floor":
@@ -154,8 +165,11 @@ class NewtonPlan(Plan):
         return np.asarray(np.linalg.solve(hessian, score[..., None])[..., 0])
 
     def parts(self) -> tuple[Spend, ...]:
-        """Hessian and score of each step."""
+        """Hessian and score of each step, together where they are calibrated together."""
         s, steps, (hessian_sd, score_sd) = self.steps, self.parameters.steps, self.sigmas
+        if self._joint:
+            share = self.mu / math.sqrt(steps)
+            return (Spend.gaussian("Hessian and score, each over its noise", share, 1.0, steps),)
         return (
             Spend.gaussian("Hessian", 2 * s.radius**2 * s.slope_bound / self.n, hessian_sd, steps),
             Spend.gaussian("score", 2 * s.radius * s.score_bound / self.n, score_sd, steps),
@@ -214,7 +228,7 @@ class AsPublished(Plan):
     mu: float
     parameters: NewtonParameters
 
-    def measure(self, rows: PrivateRows) -> Private[tuple[NewtonPlan, Rows]]:
+    def measure(self, rows: PrivateRows) -> Private[tuple[NewtonPlan, WholeRows]]:
         """The plan that the private trace makes, and its rows."""
         moment = private_joint_moment(rows).reveal(_LAB) / self.n
         inner = _untransformed(self.public, self.n, self.mu, self.parameters, float(np.trace(moment[:-1, :-1])))
@@ -224,10 +238,20 @@ class AsPublished(Plan):
         """None: the private radius is released without noise (E4)."""
         return ()
 
-    def perturb(self, statistic: Private[tuple[NewtonPlan, Rows]], source: NoiseSource, trials: int) -> NewtonOutcome:
+    def perturb(
+        self, statistic: Private[tuple[NewtonPlan, WholeRows]], source: NoiseSource, trials: int
+    ) -> NewtonOutcome:
         """Guarantee: none. The claim is mu-GDP; the radius leaks (E4)."""
         inner, _ = statistic.reveal(_LAB)
         return inner.perturb(statistic.map(lambda pair: pair[1]), source, trials)
+
+
+def _scores(family: Family, theta: np.ndarray, bound: float, rows: WholeRows) -> np.ndarray:
+    return rows.scores(family, theta, bound, clipped=False)
+
+
+def _hessians(family: Family, theta: np.ndarray, bound: float, rows: WholeRows) -> np.ndarray:
+    return rows.hessians(family, theta, bound)
 
 
 def _projected(theta: np.ndarray, bound: float) -> np.ndarray:
@@ -294,6 +318,7 @@ _SOUND: dict[str, Any] = {
     "neighbours": Neighbours.REPLACE_ONE,
     "standing": Standing.SOUND,
     "standing_reason": "2T Gaussian mechanisms on rows truncated to a public radius",
+    "exact": True,
     "needs_labels": False,
 }
 

@@ -20,8 +20,10 @@ from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Bands, Private, PrivateRows, Standing
-from pmtcore.mechanisms.noise import NoiseSource, release_vector, sigma_for
-from pmtcore.mechanisms.truncation import cross_sensitivity
+from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors
+from pmtcore.mechanisms.integers import noisy_vector
+from pmtcore.mechanisms.noise import NoiseSource, sigma_for
+from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.pmt_objective import GlmParameters, glm_bands
 from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, register
@@ -66,22 +68,24 @@ class ScorePlan(Plan):
         )
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """The mean weighted score (d,), private."""
+        """The sum of weighted scores (d,), integers in units of ``R G/2^30``, private."""
+        root, family, centre = self.public.feature_root, self.public.family, self.public.centre
 
-        def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
-            z = whiten(self.public.feature_root, features)
-            residual = np.clip(response - self.public.family.mean(z @ self.public.centre), -self.bound, self.bound)
-            _, weights = Clip(self.clip.radius, np.inf).factors(np.linalg.norm(z, axis=1))
-            return np.asarray((weights * residual) @ z)
+        def scores(features: np.ndarray, response: np.ndarray) -> np.ndarray:
+            z = whiten(root, features)
+            residual = np.clip(response - family.mean(z @ centre), -self.bound, self.bound)
+            return np.asarray(bounded(z, self.clip.radius) * residual[:, None])
 
-        return rows.sum(block).map(lambda total: total / self.n)
+        return integer_vectors(rows, scores, self.clip.radius * self.bound)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> ScoreOutcome:
         """The release.
 
-        Guarantee: mu-GDP under replace-one: one Gaussian mechanism of sensitivity ``2 R G/n`` (maths.md, 10).
+        Guarantee: mu-GDP under replace-one: one Gaussian mechanism of sensitivity ``2 R G/n`` (maths.md, 10), for the
+        bits that leave (maths.md, 14).
         """
-        return ScoreOutcome(self, release_vector(statistic, self.sigma, source, trials))
+        unit = self.clip.radius * self.bound / FINE / self.n
+        return ScoreOutcome(self, noisy_vector(statistic, (1 + SLACK) * 2 * FINE / self.mu, source, trials) * unit)
 
     @cached_property
     def doubt(self) -> np.ndarray:
@@ -206,6 +210,7 @@ register(
         neighbours=Neighbours.REPLACE_ONE,
         standing=Standing.SOUND,
         standing_reason="one Gaussian mechanism on a bounded score; everything after is post-processing",
+        exact=True,
         errata=(),
         parameters=GlmParameters,
         plan=_plan,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -56,7 +56,8 @@ def _two_part(
     )
     printed = getattr(parameters, "response_noise", "repaired") == "printed"
     factor = mu / math.sqrt(2) / 2 if printed else 1.0
-    return TwoPartPlan(public, n, mu, coordinates, getattr(parameters, "lam", 0.0) * np.eye(public.d), factor)
+    penalty = getattr(parameters, "lam", 0.0) * np.eye(public.d)
+    return TwoPartPlan(public, n, mu, coordinates, penalty, factor, parameters.calibration)
 
 
 @final
@@ -73,7 +74,8 @@ class AsPublished(Plan):
     def measure(self, rows: PrivateRows) -> Private[tuple[TwoPartPlan, np.ndarray]]:
         """The plan that the private trace makes, and its statistic."""
         moment = private_joint_moment(rows).reveal(_LAB) / self.n
-        inner = _two_part(self.public, self.n, self.mu, self.parameters, moment, self.from_a)
+        published = replace(self.parameters, calibration="papers")
+        inner = _two_part(self.public, self.n, self.mu, published, moment, self.from_a)
         return inner.measure(rows).map(lambda statistic: (inner, statistic))
 
     def parts(self) -> tuple[Spend, ...]:
@@ -107,6 +109,7 @@ _SOUND_COMMON: dict[str, Any] = {
     "standing": Standing.SOUND,
     "standing_reason": "the published method with trace and response scale taken from public data",
     "errata": (),
+    "exact": True,
 }
 
 register(

@@ -15,8 +15,15 @@ import numpy as np
 
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Bands, Private, PrivateRows
-from pmtcore.mechanisms.noise import NoiseSource, release_symmetric, release_vector, sigma_for
-from pmtcore.mechanisms.truncation import cross_sensitivity, papers_moment_sensitivity, truncate, truncation_rate
+from pmtcore.mechanisms.grid import SCALE, SLACK, check_room
+from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric, noisy_vector
+from pmtcore.mechanisms.noise import NoiseSource, sigma_for
+from pmtcore.mechanisms.truncation import (
+    calibration_factor,
+    cross_sensitivity,
+    papers_moment_sensitivity,
+    truncation_rate,
+)
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Outcome, Plan, Prediction
 from pmtcore.public.bands import Part, limits
@@ -34,10 +41,8 @@ class Coordinates:
     response_radius: float
 
     def statistic(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
-        """Sums of ``x~ x~'`` and ``x~ y~`` of one block, side by side (d, d + 1)."""
-        x = truncate(features @ self.root.T, self.radius)
-        y = np.clip(response / self.scale, -self.response_radius, self.response_radius)
-        return np.column_stack([x.T @ x, x.T @ y])
+        """Sums of ``x~ x~'`` and ``x~ y~`` of one block, side by side (d, d + 1), integers in units of 2^-30."""
+        return gram_and_cross(features @ self.root.T, response / self.scale, self.radius, self.response_radius)
 
 
 def predicted_truncation(public: PublicData, root: np.ndarray, radius: float) -> float | None:
@@ -55,6 +60,7 @@ class TwoPartPlan(Plan):
     Args:
         penalty: what the solve adds to the Gram matrix (d, d), in the coordinates of the statistic.
         response_noise_factor: 1; less only for a printed form that a lab method reproduces.
+        calibration: ``joint``: three quarters of the papers' noise (maths.md, 3.5).
     """
 
     public: PublicData
@@ -63,30 +69,41 @@ class TwoPartPlan(Plan):
     coordinates: Coordinates
     penalty: np.ndarray
     response_noise_factor: float = 1.0
+    calibration: str = "papers"
 
     @property
     def sigmas(self) -> tuple[float, float]:
         """``2 R^2/(mu' n)`` and ``2 R Ry/(mu' n)`` with ``mu' = mu/sqrt(2)`` (A, Alg. 2 line 4)."""
         part = self.mu / math.sqrt(2)
-        c = self.coordinates
+        c, factor = self.coordinates, calibration_factor("two parts", self.calibration)
         return (
-            sigma_for(papers_moment_sensitivity(c.radius, self.n), part),
-            sigma_for(cross_sensitivity(c.radius, c.response_radius, self.n), part) * self.response_noise_factor,
+            sigma_for(papers_moment_sensitivity(c.radius, self.n), part) * factor,
+            sigma_for(cross_sensitivity(c.radius, c.response_radius, self.n), part)
+            * (factor * self.response_noise_factor),
         )
 
+    @property
+    def units(self) -> tuple[float, float]:
+        """What one step of the integers is in the means: ``R^2/(2^30 n)`` and ``R Ry/(2^30 n)``."""
+        c = self.coordinates
+        return c.radius**2 / SCALE**2 / self.n, c.radius * c.response_radius / SCALE**2 / self.n
+
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """Gram matrix and cross moment side by side (d, d + 1), private."""
-        return rows.sum(self.coordinates.statistic).map(lambda total: total / self.n)
+        """Sums for Gram matrix and cross moment side by side (d, d + 1), integers, private."""
+        check_room(rows)
+        return rows.sum(self.coordinates.statistic)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> TwoPartOutcome:
         """Two Gaussian mechanisms.
 
-        Guarantee: each is ``mu/sqrt(2)``-GDP under replace-one, together mu-GDP (A, Theorem 4.2).
+        Guarantee: each is ``mu/sqrt(2)``-GDP under replace-one, together mu-GDP (A, Theorem 4.2); jointly calibrated
+        ones together by maths.md, 3.5; for the bits that leave (maths.md, 14).
         """
-        gram_sigma, cross_sigma = self.sigmas
-        gram = release_symmetric(statistic.map(lambda s: s[:, :-1]), gram_sigma, source, trials, "papers")
-        cross = release_vector(statistic.map(lambda s: s[:, -1]), cross_sigma, source, trials)
-        return TwoPartOutcome(self, gram, cross)
+        (gram_sigma, cross_sigma), (gram_unit, cross_unit) = self.sigmas, self.units
+        first, second = (1 + SLACK) * gram_sigma / gram_unit, (1 + SLACK) * cross_sigma / cross_unit
+        gram = noisy_symmetric(statistic.map(lambda s: s[:, :-1]), first, source, trials, "papers")
+        cross = noisy_vector(statistic.map(lambda s: s[:, -1]), second, source, trials)
+        return TwoPartOutcome(self, gram * gram_unit, cross * cross_unit)
 
     def predicted(self) -> Prediction | None:
         """First-order standard errors with the public moment and fit in place of the private ones."""
@@ -112,7 +129,9 @@ class TwoPartPlan(Plan):
         )
 
     def parts(self) -> tuple[Spend, ...]:
-        """Gram matrix and cross moment."""
+        """Gram matrix and cross moment, together where they are calibrated together."""
+        if self.calibration == "joint":
+            return (Spend.gaussian("Gram matrix and cross moment, each over its noise", self.mu, 1.0),)
         c, (gram_sigma, cross_sigma) = self.coordinates, self.sigmas
         cross = cross_sensitivity(c.radius, c.response_radius, self.n)
         return (

@@ -5,9 +5,9 @@
 * ``pmt-ols`` (B, Algorithm 3) and ``pmt-ridge`` (A, Algorithm 2): the same and ``(1/n) sum x~ y~ + g``, then
   ``(X~'X~/n + lam S_B^{-1} + G)^{-1} (X~'y~/n + g)``, recovered as ``sigma_B S_B^{-1/2} beta~``.
 
-Whitening uses the symmetric root, since ``SG_d`` is not rotation invariant. Radius
-``R^2 = d (1 + log(2n/eta))``. Neighbours: replace-one. Public: ``S_B``, ``sigma_B``, n. No departure from
-the print, except that the budget is a total: the papers' ``mu`` is ``mu/sqrt(2)`` here.
+Rows are rounded to integers and noise is discrete Gaussian. Whitening uses the symmetric root, since ``SG_d`` is not
+rotation invariant. Radius ``R^2 = d (1 + log(2n/eta))``. Neighbours: replace-one. Public: ``S_B``, ``sigma_B``, n. No
+departure from the print, except that the budget is a total: the papers' ``mu`` is ``mu/sqrt(2)`` here.
 """
 
 from __future__ import annotations
@@ -21,8 +21,15 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Private, PrivateRows, Standing
-from pmtcore.mechanisms.noise import NoiseSource, release_symmetric, sigma_for
-from pmtcore.mechanisms.truncation import papers_moment_sensitivity, papers_radius, truncate
+from pmtcore.mechanisms.grid import SCALE, SLACK, check_room
+from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric
+from pmtcore.mechanisms.noise import NoiseSource, sigma_for
+from pmtcore.mechanisms.truncation import (
+    calibration_factor,
+    moment_sensitivity,
+    papers_moment_sensitivity,
+    papers_radius,
+)
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
 from pmtcore.methods.two_part.statistics import Coordinates, TwoPartPlan, predicted_truncation
@@ -33,6 +40,14 @@ from pmtcore.public.moments import PublicData, conditioning
 @dataclass(frozen=True, kw_only=True)
 class PmtParameters(Parameters):
     """Public parameters of the whitened releases."""
+
+    calibration: str = parameter(
+        "joint",
+        label="Calibration",
+        help="joint: the parts of the release together, by what one row can move of all of them; papers: each part by "
+        "itself, as published: more noise at the same budget.",
+        choices=("joint", "papers"),
+    )
 
     eta: float = parameter(
         0.05,
@@ -68,7 +83,9 @@ def _ridge_plan(public: PublicData, n: int, budget: Budget, parameters: PmtParam
         papers_radius(public.d, n, parameters.eta),
         papers_radius(1, n, parameters.eta),
     )
-    return TwoPartPlan(public, n, budget.mu, coordinates, lam * inverse_root @ inverse_root.T)
+    return TwoPartPlan(
+        public, n, budget.mu, coordinates, lam * inverse_root @ inverse_root.T, calibration=parameters.calibration
+    )
 
 
 @final
@@ -80,32 +97,37 @@ class MomentPlan(Plan):
     n: int
     mu: float
     radius: float
+    calibration: str
 
     @property
     def sigma(self) -> float:
-        """``2 R^2/(mu n)`` (B, Algorithm 2 line 3)."""
-        return sigma_for(papers_moment_sensitivity(self.radius, self.n), self.mu)
+        """``2 R^2/(mu n)`` (B, Algorithm 2 line 3), or ``sqrt(2) R^2/(mu n)``, which is tight (maths.md, 3.1)."""
+        papers = sigma_for(papers_moment_sensitivity(self.radius, self.n), self.mu)
+        return papers * calibration_factor("moment", self.calibration)
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """The truncated whitened moment (d, d), private."""
+        """The sum of truncated whitened rows' products (d, d), integers in units of ``(R/2^15)^2``, private."""
         _, inverse_root = self.public.symmetric_root
 
         def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
-            x = truncate(features @ inverse_root, self.radius)
-            return np.asarray(x.T @ x)
+            return gram_and_cross(features @ inverse_root, response, self.radius, 1.0)[:, :-1]
 
-        return rows.sum(block).map(lambda total: total / self.n)
+        check_room(rows)
+        return rows.sum(block)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> MomentOutcome:
         """The release.
 
-        Guarantee: mu-GDP under replace-one (B, Theorem 2).
+        Guarantee: mu-GDP under replace-one (B, Theorem 2), for the bits that leave (maths.md, 14).
         """
-        return MomentOutcome(self, release_symmetric(statistic, self.sigma, source, trials, "papers"))
+        unit = (self.radius / SCALE) ** 2 / self.n
+        noisy = noisy_symmetric(statistic, (1 + SLACK) * self.sigma / unit, source, trials, "papers")
+        return MomentOutcome(self, noisy * unit)
 
     def parts(self) -> tuple[Spend, ...]:
         """The moment."""
-        return (Spend.gaussian("second moment", papers_moment_sensitivity(self.radius, self.n), self.sigma),)
+        size = moment_sensitivity if self.calibration == "joint" else papers_moment_sensitivity
+        return (Spend.gaussian("second moment", size(self.radius, self.n), self.sigma),)
 
     def facts(self) -> Facts:
         """Radius, noise and predicted truncation rate."""
@@ -159,13 +181,14 @@ class MomentOutcome(Outcome):
 
 
 def _moment_plan(public: PublicData, n: int, budget: Budget, parameters: PmtParameters) -> MomentPlan:
-    return MomentPlan(public, n, budget.mu, papers_radius(public.d, n, parameters.eta))
+    return MomentPlan(public, n, budget.mu, papers_radius(public.d, n, parameters.eta), parameters.calibration)
 
 
 _COMMON: dict[str, Any] = {
     "neighbours": Neighbours.REPLACE_ONE,
     "standing": Standing.SOUND,
     "standing_reason": "Gaussian mechanisms on rows truncated to a public radius",
+    "exact": True,
 }
 
 register(

@@ -1,0 +1,152 @@
+"""Over the registry: the noise that arrives, against what the worst neighbours move, on the code that releases."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.accounting.spends import total_mu
+from pmtcore.base.records import PrivateRows, Standing
+from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise, ZeroNoise
+from pmtcore.methods.registry import make_parameters, method, methods
+from pmtcore.models.families import LOGISTIC
+from pmtcore.public.moments import PublicData, public_from_rows
+from tests.helpers import names
+
+MU, D, ROWS, TRIALS = 1.3, 2, 2, 4000
+# what one release consists of is all seen, as statistic plus noise: (method, parameters, least share of mu reached)
+SEEN = (
+    ("pmt-ols", {}, 0.95),
+    ("pmt-ols", {"calibration": "papers"}, 0.7),
+    ("pmt-ridge", {}, 0.95),
+    ("dp-ols-public", {}, 0.95),
+    ("dp-ridge-public", {}, 0.95),
+    ("pmt-moment", {}, 0.95),
+    ("pmt-moment", {"calibration": "papers"}, 0.65),
+    ("ada-ssp", {}, 0.75),
+    ("joint-pmt", {"passes": "1"}, 0.9),
+    ("pmt-score", {}, 0.9),
+    ("dp-gd", {"steps": 1}, 0.9),
+    ("ldp-glm-gaussian", {}, 0.9),
+    ("ldp-glm", {}, 0.9),
+    ("ldp-whitened", {}, 0.9),
+)
+
+
+def public_of(entry) -> PublicData:
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((40, D))
+    if "logistic" in entry.families and "gaussian" not in entry.families:
+        return public_from_rows(x, (rng.random(40) < 0.5).astype(float), names(D), "y", 0.0, LOGISTIC)
+    return public_from_rows(x, x @ [1.0, -0.5] + rng.standard_normal(40), names(D), "y")
+
+
+def plan_of(entry, n, **values):
+    return entry.plan(public_of(entry), n, Budget(MU), make_parameters(entry, values))
+
+
+def one_row(x, y) -> PrivateRows:
+    """A table of one hostile row beside a row of zeros, so that sums of one row are what moves."""
+    return PrivateRows.from_arrays(np.vstack([x, np.zeros(D)]), np.append(y, 0.0), names(D))
+
+
+def candidates(seed: int):
+    """Hostile rows: far along axes and in random directions, with extreme and middling responses; and nothing."""
+    rng = np.random.default_rng(seed)
+    turn = np.linspace(0, np.pi, 25)
+    directions = np.column_stack([np.cos(turn), np.sin(turn)])
+    yield np.zeros(D), 0.0
+    for x in directions:
+        for size in (1e5, 1e5, 0.3 * rng.random() + 0.1):
+            for y in (-1e7, 0.0, 1.0, 1e7):
+                yield size * x, y
+
+
+def sds_that_arrive(plan, rows) -> np.ndarray:
+    """Standard deviation of each coordinate of what is seen, over thousands of seeded draws."""
+    return np.std(plan.run(rows, SeededNoise(7), TRIALS).seen(), axis=0)
+
+
+@pytest.mark.parametrize(("id", "values", "reached"), SEEN, ids=lambda v: str(v))
+def test_no_neighbours_lie_further_apart_than_the_budget(id, values, reached):
+    """Distance of two tables' statistics over the noise that arrives: at most mu for all, near mu for the worst."""
+    entry = method(id)
+    plan = plan_of(entry, 1 if entry.local else ROWS, **values)
+    assert total_mu(plan.parts()) == pytest.approx(plan.mu)
+
+    def table(x, y):
+        if entry.local:
+            return PrivateRows.from_arrays(x[None], np.array([y]), names(D))
+        return one_row(x, y)
+
+    noise = sds_that_arrive(plan, table(np.zeros(D), 0.0))
+    points = np.stack([plan.run(table(x, y), ZeroNoise(), 1).seen()[0] for x, y in candidates(3)]) / noise
+    apart = np.sqrt(np.max(np.sum((points[:, None] - points[None]) ** 2, axis=2)))
+    sampling = 5 / np.sqrt(2 * TRIALS)  # of an estimated sd; five standard errors
+    assert apart <= MU * (1 + sampling), f"{apart / MU:.3f} of the budget"
+    assert apart >= MU * reached * (1 - sampling), f"{apart / MU:.3f} of the budget: what is paid for is not needed"
+
+
+class Spy(NoiseSource):
+    """Records the scale of every integer noise that is asked for, and refuses any in floating point."""
+
+    secure = False
+
+    def __init__(self) -> None:
+        self.inner, self.asked = SeededNoise(3), []
+
+    def integers(self, sigma, trials, size):
+        self.asked.append((sigma, size))
+        return self.inner.integers(sigma, trials, size)
+
+    def spherical(self, scale, trials, size):
+        self.asked.append((scale, size))
+        return self.inner.spherical(scale, trials, size)
+
+    def words(self, trials, size):
+        self.asked.append((np.inf, size))
+        return self.inner.words(trials, size)
+
+    def normal(self, trials, size):
+        raise AssertionError("noise in floating point")
+
+
+SOUND = [entry for entry in methods() if entry.standing is Standing.SOUND]
+
+
+@pytest.mark.parametrize("entry", SOUND, ids=lambda e: e.id)
+def test_no_sound_method_has_noise_in_floating_point(entry):
+    """Every draw is of integers, on a grid that is fine beside the noise; the registry says so."""
+    public = public_of(entry)
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((60, D))
+    y = (rng.random(60) < 0.5).astype(float) if public.family is LOGISTIC else x @ [1.0, 1.0]
+    spy = Spy()
+    plan = entry.plan(public, 60, Budget(MU), make_parameters(entry, {}))
+    plan.run(PrivateRows.from_arrays(x, y, names(D)), spy, 1)
+    assert bool(spy.asked) == (plan.mu > 0)
+    assert all(scale >= 2.0**25 for scale, _ in spy.asked)
+    assert entry.exact or plan.mu == 0
+    assert entry.as_dict()["noise"] == ("exact" if entry.exact else "floating point")
+
+
+@pytest.mark.parametrize("id", ["pmt-ols", "ada-ssp", "pmt-moment"])
+def test_opendps_noise_has_the_stated_size(id):
+    """Moments of OpenDP's draws in releases, over the sd that seeded noise has: 8 % less would be seen."""
+    entry = method(id)
+    plan = plan_of(entry, ROWS)
+    statistic = plan.measure(one_row(np.zeros(D), 0.0))
+    expected = sds_that_arrive(plan, one_row(np.zeros(D), 0.0))
+    found = plan.perturb(statistic, SecureNoise(), 2000).seen() / expected
+    size = float(np.sum(found**2)) / found.size
+    assert abs(size - 1) < 6 * np.sqrt(2 / found.size) + 0.03
+    assert abs(0.92**2 * size - 1) > 6 * np.sqrt(2 / found.size) + 0.03
+
+
+def test_the_parts_of_a_plan_are_what_dataclasses_say():
+    """Parts are typed records."""
+    part = plan_of(method("pmt-ols"), ROWS).parts()[0]
+    assert dataclasses.asdict(part)["mu"] == pytest.approx(MU)
