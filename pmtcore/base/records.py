@@ -59,6 +59,10 @@ class Private(Generic[T]):
         with np.errstate(all="ignore"):  # whether something overflowed is private too
             return Private(function(self._value))
 
+    def then(self, function: Callable[[T], Private[U]]) -> Private[U]:
+        """Compute on with what gives a box itself, as a pass over private rows does."""
+        return function(self._value)
+
     def with_(self, other: Private[U]) -> Private[tuple[T, U]]:
         """Both values in one box."""
         return Private((self._value, other._value))

@@ -86,8 +86,7 @@ class Sizes:
 
     def bins(self, lengths: np.ndarray) -> np.ndarray:
         """Places in the histogram of lengths of gradients, same shape."""
-        share = np.clip(lengths, self.edges[1] / 2, 2 * self.edges[-1]) / self.edges[1]
-        return np.clip(np.floor(np.log(share) / np.log(_RATIO)).astype(np.int64) + 1, 0, _BINS - 1)
+        return np.searchsorted(self.edges[1:-1], lengths, side="right")
 
     def counts(self, bins: np.ndarray) -> np.ndarray:
         """Histogram (K,) of bins (k,), or one (T, K) for each column of (k, T)."""

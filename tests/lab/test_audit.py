@@ -52,7 +52,7 @@ def attack(found, tables, see, weaken: float = 1.0) -> float:
 def joint_entries(outcome):
     """Released Gram matrix in coordinates with equal noise (off-diagonal entries times sqrt 2)."""
     rows, columns = np.triu_indices(D)
-    return outcome.gram[:, rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2))
+    return outcome.pilot.gram[:, rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2))
 
 
 @pytest.mark.parametrize("mu", [0.5, 1.5])

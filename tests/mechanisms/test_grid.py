@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from pmtcore.accounting.budgets import epsilon_from_mu
-from pmtcore.base.checks import InputError
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.records import Private, PrivateRows
 from pmtcore.lab.audit import mu_bound
 from pmtcore.mechanisms.grid import (
-    MOST_ROWS,
     SCALE,
     SLACK,
+    from_words,
     grid_rows,
+    in_words,
     integer_moment,
     release_integer_moment,
     squared_norms_int,
@@ -51,8 +51,8 @@ def test_the_same_bits_however_rows_are_split(seed):
     moments, released = [], []
     for block in (1, 7, 1000, 10**6):
         rows = PrivateRows.from_arrays(draw.private_x, draw.private_y, names(10), block_rows=block)
-        moments.append(integer_moment(rows, found._scaled, found.ball.radius).reveal(TEST))
-        released.append(found.run(rows, SeededNoise(3), 1).coefficients)
+        moments.append(found.first.measure(rows).reveal(TEST))
+        released.append(found.run(rows, SeededNoise(3), 3).coefficients)
     assert all(np.array_equal(a, b) for a, b in pairwise(moments))
     assert all(np.array_equal(a, b) for a, b in pairwise(released))
 
@@ -65,15 +65,19 @@ def test_forward_substitution_is_whitening(seed):
 
 
 def test_without_noise_it_is_the_float_moment(seed):
-    """The grid moves the released moment by less than its step."""
-    _, public, rows = make(3000, 60, seed)
-    found = plan("joint-pmt", public, 3000, 1.0)
-    total = integer_moment(rows, found._scaled, found.ball.radius)
-    ours = release_integer_moment(total, 1.0, 3000, found.ball.radius, ZeroNoise())
-    theirs = found.perturb(found.measure(rows), ZeroNoise(), 1)
-    c = found.ball.response_scale
-    assert np.allclose(ours[0, :-1, :-1], theirs.gram[0], atol=3 * found.ball.radius**2 / SCALE)
-    assert np.allclose(ours[0, :-1, -1] / c, theirs.cross[0], atol=3 * found.ball.radius**2 / SCALE)
+    """The grid moves the released moment by less than its step: against a loop written from the definition."""
+    draw, public, rows = make(3000, 60, seed)
+    first = plan("joint-pmt", public, 3000, 1.0).first
+    ours = first.release(first.measure(rows), ZeroNoise(), 1)[0]
+    z = whiten(public.factor, np.column_stack([draw.private_x, draw.private_y]))
+    z[:, -1] *= first.ball.response_scale
+    z *= np.minimum(1, first.ball.radius / np.linalg.norm(z, axis=1))[:, None]
+    assert np.allclose(ours, z.T @ z / 3000, atol=3 * first.ball.radius**2 / SCALE)
+    other = release_integer_moment(
+        integer_moment(rows, lambda x, y: whiten_exactly(public.factor, np.column_stack([x, y])), 4.0),
+        *(1.0, 3000, 4.0, ZeroNoise()),
+    )
+    assert other.shape == (1, 11, 11)
 
 
 def test_integer_noise_is_gaussian_of_the_right_size():
@@ -140,11 +144,22 @@ def test_overflow_in_whitening_cannot_pass_the_radius():
     assert 0 <= np.trace(total) <= 2 * SCALE**2
 
 
-def test_too_many_rows_are_refused():
-    """Beyond 2^32 rows the integer sum might overflow."""
-    rows = PrivateRows(lambda: iter([(np.ones((1, 1)), np.ones(1))]), MOST_ROWS + 1, ("x",))
-    with pytest.raises(InputError, match="at most"):
-        integer_moment(rows, lambda x, y: np.column_stack([x, y]), 1.0)
+@given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=60))
+def test_sums_in_words_have_room_for_any_number_of_rows(values):
+    """Partial sums near the end of 63 bits add up exactly, whatever their signs and order."""
+    words = sum(in_words(np.array([value, -value], dtype=np.int64)) for value in values)
+    assert from_words(words).tolist() == [sum(values), -sum(values)]
+
+
+def test_more_rows_than_one_word_holds():
+    """2^34 rows at the radius, as partial sums: the moment is exact, and noise is added to it."""
+    row = PrivateRows.from_arrays(np.full((1, 1), 1e6), np.zeros(1), ("x",))
+    one = integer_moment(row, lambda x, y: np.column_stack([x, y]), 1.0).reveal(TEST)
+    words = sum(in_words(one * 2**30) for _ in range(16))
+    total = from_words(words)
+    assert total.tolist() == [[int(one[0, 0]) * 2**34, 0], [0, 0]]
+    found = release_integer_moment(Private(total), 1.0, 2**34, 1.0, SeededNoise(1), 3)
+    assert np.allclose(found[:, 0, 0], 1.0, atol=1e-4) and found.shape == (3, 2, 2)
 
 
 @pytest.mark.parametrize("s", [2, 30, 300])

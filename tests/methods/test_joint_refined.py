@@ -16,11 +16,11 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.records import PrivateRows
 from pmtcore.lab.audit import audit
 from pmtcore.mechanisms.grid import FINE, grid_rows
-from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
+from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.joint.refined import RefinedPlan, sizes_of
-from pmtcore.methods.joint.second_pass import SecondPass
-from pmtcore.public.moments import public_from_moment, public_from_rows
+from pmtcore.methods.joint.plan import sizes_of
+from pmtcore.methods.joint.second_pass import STEPS, SecondPass
+from pmtcore.public.moments import public_from_moment, public_from_rows, whiten
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan
 from tests.mechanisms.test_sensitivity import NEIGHBOURS, D, pair, public
 
@@ -28,27 +28,26 @@ from tests.mechanisms.test_sensitivity import NEIGHBOURS, D, pair, public
 @settings(max_examples=300, deadline=None)
 @given(NEIGHBOURS, st.floats(0.01, 100.0), st.floats(-50, 50))
 def test_gradient_and_histogram_move_at_most_by_their_sensitivities(tables, bound, at):
-    """Whatever the two rows, the pilot and the bound: 2/n in units of the bound, sqrt(2) rows."""
+    """Whatever the two rows, the pilot and the bound: 2 in units of the bound, sqrt(2) rows."""
     base, a, b = tables
     found = plan("joint-pmt", public(), 5, 1.0)
-    rows = [found.measure(table).reveal(TEST)[1] for table in pair(base, a, b)]
-    pilots, bounds = np.full((1, D), at), np.array([bound])
-    with np.errstate(over="ignore", invalid="ignore"):
-        gradients = [found.second.gradients(z, pilots, bounds) for z in rows]
-        counts = [found.second.counts(z, pilots) for z in rows]
-    assert np.linalg.norm(gradients[0] - gradients[1]) <= 2 / 5 * (1 + 1e-9)
-    assert np.linalg.norm(counts[0] - counts[1]) <= found.second.sizes.sensitivity * (1 + 1e-12)
-    assert np.all(np.sum(counts, axis=2) == 5)
+    product, bounds = found.second.product(np.full((1, D), at)), np.array([bound])
+    rows = pair(base, a, b)
+    gradients = [found.second.gradients(table, product, bounds).reveal(TEST) for table in rows]
+    counts = [found.second.counts(table, product).reveal(TEST) for table in rows]
+    assert np.linalg.norm((gradients[0] - gradients[1]).astype(float)) <= 2 * STEPS**2
+    assert np.linalg.norm((counts[0] - counts[1]).astype(float)) <= found.second.sizes.sensitivity * FINE * (1 + 1e-12)
+    assert all(np.sum(each) == 5 * FINE for each in counts)
 
 
 def test_the_sensitivity_of_the_gradient_is_reached():
-    """Opposite rows far out move the clipped mean by 2/n."""
+    """Opposite rows far out move the clipped sum by twice the bound."""
     data = public()
     rows = [data.factor @ (sign * 1e3 * np.eye(D + 1)[0] + 1e3 * np.eye(D + 1)[-1]) for sign in (1, -1)]
     found = plan("joint-pmt", data, 5, 1.0)
-    z = [found.measure(table).reveal(TEST)[1] for table in pair(np.zeros((4, D + 1)), *rows)]
-    first, second = (found.second.gradients(part, np.zeros((1, D)), np.ones(1)) for part in z)
-    assert np.linalg.norm(first - second) == pytest.approx(2 / 5, rel=1e-9)
+    product, tables = found.second.product(np.zeros((1, D))), pair(np.zeros((4, D + 1)), *rows)
+    first, second = (found.second.gradients(table, product, np.ones(1)).reveal(TEST) for table in tables)
+    assert np.linalg.norm(first - second) == pytest.approx(2 * STEPS**2, rel=1e-4)
 
 
 @pytest.mark.parametrize("mu", [0.05, 1.0, 7.0])
@@ -58,8 +57,7 @@ def test_the_three_mechanisms_together_cost_the_budget(mu, mode, seed):
     _, data, _ = make(200, 60, seed)
     for values in ({}, {"clip": 3.0}):
         found = plan("joint-pmt", data, 4000, mu, radius_mode=mode, **values)
-        assert isinstance(found, RefinedPlan)
-        moment = math.sqrt(2) * found.ball.radius**2 / 4000 / found.sigma
+        moment = math.sqrt(2) * found.first.ball.radius**2 / 4000 / found.first.sigma
         gradient = (2 * 3.0 / 4000) / found.second.noise_at(3.0)
         counting = 0.0 if found.second.clip else math.sqrt(2) / found.second.counting_sd
         assert math.sqrt(moment**2 + gradient**2 + counting**2) == pytest.approx(mu)
@@ -71,9 +69,10 @@ def test_gradient_and_histogram_carry_the_noise_they_state(seed):
     _, data, rows = make(300, 60, seed)
     found, trials = plan("joint-pmt", data, 300, 1.3), 2000
     outcome = found.run(rows, SeededNoise(seed), trials)
-    z = found.measure(rows).reveal(TEST)[1]
-    noise = (outcome.gradient.units - found.second.gradients(z, outcome.pilot.correction, outcome.gradient.bound))[:, 0]
-    counts = (outcome.gradient.counts - found.second.counts(z, outcome.pilot.correction))[:, 3]
+    product = found.second.product(outcome.pilot.correction)
+    exact = found.second.gradients(rows, product, outcome.gradient.bound).reveal(TEST) / STEPS**2 / 300
+    noise = (outcome.gradient.units - exact)[:, 0]
+    counts = (outcome.gradient.counts - found.second.counts(rows, product).reveal(TEST) / FINE)[:, 3]
     sds = 2 / (found.second.shares.gradient_mu * 300), math.sqrt(2) / found.second.shares.counting_mu
     for drawn, sd in zip((noise, counts), sds, strict=True):
         total = np.sum(drawn**2) / sd**2
@@ -81,29 +80,39 @@ def test_gradient_and_histogram_carry_the_noise_they_state(seed):
         assert stats.chi2.cdf(0.64 * total, trials) < FALSE_ALARM
 
 
-def test_the_exact_release_is_the_float_one_without_noise(seed):
-    """Integer gradients and counts differ from floating ones by less than their step."""
-    _, data, rows = make(3000, 60, seed)
-    found = plan("joint-pmt", data, 3000, 1.0, shrinkage="none")
-    ours, theirs = found.run(rows, ZeroNoise(), 1), found.perturb(found.measure(rows), ZeroNoise(), 1)
-    assert np.max(np.abs(ours.gradient.counts - theirs.gradient.counts)) <= 3  # the pilots differ by their grid
-    assert np.allclose(ours.coefficients, theirs.coefficients, atol=1e-4)
+def test_the_integer_sums_are_those_of_the_definition(seed):
+    """Histogram and clipped gradients, written as a loop over pilots in floating point, without noise."""
+    draw, data, rows = make(3000, 60, seed)
+    found = plan("joint-pmt", data, 3000, 1.0)
+    points = np.random.default_rng(seed).standard_normal((5, 10)) / 5
+    product, bounds = found.second.product(points), np.linspace(2.0, 9.0, 5)
+    counts = found.second.counts(rows, product).reveal(TEST) / FINE
+    sums = found.second.gradients(rows, product, bounds).reveal(TEST) / STEPS**2 * bounds[:, None]
+    z = whiten(data.factor, np.column_stack([draw.private_x, draw.private_y]))
+    for t, point in enumerate(points):
+        gradients = z[:, :-1] * (z[:, -1] - z[:, :-1] @ point)[:, None]
+        lengths = np.linalg.norm(gradients, axis=1)
+        expected = np.bincount(found.second.sizes.bins(lengths), minlength=counts.shape[1])
+        assert np.sum(np.abs(counts[t] - expected)) <= 2  # a row within 1e-6 of an edge
+        clipped = gradients * np.minimum(1, bounds[t] / lengths)[:, None]
+        assert np.allclose(sums[t] / 3000, clipped.mean(axis=0), atol=1e-5)
     secure = found.run(rows, SecureNoise(), 1)
     assert np.all(np.isfinite(secure.coefficients)) and 0 <= secure.released()["clipped_share"] <= 1
 
 
 class Unclipped(SecondPass):
-    """A planted fault: noise for clipped gradients, gradients not clipped."""
+    """A planted fault: noise for clipped gradients, gradients hardly clipped."""
 
-    def gradients(self, z, points, bound):
-        return super().gradients(z, points, np.full_like(bound, 1e6)) * (1e6 / bound)[:, None]
+    def gradients(self, rows, product, bound):
+        wide = super().gradients(rows, product, 1e6 * np.ones_like(bound))
+        return wide.map(lambda total: np.rint(total * (1e6 / bound)[:, None]).astype(np.int64))
 
 
 class Uncounted(SecondPass):
-    """A planted fault: every row is counted three times."""
+    """A planted fault: every row is counted thirty times."""
 
-    def counts(self, z, points):
-        return 30 * super().counts(z, points)
+    def counts(self, rows, product):
+        return super().counts(rows, product).map(lambda total: 30 * total)
 
 
 def planted(fault, found):
@@ -185,7 +194,7 @@ def test_two_passes_without_public_rows_are_refused(seed):
     known = public_from_moment(moment, names(10), "y", 60)
     with pytest.raises(InputError, match="passes=1"):
         plan("joint-pmt", known, 100, 1.0, passes="2")
-    assert not isinstance(plan("joint-pmt", known, 100, 1.0), RefinedPlan)
+    assert plan("joint-pmt", known, 100, 1.0).second is None
 
 
 @pytest.mark.parametrize("far", [[1e149, 0.0, 1.0], [1e149, 1e149, -1e149], [5e-324, 0.0, 1e149]])

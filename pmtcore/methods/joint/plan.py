@@ -1,0 +1,160 @@
+"""``joint-pmt`` with everything public fixed: one pass, or a pilot and a clipped gradient at it (maths.md, 5 and 5.1).
+
+    pilot     at a share of mu^2: the joint moment, hence a Gram matrix P and a correction delta_1
+    counting  a histogram of the sizes of gradients at the pilot, which chooses the bound R
+    gradient  q = (1/n) sum x~ r~_1 min(1, R/||x~ r~_1||) + g,   r~_1 = r~ - x~'delta_1
+
+Almost all of the budget goes to ``d`` numbers whose rows are clipped by ``|x~| |r~|`` and not by ``|x~|^2 + |r~|^2``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.accounting.spends import Spend
+from pmtcore.base.records import Private, PrivateRows
+from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.methods.facts import Facts
+from pmtcore.methods.joint.first_pass import FirstPass
+from pmtcore.methods.joint.fit import FirstFit
+from pmtcore.methods.joint.outcome import JointOutcome
+from pmtcore.methods.joint.parameters import JointParameters
+from pmtcore.methods.joint.second_pass import COUNTING, SecondPass, Shares
+from pmtcore.methods.registry import Plan, Prediction
+from pmtcore.public.moments import PublicData
+from pmtcore.public.radius import Ball, accurate_ball, inference_ball, truncation_variance
+from pmtcore.public.sizes import Sizes
+
+_SHARES = (0.05, 0.1, 0.15, 0.25, 0.4)  # of mu^2 for the pilot: tried, and the least predicted error taken
+Measured = tuple[np.ndarray, PrivateRows]  # the first pass's sum; the rows, whose second look depends on its noise
+
+
+@final
+@dataclass(frozen=True)
+class JointPlan(Plan):
+    """``joint-pmt`` with radius, bound and noise fixed; with a second pass, the first one is its pilot."""
+
+    mu: float
+    first: FirstPass
+    second: SecondPass | None
+    parameters: JointParameters
+
+    def measure(self, rows: PrivateRows) -> Private[Measured]:
+        """The truncated joint moment's sum (D, D), and the rows: the second pass depends on the pilot's noise."""
+        return self.first.measure(rows).map(lambda total: (total, rows))
+
+    def perturb(self, statistic: Private[Measured], source: NoiseSource, trials: int) -> JointOutcome:
+        """The release: what leaves, what the audit attacks and what Compare draws.
+
+        Guarantee: mu-GDP under replace-one, for the bits that leave: a joint moment of sensitivity ``sqrt(2) R^2/n``;
+        with a second pass a histogram of sensitivity ``sqrt(2)`` and a mean of vectors no longer than R, composed
+        adaptively (maths.md, 3.1, 3.4 and 14); all else is post-processing.
+        """
+        moment = self.first.release(statistic.map(lambda pair: pair[0]), source, trials)
+        pilot, gradient = FirstFit(self.first, moment, self.parameters.shrinkage == "auto"), None
+        if self.second is not None:
+            rows = statistic.map(lambda pair: pair[1])
+            gradient = self.second.release(rows, pilot.correction, source)
+        return JointOutcome(pilot, gradient, self.parameters.lam)
+
+    def parts(self) -> tuple[Spend, ...]:
+        """The joint moment; with a second pass the histogram, where there is one, and the clipped gradient."""
+        return (self.first.part(), *(() if self.second is None else self.second.parts()))
+
+    def predicted(self) -> Prediction | None:
+        """Privacy sd, sampling sd of least squares at n rows, and what clipping is expected to cost.
+
+        One pass: ``s_B sigma/(sqrt(2) c) sqrt((S_xx^{-1})_jj)``. Two: noise of pilot and gradient combined.
+        """
+        first, unit = self.first, self.first.unit
+        sampling = unit / np.sqrt(first.n)
+        if self.second is None:
+            return Prediction(unit * first.sigma / np.sqrt(2) / first.ball.response_scale, sampling)
+        bound = self.second.expected_bound
+        pilot = pilot_variance(first)
+        noise = float(self.second.noise_at(bound)) ** 2
+        kept = pilot / (pilot + noise)
+        lost = float(self.second.sizes.foreseen(first.n, np.array([bound]))[0]) / first.public.d
+        return Prediction(unit * math.sqrt(kept * noise), sampling, unit * kept * math.sqrt(lost))
+
+    def facts(self) -> Facts:
+        """Radius, scale, shares, noise, and the share of rows that public rows lead one to expect clipped."""
+        first = self.first
+        beyond = None if first.public.whitened is None else float(np.mean(first.public_weights < 1))
+        found = Facts(
+            radius=first.ball.radius,
+            noise_sd=first.sigma,
+            noise_over_signal=first.sigma * math.sqrt(2 * (first.public.d + 1)),
+            predicted_truncation_rate=beyond,
+            more={"response_scale": first.ball.response_scale},
+        )
+        if self.second is None:
+            return found
+        passes, beyond = self.second.facts()
+        return replace(found, passes=passes, predicted_truncation_rate=beyond)
+
+
+def one_pass(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
+    """``joint-pmt`` in one pass."""
+    best = inference_ball if parameters.radius_mode == "inference" else accurate_ball
+    ball = _chosen(best(public, n, budget.mu), parameters)
+    return JointPlan(budget.mu, FirstPass(public, n, budget.mu, ball), None, parameters)
+
+
+def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
+    """``joint-pmt`` in two passes."""
+    sizes = sizes_of(public)
+    shares, first = _best_pilot(public, sizes, n, budget.mu, 0.0 if parameters.clip else COUNTING, parameters)
+    second = SecondPass(first.whitening, sizes, n, shares, parameters.clip, 0.0)
+    if parameters.radius_mode == "inference":
+        second = replace(second, least=second.covering_bound())
+        if second.least >= sizes.edges[-1] * (1 - 1e-9):  # no count could change it
+            second = replace(second, clip=second.least, shares=replace(shares, counting=0.0))
+    return JointPlan(budget.mu, first, second, parameters)
+
+
+def sizes_of(public: PublicData) -> Sizes:
+    """Lengths of the gradients of public rows at the public fit, as if left out.
+
+    Raises:
+        ValueError: no public rows.
+    """
+    if public.whitened is None:
+        raise ValueError("public rows are needed")
+    return Sizes(np.linalg.norm(public.whitened[:, :-1], axis=1) * np.abs(public.whitened[:, -1]), public.d)
+
+
+def pilot_variance(first: FirstPass) -> float:
+    """Expected error variance of a whitened coefficient after a joint release shrunk to the public fit."""
+    public, ball = first.public, first.ball
+    v = first.sigma**2 / 2
+    alike = public.fit_variance
+    off = v / ball.response_scale**2 + v * public.d * alike + truncation_variance(public, ball)
+    return 1 / (1 / off + 1 / alike)
+
+
+def _chosen(ball: Ball, parameters: JointParameters) -> Ball:
+    """The truncation as given, or as chosen."""
+    return Ball(parameters.radius or ball.radius, parameters.response_scale or ball.response_scale)
+
+
+def _best_pilot(
+    public: PublicData, sizes: Sizes, n: int, mu: float, counting: float, parameters: JointParameters
+) -> tuple[Shares, FirstPass]:
+    """Shares of mu^2 and pilot with the least predicted error: a pilot too small leaves more than its share saves."""
+    alike = 1 / n + 1 / (public.m or 1)
+    found: list[tuple[float, Shares, FirstPass]] = []
+    for share in _SHARES:
+        shares = Shares(mu, share, counting)
+        first = FirstPass(public, n, shares.pilot_mu, _chosen(accurate_ball(public, n, shares.pilot_mu), parameters))
+        left = pilot_variance(first)
+        second = sizes.price_as_seen(n, shares.gradient_mu) / public.d
+        v = first.sigma**2 / 2
+        rough = v * alike / (v + alike) * (public.d + 1) * left  # the Hessian is as rough as this, the pilot as wrong
+        found.append((left * second / (left + second) + rough, shares, first))
+    return min(found, key=lambda each: each[0])[1:]
