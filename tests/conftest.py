@@ -16,6 +16,7 @@ import pytest  # noqa: E402
 
 from pmtcore.data import named  # noqa: E402  # imports numpy
 from pmtcore.ledger import database  # noqa: E402
+from pmtcore.releases import release  # noqa: E402
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,6 +49,7 @@ def empty_ledger() -> None:
     for path in [*home.glob("ledger.db*"), *home.glob("second-moment/*")]:
         path.unlink(missing_ok=True)
     database._VERIFIED.clear()
+    release._ADMITTED.clear()
 
 
 @pytest.fixture(scope="session")

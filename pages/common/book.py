@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.common.session import session
+from pages.common.session import Tables, session
 from pages.common.widgets import show_error
-from pmtcore.base.checks import InputError
+from pmtcore.base.checks import InputError, listed
+from pmtcore.data.fingerprint import hashed
 from pmtcore.data.problem import Problem
 from pmtcore.ledger.account import START_CAP, Account
 from pmtcore.ledger.log import Ledger, default_url
@@ -55,10 +56,18 @@ def spend_form(mu: float) -> Spend | None:
         book = Ledger(default_url())
         if not name.strip():
             raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
-        account = book.account(name)
+        others = known_as(book, tables) - {name.strip()}
+        account = book.account(name, others)
+        within(account, mu)
     except InputError as error:
         show_error(error)
         return None
+    if account.together:
+        st.info(
+            f"This table holds rows of {listed(account.together)} in the ledger: they spend together, whatever the "
+            "name. A curator can part them, with a reason, on the Budget page.",
+            icon=":material/link:",
+        )
     if account.cap is None:
         cap = st.number_input(
             "Cap of this data set (total mu, for good)",
@@ -73,6 +82,28 @@ def spend_form(mu: float) -> Spend | None:
         return Spend(name, purpose, float(cap))
     st.caption(f"{balance(account)} Written to {book.place}.")
     return Spend(name, purpose)
+
+
+def known_as(book: Ledger, tables: Tables) -> set[str]:
+    """The data sets whose rows an open table holds; looked for once for each table."""
+    held = st.session_state.setdefault("ledger-known", {})
+    mark = (tables.key, book.verify()["events"])
+    if mark not in held:
+        held.clear()
+        held[mark] = set(book.recognised(hashed(tables.private, book.fingerprint_key)))
+    return set(held[mark])
+
+
+def within(account: Account, mu: float) -> None:
+    """Raise unless one more spend of ``mu`` fits under the cap: said before the click, held by the ledger after it.
+
+    Raises:
+        InputError: it does not fit, or the data set is retired.
+    """
+    if account.retired:
+        raise InputError(f"This data set is retired ({account.retired}); nothing more is released from it.")
+    if not account.fits(mu):
+        raise InputError(f"This release would pass the cap. {balance(account)}")
 
 
 def balance(account: Account) -> str:

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
 
 _EVERY = 15.0  # seconds between two looks for closed sessions; a session is kept for server.disconnectedSessionTTL
+_AGAIN = 2  # looks after which what a session left is handed back: some of it is let go late
 _MMAP_THRESHOLD = -3  # mallopt's name for it
 _BLOCK = 128 * 1024  # bytes from which a block of its own is mapped, and goes back as soon as it is free
 _ARENA_MAX = -8
@@ -86,10 +87,15 @@ async def lifespan(_: Any) -> AsyncIterator[None]:
 
 
 async def _purging() -> None:
+    again = 0
     while True:
         await asyncio.sleep(_EVERY)
         if exists() and purge(get_instance()):
+            again = _AGAIN
+        if again:
+            again -= 1
             await asyncio.to_thread(give_back)
+            give_back()  # the loop's own thread has small blocks of its own
 
 
 def purge(runtime: Runtime) -> int:
@@ -98,6 +104,7 @@ def purge(runtime: Runtime) -> int:
     ended = manager._session_storage._cache.expire()  # type: ignore[attr-defined]  # no public way in 1.67
     for _, info in ended:
         info.session.shutdown()
+        info.session.session_state.clear()  # whatever still refers to the session, its tables are gone
     return len(ended)
 
 

@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.checks import InputError, listed, whole_number_between
 from pmtcore.base.records import Label
 from pmtcore.cli.arguments import number_from, public_from
 from pmtcore.cli.files import read_small, write_small
@@ -132,6 +132,12 @@ def ledger(chosen: argparse.Namespace) -> Answer:
             raise InputError(f"The ledger is not what was written: {found['why']}; restore it from a copy.")
         seals = "" if found["sealed"] else "; its key is not here, so seals were not checked"
         return found, f"intact: {found['events']} events, head {found['head']}{seals}"
+    if chosen.step in ("part", "retire") and chosen.dataset is None:
+        raise InputError(f"'ledger {chosen.step}' needs --dataset NAME.")
+    if chosen.step == "part":
+        book.part(chosen.dataset, chosen.other or "", chosen.reason or "")
+    if chosen.step == "retire":
+        book.retire(chosen.dataset, chosen.reason or "")
     if chosen.step == "cap":
         if chosen.dataset is None or chosen.mu is None:
             raise InputError("'ledger cap' needs --dataset NAME and --mu M.")
@@ -142,7 +148,9 @@ def ledger(chosen: argparse.Namespace) -> Answer:
     lines = []
     for account in accounts:
         cap = "no cap" if account.cap is None else f"cap {account.cap:.4g}, left {account.left:.4g}"
-        lines.append(f"{account.dataset}: spent mu {account.spent:.4g}, {cap}")
+        more = f", together with {listed(account.together)}" if account.together else ""
+        more += f", retired: {account.retired}" if account.retired else ""
+        lines.append(f"{account.dataset}: spent mu {account.spent:.4g}, {cap}{more}")
         lines += [f"  {e.at}  {e.method:16} mu {e.mu:<8.4g} {e.state:9} {e.purpose}" for e in account.entries]
     return record, "\n".join(lines) or "no data set in this ledger"
 

@@ -45,6 +45,7 @@ class Problem:
     notes: tuple[str, ...] = ()
     lab_reasons: tuple[str, ...] = ()
     coder: Coder | None = None  # how any row of such tables is read, new ones too; public
+    table: Table | None = None  # the private one, for the ledger's fingerprint
 
     def __repr__(self) -> str:
         return f"<regression of {self.choices.target!r}, {self.private!r}>"
@@ -119,7 +120,7 @@ def prepare(
     side = public_side(private, public, choices, public_rows, schema)
     strict = "refuse" in (choices.missing, choices.unseen)
     notes = side.notes + ((_STRICT,) if strict else ())
-    return Problem(side.read(private), side.data, choices, notes, lab_reasons, side.coder)
+    return Problem(side.read(private), side.data, choices, notes, lab_reasons, side.coder, private)
 
 
 def public_side(

@@ -15,6 +15,7 @@ from typing import Any, final
 from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
 from pmtcore.accounting.mixed import mixed_epsilon
 
+_ROOM = 1 + 1e-12  # a cap may be used up to rounding
 START_CAP = 3.0  # total mu where nobody chose: at 5 % false alarms the best attacker detects 91 %
 _DELTA = 1e-6  # where totals are stated when no entry names a delta
 
@@ -58,11 +59,13 @@ class Entry:
 @final
 @dataclass(frozen=True)
 class Account:
-    """A data set's cap, spends and what is left."""
+    """A data set's cap, spends and what is left; tables that overlap with it spend together with it."""
 
     dataset: str
-    cap: float | None
+    cap: float | None  # the smallest of all that spend together
     entries: tuple[Entry, ...]
+    together: tuple[str, ...] = ()  # the other data sets
+    retired: str = ""  # why nothing more may be spent
 
     @property
     def spent(self) -> float:
@@ -73,6 +76,10 @@ class Account:
     def left(self) -> float:
         """The largest single mu that the cap still allows."""
         return 0.0 if self.cap is None else math.sqrt(max(self.cap**2 - self.spent**2, 0.0))
+
+    def fits(self, counted: float) -> bool:
+        """Whether one more spend, under replace-one, stays within the cap; anything does where there is none yet."""
+        return self.cap is None or math.hypot(self.spent, counted) <= self.cap * _ROOM
 
     def _mixed(self, delta: float) -> float:
         """Epsilon of all spends with the purely private ones as what they are."""
@@ -93,5 +100,7 @@ class Account:
             "cap": self.cap,
             "spent": {"mu": total.mu, "rho": total.rho, "epsilon": epsilon, "delta": delta},
             "left": self.left,
+            "together": list(self.together),
+            "retired": self.retired,
             "entries": [entry.as_dict() for entry in self.entries],
         }

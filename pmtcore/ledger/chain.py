@@ -136,4 +136,9 @@ _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
     "release": {"record": _table, "standing": _text},
     "fail": {"reason": _text},
     "accept": {"reason": _text},
+    "table": {"fingerprint": _text, "rows": _amount(0, 10**12)},
+    "join": {"other": _text, "share": _amount(0.0, 1.0)},
+    "part": {"other": _text, "reason": _text},
+    "retire": {"reason": _text},
+    "unit": {"rows": _amount(1, 10**6)},
 }

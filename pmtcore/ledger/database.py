@@ -58,6 +58,20 @@ class Database:
         return str(url.database) if self._lite else url.render_as_string(hide_password=True)
 
     @property
+    def seal_key(self) -> bytes:
+        """The ledger's key.
+
+        Raises:
+            LedgerError: it is not here.
+        """
+        if self.key is None:
+            raise LedgerError(
+                f"The key of this ledger is missing. Nothing was released; put {self._beside.key_file.name!r} back "
+                f"beside it, or set PMT_LEDGER_KEY."
+            )
+        return self.key
+
+    @property
     def _lite(self) -> bool:
         return self.url.startswith("sqlite")
 
@@ -153,11 +167,7 @@ class Database:
         Raises:
             Damaged: an event was changed or removed, the log was cut, or it is an older copy.
         """
-        if self.key is None:
-            raise LedgerError(
-                f"The key of this ledger is missing. Nothing was released; put {self._beside.key_file.name!r} back "
-                f"beside it, or set PMT_LEDGER_KEY."
-            )
+        key = self.seal_key
         noted = self._noted()
         self._unchanged(connection, 0, noted)
         head = Head(*self.head(connection))
@@ -169,7 +179,7 @@ class Database:
         if start is not None and not self._has(connection, start):
             raise Damaged("events that this program saw before are gone")
         after = EVENTS.select().order_by(EVENTS.c.seq).where(EVENTS.c.seq > (start.seq if start else 0))
-        found = chain.walk(connection.execute(after).mappings(), self.key, start)
+        found = chain.walk(connection.execute(after).mappings(), key, start)
         if found.first_bad is not None:
             raise Damaged(f"event {found.first_bad} does not fit the chain")
         if self._lite and (start is None or noted is None or noted.hash != head.hash):

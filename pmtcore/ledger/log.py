@@ -11,24 +11,23 @@ anew: keep a head elsewhere (every report prints it) and give it to :meth:`Ledge
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, final
 
 import sqlalchemy as sql
 
 from pmtcore.accounting.budgets import Neighbours
-from pmtcore.base.checks import number_between, one_of
+from pmtcore.base.checks import listed, number_between, one_of
 from pmtcore.base.records import plain
 from pmtcore.ledger import chain
 from pmtcore.ledger.account import START_CAP, Account, Entry, counted_mu
 from pmtcore.ledger.beside import data_folder
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import Database, sentence
+from pmtcore.ledger.fingerprint import Cells, Sketch, overlap, sketch
 from pmtcore.ledger.schema import EVENTS, NAME_LENGTH
 
-_ROOM = 1 + 1e-12  # a cap may be used up to rounding
 _RECORD_ROOM = 8_192  # bytes, where a release does not say how long its record may be
 
 __all__ = ["Account", "Entry", "Ledger", "LedgerError", "default_url"]
@@ -123,11 +122,14 @@ class Ledger:
             account = self._account(connection, dataset)
             if account.cap is None:
                 raise LedgerError(f"The data set {dataset!r} has no cap in this ledger; set one first ('ledger cap').")
+            if account.retired:
+                raise LedgerError(f"The data set {dataset!r} is retired ({account.retired}); nothing more is released.")
             counted = counted_mu(cost, relation)
-            if not math.hypot(account.spent, counted) <= account.cap * _ROOM:
+            if not account.fits(counted):
                 raise LedgerError(
                     f"This release would pass the cap of {dataset!r}: mu {account.spent:.4g} of {account.cap:.4g} is "
                     f"spent, {account.left:.4g} is left, {counted:.4g} was asked for."
+                    + (f" It spends together with {listed(account.together)}." if account.together else "")
                 )
             self._database.make_room(room)
             self._append(connection, dataset, "reserve", key, fields)
@@ -147,10 +149,14 @@ class Ledger:
         with self._database.writing() as connection:
             self._append(connection, self._dataset_of(connection, key), "fail", key, {"reason": reason})
 
-    def account(self, dataset: str) -> Account:
-        """A data set's cap and spends."""
+    def account(self, dataset: str, others: Iterable[str] = ()) -> Account:
+        """A data set's cap and spends, with those of all that it spends together with.
+
+        Args:
+            others: data sets that it would be joined with.
+        """
         with self._database.reading() as connection:
-            return self._account(connection, dataset.strip())
+            return self._account(connection, dataset.strip(), others)
 
     def accounts(self) -> list[Account]:
         """All data sets, by name."""
@@ -176,18 +182,113 @@ class Ledger:
             raise LedgerError("This release was never reserved in the ledger.")
         return found.dataset
 
-    def _account(self, connection: sql.Connection, dataset: str) -> Account:
+    def admit(self, dataset: str, cells: Cells) -> tuple[str, ...]:
+        """Keep the fingerprint of a table under a data set; the data sets that it overlaps with and spends with.
+
+        Every table that was admitted is known again, whatever its file, order, columns or names. A table that
+        overlaps with one of another data set joins the two: from then on they spend together (:meth:`part`).
+
+        Raises:
+            LedgerError: as :meth:`reserve`.
+        """
+        dataset = _named(dataset)
+        with self._database.writing() as connection:
+            known = self._known(connection)
+            mine = False
+            others: dict[str, float] = {}
+            for name, held in known:
+                share = overlap(cells, held)
+                if name == dataset:
+                    mine = mine or (share > 0 and held.rows >= len(cells.hashes) and held.names == cells.names)
+                elif share > 0:
+                    others[name] = max(share, others.get(name, 0.0))
+            if not mine:
+                text = sketch(cells).as_text(self._database.seal_key)
+                fields = {"fingerprint": text, "rows": len(cells.hashes)}
+                self._numbered(connection, dataset, "table", fields)
+            said = self._joins(connection)
+            for name, share in others.items():
+                if frozenset((dataset, name)) not in said:
+                    self._numbered(connection, dataset, "join", {"other": name, "share": share})
+            return tuple(sorted(others))
+
+    def recognised(self, cells: Cells) -> dict[str, float]:
+        """The data sets that a table overlaps with, and by which share of their rows; reads only."""
+        with self._database.reading() as connection:
+            found: dict[str, float] = {}
+            for name, held in self._known(connection):
+                found[name] = max(overlap(cells, held), found.get(name, 0.0))
+            return {name: share for name, share in found.items() if share > 0}
+
+    def part(self, dataset: str, other: str, reason: str) -> None:
+        """A curator's word that two data sets share nobody after all: they spend apart, and the reason is kept."""
+        if not reason.strip():
+            raise LedgerError("Say why the two data sets share nobody; the reason is kept in the ledger.")
+        with self._database.writing() as connection:
+            self._numbered(connection, _named(dataset), "part", {"other": _named(other), "reason": reason[:2000]})
+
+    def retire(self, dataset: str, reason: str) -> None:
+        """Nothing more may be spent on a data set, for a stated reason."""
+        if not reason.strip():
+            raise LedgerError("Say why the data set is retired; the reason is kept in the ledger.")
+        with self._database.writing() as connection:
+            self._numbered(connection, _named(dataset), "retire", {"reason": reason[:2000]})
+
+    @property
+    def fingerprint_key(self) -> bytes:
+        """The key under which tables are hashed; it never leaves the machine."""
+        return self._database.seal_key
+
+    def _numbered(self, connection: sql.Connection, dataset: str, kind: str, fields: Mapping[str, Any]) -> None:
+        seq = self._database.head(connection)[0] + 1
+        self._append(connection, dataset, kind, f"{kind}-{seq}", fields)
+
+    def _known(self, connection: sql.Connection) -> list[tuple[str, Sketch]]:
+        rows = connection.execute(EVENTS.select().where(EVENTS.c.kind == "table").order_by(EVENTS.c.seq)).mappings()
+        key = self._database.seal_key
+        return [(r["dataset"], Sketch.from_text(chain.read(r, self._database.key)["fingerprint"], key)) for r in rows]
+
+    def _joins(self, connection: sql.Connection) -> dict[frozenset[str], bool]:
+        """Pairs of data sets that were joined, or parted, by what was said last."""
+        kinds = EVENTS.c.kind.in_(("join", "part"))
+        rows = connection.execute(EVENTS.select().where(kinds).order_by(EVENTS.c.seq)).mappings()
+        return {
+            frozenset((row["dataset"], chain.read(row, self._database.key)["other"])): row["kind"] == "join"
+            for row in rows
+        }
+
+    def _account(self, connection: sql.Connection, dataset: str, others: Iterable[str] = ()) -> Account:
+        """The account of a data set with all that spend together with it."""
+        said = self._joins(connection)
+        joined = [pair for pair, together in said.items() if together]
+        joined += [pair for name in others if (pair := frozenset((dataset, name))) not in said]
+        group, before = {dataset}, 0
+        while len(group) > before:
+            before = len(group)
+            group |= {name for pair in joined if pair & group for name in pair}
+        parts = [self._alone(connection, name) for name in sorted(group)]
+        caps = [part.cap for part in parts if part.cap is not None]
+        entries = sorted((entry for part in parts for entry in part.entries), key=lambda entry: entry.seq)
+        retired = next((part.retired for part in parts if part.retired), "")
+        return Account(dataset, min(caps, default=None), tuple(entries), tuple(sorted(group - {dataset})), retired)
+
+    def _alone(self, connection: sql.Connection, dataset: str) -> Account:
         rows = connection.execute(EVENTS.select().where(EVENTS.c.dataset == dataset).order_by(EVENTS.c.seq)).mappings()
-        cap, found, after = None, [], {}
+        cap, found, after, retired = None, [], {}, ""
         for row in rows:
             fields = chain.read(row, self._database.key)
             if row["kind"] == "cap":
                 cap = float(fields["mu"])
+            elif row["kind"] == "retire":
+                retired = fields["reason"]
+            elif row["kind"] in ("table", "join", "part", "unit"):
+                continue
             elif row["kind"] == "reserve":
                 found.append((row, fields))
             else:
                 after[row["key"]] = (row["kind"], fields)
-        return Account(dataset, cap, tuple(_entry(row, fields, after.get(row["key"])) for row, fields in found))
+        entries = tuple(_entry(row, fields, after.get(row["key"])) for row, fields in found)
+        return Account(dataset, cap, entries, (), retired)
 
     def _entry(self, connection: sql.Connection, key: str) -> Entry | None:
         rows = {row["kind"]: row for row in connection.execute(EVENTS.select().where(EVENTS.c.key == key)).mappings()}

@@ -14,6 +14,7 @@ from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delt
 from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
 from pmtcore.base.checks import InputError, listed, number_between
 from pmtcore.base.records import Standing, plain
+from pmtcore.data.fingerprint import hashed
 from pmtcore.data.problem import Problem
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import NoiseSource
@@ -21,6 +22,7 @@ from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_parameters, method, of_role
 from pmtcore.releases.record import UNRECORDED, Ground, Release
 
+_ADMITTED: set[tuple[str, str, str]] = set()  # what this process has let the ledger know already
 _SWAMPED = 0.5
 _NO_GAIN = 0.9
 
@@ -210,6 +212,7 @@ def recorded_release(
         release(problem, request, source)  # raises, with the reason
     parts = {"pure_epsilon": pure_epsilon(plan.parts()), "gaussian_mu": gaussian_mu(plan.parts())}
     relation = entry.neighbours.value
+    admit(problem, ledger, dataset)
     room = _room(problem.public.d)
     earlier = ledger.reserve(dataset, key, request.as_dict(), plan.mu, relation, purpose, **parts, room=room)
     if earlier is not None and earlier.record is not None:
@@ -228,6 +231,18 @@ def recorded_release(
     except LedgerError as error:
         raise LedgerError(f"The budget is spent, but the record could not be kept. {error}") from None
     return Recorded(record, dataset.strip(), key, found)
+
+
+def admit(problem: Problem, ledger: Ledger, dataset: str) -> None:
+    """Let the ledger know the table of a problem again, whatever it is called.
+
+    Which tables hold the same rows is taken to be public: it decides whose budget a release spends.
+    """
+    if problem.table is not None:
+        mark = (ledger.url, dataset.strip(), problem.table.sha256)
+        if mark not in _ADMITTED:
+            ledger.admit(dataset, hashed(problem.table, ledger.fingerprint_key))
+            _ADMITTED.add(mark)
 
 
 def _room(d: int) -> int:

@@ -1,0 +1,154 @@
+"""A table is known again by what it holds: files, orders, names and encodings do not give it a fresh cap."""
+
+from __future__ import annotations
+
+import gzip
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.cli.main import main
+from pmtcore.data.choices import Choices
+from pmtcore.data.fingerprint import hashed
+from pmtcore.data.problem import prepare
+from pmtcore.data.tables import read_table
+from pmtcore.ledger.fingerprint import Sketch, overlap, sketch
+from pmtcore.ledger.log import Ledger, LedgerError
+from pmtcore.mechanisms.noise import SecureNoise
+from pmtcore.releases.release import Request, recorded_release
+
+N, KEY = 800, bytes(range(32))
+
+
+def people(seed: int, n: int = N) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"height": rng.normal(170, 9, n), "age": rng.integers(18, 90, n)})
+    frame["town"] = rng.choice(["north", "süd", "west"], n)
+    frame["sex"] = rng.choice(["f", "m"], n)
+    frame["weight"] = 0.9 * frame["height"] - 80 + rng.normal(0, 5, n)
+    return frame
+
+
+def csv(frame: pd.DataFrame, **more) -> bytes:
+    return frame.to_csv(index=False, **more).encode()
+
+
+def parquet(frame: pd.DataFrame) -> bytes:
+    out = io.BytesIO()
+    frame.to_parquet(out)
+    return out.getvalue()
+
+
+def noisy(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(extra=np.random.default_rng(9).normal(size=len(frame)))
+
+
+VARIANTS = {
+    "gzip": lambda f: gzip.compress(csv(f)),
+    "tabs": lambda f: csv(f, sep="\t"),
+    "semicolons": lambda f: csv(f, sep=";"),
+    "decimal comma": lambda f: csv(f, sep=";", decimal=","),
+    "parquet": parquet,
+    "parquet, single precision": lambda f: parquet(f.astype({"height": "float32", "weight": "float32"})),
+    "parquet, categories": lambda f: parquet(f.astype({"town": "category", "sex": "category"})),
+    "shuffled": lambda f: csv(f.sample(frac=1, random_state=2)),
+    "sorted": lambda f: csv(f.sort_values("weight")),
+    "columns reversed": lambda f: csv(f[f.columns[::-1]]),
+    "a column less": lambda f: csv(f.drop(columns="height")),
+    "three columns less": lambda f: csv(f[["age", "weight"]]),
+    "a column more": lambda f: csv(noisy(f)),
+    "a row more": lambda f: csv(pd.concat([f, f.head(1)])),
+    "a row less": lambda f: csv(f.iloc[1:]),
+    "half of the rows": lambda f: csv(f.iloc[::2]),
+    "an eighth of the rows": lambda f: csv(f.iloc[::8]),
+    "twice": lambda f: csv(pd.concat([f, f])),
+    "among others": lambda f: csv(pd.concat([people(5, 3000), f])),
+    "columns renamed": lambda f: csv(f.set_axis(list("vwxyz"), axis=1)),
+    "names exchanged": lambda f: csv(f.set_axis(["weight", "sex", "age", "town", "height"], axis=1)),
+    "six digits": lambda f: csv(f, float_format="%.6g"),
+    "two decimals": lambda f: csv(f.round(2)),
+    "exponents": lambda f: csv(f, float_format="%.9e"),
+    "quoted": lambda f: csv(f, quoting=1),
+    "line ends": lambda f: csv(f).replace(b"\n", b"\r\n"),
+    "latin-1": lambda f: csv(f).decode().encode("latin-1"),
+    "byte-order mark": lambda f: b"\xef\xbb\xbf" + csv(f),
+    "capitals": lambda f: csv(f.assign(town=f["town"].str.upper())),
+    "one column in other units": lambda f: csv(f.assign(height=f["height"] / 2.54)),
+    "cells edited": lambda f: csv(f.assign(weight=f["weight"].where(np.arange(len(f)) % 3 > 0, 0))),
+}
+
+
+def cells(data: bytes, key: bytes = KEY):
+    return hashed(read_table(data, "t", "private"), key)
+
+
+@pytest.fixture(scope="module")
+def known() -> Sketch:
+    return Sketch.from_text(sketch(cells(csv(people(1)))).as_text(KEY), KEY)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_copy_is_known_again(known, name):
+    """Thirty-one ways to save the same rows, or some of them."""
+    assert overlap(cells(VARIANTS[name](people(1))), known) >= 0.06
+
+
+@pytest.mark.parametrize("draw", range(2, 12))
+def test_other_people_are_others(known, draw):
+    """The same columns, another draw: rounded to a decimal or not, more rows or fewer."""
+    frame = people(draw, 200 * draw).round({"height": draw % 3, "weight": 1})
+    assert overlap(cells(csv(frame)), known) == 0
+
+
+def test_tables_that_tell_nobody_apart():
+    """A few yes-no columns: the same where the counts are, re-ordered or with a row more; another draw is another."""
+    rng = np.random.default_rng(3)
+    first, other = (pd.DataFrame({c: rng.choice(["a", "b"], N, p=[0.3, 0.7]) for c in "pqrs"}) for _ in range(2))
+    held = sketch(cells(csv(first)))
+    for same in (first.sample(frac=1), first.iloc[1:], first[list("pqr")], first.set_axis(list("wxyz"), axis=1)):
+        assert overlap(cells(csv(same)), held) == 1
+    assert overlap(cells(csv(other)), held) == 0
+
+
+def test_without_the_key_it_tells_nothing(known):
+    """Another key gives other hashes; what is stored opens with its own key only and holds no value."""
+    assert overlap(cells(csv(people(1)), bytes(32)), known) == 0
+    text = known.as_text(KEY)
+    with pytest.raises(ValueError, match="cannot be opened"):
+        Sketch.from_text(text, bytes(32))
+    assert known.as_text(KEY) != text, "no two alike: equal tables do not show"
+
+
+def test_a_renamed_copy_spends_from_the_same_cap(tmp_path, capsys):
+    """Another name, another file: refused at the cap of the first; parted by a curator's word, with the reason kept."""
+    public = read_table(csv(people(99, 80)), "b", "public")
+    book = Ledger(str(tmp_path / "l.db"))
+
+    def spend(data: bytes, name: str, mu: float) -> None:
+        problem = prepare(read_table(data, "p", "private"), public, Choices(target="weight", features=("age",)))
+        request = Request("joint-pmt", Budget(mu))
+        recorded_release(problem, request, SecureNoise(), book, name, f"{name}-{mu}")
+
+    book.cap("survey", 1.0)
+    spend(csv(people(1)), "survey", 0.9)
+    for name, variant in (("fresh", "gzip"), ("fresher", "parquet")):
+        book.cap(name, 3.0)
+        with pytest.raises(LedgerError, match=r"pass the cap.*'survey'"):
+            spend(VARIANTS[variant](people(1)), name, 0.9)
+    book.cap("others", 3.0)
+    spend(csv(people(2)), "others", 0.9)
+    assert book.account("others").together == () and book.account("survey").together == ("fresh", "fresher")
+    for other in ("survey", "fresher"):
+        with pytest.raises(LedgerError, match="Say why"):
+            book.part("fresh", other, "")
+        where = ["--ledger", str(tmp_path / "l.db"), "--dataset", "fresh"]
+        assert main(["ledger", "part", *where, "--other", other, "--reason", "a made-up copy"]) == 0
+    spend(VARIANTS["tabs"](people(1)), "fresh", 0.9)
+    book.retire("fresh", "the study is over")
+    with pytest.raises(LedgerError, match="retired"):
+        spend(csv(people(1)), "fresh", 0.1)
+    assert book.verify()["intact"]
+    capsys.readouterr()
