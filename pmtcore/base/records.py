@@ -115,6 +115,19 @@ class PrivateRows:
 
         return cls(blocks, len(response), tuple(names))
 
+    def first(self, count: int) -> PrivateRows:
+        """The first rows alone: whole blocks, as many as hold so many rows."""
+
+        def blocks() -> Iterator[Block]:
+            seen = 0
+            for features, response in self._blocks():
+                yield features, response
+                seen += len(response)
+                if seen >= count:
+                    return
+
+        return PrivateRows(blocks, min(self.n, count), self.names)
+
     def sum(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Private[np.ndarray]:
         """``sum over blocks of function(features, response)``: one pass, one private array."""
         total: np.ndarray | None = None
