@@ -28,6 +28,9 @@ def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> No
             "object store, or of a database with --query; read in blocks, of any size",
         )
         parser.add_argument("--query", metavar="SELECT", help="rows of the database whose address --private is")
+        parser.add_argument(
+            "--overlap", default="", metavar="REASON", help="why public rows may be private rows too; recorded"
+        )
         parser.add_argument("--private-rows", type=int, metavar="N", help="declare n instead of counting")
     parser.add_argument("--public", metavar="FILE")
     parser.add_argument("--public-moment", metavar="FILE", help="a second moment matrix in place of public rows")
@@ -80,6 +83,7 @@ def choices_from(chosen: argparse.Namespace) -> Any:
         positive=chosen.positive,
         kinds=settings_from(chosen.kind, "--kind", "COLUMN=KIND"),
         collinear=chosen.collinear,
+        overlap=getattr(chosen, "overlap", ""),
     )
 
 

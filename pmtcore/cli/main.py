@@ -201,7 +201,7 @@ def _convert(chosen: argparse.Namespace) -> Answer:
 
 
 def _describe(chosen: argparse.Namespace) -> Answer:
-    from pmtcore.lab.diagnostics import exact  # noqa: PLC0415  # commands load only what they need
+    from pmtcore.lab.diagnostics import exact, rows_in_words, unusual_rows  # noqa: PLC0415  # loaded where needed
     from pmtcore.mechanisms.truncation import checked_eta  # noqa: PLC0415
 
     problem = problem_from(chosen)
@@ -217,6 +217,9 @@ def _describe(chosen: argparse.Namespace) -> Answer:
             f"{name:8}{figures['kappa']:12.4g}{figures['kappa_bar']:12.4g}  lambda_min {figures['lambda_min']:.4g}"
         )
     lines.append(f"radius {found.radius:.4g}, truncation rate {100 * record['truncation_rate']:.3g} %")
+    unusual = unusual_rows(problem).reveal(_CURATOR)
+    record |= unusual
+    lines += rows_in_words(unusual, problem.private.n)
     return record, "\n".join(lines)
 
 

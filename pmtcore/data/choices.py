@@ -27,6 +27,7 @@ class Choices:
         unseen: what becomes of a category that the public table does not have; ``refuse`` as above.
         levels: declared categories of a column.
         kinds: columns to be read as numbers, levels or dates, whatever the public table suggests.
+        overlap: the curator's word on public rows that are private rows too; recorded with each release.
         collinear: whether columns that others give away in the public rows are left out, with a note, or refused.
     """
 
@@ -42,6 +43,7 @@ class Choices:
     positive: str | None = None  # the label that counts as 1
     kinds: Mapping[str, str] = field(default_factory=dict)
     collinear: str = "drop"
+    overlap: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", family(self.family).id)

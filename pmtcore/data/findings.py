@@ -46,7 +46,7 @@ class Finding:
 
     Attributes:
         columns: public columns it is about.
-        stops: whether no problem can be made before it is repaired; else it is taken care of, and the sentence says how.
+        stops: whether no problem can be made before it is repaired; else the sentence says what was done about it.
         repairs: what can be done, the first recommended.
     """
 

@@ -1,18 +1,20 @@
 """Whether the public rows are public: how many of them are rows of the private table (decision 0016).
 
 A public table that holds the private rows gives them away before anything is released, and a fit of it costs
-nothing and hides nobody. The share is a private figure, for the curator's eyes. A release looks at it, after its spend is
-written down, only to ask whether at least half of the public rows are private ones; its record is then a lab record.
+nothing and hides nobody. The share is a private figure, for the curator's eyes. A release looks at it, after its
+spend is written down, only to ask whether at least half of the public rows are private ones; its record is then a lab
+record, unless the curator gave a word on it, which is recorded.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.records import Curator, Private, PrivateRows
 from pmtcore.public.moments import PublicData
 
 MOST = 2**20  # private rows that are looked at
+_MARKING = Curator("a release from public rows that are private ones is marked as lab")
 _FEWEST = 10  # public rows: fewer may be alike by chance, such as rows of a few categories
 SHARED = "at least half of the public rows are rows of the private table: they are not public"
 
@@ -29,11 +31,15 @@ def overlap(public: PublicData, rows: PrivateRows) -> Private[float]:
     return rows.first(MOST).sum(seen).map(lambda times: float(np.mean(times > 0)))
 
 
-def shared(public: PublicData, rows: PrivateRows) -> Private[bool]:
-    """Whether at least half of the public rows are private ones, and they are many enough to say so."""
+def shared(public: PublicData, rows: PrivateRows) -> bool:
+    """Whether at least half of the public rows are private ones, and they are many enough to say so.
+
+    One bit about the private table that no noise protects: it depends on a single private row only where as many
+    public rows are private rows as is half of them, less one (decision 0016).
+    """
     if public.rows is None or len(np.unique(_marks(public.rows))) < _FEWEST:
-        return Private(False)
-    return overlap(public, rows).map(lambda share: share >= 0.5)
+        return False
+    return overlap(public, rows).reveal(_MARKING) >= 0.5
 
 
 def _marks(rows: np.ndarray) -> np.ndarray:

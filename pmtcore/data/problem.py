@@ -120,6 +120,10 @@ def prepare(
     side = public_side(private, public, choices, public_rows, schema)
     strict = "refuse" in (choices.missing, choices.unseen)
     notes = side.notes + ((_STRICT,) if strict else ())
+    if choices.overlap:
+        notes += (f"On public rows that are private rows too the curator states: {choices.overlap}",)
+    if isinstance(public, Table) and public.n > private.n:
+        notes += ("The public table has more rows than the private one: check that they are not swapped.",)
     return Problem(side.read(private), side.data, choices, notes, lab_reasons, side.coder, private)
 
 

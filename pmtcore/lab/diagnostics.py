@@ -7,12 +7,14 @@ predictions may be shown to anyone.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
 from pmtcore.base.records import Label, Private
+from pmtcore.data.overlap import overlap
 from pmtcore.data.problem import Problem
 from pmtcore.mechanisms.truncation import papers_radius, truncate
 from pmtcore.public.moments import Conditioning, PublicData, conditioning, whiten
@@ -113,3 +115,25 @@ def expected_after(d: int, m: int) -> Conditioning:
     factor[:, np.arange(d), np.arange(d)] = np.sqrt(rng.chisquare(m - np.arange(d), (_DRAWS, d)))
     singular = np.linalg.svd(factor, compute_uv=False)
     return Conditioning(np.sort(np.mean(m / singular**2, axis=0)))
+
+
+def unusual_rows(problem: Problem) -> Private[dict[str, float]]:
+    """Private rows that count as rows of zeros, and the share of public rows that are private ones; private.
+
+    The first is how the curator sees that a file was not read as it was meant.
+    """
+    rows = problem.private
+    empty = rows.sum(lambda x, y: np.array(np.sum(~x.any(axis=1) & (y == 0))))
+    pair = empty.with_(overlap(problem.public, rows))
+    return pair.map(lambda found: {"empty_rows": int(found[0]), "public_rows_shared": float(found[1])})
+
+
+def rows_in_words(unusual: Mapping[str, float], n: int) -> list[str]:
+    """The same in sentences."""
+    empty, share = int(unusual["empty_rows"]), unusual["public_rows_shared"]
+    lines = [f"{empty:,} of {n:,} private rows lack a value, or cannot be read, and count as rows of zeros."]
+    if empty > n / 2:
+        lines.append("That is most of them: check separator, decimal mark, row names and the names of categories.")
+    if share > 0:
+        lines.append(f"{share:.0%} of the public rows are also private rows: are they public?")
+    return lines

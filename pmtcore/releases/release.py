@@ -15,6 +15,7 @@ from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
 from pmtcore.base.checks import InputError, listed, number_between
 from pmtcore.base.records import Standing, plain
 from pmtcore.data.fingerprint import hashed
+from pmtcore.data.overlap import SHARED, shared
 from pmtcore.data.problem import Problem
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import NoiseSource
@@ -150,6 +151,8 @@ def release(problem: Problem, request: Request, source: NoiseSource) -> Release:
         )
     outcome = plan.run(problem.private, source, 1)
     reasons = problem.lab_reasons
+    if not problem.choices.overlap and shared(problem.public, problem.private):
+        reasons += (SHARED,)
     if plan.mu > 0 and not source.secure:
         reasons += ("the noise came from a seed that can be repeated, not from the system's entropy",)
     if plan.mu > 0:
