@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pmtcore.estimators.models import PrivateClassifier as PrivateClassifier
     from pmtcore.estimators.models import PrivateRegressor as PrivateRegressor
     from pmtcore.ledger.log import Ledger as Ledger
+    from pmtcore.releases.explore.moment import Moment as Moment
 
 __version__ = "0.2.0"
 
@@ -33,6 +34,7 @@ _FACE = {
     "Ledger": "pmtcore.ledger.log",
     "LocalAggregator": "pmtcore.estimators.local",
     "LocalClient": "pmtcore.estimators.local",
+    "Moment": "pmtcore.releases.explore.moment",
     "PrivateClassifier": "pmtcore.estimators.models",
     "PrivateRegressor": "pmtcore.estimators.models",
     "audit": "pmtcore.estimators.functions",

@@ -146,6 +146,7 @@ class Inputs:
             return Prepared(problem, _design(problem, shown), same)
         choices, schema = self._chosen(expansion), expansion.schema
         problem = prepare(expansion.table(hidden), expansion.table(shown), choices, schema=schema)
+        problem = replace(problem, table=hidden)  # the ledger knows the rows again, whatever is made of them
         return Prepared(problem, _design(problem, shown, expansion), same)
 
     def _expansion(self, public: Table) -> Expansion | None:

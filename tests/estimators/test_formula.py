@@ -120,3 +120,14 @@ def test_targets():
     """A name, in backticks where it has blanks."""
     assert target_of("`my y` ~ x") == "my y"
     assert applied(expansion("y ~ age"), frame(3, 1)).shape == (3, 1)
+
+
+def test_a_formula_does_not_hide_the_table(private, public, tmp_path):
+    """The ledger knows the rows again whatever formula is asked of them, and under another name."""
+    book = sm.Ledger(str(tmp_path / "l.db"))
+    book.cap("one", 1.2)
+    book.cap("two", 1.2)
+    sm.PrivateRegressor(mu=1.0, formula="y ~ age").fit(private, public, ledger=book, dataset="one", quiet=True)
+    with pytest.raises(InputError, match=r"would pass"):
+        asked = sm.PrivateRegressor(mu=1.0, formula="y ~ log(abs(income)) + C(sex)")
+        asked.fit(private, public, ledger=book, dataset="two", quiet=True)
