@@ -59,7 +59,7 @@ def test_another_shape_is_found():
         return z[z[:, 2] > 0.8]
 
     for change in (scaled, selected):
-        assert np.mean(chances(150, change, 1e-3, 20) < FALSE_ALARMS) >= 0.9
+        assert np.mean(chances(300, change, 1e-3, 10) < FALSE_ALARMS) >= 0.9
 
 
 def test_the_verdict_in_words():
