@@ -23,7 +23,7 @@ from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.radius import Ball
 
 FALSE_ALARMS = 0.01  # planned; under 0.05 measured, down to eight public rows more than columns
-_DRAWS = 200
+_DRAWS, _WIDE = 200, 40  # a third of the draws where there are more columns than that
 _MOST_ROWS = 1000
 _LEAST_FREEDOM = 1.0
 
@@ -80,8 +80,9 @@ def _act(rows: np.ndarray, m: int, ball: Ball, n: int) -> Acted:
     upper = np.triu_indices(d)
     rough = m / max(m - d - 1, 1)  # a root of few rows is further off than their number says
     rows = whiten(np.linalg.cholesky(rows.T @ rows / k), rows)
-    found = np.empty((_DRAWS, len(upper[0])))
-    for draw in range(_DRAWS):
+    draws = _DRAWS if d <= _WIDE else _DRAWS // 3
+    found = np.empty((draws, len(upper[0])))
+    for draw in range(draws):
         again = _weights(rng, k, k / m * rough)
         z = whiten(np.linalg.cholesky((rows * again[:, None]).T @ rows / k), rows)
         weights = ball.weights(z) * _weights(rng, k, k / n)
