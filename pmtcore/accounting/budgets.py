@@ -35,19 +35,20 @@ class Neighbours(Enum):
         return "two tables of which one has one row more"
 
 
-def log_delta(mu: float, epsilon: float) -> float:
-    """Natural logarithm of the smallest delta for which mu-GDP implies (epsilon, delta)-DP.
+def log_delta(mu: float, epsilon: np.ndarray | float) -> np.ndarray:
+    """Natural logarithm of the smallest deltas for which mu-GDP implies (epsilon, delta)-DP, at epsilons of any sign.
 
     ``delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)`` (A, Lemma 2.1). Both terms share
     the factor ``exp(-t^2/2)``, ``t = epsilon/mu - mu/2``: taking it out leaves a difference of scaled
     complementary error functions, so nothing overflows and small deltas keep their digits.
     """
-    t = epsilon / mu - mu / 2
-    u = epsilon / mu + mu / 2
-    if t > 0:
-        difference = float(erfcx(t / math.sqrt(2)) - erfcx(u / math.sqrt(2)))
-        return -t * t / 2 + math.log(max(difference, _TINY) / 2)
-    return math.log(max(float(ndtr(-t)) - math.exp(-t * t / 2) * float(erfcx(u / math.sqrt(2))) / 2, _TINY))
+    epsilon = np.asarray(epsilon, dtype=float)
+    t, u = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    far = np.maximum(t, 0.0)
+    gap = erfcx(far / math.sqrt(2)) - erfcx(np.maximum(u, 0.0) / math.sqrt(2))
+    beyond = -(far**2) / 2 + np.log(np.maximum(gap, _TINY) / 2)
+    near = np.log(np.maximum(ndtr(-t) - np.exp(np.minimum(epsilon + log_ndtr(-u), 0.0)), _TINY))
+    return np.asarray(np.where(t > 0, beyond, near))
 
 
 def delta_from_mu(mu: float, epsilon: float) -> float:
@@ -56,7 +57,7 @@ def delta_from_mu(mu: float, epsilon: float) -> float:
     >>> round(delta_from_mu(1.0, 1.0), 6)
     0.126937
     """
-    return math.exp(log_delta(_checked_mu(mu), _checked_epsilon(epsilon)))
+    return math.exp(float(log_delta(_checked_mu(mu), _checked_epsilon(epsilon))))
 
 
 def epsilon_from_mu(mu: float, delta: float) -> float:
@@ -69,9 +70,9 @@ def epsilon_from_mu(mu: float, delta: float) -> float:
     if log_delta(mu, 0.0) <= goal:
         return 0.0
     high = mu * (mu + 1)
-    while log_delta(mu, high) > goal:
+    while float(log_delta(mu, high)) > goal:
         high *= 2
-    return float(brentq(lambda epsilon: log_delta(mu, epsilon) - goal, 0.0, high, xtol=_TINY, rtol=1e-14))
+    return float(brentq(lambda epsilon: float(log_delta(mu, epsilon)) - goal, 0.0, high, xtol=_TINY, rtol=1e-14))
 
 
 def mu_from_epsilon(epsilon: float, delta: float) -> float:
@@ -83,7 +84,7 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
     epsilon, goal = _checked_epsilon(epsilon), math.log(checked_delta(delta))
 
     def gap(log_mu: float) -> float:
-        return log_delta(math.exp(log_mu), epsilon) - goal
+        return float(log_delta(math.exp(log_mu), epsilon)) - goal
 
     low, high = (math.log(bound) for bound in MU_RANGE)
     if gap(low) > 0 or gap(high) < 0:

@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import final
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr
+from scipy.special import log_ndtr, ndtr
 
-from pmtcore.accounting.budgets import Neighbours, epsilon_from_mu, mu_from_epsilon
+from pmtcore.accounting.budgets import Neighbours, epsilon_from_mu, log_delta, mu_from_epsilon
 from pmtcore.accounting.perturbed import CHOICES, Noise, Promise, Split, Terms
 from pmtcore.accounting.tails import removed_delta
 from pmtcore.base.checks import InputError, number_between, one_of
@@ -134,16 +134,6 @@ def bare(terms: Terms) -> Terms:
 def _rounded(log_jacobian: float) -> float:
     """Rounded up, to the private side."""
     return math.ceil(log_jacobian * _ROUND) / _ROUND
-
-
-def log_delta(mu: float, epsilon: np.ndarray) -> np.ndarray:
-    """``log delta_mu(epsilon)`` at epsilons (k,), at least 0 (``budgets.log_delta`` for many at once)."""
-    t, u = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    far = np.maximum(t, 0.0)
-    gap = erfcx(far / math.sqrt(2)) - erfcx(u / math.sqrt(2))
-    beyond = -(far**2) / 2 + np.log(np.maximum(gap / 2, 1e-300))
-    near = np.log(np.maximum(ndtr(-t) - np.exp(np.minimum(epsilon + log_ndtr(-u), 0.0)), 1e-300))
-    return np.where(t > 0, beyond, near)
 
 
 def log_upper(size: float, log_jacobian: float, signed: bool, epsilon: np.ndarray, rough: bool = False) -> np.ndarray:

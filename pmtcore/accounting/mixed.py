@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit, log_ndtr, ndtr
+from scipy.special import expit
 
-from pmtcore.accounting.budgets import checked_delta
+from pmtcore.accounting.budgets import checked_delta, log_delta
 from pmtcore.base.checks import number_between
 
 _POINTS = 2**15
@@ -77,5 +77,4 @@ def _gaussian_delta(mu: float, epsilon: np.ndarray) -> np.ndarray:
     """``delta_mu`` at any real epsilon, the negative ones included: ``E[(1 - e^(epsilon - L))_+]``."""
     if mu == 0:
         return np.asarray(np.maximum(-np.expm1(np.minimum(epsilon, 0.0)), 0.0))
-    first, second = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    return np.asarray(np.maximum(ndtr(-first) - np.exp(np.minimum(epsilon + log_ndtr(-second), 0.0)), 0.0))
+    return np.exp(log_delta(mu, epsilon))

@@ -13,13 +13,13 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.lab.audit import CONFIDENCE, Audit, Runs, audit, bound, epsilon_bound, power
-from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
+from pmtcore.mechanisms.noise import LabNoise, NoiseSource, SeededNoise, in_the_lab
 
 _FAR = 1e4
 
 
 @final
-class Weaker(NoiseSource):
+class Weaker(LabNoise):
     """Noise a share too small."""
 
     secure = False
@@ -29,7 +29,7 @@ class Weaker(NoiseSource):
 
     def normal(self, trials: int, size: int) -> np.ndarray:
         """See :class:`NoiseSource`."""
-        return np.asarray(self._share * self._source.normal(trials, size))
+        return np.asarray(self._share * in_the_lab(self._source).normal(trials, size))
 
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
         """See :class:`NoiseSource`."""

@@ -3,8 +3,8 @@
 Calibration: a statistic with l2 (Frobenius) sensitivity ``s`` plus ``N(0, (s/mu)^2)`` in each coordinate is
 mu-GDP (A, Theorem 2.2). Proofs: ``docs/maths.md``, section 2.
 
-The source of noise is always an argument: :class:`SecureNoise` for releases, :class:`SeededNoise` for the
-lab. There is no default.
+The source of noise is always an argument: :class:`SecureNoise` for releases, :class:`SeededNoise` for the lab. There is
+no default. What a release may use has integers only, so a sound method cannot add noise in floating point.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, Literal, final
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from pmtcore.base.checks import whole_number_between
 from pmtcore.base.records import Curator, Private
@@ -26,14 +26,10 @@ _MECHANISM = Curator("a mechanism adds noise to it")
 
 
 class NoiseSource(ABC):
-    """Integers from a discrete Gaussian, and standard normal numbers. ``secure``: whether a release may use them."""
+    """Integers and bits, which is all that sound methods take. ``secure``: whether a release may use them."""
 
     secure: bool
     seed: int | None = None
-
-    @abstractmethod
-    def normal(self, trials: int, size: int) -> np.ndarray:
-        """Independent N(0, 1) numbers of shape (trials, size); each call is a fresh stream."""
 
     @abstractmethod
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
@@ -48,9 +44,28 @@ class NoiseSource(ABC):
         """Independent uniform 64-bit words (trials, size); each call is a fresh stream."""
 
 
+class LabNoise(NoiseSource):
+    """A source that also has numbers in floating point, whose bits would tell rows apart: for the lab."""
+
+    @abstractmethod
+    def normal(self, trials: int, size: int) -> np.ndarray:
+        """Independent N(0, 1) numbers of shape (trials, size); each call is a fresh stream."""
+
+
+def in_the_lab(source: NoiseSource) -> LabNoise:
+    """The source, which must be one of the lab.
+
+    Raises:
+        TypeError: it is not; a method that asks for numbers in floating point is no method for a release.
+    """
+    if not isinstance(source, LabNoise):
+        raise TypeError("noise in floating point is for the lab; a release has integers")
+    return source
+
+
 @final
 class SecureNoise(NoiseSource):
-    """From the operating system's entropy, by inversion: 63 bits of magnitude and one of sign."""
+    """From the operating system's entropy: bits, and integers that are sampled exactly. Nothing in floating point."""
 
     secure = True
 
@@ -62,13 +77,6 @@ class SecureNoise(NoiseSource):
         """See :meth:`NoiseSource.words`."""
         return np.frombuffer(os.urandom(8 * trials * size), dtype=np.uint64).reshape(trials, size)
 
-    def normal(self, trials: int, size: int) -> np.ndarray:
-        """See :meth:`NoiseSource.normal`."""
-        bits = np.frombuffer(os.urandom(8 * trials * size), dtype=np.uint64).reshape(trials, size)
-        tail = ((bits >> np.uint64(1)).astype(float) + 0.5) * 2.0**-64  # in (0, 1/2]
-        sign = np.where(bits & np.uint64(1), 1.0, -1.0)
-        return np.asarray(sign * -ndtri(tail))
-
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
         """OpenDP's exact sampler (maths.md, 14). See :meth:`NoiseSource.integers`."""
         if trials * size == 0:
@@ -77,7 +85,7 @@ class SecureNoise(NoiseSource):
 
 
 @final
-class SeededNoise(NoiseSource):
+class SeededNoise(LabNoise):
     """Reproducible, for the lab. More trials extend fewer: row t does not depend on how many follow.
 
     Args:
@@ -92,7 +100,7 @@ class SeededNoise(NoiseSource):
         self._streams = np.random.SeedSequence((self.seed, *path))
 
     def normal(self, trials: int, size: int) -> np.ndarray:
-        """See :meth:`NoiseSource.normal`."""
+        """See :meth:`LabNoise.normal`."""
         (stream,) = self._streams.spawn(1)
         return np.random.Generator(np.random.PCG64DXSM(stream)).standard_normal((trials, size))
 
@@ -111,13 +119,13 @@ class SeededNoise(NoiseSource):
 
 
 @final
-class ZeroNoise(NoiseSource):
+class ZeroNoise(LabNoise):
     """No noise at all: for the algebra in tests and demonstrations."""
 
     secure = False
 
     def normal(self, trials: int, size: int) -> np.ndarray:
-        """See :meth:`NoiseSource.normal`."""
+        """See :meth:`LabNoise.normal`."""
         return np.zeros((trials, size))
 
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
@@ -144,7 +152,7 @@ def discrete_gaussian(sigma: float) -> Any:
 
 def uniform(source: NoiseSource, trials: int, size: int) -> np.ndarray:
     """Independent numbers from (0, 1), shape (trials, size), from the same source as the noise."""
-    return np.asarray(ndtr(source.normal(trials, size)))
+    return np.asarray(ndtr(in_the_lab(source).normal(trials, size)))
 
 
 def spherical(source: NoiseSource, trials: int, size: int) -> np.ndarray:
@@ -152,7 +160,7 @@ def spherical(source: NoiseSource, trials: int, size: int) -> np.ndarray:
 
     A direction times a length that is ``Gamma(size)`` (E8): a sum of ``-log U``.
     """
-    direction = source.normal(trials, size)
+    direction = in_the_lab(source).normal(trials, size)
     direction = direction / np.maximum(np.linalg.norm(direction, axis=1), 1e-300)[:, None]
     length = -np.log(np.maximum(uniform(source, trials, size), 1e-300)).sum(axis=1)
     return np.asarray(length[:, None] * direction)
@@ -173,7 +181,7 @@ def symmetric_noise(source: NoiseSource, trials: int, d: int, form: Form) -> np.
     the Euclidean norm is the Frobenius norm: private with the same sensitivity, and strictly less noise.
     """
     rows, columns = np.triu_indices(d)
-    draws = source.normal(trials, len(rows))
+    draws = in_the_lab(source).normal(trials, len(rows))
     if form == "isometric":
         draws = draws * np.where(rows == columns, 1.0, np.sqrt(0.5))
     matrices = np.empty((trials, d, d))
@@ -199,4 +207,4 @@ def release_vector(statistic: Private[np.ndarray], sigma: float, source: NoiseSo
     Guarantee: mu-GDP for ``sigma = sensitivity / mu``, sensitivity in Euclidean norm (``docs/maths.md``, 2).
     """
     value = statistic.reveal(_MECHANISM)
-    return value + sigma * source.normal(trials, value.shape[-1])
+    return value + sigma * in_the_lab(source).normal(trials, value.shape[-1])

@@ -21,7 +21,7 @@ from pmtcore.accounting.perturbed import Noise, Promise, Split, Terms, jacobian_
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Curator, Private
 from pmtcore.mechanisms.grid import FINE, SLACK
-from pmtcore.mechanisms.noise import NoiseSource, spherical
+from pmtcore.mechanisms.noise import NoiseSource, in_the_lab, spherical
 from pmtcore.mechanisms.optimum import Optimum, Sums
 from pmtcore.mechanisms.truncation import bounded
 from pmtcore.models.losses import Loss
@@ -137,7 +137,9 @@ class Mechanism:
 
 def draw(noise: Noise, source: NoiseSource, trials: int, p: int) -> np.ndarray:
     """The noise b (trials, p) in floating point, for the lab: Gaussian, or spherical with length ``Gamma(p)`` (E8)."""
-    return np.asarray(noise.scale * (spherical(source, trials, p) if noise.pure else source.normal(trials, p)))
+    return np.asarray(
+        noise.scale * (spherical(source, trials, p) if noise.pure else in_the_lab(source).normal(trials, p))
+    )
 
 
 Budgeted = Promise | Gdp

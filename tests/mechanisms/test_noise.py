@@ -19,7 +19,9 @@ from pmtcore.mechanisms.noise import (
     release_symmetric,
     release_vector,
     sigma_for,
+    spherical,
     symmetric_noise,
+    uniform,
 )
 from tests.helpers import FALSE_ALARM
 
@@ -33,12 +35,45 @@ def looks_standard_normal(draws: np.ndarray) -> bool:
     return bool(stats.kstest(draws.ravel(), "norm").pvalue > FALSE_ALARM / 2 and tail > FALSE_ALARM / 2)
 
 
-def test_secure_noise_is_standard_normal():
-    """Secure noise is N(0, 1), and noise 20 % too small would be seen."""
-    draws = SecureNoise().normal(1, SIZE)
+def test_secure_noise_has_nothing_in_floating_point():
+    """By construction: no normal numbers, and what asks for them refuses a source that a release may use."""
+    assert not hasattr(SecureNoise(), "normal")
+    for ask in (
+        lambda: symmetric_noise(SecureNoise(), 1, 2, "papers"),
+        lambda: release_vector(Private(np.zeros(2)), 1.0, SecureNoise(), 1),
+        lambda: release_symmetric(Private(np.eye(2)), 1.0, SecureNoise(), 1, "papers"),
+        lambda: uniform(SecureNoise(), 1, 2),
+        lambda: spherical(SecureNoise(), 1, 2),
+    ):
+        with pytest.raises(TypeError, match="floating point"):
+            ask()
+
+
+def test_secure_integers_and_words_come_from_the_system():
+    """Discrete Gaussian integers of their scale, uniform words; two sources never agree, and 20 % less would be
+    seen."""
+    draws = SecureNoise().integers(2.0**31, 1, 4000) / 2.0**31
     assert looks_standard_normal(draws)
     assert not looks_standard_normal(0.8 * draws)
-    assert not np.array_equal(draws, SecureNoise().normal(1, SIZE))
+    assert not np.array_equal(draws, SecureNoise().integers(2.0**31, 1, 4000) / 2.0**31)
+    words = SecureNoise().words(1, SIZE).ravel()
+    assert stats.kstest(words / 2.0**64, "uniform").pvalue > FALSE_ALARM
+    assert not np.array_equal(words, SecureNoise().words(1, SIZE).ravel())
+
+
+def test_system_entropy_is_asked(monkeypatch):
+    """Words are what the operating system gives, not what a generator of our own makes of a seed."""
+    monkeypatch.setattr("pmtcore.mechanisms.noise.os.urandom", lambda count: bytes(range(count)))
+    assert SecureNoise().words(1, 2).tobytes() == bytes(range(16))
+    asked = []
+    third = lambda bits: asked.append(bits) or 2**bits // 3  # noqa: E731
+    monkeypatch.setattr("pmtcore.mechanisms.spherical.secrets.randbits", third)
+    SecureNoise().spherical(2.0**20, 1, 2)
+    assert sum(asked) >= 4 * 128
+    called = []
+    sampler = lambda sigma: lambda zeros: called.append(sigma) or [7 for _ in zeros]  # noqa: E731
+    monkeypatch.setattr("pmtcore.mechanisms.noise.discrete_gaussian", sampler)
+    assert SecureNoise().integers(3.0, 2, 2).tolist() == [[7, 7], [7, 7]] and called == [3.0]
 
 
 def test_seeded_noise_is_standard_normal(seed):
@@ -98,5 +133,8 @@ def test_nothing_takes_noise_or_delta_or_neighbours_by_default():
             continue
         for name, function in inspect.getmembers(import_module(module.name), inspect.isfunction):
             for parameter in inspect.signature(function).parameters.values():
-                if parameter.name in {"source", "noise_source", "delta", "neighbours", "form"}:
+                form = parameter.name == "form" and ".mechanisms." in module.name  # of noise, not of a command line
+                if (module.name, name, parameter.name) == ("pmtcore.estimators.functions", "audit", "delta"):
+                    continue  # of a claim that is put to the test: pure, the strictest, where none is stated
+                if form or parameter.name in {"source", "noise_source", "delta", "neighbours"}:
                     assert parameter.default is inspect.Parameter.empty, f"{module.name}.{name}({parameter.name})"

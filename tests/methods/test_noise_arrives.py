@@ -10,7 +10,10 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import total_mu
 from pmtcore.base.records import PrivateRows, Standing
+from pmtcore.mechanisms.grid import FINE, MOST_ROWS
+from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise, ZeroNoise
+from pmtcore.methods.joint.second_pass import STEPS
 from pmtcore.methods.registry import make_parameters, method, methods
 from pmtcore.models.families import LOGISTIC
 from pmtcore.public.moments import PublicData, public_from_rows
@@ -26,7 +29,7 @@ SEEN = (
     ("dp-ridge-public", {}, 0.95),
     ("pmt-moment", {}, 0.95),
     ("pmt-moment", {"calibration": "papers"}, 0.65),
-    ("ada-ssp", {}, 0.75),
+    ("ada-ssp", {}, 0.9),
     ("joint-pmt", {"passes": "1"}, 0.9),
     ("pmt-score", {}, 0.9),
     ("dp-gd", {"steps": 1}, 0.9),
@@ -49,8 +52,8 @@ def plan_of(entry, n, **values):
 
 
 def one_row(x, y) -> PrivateRows:
-    """A table of one hostile row beside a row of zeros, so that sums of one row are what moves."""
-    return PrivateRows.from_arrays(np.vstack([x, np.zeros(D)]), np.append(y, 0.0), names(D))
+    """A table of one hostile row beside one far along the first axis, which makes the smallest eigenvalue move too."""
+    return PrivateRows.from_arrays(np.vstack([x, [1e5, 0.0]]), np.append(y, 0.0), names(D))
 
 
 def candidates(seed: int):
@@ -144,6 +147,73 @@ def test_opendps_noise_has_the_stated_size(id):
     size = float(np.sum(found**2)) / found.size
     assert abs(size - 1) < 6 * np.sqrt(2 / found.size) + 0.03
     assert abs(0.92**2 * size - 1) > 6 * np.sqrt(2 / found.size) + 0.03
+
+
+def spied(id: str, mu: float = MU, n: int = 60, **values):
+    """The scales of the integer noise of one release, in the order in which it is drawn, and the plan."""
+    entry = method(id)
+    public, rng = public_of(entry), np.random.default_rng(2)
+    x = rng.standard_normal((n, D))
+    y = (rng.random(n) < 0.5).astype(float) if public.family is LOGISTIC else x @ [1.0, 1.0]
+    plan, spy = entry.plan(public, n, Budget(mu), make_parameters(entry, values)), Spy()
+    plan.run(PrivateRows.from_arrays(x, y, names(D)), spy, 1)
+    return spy.asked, plan
+
+
+def test_the_integers_of_two_passes_cost_mu():
+    """Pilot, histogram and clipped gradient of joint-pmt: sensitivities in whole steps over scales."""
+    ((diagonal, _), (beside, _), (counts, _), (gradient, wide)), _ = spied("joint-pmt", n=400, passes="2")
+    assert beside == pytest.approx(diagonal / np.sqrt(2)) and wide == D
+    costs = np.sqrt(2) * 2.0**30 / diagonal, np.sqrt(2) * FINE / counts, 2.0 * STEPS**2 / gradient
+    assert np.sqrt(np.sum(np.square(costs))) == pytest.approx(MU, rel=2e-6)
+
+
+def test_the_integers_of_newtons_steps_cost_mu():
+    """T steps of pmt-logistic: what a row can move of Hessian and score, in whole steps, over the noise of both."""
+    asked, _ = spied("pmt-logistic", steps=3)
+    assert len(asked) == 9, "score, diagonal and the rest of the Hessian of each step"
+    q, p, t = np.meshgrid(np.linspace(0, 1, 41), np.linspace(0, 1, 41), np.linspace(0, 1, 21))
+    w, v = q * (1 - q), p * (1 - p)
+    total = 0.0
+    for (score, _), (diagonal, _), (beside, _) in zip(asked[::3], asked[1::3], asked[2::3], strict=True):
+        assert diagonal == beside, "the papers' noise on the whole triangle"
+        curved = (w**2 + v**2 - 2 * w * v * t**2) * (4 * SLOPES * COARSE**2 / diagonal) ** 2
+        total += np.max(curved + (q**2 + p**2 + 2 * q * p * t) * (FACTOR**2 / score) ** 2)
+    assert np.sqrt(total) == pytest.approx(MU, rel=2e-6)
+
+
+def test_the_integers_of_gradient_steps_cost_mu():
+    """T clipped gradients of dp-gd, each of sensitivity 2 clips."""
+    asked, _ = spied("dp-gd", steps=5)
+    assert len(asked) == 5
+    assert np.sqrt(sum((2 * FACTOR**2 / scale) ** 2 for scale, _ in asked)) == pytest.approx(MU, rel=2e-6)
+
+
+def test_the_integers_of_an_objective_cost_mu():
+    """b on its grid, and the noise on the minimizer; and both arrive in the spread of minimizers."""
+    ((b, _), (covering, _)), plan = spied("pmt-objective", n=400)
+    made = plan.mechanism
+    first = 2 * made.radius / (made.optimum.step_of_noise * b)
+    assert np.hypot(first, made.optimum.sensitivity / covering) == pytest.approx(MU, rel=2e-6)
+    entry = method("pmt-objective")
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((4000, D)), (rng.random(4000) < 0.5).astype(float)
+    plan = entry.plan(public_of(entry), 4000, Budget(MU), make_parameters(entry, {}))
+    outcome = plan.run(PrivateRows.from_arrays(x, y, names(D)), SeededNoise(5), 2000)
+    inverse = np.linalg.inv(
+        plan.mechanism.modulus * np.eye(D)
+        + 4000 * plan.shape.hessians(plan.shape.clipped(plan.clip), outcome.minimizer[:1])[0]
+    )
+    expected = plan.mechanism.noise * np.sqrt(np.diag(inverse @ inverse))
+    assert np.std(outcome.minimizer, axis=0) == pytest.approx(expected, rel=0.3)
+
+
+def test_sums_of_integers_have_room():
+    """A table of more rows than an integer sum has room for is refused before a row is read."""
+    entry = method("pmt-ols")
+    rows = PrivateRows(lambda: iter(()), MOST_ROWS + 1, names(D))
+    with pytest.raises(ValueError, match="at most"):
+        plan_of(entry, ROWS).measure(rows)
 
 
 def test_the_parts_of_a_plan_are_what_dataclasses_say():

@@ -12,8 +12,16 @@ import pytest
 from scipy.stats import gamma, kstest
 
 from pmtcore.accounting import gdp
-from pmtcore.accounting.budgets import Budget, Neighbours, delta_from_mu, epsilon_for, epsilon_from_mu, mu_for
-from pmtcore.accounting.gdp import Gdp, cost, log_delta, log_upper, noise_size, spend_mu
+from pmtcore.accounting.budgets import (
+    Budget,
+    Neighbours,
+    delta_from_mu,
+    epsilon_for,
+    epsilon_from_mu,
+    log_delta,
+    mu_for,
+)
+from pmtcore.accounting.gdp import Gdp, cost, log_upper, noise_size, spend_mu
 from pmtcore.accounting.perturbed import Noise, Promise, Terms, spend
 from pmtcore.accounting.tails import removed_delta
 from pmtcore.base.checks import InputError
