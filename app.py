@@ -42,5 +42,8 @@ else:
             ],
         }
     )
+    st.set_page_config(page_title=f"{navigation.title} · Second Moment")
+    st.html(ROOT / "assets" / "style.css")
+    frame.opened(navigation.title)
     navigation.run()
     frame.draw()  # after the page: the sidebar says what the page opened or spent

@@ -18,15 +18,36 @@ from pmtcore.data.limits import MAX_UPLOAD_MB
 from pmtcore.data.problem import Problem, schema_summary
 from pmtcore.data.tables import MomentTable, Table, read_moment, read_table
 from pmtcore.models.families import FAMILIES, GAUSSIAN
+from pmtcore.show.glossary import term
 
 _TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
 _SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload"}
 _KNOBS: dict[str, dict[str, Any]] = {
-    "n": {"label": "Private rows", "options": [500, 1000, 2000, 5000, 10_000, 50_000], "value": 5000},
-    "m": {"label": "Public rows", "options": [20, 50, 100, 200, 500, 1000], "value": 200},
-    "d": {"label": "Features", "options": [2, 4, 8, 10, 16], "value": 8},
-    "kappa_bar": {"label": "Averaged condition number", "options": [3, 15, 50, 200, 1000, 100_000], "value": 200},
-    "noise": {"label": "Noise of the response", "options": [0.05, 0.2, 0.5, 1.0, 2.0], "value": 0.5},
+    "n": {
+        "label": "Private rows",
+        "options": [500, 1000, 2000, 5000, 10_000, 50_000],
+        "value": 5000,
+        "help": "More rows: less noise for each, at the same budget.",
+    },
+    "m": {
+        "label": "Public rows",
+        "options": [20, 50, 100, 200, 500, 1000],
+        "value": 200,
+        "help": "They cost nothing: they whiten, and are a fit to lean on.",
+    },
+    "d": {"label": "Features", "options": [2, 4, 8, 10, 16], "value": 8, "help": "Columns that explain the target."},
+    "kappa_bar": {
+        "label": "Averaged condition number",
+        "options": [3, 15, 50, 200, 1000, 100_000],
+        "value": 200,
+        "help": term("kappa_bar").words,
+    },
+    "noise": {
+        "label": "Noise of the response",
+        "options": [0.05, 0.2, 0.5, 1.0, 2.0],
+        "value": 0.5,
+        "help": "Standard deviation of what the features do not explain.",
+    },
 }
 
 
@@ -50,14 +71,19 @@ def source() -> None:
 
 
 def _demo() -> None:
-    columns = st.columns(len(_KNOBS))
     knobs: dict[str, float] = {}
-    for column, (name, knob) in zip(columns, _KNOBS.items(), strict=True):
-        key = f"demo-{name}"
-        start = {} if key in st.session_state else {"value": knob["value"]}
-        knobs[name] = column.select_slider(
-            knob["label"], knob["options"], key=key, format_func="{:,}".format, persist_state="session", **start
-        )
+    with st.expander("Change the demo", icon=":material/tune:"):
+        for column, (name, knob) in zip(st.columns(len(_KNOBS)), _KNOBS.items(), strict=True):
+            key = f"demo-{name}"
+            knobs[name] = column.select_slider(
+                knob["label"],
+                knob["options"],
+                key=key,
+                format_func="{:,}".format,
+                persist_state="session",
+                help=knob["help"],
+                **at_first(key, value=knob["value"]),
+            )
     _open_named("demo", **knobs)
 
 

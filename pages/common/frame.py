@@ -12,7 +12,18 @@ from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
 
+_CLOSE = (
+    "if (window.innerWidth < 768) {const b = document.querySelector("
+    "'[data-testid=\"stSidebarCollapseButton\"] button'); if (b) b.click();}"
+)
 _ASSETS = Path(__file__).resolve().parents[2] / "assets"
+
+
+def opened(page: str) -> None:
+    """What a page change means: on a phone the menu that was chosen from closes."""
+    if st.session_state.get("page-open") not in (None, page):
+        st.html(f"<script>{_CLOSE}</script>", unsafe_allow_javascript=True)
+    st.session_state["page-open"] = page
 
 
 def draw() -> None:
@@ -31,7 +42,8 @@ def draw() -> None:
         st.caption(
             f"{badge(Label.PUBLIC)} from public rows and sizes\n\n"
             f"{badge(Label.RELEASED)} output of a private mechanism\n\n"
-            f"{badge(Label.PRIVATE)} exact, never leaves"
+            f"{badge(Label.PRIVATE)} exact, never leaves\n\n"
+            f"{badge(Label.LAB)} for study only"
         )
         if st.button("Delete my data", key="forget", icon=":material/delete:", width="stretch"):
             state.forget()

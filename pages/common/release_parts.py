@@ -96,7 +96,7 @@ def cost(found: Preview) -> None:
 
 def meaning(found: Preview) -> None:
     """The attacker's view of this budget."""
-    st.subheader("What this budget means")
+    st.header("What this budget means")
     if found.guarantee.mu == 0:
         st.markdown(found.guarantee.words)
         return
@@ -112,7 +112,7 @@ def meaning(found: Preview) -> None:
 
 def prospects(found: Preview) -> None:
     """Predicted errors and a verdict, from public figures alone."""
-    st.subheader("What to expect")
+    st.header("What to expect")
     for sentence in found.verdict:
         st.info(sentence, icon=":material/info:")
     figure = figures.predicted(found)
@@ -188,7 +188,7 @@ def label(found: Release) -> Label:
 
 def coefficients(found: Release) -> None:
     """All coefficients with bands: search, order, unit; the table beside the picture is in the same unit."""
-    st.subheader("Coefficients")
+    st.header("Coefficients")
     st.markdown(f"{badge(label(found))} **{release_words(found)}**")
     units = forest.units(found)
     a, b, c = st.columns([2, 1, 1])
@@ -245,7 +245,7 @@ def error_parts(found: Release) -> None:
 
 def retrieved(found: Release) -> None:
     """The budget that came back, as a picture."""
-    st.subheader("Retrieved budget")
+    st.header("Retrieved budget")
     chart(
         budgets.retrieved(found),
         "release-retrieved",
@@ -276,13 +276,13 @@ def free(found: Release) -> None:
             column.metric(title, value)
     kind = label(found)
     if "ridge_path" in found.released:
-        st.subheader("Ridge path")
+        st.header("Ridge path")
         lam = st.select_slider(
             "Ridge penalty",
             figures.penalties(found),
             key="ridge-lam",
             persist_state="session",
-            format_func="{:g}".format,
+            format_func=said,
             help=help_for("ridge"),
         )
         alt = "Standardized coefficients along the ridge path"
@@ -291,14 +291,14 @@ def free(found: Release) -> None:
         at = figures.at_penalty(found, lam)
         st.dataframe(at, hide_index=True, width="stretch", alt=f"Coefficients at penalty {lam:g}", key="ridge-at")
     if "moment" in found.released:
-        st.subheader("Second moment")
+        st.header("Second moment")
         alt = "Released second moment, entries over the root of their diagonals"
         chart(figures.moment(found), "moment", alt, figures.moment_table(found), kind, figures.moment_words(found))
 
 
 def downloads(found: Release, request: Request) -> None:
     """The record, the coefficients, the configuration, the report, and how to ask for the same again."""
-    st.subheader("Take it with you")
+    st.header("Take it with you")
     record, account, entry = filed(found)
     files: list[tuple[str, str, str, str, Callable[[], str]]] = [
         ("Report (HTML)", "report.html", "text/html", "report", lambda: report(record, account, filed_head())),

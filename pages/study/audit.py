@@ -99,7 +99,7 @@ def row(id: str, name: str, standing: str, found: Audit | None) -> None:
 def table() -> None:
     """Every method and every planted fault."""
     found = record()
-    st.subheader("Methods and planted faults")
+    st.header("Methods and planted faults")
     st.markdown(f"{badge(Label.LAB)} Claimed mu = 1. Last computed: {found.computed}. {figures.tally(found.found)}")
     for entry in methods():
         row(entry.id, title(entry.id), entry.standing.value, found.found.get(entry.id))
@@ -109,7 +109,7 @@ def table() -> None:
 
 def one() -> None:
     """Run one now."""
-    st.subheader("Audit a method now")
+    st.header("Audit a method now")
     ids = [entry.id for entry in methods() if entry.role != "reference"]
     first = next((entry.id for entry in methods() if entry.recommended), ids[0])
     left, right = st.columns(2)
@@ -135,7 +135,7 @@ def one() -> None:
 
 def published() -> None:
     """Paper C's symbol and noise, paper D's selection and iterated weights, and the same attacks on ours."""
-    st.subheader("Published steps, attacked")
+    st.header("Published steps, attacked")
     st.markdown("Errata as attacks: each step as printed on two tables, and the same tables on the sound method here.")
     if st.button("Run the attacks (E5, E8, E11, E12)", key="audit-printed", icon=":material/bug_report:"):
         told = []
@@ -154,7 +154,7 @@ def published() -> None:
 
 def errata() -> None:
     """The papers' errata."""
-    st.subheader("Errata")
+    st.header("Errata")
     st.dataframe(
         [vars(entry) for entry in ERRATA.values()], hide_index=True, width="stretch", alt="Errata of the papers"
     )

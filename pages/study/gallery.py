@@ -48,7 +48,7 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
         f"{record['trials']} trials, computed on {record['computed']}; the paper has {chosen.trials}. Line: mean; "
         f"band: one standard deviation (not below the 10 % quantile on a log axis)."
     )
-    st.subheader("What the paper says, and what came out")
+    st.header("What the paper says, and what came out")
     for line, entry in zip(pictures.verdict_words(record["verdict"]), record["verdict"], strict=True):  # type: ignore[arg-type, call-overload]
         (st.success if entry["holds"] else st.warning)(line)
     if omitted := pictures.omitted_words(record):

@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.common.widgets import badge, chart
+from pages.common.widgets import at_first, badge, chart
 from pmtcore.base.records import Label
 from pmtcore.lab import attacks, lessons, lessons_more
 from pmtcore.lab.faults import FAULTS
@@ -27,6 +27,20 @@ _MU = "How much one person's row can change what is seen; smaller protects bette
 def knob(column: Any, label: str, options: Sequence[Any], start: Any, key: str, words: str) -> Any:
     """One knob; its place is in the link."""
     return column.select_slider(label, options, start, key=key, help=words, **LINKED)
+
+
+def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> str:
+    """A choice whose id is in the link."""
+    ids = list(titles)
+    asked = st.query_params.get(key, "")
+    start = at_first(key, default=asked if asked in ids else ids[0])
+    chosen = st.segmented_control(
+        label, ids, format_func=titles.__getitem__, key=key, required=True, help=words, **start
+    )
+    found = str(chosen or ids[0])
+    if st.query_params.get(key) != found:
+        st.query_params[key] = found
+    return found
 
 
 def show(sentence: str, picture: go.Figure, key: str, alt: str, table: pd.DataFrame) -> None:
@@ -128,17 +142,9 @@ def trust() -> None:
 def leaks() -> None:
     """Watch an attacker win."""
     ids = ["bottom-symbol", "own-radius", "own-weights", "truncated-noise"]
-    id = st.segmented_control(
-        "Mistake",
-        ids,
-        default=ids[0],
-        format_func=lambda id: FAULTS[id].words,
-        key="mistake",
-        required=True,
-        help="Each claims mu = 1 and does not keep it.",
-        **LINKED,
-    )
-    found = FAULTS[id or ids[0]].run(1.0, 10_000)
+    titles = {id: FAULTS[id].words for id in ids}
+    id = linked_choice("Mistake", titles, "mistake", "Each claims mu = 1 and does not keep it.")
+    found = FAULTS[id].run(1.0, 10_000)
     words = f"{found.verdict[0].upper()}{found.verdict[1:]}."
     show(words, audits.points(found), "learn-attack", "The attacker's test against the claim", audits.table([found]))
 
@@ -179,18 +185,15 @@ st.markdown(
     "of the page always opens the lesson as it stands."
 )
 ids = list(LESSONS)
-chosen = st.segmented_control(
-    "Lesson",
-    ids,
-    default=ids[0],
-    format_func=lambda id: f"{ids.index(id) + 1}. {LESSONS[id].title}",
-    key="lesson",
-    required=True,
-    help="Each takes about two minutes.",
-    **LINKED,
-)
-lesson = LESSONS[chosen or ids[0]]
-st.subheader(lesson.title)
+lesson = LESSONS[
+    linked_choice(
+        "Lesson",
+        {id: f"{at}. {one.title}" for at, (id, one) in enumerate(LESSONS.items(), 1)},
+        "lesson",
+        "Each takes about two minutes.",
+    )
+]
+st.header(lesson.title)
 st.markdown(f"**Try it.** {lesson.task}")
 DEMOS[lesson.id]()
 st.markdown(f"**Question.** {lesson.question}")

@@ -85,7 +85,7 @@ def may_simulate(study: bool) -> bool:
 
 def fit_another(problem: Problem, kind: Label) -> None:
     """Remark 16: many losses from one collection, simulated with a seed: whoever knows it can undo the noise."""
-    st.subheader("Fit another model, no further cost")
+    st.header("Fit another model, no further cost")
     epsilon = float(st.session_state["local-epsilon"])
     made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", 0.0, epsilon)
     plan = LocalPlan(problem.public, problem.private.n, made.mu, made, WhitenedParameters(randomizer="privunit"))
@@ -110,7 +110,7 @@ def fit_another(problem: Problem, kind: Label) -> None:
 
 def beside(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
     """Central and local at equal epsilon."""
-    st.subheader("Central and local on this table")
+    st.header("Central and local on this table")
     axis = st.segmented_control(
         "Error against",
         ["epsilon", "private rows"],

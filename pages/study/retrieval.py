@@ -115,7 +115,7 @@ def pictures(plan: Plan, factor: float) -> None:
 
 def selection() -> None:
     """What a lasso keeps under noise, on synthetic rows."""
-    st.subheader("Variable selection (lab)")
+    st.header("Variable selection (lab)")
     a, b, c = st.columns(3)
     kind = a.selectbox(
         "Setting of Table 4",

@@ -42,7 +42,7 @@ def account_page(book: Ledger, account: Account) -> None:
     back = retrieved(account)
     if back:
         st.caption(f"Retrieved: epsilon {back:.3g} in all was planned for the Jacobian and was not needed.")
-    st.subheader("What all of it means")
+    st.header("What all of it means")
     st.markdown(total.words.replace("From this release", "From all these releases together"))
     chart(
         tradeoff.tradeoff(total.mu),
@@ -66,7 +66,7 @@ def reports(book: Ledger, account: Account) -> None:
     released = [entry for entry in account.entries if entry.record is not None]
     if not released:
         return
-    st.subheader("Reports")
+    st.header("Reports")
     chosen = st.selectbox(
         "Release",
         released,

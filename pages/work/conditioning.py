@@ -60,7 +60,7 @@ def page(problem: Problem) -> None:
 
     left, right = st.columns([3, 2])
     with left:
-        st.subheader("Spectrum of the second moment")
+        st.header("Spectrum of the second moment")
         chart(
             figures.spectrum(shown),
             "spectrum",
@@ -70,7 +70,7 @@ def page(problem: Problem) -> None:
             conditioning_words(shown[-1]),
         )
     with right:
-        st.subheader("The two worst directions")
+        st.header("The two worst directions")
         st.markdown(badge(label))
         st.plotly_chart(
             figures.ellipses(shown[-1]),
@@ -80,7 +80,7 @@ def page(problem: Problem) -> None:
             config=PLAIN,
         )
 
-    st.subheader("Truncation")
+    st.header("Truncation")
     top = float(max(2 * shown[0].radius, 1.0))
     start = at_first("radius", value=shown[0].radius)
     radius = st.slider(

@@ -24,7 +24,7 @@ def showcase() -> None:
         return
     if found is None:
         return
-    st.subheader("What a budget buys on this table")
+    st.header("What a budget buys on this table")
     chart(
         figures.comparison(found.summaries),
         "showcase",

@@ -127,7 +127,7 @@ def answer(problem: Problem, here: Planned, coefficient: str, mu: float) -> None
 
 def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: float) -> None:
     """This width, which budget? how many rows?"""
-    st.subheader("The other way round")
+    st.header("The other way round")
     j = problem.public.names.index(coefficient)
     with st.form("plan-reverse"):
         width = st.number_input(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common import release_parts as parts
+from pages.common import thread
 from pages.common.book import spend_form
 from pages.common.session import session
 from pages.common.widgets import budget_input, parameter_form, problem_or_sentence, show_error
@@ -19,7 +20,7 @@ def ask(problem: Problem) -> tuple[Request, Preview] | None:
     """What is to be released, with its cost beside it; a sentence and ``None`` where it cannot be."""
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Method and budget")
+        st.header("Method and budget")
         try:
             chosen = parts.method_choice(problem.public)
             budget, delta = budget_input("release", problem.private.n)
@@ -55,7 +56,7 @@ def spend(problem: Problem, request: Request, prospect: Preview) -> None:
     """The confirmation and the button. One request id releases once, however often it is pressed."""
     state = session()
     id = state.next_request
-    st.subheader("Spend it")
+    st.header("Spend it")
     noise = source()
     where = spend_form(prospect.guarantee.mu)
     if where is None:
@@ -77,6 +78,7 @@ def page(problem: Problem) -> None:
     """The whole page: the form, or the release it led to."""
     state = session()
     st.title("Release")
+    thread.summary(problem)
     done = state.releases.get(state.next_request)
     if done is not None:
         parts.other_table(state.next_request)
