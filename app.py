@@ -19,7 +19,7 @@ if __name__ != "__main__":
 
     app = st.App(ROOT / "app.py", lifespan=lifespan, middleware=[Middleware(Guard)])
 else:
-    from pages.common import frame
+    from pages.common import frame, links
 
     st.set_page_config(page_title="Second Moment", page_icon=str(ROOT / "assets" / "icon.svg"), layout="wide")
     navigation = st.navigation(
@@ -45,5 +45,7 @@ else:
     st.set_page_config(page_title=f"{navigation.title} · Second Moment")
     st.html(ROOT / "assets" / "style.css")
     frame.opened(navigation.title)
+    links.restore()
     navigation.run()
+    links.keep()
     frame.draw()  # after the page: the sidebar says what the page opened or spent

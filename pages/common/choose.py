@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -59,6 +61,7 @@ def source() -> None:
         list(_SOURCES),
         format_func=_SOURCES.__getitem__,
         key="source",
+        help="A synthetic demo, a public table for study, or your own files.",
         required=True,
         persist_state="session",
         label_visibility="collapsed",
@@ -90,7 +93,12 @@ def _demo() -> None:
 def _by_name() -> None:
     ids = [id for id in named.names() if id != "demo"]
     chosen = st.selectbox(
-        "Table", ids, format_func=lambda id: named.entry(id).title, key="table-name", persist_state="session"
+        "Table",
+        ids,
+        format_func=lambda id: named.entry(id).title,
+        key="table-name",
+        persist_state="session",
+        help="Public tables, split into private and public rows for study.",
     )
     st.caption(f"{named.entry(chosen).summary} A release from such a split is marked as a lab figure.")
     _open_named(chosen)
@@ -108,19 +116,42 @@ def _open_named(id: str, **knobs: float) -> None:
 
 def _upload() -> None:
     left, right = st.columns(2)
+    words = "CSV, TSV or Parquet, also gzip'ed, with a header row."
     with left:
-        private = st.file_uploader("Private table", type=_TYPES, key="upload-private", max_upload_size=MAX_UPLOAD_MB)
-        st.caption("CSV, TSV or Parquet, also gzip'ed. It stays in this session's memory.")
+        file = st.file_uploader(
+            "Private table", type=_TYPES, key="upload-private", max_upload_size=MAX_UPLOAD_MB, help=words
+        )
+        private = _remembered("private", file, lambda data, name: read_table(data, name, "private"))
+        st.caption("It stays in this session's memory.")
     with right:
         kind = st.segmented_control(
-            "Public data", ["rows", "moment matrix"], default="rows", key="upload-kind", required=True
+            "Public data",
+            ["rows", "moment matrix"],
+            key="upload-kind",
+            required=True,
+            persist_state="session",
+            help="Rows of the same population, or only their published second moment.",
+            **at_first("upload-kind", default="rows"),
         )
-        public = st.file_uploader(
-            f"Public {kind}", type=_TYPES, key=f"upload-public-{kind}", max_upload_size=MAX_UPLOAD_MB
+        file = st.file_uploader(
+            f"Public {kind}", type=_TYPES, key=f"upload-public-{kind}", max_upload_size=MAX_UPLOAD_MB, help=words
+        )
+        public = _remembered(
+            f"public {kind}",
+            file,
+            (lambda data, name: read_table(data, name, "public")) if kind == "rows" else read_moment,
         )
         behind = 0
         if kind == "moment matrix":
-            behind = st.number_input("Rows behind the matrix (0: unknown)", 0, 10**9, 0, key="upload-behind")
+            behind = st.number_input(
+                "Rows behind the matrix (0: unknown)",
+                0,
+                10**9,
+                0,
+                key="upload-behind",
+                persist_state="session",
+                help="With it, the errors of the public fit are known.",
+            )
     if private is None or public is None:
         tables = state.session().tables
         st.info(
@@ -128,17 +159,32 @@ def _upload() -> None:
             icon=":material/upload:",
         )
         return
-    mark = repr((private.file_id, public.file_id, kind, behind))
-    if st.session_state.get("opened") == mark:
-        return
-    read = read_table(private.getvalue(), private.name, "private")
-    table: Table | MomentTable
-    if kind == "rows":
-        table = read_table(public.getvalue(), public.name, "public")
-    else:
-        table = read_moment(public.getvalue(), public.name)
-    state.session().open(Tables(uuid4().hex, f"{private.name}, {public.name}", read, table, (), int(behind) or None))
-    st.session_state["opened"] = mark
+    mark = repr((private[0], public[0], kind, behind))
+    if st.session_state.get("opened") != mark:
+        _open_own(private[1], public[1], int(behind) or None)
+        st.session_state["opened"] = mark
+
+
+def _remembered(role: str, file: Any, read: Callable[[bytes, str], Any]) -> tuple[str, Any] | None:
+    """The table read from this file, or from the one chosen before: an uploader forgets with every page change."""
+    kept: dict[str, tuple[str, Any]] = st.session_state.setdefault("own-tables", {})
+    if file is not None and kept.get(role, ("",))[0] != file.file_id:
+        kept[role] = (file.file_id, read(file.getvalue(), file.name))
+    if file is None and role in kept:
+        st.caption(f"Open: **{kept[role][1].name}**. Choose another file to replace it.")
+    return kept.get(role)
+
+
+def _open_own(private: Table, public: Table | MomentTable, rows: int | None) -> None:
+    """Open somebody's own tables; choices made for the ones before are kept where they still fit."""
+    found = state.session()
+    before = found.choices if found.tables is not None and not found.tables.may_be_studied else None
+    tables = Tables(uuid4().hex, f"{private.name}, {public.name}", private, public, (), rows)
+    found.open(tables)
+    names = schema_summary(private, public)["column"].tolist()
+    if before is not None and before.target in names:
+        features = tuple(name for name in before.features or () if name in names) or None
+        found.choices = replace(before, features=features)
 
 
 def columns() -> Problem | None:
@@ -172,7 +218,12 @@ def _choices(tables: Tables, current: Choices) -> Choices:
             help="linear for numbers, logistic or boosting for two labels, Poisson for counts.",
         )
         target = st.selectbox(
-            "Target", names, index=names.index(current.target), key=f"target-{key}", persist_state="session"
+            "Target",
+            names,
+            index=names.index(current.target) if current.target in names else 0,
+            key=f"target-{key}",
+            persist_state="session",
+            help="The column to be explained.",
         )
     others = [name for name in names if name != target]
     with right:
@@ -182,12 +233,14 @@ def _choices(tables: Tables, current: Choices) -> Choices:
             default=[name for name in current.features or () if name in others],
             key=f"features-{key}-{target}",
             persist_state="session",
+            help="The columns that explain it; those that both tables have.",
         )
     a, b, c, d = st.columns(4)
     with a:
         missing = st.selectbox(
             "Missing values",
             MISSING_POLICIES,
+            index=MISSING_POLICIES.index(current.missing),
             key=f"missing-{key}",
             persist_state="session",
             help="refuse: say where they are; empty-row: such a private row counts as zeros, so that n stays public; "
@@ -197,6 +250,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         unseen = st.selectbox(
             "Unseen categories",
             UNSEEN_POLICIES,
+            index=UNSEEN_POLICIES.index(current.unseen),
             key=f"unseen-{key}",
             persist_state="session",
             help="Categories that only private rows have: refuse them, or count them as 'other'.",
@@ -206,7 +260,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
             "Public ridge",
             0.0,
             1e6,
-            0.0,
+            current.public_ridge,
             format="%g",
             key=f"ridge-{key}",
             persist_state="session",
@@ -214,6 +268,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         )
     declared = st.text_area(
         "Declared categories",
+        "\n".join(f"{name} = {' | '.join(levels)}" for name, levels in current.levels.items()),
         key=f"levels-{key}",
         persist_state="session",
         placeholder="town = north | south | west",
@@ -222,7 +277,13 @@ def _choices(tables: Tables, current: Choices) -> Choices:
     )
     lam, positive = _of_family(family, current, key)
     with d:
-        intercept = st.toggle("Intercept", True, key=f"intercept-{key}", persist_state="session")
+        intercept = st.toggle(
+            "Intercept",
+            current.intercept,
+            key=f"intercept-{key}",
+            persist_state="session",
+            help="A constant beside the features; leave it on unless the fit goes through the origin.",
+        )
     return Choices(
         target=target,
         features=tuple(picked) or None,
@@ -261,6 +322,7 @@ def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, s
             current.positive or "",
             key=f"positive-{key}",
             persist_state="session",
+            help="All other labels count as 0.",
         )
     return float(lam), (positive or "").strip() or None
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.common import links
 from pages.common import session as state
 from pages.common.widgets import badge
 from pmtcore.accounting.budgets import compose
@@ -45,6 +46,7 @@ def draw() -> None:
             f"{badge(Label.PRIVATE)} exact, never leaves\n\n"
             f"{badge(Label.LAB)} for study only"
         )
+        links.share()
         if st.button("Delete my data", key="forget", icon=":material/delete:", width="stretch"):
             state.forget()
             st.rerun()

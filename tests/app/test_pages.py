@@ -8,10 +8,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from pmtcore.methods.registry import methods
 from pmtcore.show.names import title
-from tests.app.conftest import go, words
+from tests.app.conftest import ROOT, go, words
 
 SECRET = "98765.4321"
 PRIVATE = "private, curator only"
@@ -87,12 +88,54 @@ def test_a_bad_upload_is_one_sentence_and_loses_nothing(app):
     assert "mine.csv" in words(app)
 
 
-def test_columns_that_do_not_fit_are_said_where_they_are_chosen(app):
-    """A text column in the private table: one sentence, and the chooser is still there."""
-    bad = csv(50, 1).replace(b"height,age", b"height,age") + b"tall,30,70\n"
+def test_one_private_cell_says_nothing(app):
+    """A text where the private table should have a number: the page is the same as without it."""
+    bad = csv(400, 1).replace(b"\n", b"\ntall,30,70\n", 1)
     upload(app, private=bad)
-    assert any("'height' must be numeric" in error.value for error in app.error)
-    assert any(box.label == "Target" for box in app.selectbox)
+    assert not app.error and "tall" not in words(app)
+    assert "401** private rows" in words(app)
+
+
+def test_files_and_choices_are_remembered(app):
+    """An uploader forgets with a page change; the tables stay, and a replaced file keeps the choices that fit."""
+    upload(app)
+    next(box for box in app.selectbox if box.label == "Target").set_value("height").run()
+    go(app, "plan")
+    go(app, "data")
+    assert "Open: **mine.csv**" in words(app) and "explain **height**" in words(app)
+    app.file_uploader(key="upload-private").set_value(("newer.csv", csv(300, 5), "text/csv")).run()
+    assert not app.exception and "300** private rows" in words(app) and "explain **height**" in words(app)
+
+
+def test_a_link_restores_a_public_state():
+    """Table, target, method and budget come from the address; nonsense in it is one sentence."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for name, value in {"table": "demo", "n": "1000", "target": "x1", "method": "pmt-ridge", "mu": "0.5"}.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception and not app.error
+    assert "**1,000** private rows" in words(app) and "explain **x1**" in words(app)
+    go(app, "release")
+    assert app.selectbox(key="release-method-gaussian").value == "pmt-ridge"
+    assert app.number_input(key="release-mu").value == 0.5
+    for bad in ({"table": "no-such"}, {"table": "demo", "n": "many"}, {"table": "demo", "method": "dp-ridge"}):
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        for name, value in bad.items():
+            app.query_params[name] = value
+        app.run()
+        assert not app.exception and len(app.error) == 1, bad
+
+
+def test_a_reload_says_what_it_lost(app):
+    """Own tables leave a mark in the address, no more; a new session with it says that they are gone."""
+    upload(app)
+    assert dict(app.query_params) == {"table": "own"}
+    again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    again.query_params["table"] = "own"
+    again.run()
+    assert any("gone from here" in box.value for box in again.info)
+    again.run()
+    assert not again.exception
 
 
 def test_no_private_figure_without_the_switch(app):

@@ -1,0 +1,123 @@
+"""Links that restore a public state: a table by name, its choices, a planned method and budget; never data.
+
+Tables that somebody brought have no link: they live in their session alone, and a link that remembers one says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from pages.common import thread
+from pages.common.session import named_tables, session
+from pages.common.widgets import show_error
+from pmtcore.accounting.budgets import Budget
+from pmtcore.base.checks import InputError
+from pmtcore.data import named
+from pmtcore.data.choices import Choices
+from pmtcore.releases.release import Request
+
+_KNOBS = ("n", "m", "d", "kappa_bar", "noise")
+_OWN = "own"
+
+
+def restore() -> None:
+    """Open what the address names, once; one sentence where it cannot be, or where a reload lost something."""
+    asked = dict(st.query_params)
+    table = asked.get("table", "")
+    if not table or st.session_state.get("link-read") == asked:
+        return
+    first = "link-read" not in st.session_state and "opened" not in st.session_state
+    st.session_state["link-read"] = asked
+    if table == _OWN:
+        if first:
+            st.info(
+                "This page was loaded anew. Your own tables lived in the session that ended and are gone from here; "
+                "open them again on Data. Releases that were kept in the ledger are on Budget.",
+                icon=":material/info:",
+            )
+        return
+    try:
+        _open(table, asked)
+    except InputError as error:
+        show_error(error)
+
+
+def _open(table: str, asked: dict[str, str]) -> None:
+    knobs = {name: _number(name, asked[name]) for name in _KNOBS if name in asked and table == "demo"}
+    tables = named_tables(table, **knobs)
+    state = session()
+    state.open(tables)
+    st.session_state["opened"] = repr((table, sorted(knobs.items())))
+    st.session_state["source"] = "demo" if table == "demo" else "name"
+    if table == "demo":
+        st.session_state.update({f"demo-{name}": value for name, value in knobs.items()})
+    else:
+        st.session_state["table-name"] = table
+    state.choices = _choices(tables.first, asked)
+    if "method" in asked:
+        mu = _number("mu", asked.get("mu", "1"))
+        thread.fill(Request(asked["method"], Budget(mu)))
+        st.session_state[f"plan-method-{state.choices.family}"] = asked["method"]
+        st.session_state["plan-mu"] = mu
+
+
+def _choices(first: Choices, asked: dict[str, str]) -> Choices:
+    found = replace(first, target=asked.get("target", first.target), family=asked.get("family", first.family))
+    features = tuple(name for name in asked.get("features", "").split(",") if name)
+    return replace(found, features=features) if features else found
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(
+            f"The link has {name} = {text!r}, which is not a number; leave it out of the address."
+        ) from None
+    return int(value) if value.is_integer() and name in ("n", "m", "d", "kappa_bar") else value
+
+
+def query() -> str:
+    """The public state as an address's query; of own tables only that there were some."""
+    state = session()
+    opened = state.tables
+    if opened is None:
+        return ""
+    if not opened.may_be_studied:
+        return urlencode({"table": _OWN})
+    fields: dict[str, str] = {"table": next((id for id in named.names() if named.entry(id).title == opened.title), "")}
+    if fields["table"] == "demo":
+        fields |= {k: f"{st.session_state[f'demo-{k}']:g}" for k in _KNOBS if f"demo-{k}" in st.session_state}
+    choices, first = state.choices, opened.first
+    if choices is not None:
+        fields |= {"target": choices.target} if choices.target != first.target else {}
+        fields |= {"family": choices.family} if choices.family != first.family else {}
+        fields |= {"features": ",".join(choices.features)} if choices.features else {}
+    planned = st.session_state.get("planned")
+    if isinstance(planned, Request):
+        fields |= {"method": planned.method, "mu": f"{planned.budget.mu:g}"}
+    return urlencode(fields)
+
+
+def keep() -> None:
+    """Keep in the address that own tables are open, so that a reload can say what was lost."""
+    opened = session().tables
+    if opened is not None and not opened.may_be_studied and st.query_params.get("table") != _OWN:
+        st.query_params["table"] = _OWN
+    if opened is not None and opened.may_be_studied and st.query_params.get("table") == _OWN:
+        del st.query_params["table"]
+
+
+def share() -> None:
+    """The link to what is on screen."""
+    opened = session().tables
+    with st.expander("Link to this", icon=":material/link:"):
+        if opened is None or not opened.may_be_studied:
+            st.caption("Your own tables have no link: they live in this session alone.")
+            return
+        base = str(st.context.url or "").split("?", 1)[0]
+        st.code(f"{base}?{query()}", language=None, wrap_lines=True)
+        st.caption("It holds the table's name and your choices, never data.")
