@@ -116,11 +116,17 @@ def release_words(release: Release) -> str:
     largest = max(parts, key=lambda name: parts[name])
     advice = {
         "privacy": "the privacy noise is the largest part of the error: a larger budget would narrow the bands.",
-        "sampling": "sampling is the largest part of the error: privacy cost little here.",
+        "sampling": f"sampling is the largest part of the error; {_price(parts)}.",
         "truncation": "shortened rows are the largest part of the error: choose the inference radius, or a wider one.",
     }[largest]
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
     return f"For the typical coefficient {advice} Standard errors: {figures}." + _clipped(release.released)
+
+
+def _price(parts: Mapping[str, float]) -> str:
+    """What privacy adds to the error that sampling alone would leave."""
+    longer = math.hypot(*parts.values()) / parts["sampling"] - 1
+    return "privacy cost next to nothing" if longer < 0.005 else f"privacy makes the bands {percent(longer)} longer"
 
 
 def _clipped(released: Mapping[str, object]) -> str:

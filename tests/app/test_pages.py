@@ -247,7 +247,7 @@ def test_forms_are_the_registry(app):
     for entry in methods():
         if entry.standing.value == "sound" and "gaussian" in entry.families:
             app.selectbox(key="release-method-gaussian").set_value(entry.id).run()
-            labels = {w.label for w in [*app.number_input, *app.segmented_control]}
+            labels = {w.label for w in [*app.number_input, *app.segmented_control, *app.text_input]}
             for field in dataclasses.fields(entry.parameters):
                 assert field.metadata["label"] in labels, (entry.id, field.name)
 

@@ -33,30 +33,65 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
-    """A fresh server, as the README starts it; its address."""
-    log = tmp_path / "server.log"
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port := free_port())]
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [*command, "--server.address", "127.0.0.1"], cwd=ROOT, stdout=out, stderr=subprocess.STDOUT
-        )
-    url = f"http://127.0.0.1:{port}"
-    try:
+class Server:
+    """The app as the README starts it, with a ledger of its own; can be started anew."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log, self.ledger, self.port = folder / "server.log", folder / "ledger.db", free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(self.port)]
+        with self.log.open("ab") as out:
+            self.process = subprocess.Popen(
+                [*command, "--server.address", "127.0.0.1"],
+                cwd=ROOT,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PMT_LEDGER": str(self.ledger)},
+            )
         for _ in range(300):
-            if process.poll() is not None:
-                raise RuntimeError(log.read_text())
+            if self.process.poll() is not None:
+                raise RuntimeError(self.log.read_text())
             try:
-                if urllib.request.urlopen(f"{url}/_stcore/health", timeout=1).read() == b"ok":
-                    break
+                if urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=1).read() == b"ok":
+                    return
             except OSError:
                 time.sleep(0.1)
-        yield url
-        assert "4711" not in log.read_text(), "a private value is in the server's log"
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(20)
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+
+@pytest.fixture
+def restartable(tmp_path: Path) -> Iterator[Server]:
+    """A fresh server."""
+    found = Server(tmp_path)
+    try:
+        yield found
+        assert "4711" not in found.log.read_text(), "a private value is in the server's log"
     finally:
-        process.terminate()
-        process.wait(20)
+        found.stop()
+
+
+@pytest.fixture
+def server(restartable: Server) -> str:
+    """The address of a fresh server."""
+    return restartable.url
+
+
+@pytest.fixture(scope="session")
+def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots are kept: PMT_SHOTS, or the run's own folder, which pytest keeps for three runs."""
+    found = Path(os.environ.get("PMT_SHOTS") or tmp_path_factory.mktemp("shots"))
+    found.mkdir(parents=True, exist_ok=True)
+    return found
 
 
 @pytest.fixture

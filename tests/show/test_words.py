@@ -120,7 +120,9 @@ def released(privacy, sampling, truncation=None, mu=1.0, low=(-1, 1), high=(1, 2
 
 def test_a_release():
     """The largest part is named; swamped, nothing spent, and a clipped share at its ends have their sentences."""
-    assert "privacy cost little" in words.release_words(released([0.1, 0.1], [1, 1]))
+    assert "0.5 % longer" in words.release_words(released([0.1, 0.1], [1, 1]))
+    assert "41 % longer" in words.release_words(released([1, 1], [1.0001, 1.0001]))
+    assert "next to nothing" in words.release_words(released([0.01, 0.01], [1, 1]))
     assert "larger budget" in words.release_words(released([1, 1], [0.0, 0.0]))
     assert "inference radius" in words.release_words(released([1, 1], [1, 1], [2, 2]))
     assert "swamped" in words.release_words(released([math.inf, math.nan], [1, 1]))

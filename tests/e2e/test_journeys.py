@@ -1,0 +1,185 @@
+"""Ten journeys of real users in a real browser; each keeps a screenshot where the run keeps its files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import Server
+from tests.e2e.test_browser import csv, file, settled
+
+
+@pytest.fixture(autouse=True)
+def picture(request: pytest.FixtureRequest, page: Page, shots: Path) -> Iterator[None]:
+    """The last thing a user saw, kept with the run."""
+    yield
+    page.screenshot(path=str(shots / f"{request.node.name}.png"), full_page=True)
+    assert page.get_by_test_id("stException").count() == 0
+
+
+def main(page: Page):
+    return page.get_by_test_id("stMain")
+
+
+def upload(page: Page, private: tuple[str, bytes], public: tuple[str, bytes]) -> None:
+    page.get_by_role("radio", name="Upload").click()
+    inputs = page.get_by_test_id("stFileUploaderDropzoneInput")
+    expect(inputs).to_have_count(2)
+    inputs.nth(0).set_input_files(file(*private))
+    expect(page.get_by_text(private[0]).first).to_be_visible()
+    settled(page)  # Streamlit may lose the second of two files chosen within milliseconds of each other
+    inputs.nth(1).set_input_files(file(*public))
+    settled(page)
+
+
+def release(page: Page) -> None:
+    page.get_by_text(re.compile("I spend mu")).click()
+    settled(page)
+    main(page).get_by_role("button", name="Release", exact=True).click()
+    expect(page.get_by_role("heading", name="Coefficients")).to_be_visible()
+    settled(page)
+
+
+def messy(n: int, seed: int) -> bytes:
+    """Semicolons, gaps, categories with stray spaces, a text among numbers, a copy of a column, unseen levels."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["Male", "Female", " female", "unknown" if seed == 1 else "Male"], n)
+    frame = pd.DataFrame({"age": rng.normal(40, 10, n).round(1), "sex": sex})
+    frame["months"] = 12 * frame["age"]
+    frame["pay"] = 20 + frame["age"] + rng.normal(0, 3, n)
+    text = frame.astype(object)
+    text.loc[:3, "age"] = ["", "NA", "?", "n/a"]
+    return text.to_csv(index=False, sep=";").encode()
+
+
+def test_first_visit(page: Page, server: str) -> None:
+    """A figure before any click, the page named in the tab."""
+    page.goto(server)
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    expect(page).to_have_title(re.compile("Data"))
+    expect(page.get_by_text(re.compile("losest to the fit without privacy")).first).to_be_visible()
+
+
+def test_upload_with_everything_wrong_to_release(page: Page, server: str) -> None:
+    """A messy pair of files opens, is explained, and is released; nothing private is on the way."""
+    page.goto(server)
+    upload(page, ("pay.csv", messy(900, 1)), ("sample.csv", messy(120, 2)))
+    expect(page.get_by_text(re.compile("explain pay")).first).to_be_visible()
+    expect(page.get_by_text(re.compile("What was done to the columns"))).to_be_visible()
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Release").click()
+    settled(page)
+    release(page)
+    expect(page.get_by_text("these figures may leave")).to_be_visible()
+
+
+def test_plan_to_release(page: Page, server: str) -> None:
+    """Method and budget of a plan are carried, and the budget page is next."""
+    page.goto(f"{server}/plan")
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    page.get_by_role("button", name="Release this plan").click()
+    expect(page.get_by_role("heading", name="Spend it")).to_be_visible()
+    settled(page)
+    expect(page.get_by_text(re.compile("planned: Joint whitened release at mu = 1")).first).to_be_visible()
+    release(page)
+    main(page).get_by_role("link", name="Next: Budget").click()
+    expect(page.get_by_role("heading", name="Budget")).to_be_visible()
+
+
+def test_comparison_with_stop_and_reload(page: Page, server: str) -> None:
+    """A long comparison is found again by a reload, and stopped there."""
+    page.goto(f"{server}/compare")
+    settled(page)
+    trials = page.get_by_label("Trials")
+    trials.fill("5000")
+    trials.press("Tab")
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_text(re.compile(r"\d+% done"))).to_be_visible()
+    page.wait_for_url(re.compile("run=[0-9a-f]{32}"))
+    page.reload()
+    expect(page.get_by_text(re.compile(r"\d+% done"))).to_be_visible()
+    main(page).get_by_role("button", name="Stop").click()
+    expect(page.get_by_text(re.compile("for each method and place, stopped"))).to_be_visible()
+
+
+def test_ledger_over_a_restart(page: Page, restartable: Server) -> None:
+    """A spend is there after the server was started anew, and counts."""
+    page.goto(restartable.url)
+    upload(page, ("mine.csv", csv(800, 1)), ("theirs.csv", csv(60, 2)))
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Release").click()
+    settled(page)
+    release(page)
+    restartable.restart()
+    page.goto(f"{restartable.url}/budget")
+    expect(page.get_by_text(re.compile("in 1 release")).first).to_be_visible()
+    expect(page.get_by_role("button", name="Report (HTML)")).to_be_visible()
+
+
+def test_report(page: Page, server: str, shots: Path) -> None:
+    """A report is downloaded, opens offline, and reads on a phone without scrolling sideways."""
+    page.goto(f"{server}/release")
+    settled(page)
+    release(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Report (HTML)").click()
+    text = Path(download.value.path()).read_text()
+    assert "NIST SP 800-226" in text and "<script" not in text
+    other = page.context.new_page()
+    other.set_viewport_size({"width": 390, "height": 844})
+    other.set_content(text)
+    assert other.evaluate("document.documentElement.scrollWidth") <= 390
+    other.screenshot(path=str(shots / "report-390.png"), full_page=True)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Notebook").click()
+    assert json.loads(Path(download.value.path()).read_text())["nbformat"] == 4
+
+
+def test_a_lesson(page: Page, server: str) -> None:
+    """A link opens a lesson in a state; the answer opens; the next lesson is in the address."""
+    page.goto(f"{server}/learn?lesson=composition&count=4")
+    expect(page.get_by_text("4 releases of mu = 0.5 cost 1 together").first).to_be_visible()
+    page.get_by_text("Answer", exact=True).click()
+    expect(page.get_by_text(re.compile("the root of 1 is 1"))).to_be_visible()
+    page.get_by_role("radio", name=re.compile("Leaks")).click()
+    expect(page.get_by_text(re.compile("^Violation")).first).to_be_visible()
+    page.wait_for_url(re.compile("lesson=leaks"))
+
+
+def test_a_bad_file(page: Page, server: str) -> None:
+    """A file that is no table gets one sentence; what was open stays open."""
+    page.goto(server)
+    page.get_by_role("radio", name="Upload").click()
+    inputs = page.get_by_test_id("stFileUploaderDropzoneInput")
+    inputs.nth(0).set_input_files(file("scan.csv", b"%PDF-1.4\x00\x01\x02 not a table"))
+    settled(page)
+    expect(page.get_by_test_id("stAlert").first).to_be_visible()
+    expect(page.get_by_test_id("stSidebar").get_by_text("Synthetic demo").first).to_be_visible()
+
+
+def test_two_sessions_at_once(page: Page, server: str) -> None:
+    """What one visitor opens, another does not see."""
+    page.goto(server)
+    upload(page, ("mine.csv", csv(800, 1)), ("theirs.csv", csv(60, 2)))
+    other = page.context.browser.new_context().new_page()
+    other.goto(server)
+    expect(other.get_by_test_id("stSidebar").get_by_text("Synthetic demo").first).to_be_visible()
+    assert other.get_by_text("mine.csv").count() == 0
+    expect(page.get_by_test_id("stSidebar").get_by_text("mine.csv").first).to_be_visible()
+    page.reload()
+    expect(page.get_by_text(re.compile("gone from here"))).to_be_visible()
+    other.context.close()
+
+
+def test_a_deep_link_on_a_fresh_server(page: Page, server: str) -> None:
+    """The first request a server ever gets is a link to a state: table, method and budget are there."""
+    page.goto(f"{server}/plan?table=demo&n=1000&method=pmt-ridge&mu=0.5")
+    expect(page.get_by_text(re.compile("At mu = 0.5 .Whitened ridge.")).first).to_be_visible()
+    expect(page.get_by_text(re.compile("1,000 private")).first).to_be_visible()
+    page.wait_for_timeout(500)
+    assert page.get_by_role("dialog").count() == 0
