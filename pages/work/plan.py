@@ -76,6 +76,7 @@ def page(problem: Problem) -> None:
     """The whole page."""
     thread.summary(problem)
     curves = prediction_curves(problem)
+    curves.first(str(st.session_state.get(f"plan-method-{problem.public.family.id}", "")))
     if curves.live:
         with st.spinner("Predicting", show_time=True):
             advance(curves, AT_ONCE)

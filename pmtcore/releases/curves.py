@@ -71,6 +71,11 @@ class Curves:
         """Whether every method has been tried once, so that :attr:`ids` is complete."""
         return not any(mu == _START for _, mu in self._work)
 
+    def first(self, id: str) -> None:
+        """Try this method next to come, where it is one of the candidates: somebody asks for it."""
+        if any(entry.id == id for entry in self._candidates) and id not in self._refused:
+            self._try(id, _START)
+
     def stop(self) -> None:
         """Leave it at what is done; what is asked for later is still computed."""
         self.stopped = True

@@ -125,6 +125,8 @@ def release_words(release: Release) -> str:
 
 def _price(parts: Mapping[str, float]) -> str:
     """What privacy adds to the error that sampling alone would leave."""
+    if parts["sampling"] == 0:
+        return "and there is no other"
     longer = math.hypot(*parts.values()) / parts["sampling"] - 1
     return "privacy cost next to nothing" if longer < 0.005 else f"privacy makes the bands {percent(longer)} longer"
 

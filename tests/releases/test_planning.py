@@ -12,7 +12,9 @@ from pmtcore.base.checks import InputError
 from pmtcore.cli.main import main
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
+from pmtcore.methods.registry import recommended
 from pmtcore.releases import planning
+from pmtcore.releases.curves import LADDER, Curves
 from tests.helpers import TEST, make, plan
 
 
@@ -87,3 +89,35 @@ def test_command(tmp_path, capsys, moment):
     assert main([*common, "--method", "joint-pmt"]) == 0
     assert main([*common, "--method", "dp-gd"]) == 2
     assert "has no prediction" in capsys.readouterr().err
+
+
+def test_curves_are_what_a_plan_says(seed):
+    """Each rung is the plan's own figure; other budgets are computed, not interpolated; Stop keeps what is there."""
+    _, public, _ = make(5000, 100, seed)
+    curves = Curves(public, 5000, ladder=(0.5, 1.0, 2.0))
+    curves.first("pmt-ridge")
+    assert curves.ids == ["pmt-ridge"]
+    while not curves.known():
+        curves.step()
+    assert curves.ids[0] == recommended(public).id and "public-only" in curves.ids and 0 < curves.share < 1
+    curves.stop()
+    assert not curves.step() and not curves.live
+    for mu in (1.0, 0.77):
+        (own,) = planning.plan(public, 5000, [mu], ["joint-pmt"])
+        np.testing.assert_array_equal(curves.at("joint-pmt", mu).prediction.total, own.prediction.total)
+    with pytest.raises(InputError):
+        curves.at("pmt-logistic", 1.0)
+
+
+def test_the_budget_is_read_off_the_curve(seed):
+    """Between rungs on log axes: near the exact answer; none where the last rung is not enough."""
+    _, public, _ = make(5000, 100, seed)
+    curves = Curves(public, 5000)
+    while curves.step():
+        pass
+    for mu in (0.3, 0.66, 1.9):
+        width = curves.at("joint-pmt", mu).half_width(2)
+        found = curves.budget_for("joint-pmt", public.names[2], width)
+        assert found == pytest.approx(mu, rel=0.25)
+    assert curves.budget_for("joint-pmt", public.names[2], 1e-9) is None
+    assert curves.budget_for("joint-pmt", public.names[2], 1e9) == LADDER[0]

@@ -120,7 +120,7 @@ def released(privacy, sampling, truncation=None, mu=1.0, low=(-1, 1), high=(1, 2
 
 def test_a_release():
     """The largest part is named; swamped, nothing spent, and a clipped share at its ends have their sentences."""
-    assert "0.5 % longer" in words.release_words(released([0.1, 0.1], [1, 1]))
+    assert "2 % longer" in words.release_words(released([0.2, 0.2], [1, 1]))
     assert "41 % longer" in words.release_words(released([1, 1], [1.0001, 1.0001]))
     assert "next to nothing" in words.release_words(released([0.01, 0.01], [1, 1]))
     assert "larger budget" in words.release_words(released([1, 1], [0.0, 0.0]))
