@@ -115,3 +115,16 @@ def test_the_face_is_documented():
     for name in sm.__all__:
         assert name in reference, name
         assert f"sm.{name}" in README or name == "InputError", name
+
+
+def test_every_extra_that_is_named_exists():
+    """A sentence that tells somebody to install an extra names one that pyproject.toml has."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for path in [
+        ROOT / "README.md",
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("pmtcore/**/*.py"),
+        *ROOT.glob("pages/**/*.py"),
+    ]:
+        for named in re.findall(r"second-moment\[([a-z,]+)\]", path.read_text()):
+            assert set(named.split(",")) <= set(extras), f"{path.name} names {named}"

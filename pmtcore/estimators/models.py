@@ -47,6 +47,8 @@ class PrivateModel(Parametrized):
             the first of these.
         missing, unseen: what becomes of a missing value and of a category that no public row has.
         levels: declared categories by column.
+        kinds: columns to be read as ``number``, ``level`` or ``date``, whatever the public rows suggest.
+        overlap: why public rows may be private rows too; recorded. Without it such a release is a lab figure.
         public_ridge: for columns that are collinear in the public rows.
         lam: ridge penalty of a family other than the linear one.
         positive: the label that counts as 1.
@@ -71,6 +73,8 @@ class PrivateModel(Parametrized):
         public_ridge: float = 0.0,
         lam: float | None = None,
         positive: str | None = None,
+        kinds: Mapping[str, str] | None = None,
+        overlap: str = "",
     ) -> None:
         self.mu = mu
         self.rho = rho
@@ -88,6 +92,8 @@ class PrivateModel(Parametrized):
         self.public_ridge = public_ridge
         self.lam = lam
         self.positive = positive
+        self.kinds = kinds
+        self.overlap = overlap
 
     _families: tuple[str, ...] = _NUMERIC
 
@@ -268,6 +274,8 @@ class PrivateModel(Parametrized):
             "public_ridge": self.public_ridge,
             "lam": self.lam,
             "positive": self.positive,
+            "kinds": dict(self.kinds or {}),
+            "overlap": self.overlap,
         }
         features = None if self.features is None else tuple(self.features)
         return Inputs.of(target, features, self.formula, choices)

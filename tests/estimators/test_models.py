@@ -236,3 +236,15 @@ def test_two_slices_of_one_frame_are_two_tables(convert, private):
     assert len(sizes) == 3
     model = regressor().fit(whole[200:2000], whole[:200], target="y", lab=True, quiet=True)
     assert model.record_["n"] == 1800
+
+
+def test_public_rows_that_are_private_rows_need_a_word(private, public, tmp_path):
+    """Such a release is a lab figure, unless the curator says why; the kind of a column may be declared."""
+    both = pd.concat([public, private.iloc[:400]])
+    asked = {"target": "y", "ledger": tmp_path / "l.db", "quiet": True}
+    assert regressor().fit(private, both, **asked).record_["standing"] == "lab"
+    told = regressor(overlap="these people agreed to be published").fit(private, both, **asked)
+    assert told.record_["standing"] == "sound"
+    coded = [f.assign(sex=(f["sex"] == "m").astype(int)) for f in (private, public)]
+    model = regressor(kinds={"sex": "level"}).fit(*coded, target="y", lab=True, quiet=True)
+    assert any(name.startswith("sex=") for name in model.coef_names_)
