@@ -220,6 +220,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         choices.model,
         choices.penalty,
     )
+    if data.m is not None and data.m < len(x):
+        notes += (f"{len(x) - data.m} public rows are exact copies of others; each was counted once.",)
     notes += dropped + ((_EMPTY,) if choices.missing == "empty-row" else ())
     return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
 

@@ -19,6 +19,12 @@ class Part:
     variance: np.ndarray
     freedom: np.ndarray | float = np.inf
 
+    def plus(self, other: Part) -> Part:
+        """Both together, if independent; degrees of freedom by Satterthwaite's rule."""
+        total = self.variance + other.variance
+        doubt = self.variance**2 / self.freedom + other.variance**2 / other.freedom
+        return Part(total, total**2 / np.maximum(doubt, 1e-300 + total**2 * 1e-12))
+
     @property
     def sd(self) -> np.ndarray:
         """Standard errors (d,)."""

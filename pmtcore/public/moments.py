@@ -21,6 +21,7 @@ from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import Private, PrivateRows
 from pmtcore.models import newton
 from pmtcore.models.families import GAUSSIAN, Family
+from pmtcore.public.copies import distinct
 
 INTERCEPT = "(intercept)"
 _DEPENDENT = 1e-6  # share of a column's length left after regressing it on those before it
@@ -228,6 +229,7 @@ def public_from_rows(
     """Public data from rows (m, d) and (m,), or from features alone.
 
     Args:
+        features, response: exact copies count once where there are many (``copies``); then ``m`` is what is left.
         ridge: added to the diagonal of the equilibrated moment of the features, the intercept excepted; an
             opt-in for features that are collinear in the public rows.
 
@@ -235,6 +237,8 @@ def public_from_rows(
         InputError: too few rows, or columns that are constant or collinear; the sentence names them.
     """
     names = tuple(names)
+    once = distinct(features if response is None else joint(features, response))
+    features, response = features[once], None if response is None else response[once]
     m, d = features.shape
     if m < d + 1:
         raise InputError(

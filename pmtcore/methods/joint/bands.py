@@ -12,6 +12,7 @@ from pmtcore.base.records import Bands
 from pmtcore.methods.joint.fit import FirstFit, Fit
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.moments import back_transform
+from pmtcore.public.precision import combine
 
 _DECIDES = 0.5  # leverage of a public row
 _FALSE_ALARMS = 1e-3  # of each of two tests for a shift
@@ -20,13 +21,16 @@ _FALSE_ALARMS = 1e-3  # of each of two tests for a shift
 def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
     """Privacy, sampling and truncation parts, apart, and 95 % limits of all together, of the first trial.
 
-    The limits stand on the unshrunk fit, so they do not assume that the public fit is right; where the
-    shrunk coefficient falls outside, they are widened to contain it.
+    The limits stand on the unshrunk fit, so they do not assume that the public fit is right; with public rows and
+    without a penalty the two are combined by precision (maths.md, 23), the public one trusted no further than alike
+    samples allow. Where the published coefficient falls outside, the limits are widened to contain it.
 
     Args:
         ridge: the published coefficients (d,) at the penalty ``lam``.
     """
     public = first.public
+    if lam == 0 and first.shrinks and public.rows is not None and public.m is not None:
+        return _with_public(first, fit, ridge)
     penalized = fit.whole[0] * (first.stable_gram[0] + lam * public.unit_penalty)
     inverse = public.residual_scale * back_transform(public.feature_root, np.linalg.inv(penalized)).T
     solved, centre = fit.unshrunk[0], ridge
@@ -37,6 +41,26 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
     privacy = np.einsum("ij,jk,ik->i", inverse, fit.noise_covariance(solved), inverse)
     sampling = _sampling_part(first, fit.clip_weights, inverse, fit.unshrunk[0] - solved)
     return limits(ridge, centre, Part(privacy), sampling, fit.truncation_part(inverse))
+
+
+def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
+    """Around the unshrunk fit and the public one, combined by precision: no wider than the public fit's own."""
+    public, away = first.public, fit.unshrunk[0]
+    inverse = np.linalg.inv(fit.whole[0] * first.stable_gram[0])
+    noise = fit.noise_covariance(away)
+    cut = fit.truncation_part(inverse)
+    own = inverse @ (noise + first.stable_gram[0] * first.residual_variance / first.first.n) @ inverse.T
+    influence = public.whitened_in_sample[:, :-1] * public.left_out_residual[:, None]
+    theirs = influence.T @ influence / len(influence) ** 2
+    both = combine(away, own + (0.0 if cut is None else np.diag(cut.variance)), theirs)
+    table = public.residual_scale * back_transform(public.feature_root, np.eye(len(away))).T
+    solve, rest = table @ both.weight @ inverse, table @ (np.eye(len(away)) - both.weight)
+    privacy = np.einsum("ij,jk,ik->i", solve, noise, solve)
+    sampling = _sampling_part(first, fit.clip_weights, solve, np.zeros_like(away))
+    together = sampling.plus(robust_part(influence @ rest.T, both.widened, len(influence)))
+    return limits(
+        estimate, public.fit + table @ both.weight @ away, Part(privacy), together, fit.truncation_part(solve)
+    )
 
 
 def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, away: np.ndarray) -> Part:

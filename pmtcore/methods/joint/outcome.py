@@ -13,6 +13,7 @@ from pmtcore.methods.joint.fit import FirstFit, Fit
 from pmtcore.methods.joint.refined import RefinedFit
 from pmtcore.methods.joint.second_pass import Gradient
 from pmtcore.methods.registry import Outcome
+from pmtcore.public.likeness import acted, words
 from pmtcore.public.moments import back_transform, conditioning
 
 _PATH_POINTS = 31  # of the ridge path: three a decade over ten decades
@@ -83,6 +84,14 @@ class JointOutcome(Outcome):
             **self.fit.released(),
         }
 
+    def _likeness(self) -> list[str]:
+        """What the released Gram matrix says of the two samples, where there are public rows."""
+        first = self.pilot.first
+        if first.public.rows is None:
+            return []
+        chance = acted(first.public, first.ball, first.n).test(self.pilot.gram[0], self.pilot.v)
+        return [said] if (said := words(chance)) else []
+
     def notes(self) -> tuple[str, ...]:
         """What the noise did to this release."""
         found = []
@@ -95,6 +104,7 @@ class JointOutcome(Outcome):
                 "The private rows do not look like the public ones: the correction to the public fit is larger than "
                 "its sampling error and the noise explain. Truncation may then bias the fit beyond its bands."
             )
+        found += self._likeness()
         if self.pilot.gram_precision[0] < 0.5:
             found.append("At this budget the released moment weighs less than the public one.")
         return tuple(found)
