@@ -165,12 +165,25 @@ def retrieval() -> None:
     st.page_link("pages/study/retrieval.py", label="The parts of a budget", icon=":material/savings:")
 
 
+def questions() -> None:
+    """One release for every question."""
+    a, b = st.columns(2)
+    mu = knob(a, "Total budget mu", [0.2, 0.5, 1.0, 2.0, 5.0], 1.0, "moment-mu", _MU)
+    asked = knob(b, "Questions", [1, 3, 10, 30, 100, 300, 1000], 30, "questions", "Regressions among eight columns.")
+    found = lessons_more.questions(float(mu), int(asked))
+    figure = figures.line(found, "questions", "error, in standard errors")
+    table = figures.line_table(found, "questions")
+    show(found.sentence, figure, "learn-questions", "Error against the number of questions", table)
+    st.page_link("pages/work/explore.py", label="Explore", icon=":material/explore:")
+
+
 DEMOS: dict[str, Callable[[], None]] = {
     "whitening": whitening,
     "public-rows": public_rows,
     "inverse": inverse,
     "radius": radius,
     "composition": composition,
+    "questions": questions,
     "pairs": pairs,
     "rows": several_rows,
     "bands": bands,

@@ -56,6 +56,13 @@ _LESSONS = (
         "mu = 1: the squares add up, four times 0.25 is 1, and the root of 1 is 1.",
     ),
     Lesson(
+        "questions",
+        "One release, every question",
+        "Ask one question, then a hundred, at the same total budget.",
+        "Why do a hundred regressions from one released moment cost no more than one?",
+        "They are computed from what has already left. Only the release itself looked at the private rows.",
+    ),
+    Lesson(
         "pairs",
         "Epsilon and delta",
         "Hold mu and move delta.",

@@ -55,6 +55,15 @@ def test_public_rows_have_a_threshold():
     assert "nearly a ball" in more.public_rows(10, 5000).sentence
 
 
+def test_one_moment_is_worth_many_questions():
+    """Releases of their own get worse with every question; the moment does not."""
+    found = more.questions(1.0, 100)
+    apart, moment = found.curves.values()
+    assert np.all(np.diff(apart) > 0) and np.ptp(moment) == 0 and apart[-1] > 3 * moment[0]
+    assert "next question is free" in found.sentence
+    assert ("each is better" in more.questions(1.0, 1).sentence) == (apart[0] <= moment[0])
+
+
 @pytest.mark.parametrize("mu", [0.05, 0.3, 3.0])
 def test_bands_hold_with_the_noise_in_them(mu):
     """95 % with both parts, at every budget; without the noise only where the noise is small."""

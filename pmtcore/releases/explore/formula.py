@@ -71,7 +71,7 @@ def _terms(text: str, names: Sequence[str]) -> list[str]:
         if sign == "+" and not quoted:
             found.append(kept.strip())
             kept = ""
-        elif sign == "-" and not quoted and (not kept.strip() or kept.strip() in names):
+        elif sign == "-" and not quoted and kept.strip() in ("", ".", *names):
             found.append(kept.strip())
             kept = "-"
         else:

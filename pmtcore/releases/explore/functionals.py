@@ -100,7 +100,10 @@ class Marginals:
         """Standard deviation of each column but the constant (D - 1,)."""
         _, cov, centred = self.centred()
         sd = np.sqrt(np.maximum(np.diag(cov)[1:], 1e-300))
-        found = np.array([_both(row, row) / (2 * s) for row, s in zip(centred[1:], sd, strict=True)])
+        one = self.state.root[0] / math.sqrt(self.moment[0, 0])
+        found = np.array(
+            [(_both(row, row) - s**2 * _both(one, one)) / (2 * s) for row, s in zip(centred[1:], sd, strict=True)]
+        )
         return figures(self.state, sd, found, (0.0, math.inf), True)
 
     def units(self) -> tuple[np.ndarray, np.ndarray]:

@@ -69,29 +69,30 @@ def logistic(linear: Regression) -> Logistic:
     x = rows[:, list(linear.fit.features)]
     if len(x) <= x.shape[1] + 1:
         raise InputError("A logistic regression needs more public rows than coefficients.")
-    scale = np.sqrt(np.mean(x**2, axis=0))
-    b, slope = _solve(x / scale, seen.weights, linear.fit.coefficients * scale)
-    inverse = np.linalg.inv(slope)
-    gram = (x / scale).T @ (seen.weights[:, None] * (x / scale)) / len(x)
-    turn = (inverse @ gram) * scale  # d b = turn d beta, b in scaled units
-    left = expit((x / scale) @ b) - x @ linear.fit.coefficients
-    moves = ((x / scale) * (seen.weights * left)[:, None]) @ inverse
+    upper = np.asarray(np.linalg.qr(x * np.sqrt(seen.weights / len(x))[:, None], mode="r"))
+    white = np.linalg.solve(upper.T, x.T).T  # weighted Gram matrix I
+    c, slope = _solve(white, seen.weights, upper @ linear.fit.coefficients)
+    b = np.linalg.solve(upper, c)
+    inverse = np.linalg.solve(upper, np.linalg.inv(slope))
+    turn = inverse @ upper  # d b = turn d beta
+    left = expit(white @ c) - x @ linear.fit.coefficients
+    moves = (white * (seen.weights * left)[:, None]) @ inverse.T
     floor = np.mean(moves**2, axis=0) / len(x)
     parts = [np.einsum("ij,jk,ik->i", turn, cov, turn) for cov in (linear.fit.privacy, linear.fit.sampling)]
     lost = np.einsum("ij,jk,ik->i", turn, linear.fit.truncation, turn)
     found = limits(b, b, Part(parts[0]), Part(parts[1], len(x) / 4), Part(lost + floor))
     return Logistic(
         linear.names,
-        b / scale,
-        Bands(*(v / scale for v in (found.privacy, found.sampling, found.low, found.high, np.sqrt(lost)))),
-        np.sqrt(floor) / scale,
+        b,
+        Bands(found.privacy, found.sampling, found.low, found.high, np.sqrt(lost)),
+        np.sqrt(floor),
         f"The floor is what {len(x)} public rows do not say about the curve; no budget lowers it.",
     )
 
 
 def _solve(x: np.ndarray, weights: np.ndarray, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Newton's method with halved steps on ``mean w log(1 + e^{x'b}) - (G beta)'b``; the solution and its Hessian."""
-    target = x.T @ (weights * (x @ beta)) / len(x)
+    """Newton's method with halved steps on ``mean w log(1 + e^{x'b}) - beta'b``; the solution and its Hessian."""
+    target = beta  # the Gram matrix is I
     ridge = _RIDGE * np.eye(x.shape[1])
 
     def value(b: np.ndarray) -> float:

@@ -1,0 +1,268 @@
+"""What one released moment answers: regressions, tests, pictures, labels; and that none of it spends."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import PrivateRows
+from pmtcore.cli.main import main
+from pmtcore.data.named import entry as entry_of
+from pmtcore.data.named import load
+from pmtcore.data.problem import prepare
+from pmtcore.ledger.log import Ledger
+from pmtcore.mechanisms.noise import SecureNoise, ZeroNoise
+from pmtcore.models.families import family
+from pmtcore.models.newton import Rows as NewtonRows
+from pmtcore.models.newton import fit as newton
+from pmtcore.public.moments import INTERCEPT, public_from_rows
+from pmtcore.releases.explore.formula import read
+from pmtcore.releases.explore.moment import Moment
+from pmtcore.releases.explore.regression import combine, confirmed
+from pmtcore.releases.release import Request, recorded_release
+from tests.helpers import plan
+
+NAMES = (INTERCEPT, "a", "b", "g=x")
+
+
+def table(n, seed):
+    rng = np.random.default_rng(seed)
+    a = rng.standard_normal(n)
+    b = 0.6 * a + 0.8 * rng.standard_normal(n)
+    g = (rng.random(n) < 0.3).astype(float)
+    label = (rng.random(n) < 1 / (1 + np.exp(0.5 - a + 0.5 * b - g))).astype(float)
+    return np.column_stack([np.ones(n), 10 + 2 * a, b, g]), label
+
+
+def opened(n=20_000, m=2000, mu=50.0, noise=None, **values):
+    """The moment of a table, hardly any noise by default, and the rows (n, 5)."""
+    x, y = table(m, 1)
+    px, py = table(n, 2)
+    found = plan("joint-moment", public_from_rows(x, y, NAMES, "hit"), n, mu, **{"radius": 30.0, **values})
+    outcome = found.run(PrivateRows.from_arrays(px, py, NAMES), noise or ZeroNoise(), 1)
+    return Moment(outcome.record()), np.column_stack([px, py])
+
+
+@pytest.fixture(scope="module")
+def moment():
+    return opened()
+
+
+def test_regressions_by_formula_and_by_name(moment):
+    """The same model however it is asked for; listed once; the exact fit where there is no noise."""
+    found, z = moment
+    one = found.regress("b ~ a + `g=x`")
+    two = found.regress(response="b", features=["a", "g=x"])
+    assert one.coefficients == two.coefficients and one.formula == "b ~ a + `g=x`"
+    exact = np.linalg.lstsq(z[:, [0, 1, 3]], z[:, 2], rcond=None)[0]
+    assert np.allclose(one.fit.coefficients, exact, atol=0.01)
+    assert len([fit for fit in found.looked if fit.formula == one.formula]) == 1
+    assert found.regress("b ~ . - 1").names == ("a", "g=x", "hit")
+    share = 1 - np.var(z[:, 2] - z[:, [0, 1, 3]] @ exact) / np.var(z[:, 2])
+    assert one.r_squared.values[0] == pytest.approx(share, abs=0.01)
+    inside = np.linalg.inv(np.corrcoef(z[:, [1, 3]].T))
+    assert one.inflation()["a"] == pytest.approx(inside[0, 0], rel=0.01)
+
+
+@pytest.mark.parametrize("formula", ["b", "b ~ q", "b ~ a ~ a", "b ~ b", "b ~ a + a", "b ~ a:b", "q ~ a", "b ~ a*2"])
+def test_bad_formulas_get_a_sentence(moment, formula):
+    """What is wrong, and which columns there are."""
+    with pytest.raises(InputError):
+        moment[0].regress(formula)
+
+
+def test_products_in_either_order():
+    """``a:b`` is the declared column ``b:a``; an undeclared one says how to declare it."""
+    names = [INTERCEPT, "a", "b", "b:a", "x + y", "y"]
+    assert read("y ~ a + a:b + `x + y`", names, names[1:3])[1] == ("a", "b:a", "x + y")
+    with pytest.raises(InputError, match="derived="):
+        read("y ~ a:y", names, names[1:3])
+
+
+def test_contrasts_tests_and_predictions_agree(moment):
+    """A contrast of one coefficient is that coefficient; its Wald test is its t squared; a prediction is a contrast."""
+    fit = moment[0].regress("b ~ a + `g=x`")
+    value, bands = fit.contrast({"a": 1.0})
+    assert value == fit.coefficients["a"]
+    assert bands.low[0] == pytest.approx(fit.bands.low[1]) and bands.high[0] == pytest.approx(fit.bands.high[1])
+    test = fit.test(["a"])
+    assert test.statistic == pytest.approx(value**2 / fit.fit.total[1, 1]) and test.p < 1e-6
+    at = moment[0].predict(fit, {"a": 12.0, "g=x": 1.0})
+    assert at.value == pytest.approx(sum(c * v for c, v in zip(fit.fit.coefficients, (1, 12, 1), strict=True)))
+    assert at.new_low < at.low < at.value < at.high < at.new_high
+    for bad in ({"a": 1.0}, {}):
+        with pytest.raises(InputError, match="needs a value"):
+            moment[0].predict(fit, bad)
+    with pytest.raises(InputError):
+        fit.test(["q"])
+
+
+def test_corrections_widen(moment):
+    """Bonferroni by the models looked at, Scheffe by the columns; neither narrower than the plain band."""
+    fit = moment[0].regress("b ~ a")
+    plain = fit.bands.high - fit.bands.low
+    wide = [fit.corrected("bonferroni", k) for k in (1, 10, 1000)]
+    widths = [float((b.high - b.low)[1] / plain[1]) for b in (*wide, fit.corrected("scheffe"))]
+    assert 1 < widths[0] < widths[1] < widths[2] and widths[3] > 1
+    with pytest.raises(InputError):
+        fit.corrected("hope")
+
+
+def test_the_whole_in_pictures(moment):
+    """Means, spreads, correlations, partial correlations, components and group means of the rows."""
+    found, z = moment
+    rest = z[:, 1:]
+    summary = found.summary()
+    assert np.allclose([row["mean"] for row in summary], rest.mean(axis=0), atol=0.01)
+    assert np.allclose([row["sd"] for row in summary], rest.std(axis=0), rtol=0.01)
+    r, upper = np.corrcoef(rest.T), np.triu_indices(4, 1)
+    assert np.allclose([row["value"] for row in found.pairs()], r[upper], atol=0.01)
+    inverse = np.linalg.inv(r)
+    partial = -inverse / np.sqrt(np.outer(np.diag(inverse), np.diag(inverse)))
+    assert np.allclose([row["value"] for row in found.pairs(True)], partial[upper], atol=0.01)
+    shares, loadings = found.components()
+    assert np.allclose(shares.values, np.sort(np.linalg.eigvalsh(r))[::-1] / 4, atol=0.01)
+    assert np.allclose(loadings.T @ loadings, np.eye(4), atol=1e-9)
+    groups = found.group_means("b", ["g=x"])
+    assert groups[0]["value"] == pytest.approx(z[z[:, 3] == 1, 2].mean(), abs=0.02)
+    assert groups[1]["value"] == pytest.approx(z[z[:, 3] == 0, 2].mean(), abs=0.02)
+    assert groups[0]["share"] == pytest.approx(z[:, 3].mean(), abs=0.01)
+    with pytest.raises(InputError):
+        found.group_means("b", ["a"])
+
+
+@pytest.mark.parametrize("what", ["means", "spreads", "correlations", "partial_correlations"])
+def test_gradients_are_those_of_the_figures(moment, what):
+    """Privacy variances against the figures' own differences under small noise."""
+    from dataclasses import replace
+
+    from pmtcore.releases.explore.functionals import Marginals
+
+    found, _ = moment
+    state = found.state
+    rng = np.random.default_rng(5)
+    base, drawn = getattr(Marginals(state), what)(), []
+    for _ in range(1500):
+        g = rng.standard_normal(state.moment.shape) * np.sqrt(0.5)
+        g = np.triu(g, 1) + np.triu(g, 1).T + np.diag(rng.standard_normal(len(g)))
+        moved = replace(state, moment=state.moment + 0.1 * g * np.sqrt(state.noise))
+        drawn.append(getattr(Marginals(moved), what)().values)
+    assert np.allclose(np.std(drawn, axis=0), 0.1 * base.bands.privacy, rtol=0.12)
+
+
+def test_logistic_from_the_linear_model(moment):
+    """Close to the exact logistic fit; the floor is said; other responses and records without rows are refused."""
+    found, z = moment
+    fit = found.logistic("hit ~ a + b + `g=x`")
+    exact = newton(family("logistic"), NewtonRows(z[:, :4], z[:, 4], np.ones(len(z))), np.zeros((4, 4)))
+    assert np.all((fit.bands.low <= exact) & (exact <= fit.bands.high))
+    assert np.allclose(fit.values, exact, atol=0.1) and "public rows" in fit.note and np.all(fit.floor > 0)
+    with pytest.raises(InputError, match="0 and 1"):
+        found.logistic("b ~ a")
+    closed, _ = opened(2000, 200, public_rows="no")
+    with pytest.raises(InputError, match="public rows"):
+        closed.logistic("hit ~ a")
+
+
+def test_paths_begin_and_end_where_they_should(moment):
+    """A ridge path from least squares to nothing; a lasso path from nothing, its shares of draws between 0 and 1."""
+    found, _ = moment
+    fit = found.regress("b ~ a + `g=x` + hit")
+    ridge = found.ridge_path(fit)
+    assert np.allclose(ridge.coefficients[0], fit.fit.coefficients, rtol=0.02, atol=0.02)
+    assert np.all(np.abs(ridge.coefficients[-1][1:]) < 0.1)
+    lasso = found.lasso_path(fit, 20)
+    assert np.all(lasso.coefficients[0][1:] == 0) and np.all((lasso.chosen >= 0) & (lasso.chosen <= 1))
+    assert np.allclose(lasso.coefficients[-1], fit.fit.coefficients, atol=0.05)
+    best = found.best_subsets(fit)
+    assert [len(s.names) for s in best] == [0, 1, 2, 3] and best[1].names == ("a",)
+    assert all(x.residual_variance >= y.residual_variance - 1e-6 for x, y in pairwise(best))
+
+
+def test_synthetic_rows_are_marked(moment):
+    """The released means and correlations, 0 and 1 where columns are, and a column that says what they are."""
+    found, z = moment
+    frame = found.synthetic(20_000, 1)
+    assert frame["synthetic"].all() and set(frame["g=x"].unique()) == {0.0, 1.0}
+    assert frame["a"].mean() == pytest.approx(z[:, 1].mean(), abs=0.05)
+    assert np.corrcoef(frame["a"], frame["b"])[0, 1] == pytest.approx(np.corrcoef(z[:, 1], z[:, 2])[0, 1], abs=0.05)
+    with pytest.raises(InputError):
+        found.synthetic(0)
+
+
+def test_two_estimates_combine_by_precision():
+    """The better one counts more; two alike halve the variance."""
+    found = combine({"a": (1.0, 1.0), "b": (0.0, 1.0)}, {"a": (3.0, 1.0), "b": (1.0, 1e-6)})
+    assert found["a"] == pytest.approx((2.0, np.sqrt(0.5))) and found["b"] == pytest.approx((1.0, 1e-6), rel=1e-3)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    private, public, _ = load("demo", n=2000, m=80, d=4)
+    return prepare(private, public, entry_of("demo").choices)
+
+
+def test_a_thousand_models_spend_nothing(problem, tmp_path):
+    """The ledger before and after: one spend, of the release; a confirmation is a second, combined with the first."""
+    ledger = Ledger(str(tmp_path / "book.db"))
+    ledger.cap("d", 3.0)
+    found = recorded_release(problem, Request("joint-moment", Budget(1.0)), SecureNoise(), ledger, "d", "k")
+    moment = Moment.of(found.as_dict())
+    rng = np.random.default_rng(1)
+    for _ in range(1000):
+        chosen = rng.permutation(moment.columns)[: int(rng.integers(2, len(moment.columns) + 1))]
+        fit = moment.regress(response=str(chosen[0]), features=[str(name) for name in chosen[1:]])
+        assert np.all(np.isfinite(fit.fit.coefficients))
+    account = ledger.account("d")
+    assert len(account.entries) == 1 and account.spent == pytest.approx(1.0)
+    again = recorded_release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, "d", "k2")
+    mine = moment.regress()
+    both = confirmed(mine, again.as_dict())
+    for j, name in enumerate(mine.names):
+        assert both[name]["privacy"] <= np.hypot(mine.bands.privacy[j], mine.bands.truncation[j]) + 1e-12
+    with pytest.raises(InputError, match="another question"):
+        confirmed(moment.regress(response=moment.columns[0], features=[]), again.as_dict())
+
+
+def files(problem, tmp_path):
+    import pandas as pd
+
+    rng = np.random.default_rng(3)
+    for name, n in (("private", 800), ("public", 80)):
+        frame = pd.DataFrame(rng.standard_normal((n, 3)), columns=["a", "b", "c d"])
+        frame.assign(y=frame["a"] + rng.standard_normal(n)).to_csv(tmp_path / f"{name}.csv", index=False)
+    return ["--private", str(tmp_path / "private.csv"), "--public", str(tmp_path / "public.csv"), "--target", "y"]
+
+
+def test_the_command_line_releases_and_asks(problem, tmp_path, capsys):
+    """``release`` makes the record, ``explore`` answers in the keys of a release; a bad record is status 2."""
+    out = str(tmp_path / "R.json")
+    ask = ["release", *files(problem, tmp_path), "--method", "joint-moment", "--mu", "2", "--lab", "--out", out]
+    assert main([*ask, "--set", "derived=a:b; square(c d)", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert main(["explore", "--record", out, "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["coefficients"] == pytest.approx(first["coefficients"]) and set(again["bands"]) == set(first["bands"])
+    asked = ["explore", "--record", out, "--response", "c d", "--features", "a,y", "--ridge", "0.5", "--json"]
+    assert main(asked) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found["coefficients"]) == {"(intercept)", "a", "y"} and found["lam"] == 0.5
+    assert set(found["bands"]["a"]) == {"privacy", "sampling", "truncation", "low", "high"}
+    for more in (
+        ["--formula", "y ~ a + b:a", "--test", "a", "--at", "a=1,b=2"],
+        ["--correction", "scheffe"],
+        *(["--show", what] for what in ("columns", "summary", "correlations", "partial", "components")),
+        *(["--show", what] for what in ("ridge", "lasso", "subsets")),
+        ["--synthetic", str(tmp_path / "s.csv")],
+    ):
+        assert main(["explore", "--record", out, *more]) == 0, more
+        assert capsys.readouterr().out
+    for more in (["--response", "q"], ["--show", "everything"], ["--family", "poisson"], ["--ridge", "-1"]):
+        assert main(["explore", "--record", out, *more]) == 2, more
+        assert capsys.readouterr().err.count("\n") == 1
+    assert main(["explore", "--record", str(tmp_path / "private.csv")]) == 2
