@@ -135,15 +135,15 @@ def questions(mu: float, asked: int) -> Line:
 
     In standard errors of the non-private fit; 10,000 private rows of eight columns, 200 public ones.
     """
-    counts = np.unique(np.round(np.geomspace(1, 1000, 16)).astype(int))
+    counts = np.unique(np.round(np.geomspace(1, 1000, 8)).astype(int))
     moment, here = _expected("joint-moment", mu), _expected("joint-pmt", mu / math.sqrt(asked))
     if here <= moment:
         many = f"For {asked} question{'s' * (asked > 1)}"
         sentence = f"{many} a release for each is better: {here:.2g} standard errors off against {moment:.2g}."
     else:
         sentence = (
-            f"{asked:,} question{'s' * (asked > 1)}, each a release, at mu = {mu:g} together: {here:.2g} standard errors "
-            f"off. One moment for all: {moment:.2g}, and the next question is free."
+            f"{asked:,} question{'s' * (asked > 1)}, each a release, at mu = {mu:g} together: {here:.2g} standard "
+            f"errors off. One moment for all: {moment:.2g}, and the next question is free."
         )
     curves = {
         "a release for each question": np.array([_expected("joint-pmt", mu / math.sqrt(k)) for k in counts]),
@@ -152,6 +152,7 @@ def questions(mu: float, asked: int) -> Line:
     return Line(counts.astype(float), curves, float(asked), sentence)
 
 
+@cache
 def _expected(id: str, mu: float) -> float:
     """Predicted distance to the non-private fit, in its standard errors, of the middle coefficient."""
     entry = method(id)
