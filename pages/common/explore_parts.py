@@ -21,7 +21,7 @@ from pmtcore.show.figures import explore as figures
 _KEY = "explore-held"
 _MOST_PILLS = 40
 _WORDS = {
-    "none": "as if chosen beforehand",
+    "none": "a model chosen beforehand",
     "bonferroni": "all models looked at (Bonferroni)",
     "scheffe": "every contrast of one response (Scheffé)",
 }
@@ -92,12 +92,10 @@ def question(here: Held) -> Regression | None:
     start = moment.columns.index(moment.record.target) if moment.record.target in moment.columns else 0
     response = left.selectbox("Response", moment.columns, index=start, key="explore-response")
     lam = middle.number_input("Ridge penalty", 0.0, 1e9, 0.0, format="%g", key="explore-ridge", help="0: none.")
-    right.segmented_control(
+    right.selectbox(
         "Bands hold for",
         list(_WORDS),
         format_func=_WORDS.__getitem__,
-        default="none",
-        required=True,
         key="explore-correction",
         help="After a search a 95 % band is none; these are wider by what the search costs.",
     )

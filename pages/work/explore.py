@@ -10,7 +10,7 @@ from pages.common import explore_parts as parts
 from pages.common.book import spend_form
 from pages.common.session import current_problem, session
 from pages.common.widgets import badge, budget_input, guarantee_line, parameter_form, show_error
-from pmtcore.base.checks import InputError
+from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import Label, Standing
 from pmtcore.data.problem import Problem
 from pmtcore.mechanisms.noise import SecureNoise
@@ -57,8 +57,8 @@ def earlier() -> None:
 
 def releasing(problem: Problem) -> None:
     """Columns, derived columns, budget; what to expect; the confirmation and the button."""
-    names = [*problem.public.names, problem.public.target]
-    st.caption(f"All {len(names)} columns chosen on the Data page go in: {', '.join(names[1:13])} ...")
+    names = [name for name in (*problem.public.names, problem.public.target) if name != "(intercept)"]
+    st.caption(f"All columns chosen on the Data page go in: {listed(names, 12)}.")
     budget, delta = budget_input("explore", problem.private.n)
     with st.expander("Derived columns and parameters", icon=":material/tune:"):
         values = parameter_form(method("joint-moment"), "explore")

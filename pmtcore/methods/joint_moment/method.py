@@ -86,8 +86,8 @@ class MomentPlan(Plan):
         Guarantee: mu-GDP under replace-one: one Gaussian mechanism on a statistic of Frobenius sensitivity
         ``sqrt(2) R^2/n`` (maths.md, 18.1), its noise integers (maths.md, 14); all else is post-processing.
         """
-        found = [release_integer_moment(statistic, self.mu, self.n, self.radius, source) for _ in range(trials)]
-        return MomentOutcome(self, np.concatenate(found))
+        found = release_integer_moment(statistic, self.mu, self.n, self.radius, source, trials)
+        return MomentOutcome(self, found)
 
     @cached_property
     def influence(self) -> Influence:

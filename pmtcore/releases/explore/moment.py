@@ -58,13 +58,14 @@ class Moment:
         return cls(record_from_bytes(data))
 
     @classmethod
-    def of(cls, release: Mapping[str, Any]) -> Moment:
-        """From the plain fields of a release.
+    def of(cls, release: Any) -> Moment:
+        """From a release: its plain fields, or what holds them as ``record``.
 
         Raises:
             InputError: a release of another method.
         """
-        inside = release.get("released", {})
+        fields: Mapping[str, Any] = getattr(release, "record", release)
+        inside = fields.get("released", {})
         if "joint_moment" not in inside:
             raise InputError("The release has no joint moment; make one with the method joint-moment.")
         return cls(Record.from_dict(inside["joint_moment"]))
