@@ -14,14 +14,16 @@ from math import factorial
 from typing import final
 
 import numpy as np
+from scipy.stats import chi
 
 from pmtcore.mechanisms.truncation import ball_weights
 
 _TAIL_SHARE, _PRIOR_TAIL, _PRIOR_POWER = 10, 10, 4.0  # a tenth of the rows, drawn to power 4 by as much as ten rows
 _QUANTILES = 40
-# Bands allow for rows down to the one that one table in ten has, at an exponent 2.25 of its standard errors below the
+# Bands allow for rows down to the one that one table in ten has, at an exponent 2.5 of its standard errors below the
 # estimate: on white wine one private row lies eight times as far out as any public one (coverage 0.88 without, 0.91).
-_DEEPER, _CAUTION = 10, 2.25
+_DEEPER, _CAUTION, _LEAST_POWER = 10, 2.5, 3.0
+_HEAVY = 0.5  # log lengths that much longer than Gaussian rows': a power law; wine 1.4 to 1.8, Gaussian 0.75 to 1.15
 MOST_SHARED = 2000  # public rows kept in a record
 MOST_TENSOR = 30  # columns, up to which fourth moments are kept where rows are not
 
@@ -29,25 +31,50 @@ MOST_TENSOR = 30  # columns, up to which fourth moments are kept where rows are 
 @final
 @dataclass(frozen=True)
 class Tail:
-    """Lengths beyond the largest public tenth by a power law: places (Q,) and the share of rows (Q,) at each."""
+    """Lengths (Q,) beyond the largest public tenth, the share of rows (Q,) at each; places (k,) of the public tenth."""
 
     rows: np.ndarray
     lengths: np.ndarray
     shares: np.ndarray
 
     @classmethod
-    def of(cls, lengths: np.ndarray, rows: float, caution: float = 0.0) -> Tail:
-        """Down to the one row in so many that lies furthest out; with caution, at an exponent that much lower."""
-        m = len(lengths)
-        order = np.argsort(lengths)
-        k = min(max(m // _TAIL_SHARE, 5), m - 1)
-        start = max(float(lengths[order[-k - 1]]), 1e-300)
-        far = float(np.sum(np.log(np.maximum(lengths[order[-k:]] / start, 1.0))))
+    def of(cls, lengths: np.ndarray, rows: float) -> Tail:
+        """By a power law, down to the one row in so many that lies furthest out."""
+        m, order, k, start, far = _outermost(lengths)
         power = (k + _PRIOR_TAIL) / (far + _PRIOR_TAIL / _PRIOR_POWER)
-        power = max(power * (1 - caution / math.sqrt(k + _PRIOR_TAIL)), 1.0)
-        edges = np.exp(np.linspace(math.log(min(1 / rows, k / m / 2)), math.log(k / m), _QUANTILES + 1))
-        middle = np.sqrt(edges[1:] * edges[:-1])
-        return cls(order[-k:], start * (k / (middle * m)) ** (1 / power), np.diff(edges))
+        middle, shares = _shares(m, k, rows)
+        return cls(order[-k:], start * (k / (middle * m)) ** (1 / power), shares)
+
+    @classmethod
+    def cautious(cls, lengths: np.ndarray, dimension: int, rows: float) -> Tail:
+        """By a power law at an exponent well below its estimate, as far as the rows reach further than Gaussian ones.
+
+        Gaussian rows reach far less beyond the public ones than any power law; the logarithms of the outermost lengths
+        tell the two apart.
+        """
+        m, order, k, start, far = _outermost(lengths)
+        ranks = (np.arange(k) + 0.5) / m
+        plain = float(np.sum(np.log(chi.isf(ranks, dimension) / chi.isf(k / m, dimension))))
+        heavy = min(max((far / plain - 1) / _HEAVY, 0.0), 1.0)
+        power = (k + _PRIOR_TAIL) / (far + _PRIOR_TAIL / _PRIOR_POWER) * (1 - _CAUTION / math.sqrt(k + _PRIOR_TAIL))
+        middle, shares = _shares(m, k, rows)
+        return cls(order[-k:], start * (k / (middle * m)) ** (1 / max(power, _LEAST_POWER)), heavy * shares)
+
+
+def _outermost(lengths: np.ndarray) -> tuple[int, np.ndarray, int, float, float]:
+    """Rows, their order, how many are the outermost tenth, where it begins, and the sum of its log lengths."""
+    m = len(lengths)
+    order = np.argsort(lengths)
+    k = min(max(m // _TAIL_SHARE, 5), m - 1)
+    start = max(float(lengths[order[-k - 1]]), 1e-300)
+    far = float(np.sum(np.log(np.maximum(lengths[order[-k:]] / start, 1.0))))
+    return m, order, k, start, far
+
+
+def _shares(m: int, k: int, rows: float) -> tuple[np.ndarray, np.ndarray]:
+    """Places (Q,) between one row in ``rows`` and k in m, and the share of rows (Q,) at each."""
+    edges = np.exp(np.linspace(math.log(min(1 / rows, k / m / 2)), math.log(k / m), _QUANTILES + 1))
+    return np.sqrt(edges[1:] * edges[:-1]), np.diff(edges)
 
 
 class Influence(ABC):
@@ -148,7 +175,7 @@ class Rows(Influence):
     def far(self) -> np.ndarray:
         """Directions (k, D) of the rows furthest out, as long as what is cut off beyond is expected to weigh."""
         lengths = np.linalg.norm(self.left_out, axis=1)
-        tail = Tail.of(lengths, _DEEPER * self.n, _CAUTION)
+        tail = Tail.cautious(lengths, self.inside.shape[1], _DEEPER * self.n)
         square = np.sum(np.maximum(tail.lengths**2 - self.radius**2, 0.0) ** 2 * tail.shares)
         return np.asarray(self.left_out[tail.rows] / lengths[tail.rows, None] * square**0.25)
 
