@@ -16,6 +16,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
 from pmtcore.data import named
 from pmtcore.data.choices import MISSING_POLICIES, UNSEEN_POLICIES, Choices, levels_from_text
+from pmtcore.data.findings import Finding, findings, repaired
 from pmtcore.data.limits import MAX_UPLOAD_MB
 from pmtcore.data.problem import Problem, schema_summary
 from pmtcore.data.tables import MomentTable, Table, read_moment, read_table
@@ -182,9 +183,13 @@ def _open_own(private: Table, public: Table | MomentTable, rows: int | None) -> 
     tables = Tables(uuid4().hex, f"{private.name}, {public.name}", private, public, (), rows)
     found.open(tables)
     names = schema_summary(private, public)["column"].tolist()
-    if before is not None and before.target in names:
-        features = tuple(name for name in before.features or () if name in names) or None
-        found.choices = replace(before, features=features)
+    try:
+        first = tables.first
+        if before is not None and before.target in names:
+            first = replace(before, features=tuple(name for name in before.features or () if name in names) or None)
+        found.choices = repaired(private, public, first)
+    except InputError:
+        return  # nothing to start from; the chooser says why
 
 
 def columns() -> Problem | None:
@@ -196,15 +201,45 @@ def columns() -> Problem | None:
         first = found.tables.first
         with st.expander("Columns and policies", icon=":material/tune:", expanded=not found.tables.may_be_studied):
             choices = _choices(found.tables, found.choices or first)
-        return found.choose(choices)
+        said = _say(found.tables, choices)
     except InputError as error:
         show_error(error)
         return None
+    try:
+        return found.choose(choices)
+    except InputError as error:
+        if str(error) not in said:
+            show_error(error)
+        return None
+
+
+def _say(tables: Tables, choices: Choices) -> set[str]:
+    """Everything that is wrong or was done about it, each with its repair: one click. Returns what stops."""
+    found = findings(tables.private, tables.public, choices, tables.public_rows)
+    stops, rest = [one for one in found if one.stops], [one for one in found if not one.stops]
+    for at, one in enumerate(stops):
+        st.error(one.sentence, icon=":material/error:")
+        _repairs(one, choices, f"stop-{at}")
+    if rest:
+        with st.expander(f"What was noticed ({len(rest)})", icon=":material/fact_check:"):
+            for at, one in enumerate(rest):
+                st.markdown(f"- {one.sentence}")
+                _repairs(one, choices, f"rest-{at}")
+    return {one.sentence for one in stops}
+
+
+def _repairs(one: Finding, choices: Choices, key: str) -> None:
+    for at, repair in enumerate(one.repairs):
+        if st.button(repair.label, key=f"repair-{key}-{at}", icon=":material/build:"):
+            state.session().choices = repair.apply(choices)
+            st.session_state["choices-made"] = st.session_state.get("choices-made", 0) + 1
+            st.rerun()
 
 
 def _choices(tables: Tables, current: Choices) -> Choices:
     names = schema_summary(tables.private, tables.public)["column"].tolist()
-    key = tables.key[:12]
+    made = st.session_state.get("choices-made", 0)  # a repair is a new start for the widgets
+    key = tables.key[:12] + (f"-{made}" if made else "")
     left, right = st.columns([1, 3])
     with left:
         kinds = list(FAMILIES)
@@ -284,7 +319,8 @@ def _choices(tables: Tables, current: Choices) -> Choices:
             persist_state="session",
             help="A constant beside the features; leave it on unless the fit goes through the origin.",
         )
-    return Choices(
+    return replace(
+        current,  # what has no widget here stays as it was
         target=target,
         features=tuple(picked) or None,
         intercept=intercept,

@@ -96,6 +96,30 @@ def test_one_private_cell_says_nothing(app):
     assert "401** private rows" in words(app)
 
 
+def test_everything_wrong_is_said_at_once_and_repaired_by_a_click(app):
+    """A text target and a copied column: opened repaired; undone, the page says so with one button each."""
+    rng = np.random.default_rng(4)
+
+    def table(n: int) -> bytes:
+        frame = pd.DataFrame({"age": rng.normal(40, 9, n)})
+        frame["months"] = 12 * frame["age"]
+        frame["pay"] = rng.normal(3, 1, n)
+        frame["bought"] = np.where(rng.random(n) < 0.5, "yes", "no")
+        return frame.to_csv(index=False).encode()
+
+    upload(app, table(400), table(80))
+    assert session(app).problem is not None and not app.error
+    assert any("What was" in box.label for box in app.expander)
+    next(box for box in app.selectbox if box.label == "Target").set_value("bought").run()
+    family = next(box for box in app.selectbox if box.label == "Regression")
+    if family.value == "gaussian":
+        assert app.error and "holds text" in app.error[0].value
+        next(b for b in app.button if str(b.key).startswith("repair-stop")).click().run()
+    assert not app.error and not app.exception
+    assert next(box for box in app.selectbox if box.label == "Regression").value == "logistic"
+    assert "explain **bought**" in words(app)
+
+
 def test_files_and_choices_are_remembered(app):
     """An uploader forgets with a page change; the tables stay, and a replaced file keeps the choices that fit."""
     upload(app)
