@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -173,3 +174,9 @@ def test_the_glossary_is_whole():
     assert {label.value for label in Label} <= {t.name for t in terms}
     for wanted in ("mu", "kappa_bar", "modulus", "jacobian", "Lambda0", "erratum"):
         assert glossary.help_for(wanted)
+
+
+def test_the_documentation_has_the_same_glossary():
+    """docs/glossary.md is the glossary, word for word."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "glossary.md").read_text()
+    assert glossary.markdown() in text
