@@ -93,12 +93,20 @@ class PrivateRows:
             was left out for a missing value is a row of zeros, so that ``n`` stays what it was.
         n: number of rows, public under the replace-one relation.
         names: the d feature names, the intercept first when there is one.
+        adder: adds a function up over all blocks elsewhere (a cluster); ``None``: here, one after the other.
     """
 
-    __slots__ = ("_blocks", "n", "names")
+    __slots__ = ("_adder", "_blocks", "n", "names")
 
-    def __init__(self, blocks: Callable[[], Iterable[Block]], n: int, names: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        blocks: Callable[[], Iterable[Block]],
+        n: int,
+        names: tuple[str, ...],
+        adder: Callable[[Callable[[np.ndarray, np.ndarray], np.ndarray]], np.ndarray] | None = None,
+    ) -> None:
         self._blocks = blocks
+        self._adder = adder
         self.n = n
         self.names = names
 
@@ -130,13 +138,9 @@ class PrivateRows:
 
     def sum(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Private[np.ndarray]:
         """``sum over blocks of function(features, response)``: one pass, one private array."""
-        total: np.ndarray | None = None
-        for features, response in self._blocks():
-            part = _quietly(function, features, response)
-            total = part if total is None else total + part
-        if total is None:
-            raise ValueError("a table of private rows has at least one block")
-        return Private(total)
+        if self._adder is not None:
+            return Private(self._adder(function))
+        return Private(block_sum(self._blocks(), function))
 
     def concatenate(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Private[np.ndarray]:
         """One private figure per row, for the curator's pictures."""
@@ -147,6 +151,21 @@ class PrivateRows:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("private rows stay in the session that loaded them")
+
+
+def block_sum(blocks: Iterable[Block], function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+    """``sum over blocks of function(features, response)``, without a warning that would tell of a row.
+
+    Raises:
+        ValueError: no block.
+    """
+    total: np.ndarray | None = None
+    for features, response in blocks:
+        part = _quietly(function, features, response)
+        total = part if total is None else total + part
+    if total is None:
+        raise ValueError("a table of private rows has at least one block")
+    return total
 
 
 def _quietly(function: Callable[[np.ndarray, np.ndarray], np.ndarray], x: np.ndarray, y: np.ndarray) -> np.ndarray:

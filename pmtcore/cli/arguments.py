@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 from collections.abc import Sequence
 from typing import Any
 
 from pmtcore.accounting.budgets import Budget, checked_delta
-from pmtcore.base.checks import InputError
+from pmtcore.base.checks import InputError, one_of
 from pmtcore.cli.files import read_small
 
 
@@ -32,6 +33,8 @@ def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> No
             "--overlap", default="", metavar="REASON", help="why public rows may be private rows too; recorded"
         )
         parser.add_argument("--private-rows", type=int, metavar="N", help="declare n instead of counting")
+        parser.add_argument("--engine", default="here", metavar="here|dask", help="where passes over private rows run")
+        parser.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster; without one, two workers here")
     parser.add_argument("--public", metavar="FILE")
     parser.add_argument("--public-moment", metavar="FILE", help="a second moment matrix in place of public rows")
     parser.add_argument("--public-rows", type=int, metavar="M", help="rows behind the moment matrix, if known")
@@ -98,7 +101,21 @@ def problem_from(chosen: argparse.Namespace) -> Any:
         private = with_rows(private, chosen.private_rows)
     schema = None if chosen.schema is None else schema_from_json(read_small(chosen.schema))
     public = read_path(chosen.public, "public") if chosen.public is not None else read_moment_path(chosen.public_moment)
-    return prepare(private, public, choices, public_rows=chosen.public_rows, schema=schema)
+    cluster = cluster_from(chosen)
+    return prepare(private, public, choices, public_rows=chosen.public_rows, schema=schema, cluster=cluster)
+
+
+def cluster_from(chosen: argparse.Namespace) -> Any:
+    """Where passes over private rows run: a cluster, left at the end of the program, or ``None`` for here."""
+    if one_of("engine", chosen.engine, ("here", "dask")) == "here":
+        if chosen.scheduler is not None:
+            raise InputError("--scheduler needs --engine dask.")
+        return None
+    from pmtcore.data.cluster import Cluster  # noqa: PLC0415
+
+    found = Cluster(chosen.scheduler)
+    atexit.register(found.close)
+    return found
 
 
 def number_from(name: str, text: str) -> float:

@@ -18,6 +18,7 @@ import pyarrow as pa
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import PrivateRows
 from pmtcore.data.choices import Choices
+from pmtcore.data.cluster import Cluster
 from pmtcore.data.coder import Coder, check_width, row_blocks
 from pmtcore.data.dialect import Dialect
 from pmtcore.data.features import Feature, feature, numeric
@@ -64,8 +65,11 @@ class PublicSide:
     dialect: Dialect
     notes: tuple[str, ...] = ()
 
-    def read(self, private: Table) -> PrivateRows:
+    def read(self, private: Table, cluster: Cluster | None = None) -> PrivateRows:
         """Private rows, to be read row by row when they are summed; only the strict policies read them now.
+
+        Args:
+            cluster: where sums are taken; ``None``: here.
 
         Raises:
             InputError: a strict policy refuses a row.
@@ -74,7 +78,8 @@ class PublicSide:
         if "refuse" in (coder.choices.missing, coder.choices.unseen):
             coder.check(private.source.blocks(coder.columns(), self.dialect), "private")
         n = private.source.rows(self.dialect)
-        return PrivateRows(row_blocks(private.source, coder, self.dialect, n), n, coder.names)
+        adder = None if cluster is None else cluster.adder(private.source, coder, self.dialect)
+        return PrivateRows(row_blocks(private.source, coder, self.dialect, n), n, coder.names, adder)
 
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:
@@ -104,6 +109,7 @@ def prepare(
     lab_reasons: tuple[str, ...] = (),
     public_rows: int | None = None,
     schema: Schema | None = None,
+    cluster: Cluster | None = None,
 ) -> Problem:
     """Check the shapes of the tables against each other, and prepare the reading of private rows.
 
@@ -111,6 +117,7 @@ def prepare(
         lab_reasons: why a release from these tables would be a lab figure.
         public_rows: rows behind a public moment matrix, if known.
         schema: declared; takes the place of what the public table suggests.
+        cluster: where sums over private rows are taken; ``None``: here.
 
     Raises:
         InputError: what is wrong, in which table and column, and what to do.
@@ -124,7 +131,7 @@ def prepare(
         notes += (f"On public rows that are private rows too the curator states: {choices.overlap}",)
     if isinstance(public, Table) and public.n > private.n:
         notes += ("The public table has more rows than the private one: check that they are not swapped.",)
-    return Problem(side.read(private), side.data, choices, notes, lab_reasons, side.coder, private)
+    return Problem(side.read(private, cluster), side.data, choices, notes, lab_reasons, side.coder, private)
 
 
 def public_side(

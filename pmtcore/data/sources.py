@@ -150,7 +150,7 @@ class ParquetSource:
         self.place, self._where = place, where
         self.in_memory = isinstance(place, bytes)
         with self._file() as file:
-            self._rows = int(file.metadata.num_rows)
+            self._rows, self.groups = int(file.metadata.num_rows), int(file.metadata.num_row_groups)
             schema = file.schema_arrow
             self._fields = {str(field.name).strip(): field for field in schema}
             names = [str(field.name).strip() for field in schema]
@@ -173,11 +173,11 @@ class ParquetSource:
         except Exception:  # pyarrow has its own family of errors; their texts may quote the file
             raise InputError(f"{self._where} looks like Parquet but cannot be read; write the file again.") from None
 
-    def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
+    def blocks(self, names: Sequence[str], dialect: Dialect, groups: Sequence[int] | None = None) -> Iterator[Cells]:
         flat = [name for name in names if not pt.is_nested(self._fields[name].type)]
         at = [self._fields[name].name for name in flat]
         with self._file(flat) as file:
-            batches = file.iter_batches(batch_size=block_rows(len(names)), columns=at, use_threads=False)
+            batches = file.iter_batches(block_rows(len(names)), groups, at, use_threads=False)
             while (batch := self._next(batches)) is not None:
                 found = dict(zip(flat, [batch.column(name) for name in at], strict=True))
                 yield Cells(batch.num_rows, {name: found.get(name, pa.nulls(batch.num_rows)) for name in names})

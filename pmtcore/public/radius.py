@@ -119,14 +119,29 @@ def _candidates(rows: np.ndarray) -> _Candidates:
     radii = np.geomspace(0.5 * float(np.median(norms)), 4 * float(np.max(norms)), _CANDIDATES)
     scales = np.repeat(RESPONSE_SCALES, _CANDIDATES)
     radii = np.tile(radii, len(RESPONSE_SCALES))
-    features, residual = rows[:, :-1], rows[:, -1]
-    squared = np.sum(features**2, axis=1) + (scales[:, None] * residual) ** 2  # (K, m)
+    squared = np.sum(rows[:, :-1] ** 2, axis=1) + (scales[:, None] * rows[:, -1]) ** 2  # (K, m)
     weights = ball_weights(squared, radii[:, None])
-    gram = np.einsum("km,mi,mj->kij", weights, features, features, optimize=True) / len(rows)
-    inverse = np.linalg.pinv(gram, hermitian=True)  # (K, d, d)
-    bias, absolute = np.empty(len(radii)), np.empty(len(radii))
+    price, spread = np.empty(len(radii)), np.empty(len(radii))
+    whole: tuple[float, float] | None = None
     for k in range(len(radii)):  # one candidate at a time: all at once would need K m d numbers
-        moves = cut_off(rows, weights[k]) @ inverse[k]
-        bias[k] = np.sum(np.mean(moves, axis=0) ** 2)
-        absolute[k] = np.sum(np.mean(np.abs(moves), axis=0) ** 2)
-    return _Candidates(radii, scales, bias + ABSOLUTE_SHARE * absolute, np.sum(inverse**2, axis=(1, 2)))
+        cut = weights[k] < 1
+        if whole is None or np.any(cut):
+            found = _priced(rows, weights[k], cut)
+            whole = whole if np.any(cut) else found  # the same for all radii that cut no row
+        else:
+            found = whole
+        price[k], spread[k] = found
+    return _Candidates(radii, scales, price, spread)
+
+
+def _priced(rows: np.ndarray, weights: np.ndarray, cut: np.ndarray) -> tuple[float, float]:
+    """Bias of weights (m,), its absolute part included, and ``||P_w^{-1}||_F^2``."""
+    features, m = rows[:, :-1] * np.sqrt(weights)[:, None], len(rows)
+    gram = features.T @ features / m
+    try:
+        inverse = np.linalg.inv(gram)
+    except np.linalg.LinAlgError:
+        inverse = np.linalg.pinv(gram, hermitian=True)
+    moves = cut_off(rows[cut], weights[cut]) @ inverse
+    together, apart = np.sum(moves, axis=0) / m, np.sum(np.abs(moves), axis=0) / m
+    return float(np.sum(together**2) + ABSOLUTE_SHARE * np.sum(apart**2)), float(np.sum(inverse**2))

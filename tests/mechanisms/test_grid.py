@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from itertools import pairwise
 
 import mpmath as mp
@@ -27,6 +28,7 @@ from pmtcore.mechanisms.grid import (
     whiten_exactly,
 )
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
+from pmtcore.mechanisms.whitening import Whitening
 from pmtcore.public.moments import whiten
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan
 
@@ -55,6 +57,65 @@ def test_the_same_bits_however_rows_are_split(seed):
         released.append(found.run(rows, SeededNoise(3), 3).coefficients)
     assert all(np.array_equal(a, b) for a, b in pairwise(moments))
     assert all(np.array_equal(a, b) for a, b in pairwise(released))
+
+
+def test_twelve_ways_of_cutting_one_table(seed):
+    """Rows far out, not numbers and left out among them: any block size, layout and order, the same sums."""
+    draw, public, _ = make(3000, 60, seed)
+    x, y = draw.private_x.copy(), draw.private_y.copy()
+    x[5], y[5], x[6, 2], x[7, 1], x[8, 3], y[9] = 0.0, 0.0, 1e6, 1e300, np.inf, np.nan
+    found = plan("joint-pmt", public, 3000, 1.0)
+    product = found.second.product(np.full((2, 10), 0.1))
+    ways = [PrivateRows.from_arrays(x, y, names(10), block_rows=k) for k in (1, 7, 63, 64, 65, 513, 1000, 4096)]
+    order = np.random.default_rng(seed).permutation(3000)
+    ways.append(PrivateRows.from_arrays(np.asfortranarray(x), y, names(10)))
+    ways.append(PrivateRows.from_arrays(x[order], y[order], names(10), block_rows=777))
+    ways.append(PrivateRows.from_arrays(np.repeat(x, 2, axis=0)[::2], np.repeat(y, 2)[::2], names(10)))
+    wide = np.column_stack([x, y])
+    ways.append(PrivateRows.from_arrays(wide[:, :-1], wide[:, -1], names(10), block_rows=500))
+    bounds = np.array([2.0, 5.0])
+    sums = [
+        (
+            found.first.measure(rows).reveal(TEST),
+            found.second.counts(rows, product).reveal(TEST),
+            found.second.gradients(rows, product, bounds).reveal(TEST),
+        )
+        for rows in ways
+    ]
+    for other in sums[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(sums[0], other, strict=True))
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_whitening_in_integers_is_whitening(hard, seed):
+    """To the bits that it promises, and with a public moment so badly conditioned that products are split in halves."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((400, 6))
+    x[:, 0] = 1.0
+    if hard:
+        x[:, 5] = x[:, 4] + 1e-4 * x[:, 5]
+    z = np.column_stack([x, rng.standard_normal(400)])
+    root = np.linalg.cholesky(z[:60].T @ z[:60] / 60)
+    made = Whitening(root, intercept=True)
+    assert made.halved == hard
+    product = made.through(np.eye(7), 7)
+    found = np.hstack([b.values[:, : b.rows] * product.units[:, None] for b in product.blocks(x, z[:, -1])])
+    assert np.allclose(found.T, np.linalg.solve(root, z.T).T, atol=2e-4)
+
+
+def test_no_pass_holds_more_for_more_rows(seed):
+    """Blocks made on the fly: ten times the rows, the same memory."""
+    draw, public, _ = make(4096, 60, seed)
+    found = plan("joint-pmt", public, 10**6, 1.0)
+    peaks = []
+    for blocks in (3, 30):
+        once = [(draw.private_x, draw.private_y)]
+        rows = PrivateRows(lambda m=blocks, o=once: iter(o * m), 4096 * blocks, names(10))
+        tracemalloc.start()
+        found.run(rows, SeededNoise(1), 1)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0] and peaks[1] < 20e6
 
 
 def test_forward_substitution_is_whitening(seed):

@@ -1,0 +1,206 @@
+"""How a release grows with rows and columns: time by stage, memory, and what it is held against.
+
+    python benchmarks/scale.py                       # n = 1e4 to 1e7, d = 10 to 200
+    python benchmarks/scale.py --rows 1e8 --columns 10 --picture scale.png
+    python benchmarks/scale.py --rows 1e6 --columns 20 --parquet --dask
+
+Each line is a process of its own, so that its peak memory is its own. Beyond ``--in-memory`` rows (1e7) blocks are made on
+the fly and the time of making them is told apart. Ratios are of CPU seconds (medians of ``--repeat``) to one product
+``X'X`` of the same rows, and to scikit-learn's ``LinearRegression.fit``, where the table fits into memory; with
+``--parquet`` also to reading the needed columns, and with ``--dask`` the wall time on a cluster of two workers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import numpy as np  # noqa: E402
+
+from pmtcore.accounting.budgets import Budget  # noqa: E402
+from pmtcore.base.records import PrivateRows  # noqa: E402
+from pmtcore.mechanisms.noise import SecureNoise  # noqa: E402
+from pmtcore.methods.registry import make_parameters, method  # noqa: E402
+from pmtcore.public.moments import INTERCEPT, public_from_rows  # noqa: E402
+
+BLOCK = 65_536
+IN_MEMORY = 10**7  # numbers of this many rows by ten columns are 0.8 GB
+
+
+def blocks(n: int, d: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Synthetic rows, the same in every pass: one block drawn once and scaled anew for each."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((min(n, BLOCK), d))
+    x[:, 0] = 1.0
+    slope = rng.standard_normal(d) / np.sqrt(d)
+    noise = rng.standard_normal(len(x))
+    for start in range(0, n, BLOCK):
+        k = min(BLOCK, n - start)
+        y = x[:k] @ slope + noise[:k] * (1 + 0.1 * np.sin(start))
+        yield x[:k], y
+
+
+def seconds(function: Callable[[], Any], repeat: int) -> float:
+    """Median CPU seconds."""
+    found = []
+    for _ in range(repeat):
+        start = time.process_time()
+        function()
+        found.append(time.process_time() - start)
+    return float(np.median(found))
+
+
+def peak() -> float:
+    """Most memory held so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure(n: int, d: int, repeat: int, in_memory: int) -> dict[str, float]:
+    """One line of the table."""
+    before = peak()
+    x, y = next(blocks(max(4 * d, 1000), d))
+    names = (INTERCEPT, *(f"x{j}" for j in range(1, d)))
+    entry = method("joint-pmt")
+    held = n * d <= in_memory * 10
+    if held:
+        parts = list(blocks(n, d))
+        features, response = np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+        del parts
+        rows = PrivateRows.from_arrays(features, response, names)
+    else:
+        rows = PrivateRows(lambda: blocks(n, d), n, names)
+    SecureNoise().integers(10.0, 1, 1)  # OpenDP is loaded once
+    start = peak()
+    plan: Any = None
+
+    def planned() -> None:
+        nonlocal plan
+        public = public_from_rows(x[: 4 * d + 60], y[: 4 * d + 60], names, "y")
+        plan = entry.plan(public, n, Budget(1.0), make_parameters(entry, {}))
+
+    found = {"n": n, "d": d, "plan": seconds(planned, repeat)}
+    found["release"] = seconds(lambda: plan.run(rows, SecureNoise(), 1).released(), repeat)
+    found["first pass"] = seconds(lambda: plan.first.measure(rows), repeat)
+    found["peak MB"], found["peak MB of blocks"] = peak() - before, peak() - start
+    if held:
+        found["X'X"] = seconds(lambda: features.T @ features, max(repeat, 3))
+        from sklearn.linear_model import LinearRegression  # noqa: PLC0415
+
+        found["scikit-learn"] = seconds(lambda: LinearRegression().fit(features, response), 1)
+        whole = found["plan"] + found["release"]
+        found["to X'X"], found["to scikit-learn"] = whole / found["X'X"], whole / found["scikit-learn"]
+    else:
+        found["making blocks"] = seconds(lambda: [None for _ in blocks(n, d)], 1) * 3  # three looks
+    return found
+
+
+def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
+    """The same release from a Parquet file, against reading its columns; on two workers where asked. Wall seconds."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    from pmtcore.data.choices import Choices  # noqa: PLC0415
+    from pmtcore.data.cluster import Cluster  # noqa: PLC0415
+    from pmtcore.data.problem import prepare  # noqa: PLC0415
+    from pmtcore.data.tables import read_path  # noqa: PLC0415
+
+    found: dict[str, float] = {}
+    names = [f"x{j}" for j in range(1, d)] + ["y"]
+    with tempfile.TemporaryDirectory() as home:
+        place, public = f"{home}/p.parquet", f"{home}/b.csv"
+        writer = pq.ParquetWriter(place, pa.schema([(name, pa.float64()) for name in names]))
+        for x, y in blocks(n, d):
+            table = np.column_stack([x[:, 1:], y])
+            writer.write_table(pa.table(dict(zip(names, table.T, strict=True))))
+        writer.close()
+        x, y = next(blocks(4 * d + 60, d))
+        body = np.column_stack([x[:, 1:], y])
+        np.savetxt(public, body * 1.001, delimiter=",", header=",".join(names), comments="")
+        start = time.perf_counter()
+        for _ in pq.ParquetFile(place).iter_batches(columns=names, use_threads=False):
+            pass
+        found["read (wall)"] = time.perf_counter() - start
+        entry = method("joint-pmt")
+        for name in ("here", "dask") if dask else ("here",):
+            cluster = Cluster() if name == "dask" else None
+            start = time.perf_counter()
+            problem = prepare(
+                read_path(place, "private"), read_path(public, "public"), Choices(target="y"), cluster=cluster
+            )
+            made = entry.plan(problem.public, n, Budget(1.0), make_parameters(entry, {}))
+            made.run(problem.private, SecureNoise(), 1).released()
+            found[f"{name} (wall)"] = time.perf_counter() - start
+            if cluster is not None:
+                cluster.close()
+    return found
+
+
+def picture(lines: list[dict[str, float]], place: str) -> None:
+    """Seconds against rows, a line for each number of columns."""
+    import plotly.graph_objects as go  # noqa: PLC0415
+
+    figure = go.Figure()
+    for d in sorted({int(line["d"]) for line in lines}):
+        mine = sorted((line for line in lines if line["d"] == d), key=lambda line: line["n"])
+        for name, dash in (("release", "solid"), ("X'X", "dot"), ("scikit-learn", "dash")):
+            has = [line for line in mine if name in line]
+            figure.add_scatter(
+                x=[i["n"] for i in has], y=[i[name] for i in has], name=f"{name}, d = {d}", line_dash=dash
+            )
+    figure.update_xaxes(type="log", title="rows")
+    figure.update_yaxes(type="log", title="CPU seconds")
+    figure.write_html(place) if place.endswith(".html") else figure.write_image(place)
+
+
+def main() -> None:
+    """Table on standard output; JSON lines with ``--json``."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", nargs="+", type=float, default=[1e4, 1e5, 1e6])
+    parser.add_argument("--columns", nargs="+", type=int, default=[10, 20, 50, 200])
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--in-memory", type=float, default=IN_MEMORY)
+    parser.add_argument("--parquet", action="store_true")
+    parser.add_argument("--dask", action="store_true")
+    parser.add_argument("--picture", metavar="FILE.html")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.one:
+        n, d = int(chosen.rows[0]), chosen.columns[0]
+        found = measure(n, d, chosen.repeat, int(chosen.in_memory))
+        if chosen.parquet or chosen.dask:
+            found |= from_files(n, d, chosen.dask)
+        print(json.dumps(found))
+        return
+    lines = []
+    for n in chosen.rows:
+        for d in chosen.columns:
+            if n * d > 1e9:
+                continue  # more than minutes
+            more = [f"--{name}" for name in ("parquet", "dask") if getattr(chosen, name)]
+            command = [sys.executable, __file__, "--one", "--rows", str(n), "--columns", str(d), *more]
+            command += ["--repeat", str(chosen.repeat), "--in-memory", str(chosen.in_memory)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            lines.append(json.loads(done.stdout.splitlines()[-1]))
+            line = lines[-1]
+            print(json.dumps(line) if chosen.json else "  ".join(f"{k} {v:.4g}" for k, v in line.items()), flush=True)
+    if chosen.picture:
+        picture(lines, chosen.picture)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Dask with real worker processes: the same bits, whatever is lost on the way, and no private value in an error."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import traceback
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pmtcore.base.checks import InputError
+from pmtcore.data.choices import Choices
+from pmtcore.data.cluster import Cluster, parts
+from pmtcore.data.problem import prepare
+from pmtcore.data.tables import read_path, read_table
+from pmtcore.mechanisms.grid import from_words
+from pmtcore.mechanisms.noise import SeededNoise
+from tests.helpers import TEST, plan
+
+pytest.importorskip("distributed")
+N = 4000
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two worker processes of this machine."""
+    found = Cluster()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """One table in several forms: Parquet of 40 row groups, a folder of files in another order; and public rows."""
+    home = tmp_path_factory.mktemp("cluster")
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.standard_normal((N + 80, 3)), columns=["a", "b", "c"])
+    frame["y"] = frame @ [1.0, -2.0, 0.5] + rng.standard_normal(N + 80)
+    frame.iloc[:80].to_csv(home / "public.csv", index=False)
+    private = frame.iloc[80:]
+    pq.write_table(pa.Table.from_pandas(private, preserve_index=False), home / "p.parquet", row_group_size=100)
+    (home / "many").mkdir()
+    for at, start in enumerate((2500, 0, 700)):
+        stop = {2500: N, 0: 700, 700: 2500}[start]
+        table = pa.Table.from_pandas(private.iloc[start:stop], preserve_index=False)
+        pq.write_table(table, home / "many" / f"{at}.parquet", row_group_size=333)
+    return home
+
+
+def problem(places, name, cluster=None):
+    private = read_path(str(places / name), "private")
+    return prepare(private, read_path(str(places / "public.csv"), "public"), Choices(target="y"), cluster=cluster)
+
+
+def released(found):
+    return plan("joint-pmt", found.public, N, 1.0).run(found.private, SeededNoise(7), 2).coefficients
+
+
+def test_the_same_bits_on_a_cluster_whatever_the_parts(places, cluster):
+    """Forty row groups, or eight files' in another order: one release for one seed."""
+    here = released(problem(places, "p.parquet"))
+    assert len(parts(read_path(str(places / "p.parquet"), "private").source)) == 40
+    for name in ("p.parquet", "many"):
+        assert np.array_equal(released(problem(places, name, cluster)), here), name
+
+
+class Slowly:
+    """A summand that takes its time, so that a worker can be lost in the middle."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __call__(self, x, y):
+        time.sleep(0.05)
+        return self.inner(x, y)
+
+
+def test_a_worker_killed_in_the_middle_changes_no_bit(places, cluster):
+    """Its parts are computed again, by the other or by one that takes its place."""
+    here, there = problem(places, "p.parquet"), problem(places, "p.parquet", cluster)
+    statistic = plan("joint-pmt", here.public, N, 1.0).first.statistic
+    victim = next(iter(cluster.client.run(os.getpid).values()))
+    killer = threading.Timer(0.4, os.kill, (victim, signal.SIGKILL))
+    killer.start()
+    found = there.private.sum(Slowly(statistic)).map(from_words).reveal(TEST)
+    killer.join()
+    assert victim not in cluster.client.run(os.getpid).values(), "it was alive to the end"
+    assert np.array_equal(found, here.private.sum(statistic).map(from_words).reveal(TEST))
+
+
+def broken(x, y):
+    raise ValueError(f"the row says {x[0, 1]!r}")
+
+
+def test_a_workers_error_says_nothing_of_a_row(places, cluster):
+    """The kind of the error, and no more."""
+    there = problem(places, "p.parquet", cluster)
+    with pytest.raises(InputError) as found:
+        there.private.sum(broken)
+    assert str(found.value) == "A worker could not sum its part of the private table (ValueError)."
+    assert "row says" not in "".join(traceback.format_exception(found.value))
+
+
+def test_what_workers_cannot_reach_is_refused(places, cluster):
+    """An upload lies in this process's memory; a scheduler that is not there is a sentence."""
+    table = read_table((places / "public.csv").read_bytes(), "p.csv", "private")
+    with pytest.raises(InputError, match="files that its workers can reach"):
+        cluster.adder(table.source, None, None)
+    with pytest.raises(InputError, match="No Dask scheduler answers"):
+        Cluster("nowhere://127.0.0.1:1")
