@@ -5,8 +5,8 @@
     python benchmarks/scale.py --rows 1e6 --columns 20 --parquet --dask
 
 Each line is a process of its own, so that its peak memory is its own. Beyond ``--in-memory`` rows (1e7) blocks are
-made on the fly and the time of making them is told apart. Ratios are of CPU seconds (medians of ``--repeat``) to one product
-``X'X`` of the same rows, and to scikit-learn's ``LinearRegression.fit``, where the table fits into memory; with
+made on the fly and the time of making them is told apart. Ratios are of CPU seconds (medians of ``--repeat``) to one
+product ``X'X`` of the same rows, and to scikit-learn's ``LinearRegression.fit``, where the table fits into memory; with
 ``--parquet`` also to reading the needed columns, and with ``--dask`` the wall time on a cluster of two workers.
 """
 
