@@ -154,6 +154,8 @@ def read_path(path: str | Path, role: Role, limit: int | None = None) -> Table:
         InputError: no such file, or what is wrong with its shape.
     """
     text = str(path)
+    if not text.strip():
+        raise InputError(f"No file is named for the {role} table; give its path.")
     if is_address(text):
         name = text.partition("?")[0]  # what comes after may hold keys
         return _checked(Table(name, role, _source(text, _called(role, name), role, limit)))

@@ -58,7 +58,7 @@ class Published:
             fields = json.loads(raw)
             family, positive = fields.pop("family", family), fields.pop("positive", None)
             raw = json.dumps(fields).encode()
-        except (ValueError, AttributeError, TypeError):
+        except (ValueError, AttributeError, TypeError, RecursionError):
             pass  # said by the configuration's own reader
         return cls(Configuration.from_json(raw), str(family), positive)
 

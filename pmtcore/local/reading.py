@@ -43,9 +43,11 @@ def tally_file(path: Path, made: Configuration) -> Tally:
     The filter of ids is sized once, by the most reports that a file of this size can hold.
 
     Raises:
-        InputError: not Parquet although named so, or Parquet with other columns.
+        InputError: no regular file, not Parquet although named so, or Parquet with other columns.
         OSError: the file cannot be read.
     """
+    if not path.is_file():
+        raise InputError(f"There is no file of reports {str(path)!r}; check the path.")
     if path.suffix == ".parquet":
         return _parquet(path, made)
     tally = Tally(made, path.stat().st_size // (_BESIDE + _EACH * made.dimension))

@@ -1,0 +1,122 @@
+"""Odd files on the command line: one line, status 2, no wait; and every row of a device answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.cli.main import main
+from pmtcore.data.choices import Choices
+from pmtcore.data.coder import Coder
+from pmtcore.data.problem import prepare
+from pmtcore.data.tables import read_path
+from pmtcore.ledger.log import Ledger, LedgerError
+from pmtcore.mechanisms.noise import SecureNoise
+from pmtcore.releases.release import Request, recorded_release
+
+ROOT = Path(__file__).resolve().parents[2]
+OWN = b'1,2,1\ninf,1,0\n1e200,1,1\ntext,1,0\n1,2,2\n,,\n1,2\n"1,2,1\n' + b"9" * 400 + b",1,1\n1,2,maybe\n\n0.5,0.5,0\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = "".join(f"{rng.normal():.4f},{rng.normal():.4f},{rng.integers(2)}\n" for _ in range(50))
+    (tmp_path / "b.csv").write_text("a,b,y\n" + rows)
+    (tmp_path / "p.csv").write_bytes(b"a,b,y\n" + OWN)
+    (tmp_path / "bom.csv").write_bytes(b"\xef\xbb\xbf")
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    (tmp_path / "big.json").write_text('{"method": "joint-pmt", "mu": ' + "9" * 400 + "}")
+    (tmp_path / "bigger.json").write_text('{"mu": ' + "9" * 5000 + "}")
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.chdir(tmp_path)
+    configure = ("local", "configure", "--public", "b.csv", "--target", "y", "--people", "100", "--mu", "1")
+    assert main([*configure, "--out", "c.json"]) == 0
+    return tmp_path
+
+
+def test_every_row_of_a_device_answers(folder, capsys):
+    """Infinite, far too large, text, another label, missing, too short, an open quote, blank: a report each."""
+    assert main(["local", "randomize", "--config", "c.json", "--rows", "p.csv", "--out", "r.jsonl"]) == 0
+    reports = [json.loads(line) for line in (folder / "r.jsonl").read_text().splitlines()]
+    assert len(reports) == OWN.count(b"\n")
+    assert all(len(report["r"]) == 3 and np.all(np.isfinite(report["r"])) for report in reports)
+    assert main(["local", "aggregate", "--config", "c.json", "--reports", "r.jsonl", "--public", "b.csv"]) == 0
+    assert f"{len(reports)} reports used" in capsys.readouterr().out
+
+
+RELEASE = "release --target y --method joint-pmt --mu 1 --lab "
+ODD = [
+    RELEASE + "--private bom.csv --public b.csv",
+    RELEASE + "--private p.csv --public bom.csv",
+    RELEASE + "--private pipe --public b.csv",
+    RELEASE + "--private p.csv --public pipe",
+    RELEASE + "--private /dev/zero --public b.csv",
+    RELEASE + "--private p.csv --public-moment /dev/zero",
+    RELEASE + "--private p.csv --public b.csv --config pipe",
+    RELEASE + "--private p.csv --public b.csv --config deep.json",
+    RELEASE + "--private p.csv --public b.csv --schema deep.json",
+    RELEASE + "--private p.csv --public b.csv --schema big.json",
+    "release --target y --private p.csv --public b.csv --lab --config big.json",
+    "release --target y --private p.csv --public b.csv --lab --config bigger.json",
+    "local randomize --config deep.json --rows p.csv --out q.jsonl",
+    "local randomize --config bigger.json --rows p.csv --out q.jsonl",
+    "local randomize --config c.json --rows pipe --out q.jsonl",
+    "local randomize --config c.json --rows p.csv --out pipe",
+    "local aggregate --config c.json --reports pipe --public b.csv",
+    "local aggregate --config c.json --reports /dev/zero --public b.csv",
+    "local aggregate --config c.json --reports deep.json --public b.csv",
+    "local aggregate --config c.json --reports bigger.json --public b.csv",
+    RELEASE + "--private p.csv --public '",  # an empty name
+    RELEASE + "--public b.csv --private '",
+    RELEASE + "--private p.csv --public-moment '",
+]
+
+
+@pytest.mark.parametrize("command", ODD)
+def test_odd_files_get_one_line_at_once(command, folder, capsys):
+    """Marks alone, pipes, devices, deep and huge JSON, empty names."""
+    assert main([part.strip("'") for part in command.split()]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.startswith("pmtcore: ") and captured.err.count("\n") == 1
+
+
+def test_a_binary_column_is_read_and_never_quoted(folder):
+    """Bytes that are no text, in a Parquet column: an unknown category in its own row, and nothing of it in print."""
+    rng = np.random.default_rng(1)
+    towns = [b"\xfe\xedSECRET", *[b"north", b"south"] * 30]
+    columns = {"a": rng.normal(size=61), "town": towns, "y": rng.normal(size=61)}
+    pq.write_table(pa.table(columns), folder / "p.parquet")
+    pq.write_table(pa.table({name: values[1:] for name, values in columns.items()}), folder / "b.parquet")
+    command = [sys.executable, "-m", "pmtcore", *(RELEASE + "--private p.parquet --public b.parquet").split()]
+    done = subprocess.run(
+        command, capture_output=True, cwd=folder, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert b"SECRET" not in done.stdout + done.stderr and b"town=" in done.stdout
+
+
+def test_the_ledger_is_asked_before_a_private_row_is_read(folder, monkeypatch):
+    """A cap that does not hold the spend: refused, and no private row was encoded (its fingerprint refuses no cell)."""
+    problem = prepare(read_path("p.csv", "private"), read_path("b.csv", "public"), Choices(target="y"))
+
+    def forbidden(*_):
+        raise AssertionError("a private row was read")
+
+    monkeypatch.setattr(Coder, "rows", forbidden)
+    ledger = Ledger(str(folder / "l.db"))
+    ledger.cap("d", 0.5)
+    with pytest.raises(LedgerError):
+        recorded_release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, "d", "k")
+    ledger.cap("d", 5.0)
+    with pytest.raises(AssertionError):
+        recorded_release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, "d", "l")
+    assert ledger.account("d").spent == 1.0
