@@ -17,7 +17,7 @@ from pmtcore.base.records import Label
 from pmtcore.data import named
 from pmtcore.data.choices import MISSING_POLICIES, UNSEEN_POLICIES, Choices, levels_from_text
 from pmtcore.data.findings import Finding, findings, repaired
-from pmtcore.data.limits import MAX_UPLOAD_MB
+from pmtcore.data.limits import MAX_UPLOAD_MB, in_words
 from pmtcore.data.problem import Problem, schema_summary
 from pmtcore.data.tables import MomentTable, Table, read_moment, read_table
 from pmtcore.models.families import FAMILIES, GAUSSIAN
@@ -123,7 +123,7 @@ def _upload() -> None:
             "Private table", type=_TYPES, key="upload-private", max_upload_size=MAX_UPLOAD_MB, help=words
         )
         private = _remembered("private", file, lambda data, name: read_table(data, name, "private"))
-        st.caption("It stays in this session's memory.")
+        st.caption(f"It stays in this session's memory. {in_words()}")
     with right:
         kind = st.segmented_control(
             "Public data",

@@ -8,6 +8,7 @@ level, rare public categories merged; elsewhere it is missing: never the referen
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -43,6 +44,7 @@ class Feature:
         fill: what a missing number becomes under the policy ``public-median``.
         dummies: levels with a column of their own; ``None`` for numbers and dates.
         home: the dummy of merged and unknown levels, ``None`` where there is none.
+        reference: the level that the dummies are compared with.
     """
 
     column: Column
@@ -50,6 +52,7 @@ class Feature:
     dummies: tuple[str, ...] | None = None
     merged: frozenset[str] = frozenset()
     home: str | None = None
+    reference: str = ""
     notes: tuple[str, ...] = ()
 
     @property
@@ -137,20 +140,22 @@ def _categories(name: str, counts: dict[str, int], choices: Choices) -> Feature:
     home = OTHER if OTHER in dummies else None
     levels = tuple(dict.fromkeys([*dummies, reference, *sorted(rare)]))
     known = levels if home is not None else tuple(level for level in levels if level not in rare)
-    notes = _category_notes(name, reference, home, rare, choices)
-    return Feature(Column(name, "level", known), 0.0, tuple(dummies), frozenset(rare), home, notes)
+    return Feature(Column(name, "level", known), 0.0, tuple(dummies), frozenset(rare), home, reference)
 
 
-def _category_notes(name: str, reference: str, home: str | None, rare: set[str], choices: Choices) -> tuple[str, ...]:
-    """What becomes of each kind of category, in words."""
-    become = "missing" if home is None else repr(home)
-    notes = [f"Categories of {name!r} are compared with {reference!r}."]
-    if rare:
-        notes.append(f"Categories of {name!r} with fewer than two public rows count as {become}: {_named(rare)}.")
-    if choices.unseen == "other":
-        notes.append(f"Categories of {name!r} that the public table does not have count as {become}.")
+def category_notes(features: Sequence[Feature], unseen: str) -> tuple[str, ...]:
+    """What becomes of each kind of category, in words: a sentence for all columns of which it is true."""
+    found = [one for one in features if one.dummies is not None]
+    if not found:
+        return ()
+    notes = [f"Categories are compared with {', '.join(f'{one.reference!r} of {one.name!r}' for one in found)}."]
+    for one in found:
+        if one.merged:
+            become = "missing" if one.home is None else repr(one.home)
+            few = f"Categories of {one.name!r} with fewer than two public rows"
+            notes.append(f"{few} count as {become}: {listed(sorted(one.merged))}.")
+    for become, homes in (("missing", False), (repr(OTHER), True)):
+        names = [one.name for one in found if (one.home is not None) == homes]
+        if names and unseen == "other":
+            notes.append(f"Categories that the public table does not have count as {become}: of {listed(names, 99)}.")
     return tuple(notes)
-
-
-def _named(levels: set[str]) -> str:
-    return listed(sorted(levels))

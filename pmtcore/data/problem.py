@@ -21,7 +21,7 @@ from pmtcore.data.choices import Choices
 from pmtcore.data.cluster import Cluster
 from pmtcore.data.coder import Coder, check_width, row_blocks
 from pmtcore.data.dialect import Dialect
-from pmtcore.data.features import Feature, feature, numeric
+from pmtcore.data.features import Feature, category_notes, feature, numeric
 from pmtcore.data.schema import Schema
 from pmtcore.data.sources import Cells
 from pmtcore.data.tables import MomentTable, Table
@@ -208,6 +208,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     coder = Coder(tuple(features), choices, target, decimal)
     check_width(coder)
     notes = target.notes + notes + tuple(note for found in features for note in found.notes)
+    notes += category_notes(features, choices.unseen)
     block = _one_block(public, coder, labelled)
     if "refuse" in (choices.missing, choices.unseen):
         coder.check([block], "public", labelled)
