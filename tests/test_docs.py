@@ -128,3 +128,10 @@ def test_every_extra_that_is_named_exists():
     ]:
         for named in re.findall(r"second-moment\[([a-z,]+)\]", path.read_text()):
             assert set(named.split(",")) <= set(extras), f"{path.name} names {named}"
+
+
+def test_every_page_is_in_the_menu():
+    """A page that nobody can find is not read."""
+    menu = (ROOT / "mkdocs.yml").read_text()
+    for path in ROOT.glob("docs/*.md"):
+        assert path.name in menu, path.name
