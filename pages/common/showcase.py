@@ -20,6 +20,7 @@ from pmtcore.models.families import GAUSSIAN
 
 TRIALS, GLM_TRIALS = 50, 10  # a linear trial is a share of one batched solve; others are a fit each
 _MOST = 32
+_MOST_WORK = 2e7  # 1 CPU second or so; Adult with all its columns has 1.7e8, and took 27 seconds
 _kept: OrderedDict[tuple[str, ...], Quick] = OrderedDict()
 
 
@@ -42,14 +43,19 @@ def remember(mark: tuple[str, ...], make: Callable[[], Quick]) -> Quick:
     return _kept[mark]
 
 
+def is_quick(problem: Problem) -> bool:
+    """Whether a comparison takes a moment: linear trials are batched, others cost about n d^2 for each step."""
+    return problem.public.family is GAUSSIAN or problem.private.n * problem.public.d**2 <= _MOST_WORK
+
+
 def quick(found: Session) -> Quick | None:
-    """The quick comparison of the open tables; ``None`` where they are somebody's own.
+    """The quick comparison of the open tables; ``None`` where they are somebody's own, or where it is not quick.
 
     Raises:
         InputError: the methods do not fit the tables.
     """
     problem = found.problem
-    if problem is None or found.tables is None or not found.tables.may_be_studied:
+    if problem is None or found.tables is None or not found.tables.may_be_studied or not is_quick(problem):
         return None
     return remember((found.tables.key, repr(problem.choices)), lambda: _quick(problem))
 

@@ -22,7 +22,10 @@ def showcase() -> None:
     except InputError as error:
         show_error(error)
         return
+    opened = session()
     if found is None:
+        if opened.tables is not None and opened.tables.may_be_studied and opened.problem is not None:
+            st.caption("Repeated releases of this table take long: Plan predicts, Compare runs them.")
         return
     st.header("What a budget buys on this table")
     chart(

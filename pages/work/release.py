@@ -14,6 +14,7 @@ from pmtcore.data.problem import Problem
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import method
 from pmtcore.releases.release import Preview, Request, preview
+from pmtcore.show.glossary import help_for
 
 
 def ask(problem: Problem) -> tuple[Request, Preview] | None:
@@ -46,7 +47,9 @@ def source() -> NoiseSource:
             persist_state="session",
             help="The result can be repeated, so it is a lab figure.",
         )
-        seed = st.number_input("Seed", 0, 2**31, 1, key="release-seed", persist_state="session", disabled=not seeded)
+        seed = st.number_input(
+            "Seed", 0, 2**31, 1, key="release-seed", persist_state="session", disabled=not seeded, help=help_for("seed")
+        )
     if seeded:
         st.warning("With a seed the result is a lab figure and may not leave.", icon=":material/science:")
     return SeededNoise(int(seed)) if seeded else SecureNoise()
