@@ -89,7 +89,7 @@ def _mutants() -> list[Mutant]:
         "source.integers(sigma / 4, trials, len(rows))",
         APART,
     )
-    plant("grid: slack forgotten", grid, "return (1 + SLACK) * sensitivity / mu", "return sensitivity / mu", GRID)
+    plant("grid: slack forgotten", grid, "return (1 + SLACK) * sensitivity / mu", "return sensitivity / mu", SPIED)
     plant(
         "grid: rows 2 % too long",
         grid,
@@ -97,7 +97,13 @@ def _mutants() -> list[Mutant]:
         "found = np.trunc(inside * 1.02)",
         GRID,
     )
-    plant("grid: a long row kept", grid, "found[squared_norms_int(found) > scale**2] = 0", "pass", GRID)
+    plant(
+        "grid: every row at the radius",
+        grid,
+        "np.maximum(np.where(whole, length, 1.0), radius)",
+        "np.where(whole, length, 1.0)",
+        f"{GRID} -k too_long",
+    )
     plant(
         "noise: OpenDP's sampler bypassed",
         noise,
@@ -151,12 +157,22 @@ def _mutants() -> list[Mutant]:
         "return 2 * (1 - t * t) * gram + 2 * cross",
         APART,
     )
-    plant("labels calibrated too far", truncation, '"labels": math.sqrt(1 / 2)', '"labels": math.sqrt(1 / 3)', LABELS)
+    plant("labels calibrated too far", truncation, '"labels": math.sqrt(1 / 2)', '"labels": math.sqrt(1 / 3)', SPIED)
     plant("three parts calibrated too far", truncation, "math.sqrt(81 / 32 / 3)", "math.sqrt(1 / 3)", APART)
     plant("moment calibrated too far", truncation, '"moment": math.sqrt(1 / 2)', '"moment": 1 / 2', APART)
-    plant("bounded rows: rounding forgotten", truncation, "SHORTER = 1 - 2.0**-40", "SHORTER = 1 + 2.0**-40", OPTIMUM)
     plant(
-        "bounded rows: infinite ones kept", truncation, "good = np.isfinite(top) & (top > 0)", "good = top > 0", OPTIMUM
+        "bounded rows: rounding forgotten",
+        truncation,
+        "SHORTER = 1 - 2.0**-40",
+        "SHORTER = 1 + 2.0**-40",
+        f"{OPTIMUM} -k bounded",
+    )
+    plant(
+        "bounded rows: infinite ones kept",
+        truncation,
+        "good = np.isfinite(top) & (top > 0)",
+        "good = top > 0",
+        f"{OPTIMUM} -k bounded",
     )
     plant(
         "papers' radius without its root",
@@ -168,11 +184,7 @@ def _mutants() -> list[Mutant]:
     integers = "mechanisms/integers.py"
     plant("integers: numbers not clipped", integers, "np.clip(values / bound, -1.0, 1.0)", "values / bound", APART)
     plant(
-        "integers: slope noise of another unit",
-        "methods/noisy_newton.py",
-        "(SLOPES * COARSE**2)",
-        "(COARSE**2)",
-        LABELS,
+        "integers: slope noise of another unit", "methods/noisy_newton.py", "(SLOPES * COARSE**2)", "(COARSE**2)", SPIED
     )
     plant(
         "newton: score noise halved",
@@ -200,7 +212,7 @@ def _mutants() -> list[Mutant]:
         "methods/noisy_newton.py",
         "np.minimum(1.0, bound / length)",
         "np.minimum(1.0, 1e9 * bound / length)",
-        LABELS,
+        f"{ARRIVES} -k projected",
     )
     plant(
         "dp-gd: noise of one step for all",
@@ -232,14 +244,14 @@ def _mutants() -> list[Mutant]:
         "accounting/objective.py",
         "return 2 * radius / mu",
         "return radius / mu",
-        LABELS,
+        f"{LABELS} -k meets_the_budget",
     )
     plant(
         "objective: modulus halved",
         "accounting/objective.py",
         "return 2 * noise**2 * reach",
         "return noise**2 * reach",
-        LABELS,
+        f"{LABELS} -k meets_the_budget",
     )
     plant(
         "objective: grid noise forgotten",
@@ -260,42 +272,42 @@ def _mutants() -> list[Mutant]:
         "mechanisms/optimum.py",
         "slope = 2 * self.doubt.slope / self.modulus",
         "slope = 0.0",
-        OPTIMUM,
+        f"{OPTIMUM} -k 'wanted or whole_steps'",
     )
     plant(
         "optimum: half a step of b forgotten",
         "mechanisms/optimum.py",
         "slip = self.step_of_noise * math.sqrt(len(self.centre)) / 2",
         "slip = 0.0",
-        OPTIMUM,
+        f"{OPTIMUM} -k 'wanted or whole_steps'",
     )
     plant(
         "optimum: no ball",
         "mechanisms/optimum.py",
         "np.minimum(1.0, self.ball / np.maximum(length, 1e-300))",
         "np.ones(len(length))",
-        OPTIMUM,
+        f"{OPTIMUM} -k near_as",
     )
     plant(
         "optimum: tolerance below rounding",
         "mechanisms/optimum.py",
         "return np.asarray(max(self.wanted, self.doubt.fixed) + self.doubt.slope * away)",
         "return np.asarray(self.wanted + 0 * away)",
-        OPTIMUM,
+        f"{OPTIMUM} -k wanted",
     )
     plant(
         "spherical: Gamma of shape 1 (E8)",
         "mechanisms/spherical.py",
         "for value in lengths), context",
         "for value in lengths[:1]), context",
-        OPTIMUM,
+        f"{OPTIMUM} -k 'spherical or floors'",
     )
     plant(
         "spherical: floor towards zero",
         "mechanisms/spherical.py",
         "whole = -whole if sign else whole",
         "whole = whole",
-        OPTIMUM,
+        f"{OPTIMUM} -k 'spherical or floors'",
     )
     perturbed = "accounting/perturbed.py"
     plant(
@@ -303,21 +315,21 @@ def _mutants() -> list[Mutant]:
         perturbed,
         "return math.log1p(self.loss.curvature * self.kappa)",
         "return math.log1p(self.loss.curvature * self.kappa) / 2",
-        PERTURBED,
+        f"{PERTURBED} -k 'exact_densities or keeps_its_delta'",
     )
     plant(
         "perturbed: replace-one pays once",
         perturbed,
         "width = 2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0",
         "width = 1.0",
-        PERTURBED,
+        f"{PERTURBED} -k exact_densities",
     )
     plant(
         "perturbed: modulus not checked (E10)",
         "mechanisms/perturbed.py",
         "if not float(np.min(self.ridge)) >= self.terms.modulus * (1 - 1e-12):",
         "if False:",
-        PERTURBED,
+        f"{PERTURBED} -k refused",
     )
     budgets = "accounting/budgets.py"
     plant(
