@@ -229,7 +229,7 @@ def _mutants() -> list[Mutant]:
         "methods/dp_gd.py",
         "self.parameters.clip, clipped=True",
         "self.parameters.clip, clipped=False",
-        APART,
+        f"{ARRIVES} -k mean_clipped",
     )
     plant(
         "pmt-score: sensitivity of one sign",

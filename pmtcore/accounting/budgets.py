@@ -17,8 +17,8 @@ from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from pmtcore.base.checks import InputError, number_between
 
-MU_RANGE = (1e-6, 1e3)
-_TINY = np.finfo(float).tiny
+MU_RANGE = (1e-6, 1e3)  # below, nothing is told; above, nothing is hidden
+_TINY = np.finfo(float).tiny  # in place of 0 under a logarithm
 
 
 class Neighbours(Enum):

@@ -21,9 +21,9 @@ from pmtcore.accounting.perturbed import CHOICES, Noise, Promise, Split, Terms
 from pmtcore.accounting.tails import removed_delta
 from pmtcore.base.checks import InputError, number_between, one_of
 
-_POINTS = 1500
+_POINTS = 1500  # of epsilon; each bound is held against the next point, so a coarser grid costs noise, not privacy
 _LOG_LEAST = -690.0  # deltas below 1e-300 are never stated
-_STEPS = 26
+_STEPS = 26  # halvings of a bracket: mu to eight digits
 _ROUND = 1e9  # Jacobians are rounded up to it, so that equal ones are found again
 
 

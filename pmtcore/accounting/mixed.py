@@ -20,7 +20,7 @@ from scipy.special import expit
 from pmtcore.accounting.budgets import checked_delta, log_delta
 from pmtcore.base.checks import number_between
 
-_POINTS = 2**15
+_POINTS = 2**15  # of the grid of losses, rounded up to it: a coarser one states more, never less
 _ROUNDING = 1 + 1e-9  # on delta, for what floating point may lose
 
 

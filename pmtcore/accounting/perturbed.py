@@ -21,7 +21,7 @@ from pmtcore.base.checks import InputError, number_between, one_of
 from pmtcore.models.losses import Loss
 
 CHOICES = ("recycle", "return")
-_EPSILONS = (1e-6, 500.0)
+_EPSILONS = (1e-6, 500.0)  # below, nothing is told; above, e^epsilon has no use
 _AWAY = 1e-12  # rounding is to the private side by this share
 
 

@@ -11,8 +11,8 @@ from scipy.special import ndtr
 
 _CELLS, _COARSE = 200, 40  # up to three sds, and beyond
 _REACH = 8.0  # in sds; beyond, everything is counted
-_CROSSINGS = np.linspace(0.0, 6.0, 16)
-_POINTS = 40
+_CROSSINGS = np.linspace(0.0, 6.0, 16)  # of the score, in sds; what lies between two is bounded by both
+_POINTS = 40  # of epsilon; chords between them bound delta, which is convex in e^epsilon
 _MOST = 300.0  # epsilon; nobody states more
 
 

@@ -24,8 +24,8 @@ from pmtcore.local.protocol import VERSION, Configuration
 from pmtcore.local.tally import Tally
 
 SCHEMA = pa.schema([("v", pa.int64()), ("c", pa.string()), ("id", pa.string()), ("r", pa.list_(pa.float64()))])
-_BLOCK = 16 * 2**20
-_ROWS = 50_000
+_BLOCK = 16 * 2**20  # bytes: constant memory, and few enough blocks that reading is fast
+_ROWS = 50_000  # of a batch of Parquet: a few megabytes
 _BESIDE, _EACH = 60, 14  # bytes of a report beside its numbers, and of a number, at least in an honest one
 _NUMBER = rb"-?\d{1,25}+(?:\.\d{1,25}+)?+(?:e[+-]?\d{1,3}+)?+"
 _REPORT = re.compile(

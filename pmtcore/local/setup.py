@@ -14,8 +14,8 @@ from pmtcore.mechanisms.randomizers import PrivUnit
 from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.shape import Clip
 
-_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-_ROOM = 1.5
+_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)  # of public lengths: radii to try; the price is flat between
+_ROOM = 1.5  # times the largest public response: private ones reach further than few public ones
 
 
 def response_range(public: PublicData, bound: float) -> tuple[float, float]:

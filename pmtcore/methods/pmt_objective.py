@@ -31,7 +31,7 @@ from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.moments import PublicData, back_transform, joint, whiten
 from pmtcore.public.shape import Clip, Shape, choose_clip
 
-_FAR = 1e-3
+_FAR = 1e-3  # how rarely alike samples lie further off: then the prior is widened
 
 
 @dataclass(frozen=True, kw_only=True)

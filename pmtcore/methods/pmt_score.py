@@ -31,7 +31,7 @@ from pmtcore.models.newton import Rows
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip, Shape, choose_clip, score_doubt
 
-_STEPS = 60
+_STEPS = 60  # of Levenberg and Marquardt, from the public fit, which is near
 _ROOM = 1.5  # the residual bound of counts: this many times the largest public residual
 
 

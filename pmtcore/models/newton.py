@@ -20,7 +20,7 @@ Derivatives = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # (t, d) ->
 _CHUNK_NUMBERS = 4_000_000  # in memory at once: 32 MB
 ROWS_AT_ONCE = 4096  # sums are made in blocks of at most so many rows: rounding grows with the block, not the table
 Tolerance = float | Callable[[np.ndarray], np.ndarray]  # of coefficients (t, d), if not of all: (t,)
-_MOST_STEPS = 5000
+_MOST_STEPS = 5000  # far beyond what damped steps need; reached by rounding alone
 _BARELY = 1e-12  # a step shorter than this is taken as it is: log(1 + a)/a is 1
 
 

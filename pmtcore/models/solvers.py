@@ -19,13 +19,13 @@ from pmtcore.models.losses import Loss
 from pmtcore.models.newton import ROWS_AT_ONCE, Tolerance, tolerance_at, unpacked
 
 _CHUNK_NUMBERS = 4_000_000
-_NEWTON_STEPS = 150
-_MOST_STEPS = 20_000
-_FEW = 6
-_SWEEPS = 4
-_MOST_ROUNDS = 60
+_NEWTON_STEPS = 150  # then steps that always converge, but slowly
+_MOST_STEPS = 20_000  # of those; each takes off a fixed share, so thousands are enough at any modulus
+_FEW = 6  # fits, up to which a product for each is faster than all products of columns
+_SWEEPS = 4  # of coordinate descent before the active set is tried: it is mostly right then
+_MOST_ROUNDS = 60  # of sweeps; each ends at an active set, few are ever visited
 _ENOUGH = 1e-4  # share of the predicted decrease that a step has to bring
-_ROUNDING = 1e-13
+_ROUNDING = 1e-13  # of the gradient: what double precision leaves of a solved quadratic model
 
 
 @final

@@ -25,7 +25,7 @@ from pmtcore.methods.local.collected import LocalOutcome, LocalPlan, MomentParam
 from pmtcore.methods.registry import Method, Plan, register
 from pmtcore.public.moments import PublicData
 
-_POWER = 1.1
+_POWER = 1.1  # of n: delta as paper C takes it
 _FEWEST = 10  # delta = n^-1.1 says nothing for one row, which is what an audit runs
 
 

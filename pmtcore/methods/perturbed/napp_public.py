@@ -34,7 +34,7 @@ from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, paramete
 from pmtcore.public.moments import PublicData
 from pmtcore.public.penalized import best_weights
 
-_MOST_EPSILON = 500.0
+_MOST_EPSILON = 500.0  # beyond, e^epsilon has no use
 FAMILIES = ("gaussian", "logistic", "poisson", "boosting")
 
 
