@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pmtcore.data.cells import ABSENT, codes, numbers, texts
 from pmtcore.data.choices import Choices
 from pmtcore.data.problem import PublicSide, public_side
 from pmtcore.data.tables import Table, read_table, table_from
@@ -345,3 +346,23 @@ def test_a_header_one_name_short_shifts_nothing():
     plain = design(read_table(bare, "p", "private"), read_table(bare + b"0,0\n", "b", "public"))
     assert np.array_equal(design(read_table(named, "p", "private"), read_table(more, "b", "public")), plain)
     assert not np.any(design(read_table(named, "p", "private"), read_table(bare, "b", "public")))
+
+
+@pytest.mark.parametrize("line", [b'1,"2', b'"', b'1,2,3,4,5,6,"7'])
+def test_two_open_quotes_swallow_nothing_between_them(line):
+    """A stray quote in one row and another in a second: two rows without a value, and those between them stay."""
+    rng = np.random.default_rng(7)
+    lines = written([a_row(rng, 0.0) for _ in range(ROWS)], ",", csv.QUOTE_MINIMAL).split(b"\n")
+    whole = design(read_table(b"\n".join(lines), "p", "private"), public())
+    spoiled = [line if at in (3, 9) else text for at, text in enumerate(lines)]
+    found = design(read_table(b"\n".join(spoiled), "p", "private"), public())
+    assert not np.any(found[[2, 8]])
+    assert np.array_equal(np.delete(found, [2, 8], axis=0), np.delete(whole, [2, 8], axis=0))
+
+
+def test_a_null_of_a_dictionary_is_missing():
+    """Not the first word of the dictionary."""
+    column = pa.array(["north", None, "1.5", None]).dictionary_encode()
+    assert texts(column).to_pylist() == ["north", None, "1.5", None]
+    assert codes(column, ("north", "1.5")).tolist() == [0, ABSENT, 1, ABSENT]
+    assert np.array_equal(numbers(column), [np.nan, np.nan, 1.5, np.nan], equal_nan=True)
