@@ -27,13 +27,12 @@ ROOT = Path(__file__).resolve().parents[1]
 REQUEST = {"method": "joint-pmt", "mu": 0.01, "parameters": {}, "delta": 1e-6}
 CHILD = """
 import sys, time
-from pmtcore.budgets import Budget
-from pmtcore.choices import Choices
-from pmtcore.datasets import load
-from pmtcore.encoding import default_choices, prepare
-from pmtcore.ledger import Ledger
-from pmtcore.noise import SecureNoise
-from pmtcore.releases import Request, recorded_release
+from pmtcore.accounting.budgets import Budget
+from pmtcore.data.named import load
+from pmtcore.data.problem import default_choices, prepare
+from pmtcore.ledger.log import Ledger
+from pmtcore.mechanisms.noise import SecureNoise
+from pmtcore.releases.release import Request, recorded_release
 private, public, _ = load("demo", n=20_000, m=100, d=6)
 problem = prepare(private, public, default_choices(private, public))
 ledger = Ledger(sys.argv[1])

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from pages.common.actors import require
 from pages.common.session import Tables, session
 from pages.common.widgets import show_error
 from pmtcore.base.checks import InputError, listed
+from pmtcore.base.roles import Action
 from pmtcore.data.fingerprint import hashed
 from pmtcore.data.problem import Problem
 from pmtcore.ledger.account import START_CAP, Account
@@ -34,8 +36,10 @@ class Spend:
         """
         if not self.dataset:
             return release(problem, request, noise)
+        require(Action.RELEASE)
         book = Ledger(default_url())
         if self.cap is not None and book.account(self.dataset).cap is None:
+            require(Action.CAP)
             book.cap(self.dataset, self.cap)
         return recorded_release(problem, request, noise, book, self.dataset, key, self.purpose).release
 
@@ -50,7 +54,9 @@ def spend_form(mu: float) -> Spend | None:
     ):
         return Spend()
     left, right = st.columns(2)
-    name = left.text_input("Data set, in the ledger", tables.title, key=f"ledger-name-{tables.key[:12]}")
+    name = tables.registered or left.text_input(
+        "Data set, in the ledger", tables.title, key=f"ledger-name-{tables.key[:12]}"
+    )
     purpose = right.text_input("Purpose", key="ledger-purpose", persist_state="session")
     try:
         book = Ledger(default_url())

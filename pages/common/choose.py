@@ -10,10 +10,13 @@ from uuid import uuid4
 import streamlit as st
 
 from pages.common import session as state
+from pages.common.actors import actor, require
+from pages.common.registered import named_by_a_curator
 from pages.common.session import Tables
 from pages.common.widgets import at_first, badge, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
+from pmtcore.base.roles import Action
 from pmtcore.data import named
 from pmtcore.data.choices import MISSING_POLICIES, UNSEEN_POLICIES, Choices, levels_from_text
 from pmtcore.data.findings import Finding, findings, repaired
@@ -21,10 +24,11 @@ from pmtcore.data.limits import MAX_UPLOAD_MB, in_words
 from pmtcore.data.problem import Problem, schema_summary
 from pmtcore.data.tables import MomentTable, Table, read_moment, read_table
 from pmtcore.models.families import FAMILIES, GAUSSIAN
+from pmtcore.releases.register import registered
 from pmtcore.show.glossary import term
 
 _TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
-_SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload"}
+_SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload", "registered": "Registered"}
 _KNOBS: dict[str, dict[str, Any]] = {
     "n": {
         "label": "Private rows",
@@ -57,9 +61,10 @@ _KNOBS: dict[str, dict[str, Any]] = {
 def source() -> None:
     """Where the tables come from."""
     start = at_first("source", default="demo")
+    sources = [name for name in _SOURCES if name != "registered" or registered(actor())]
     chosen = st.segmented_control(
         "Tables",
-        list(_SOURCES),
+        sources,
         format_func=_SOURCES.__getitem__,
         key="source",
         help="A synthetic demo, a public table for study, or your own files.",
@@ -69,7 +74,7 @@ def source() -> None:
         **start,
     )
     try:
-        {"demo": _demo, "name": _by_name, "upload": _upload}[chosen or "demo"]()
+        {"demo": _demo, "name": _by_name, "upload": _upload, "registered": named_by_a_curator}[chosen or "demo"]()
     except InputError as error:
         show_error(error)
 
@@ -116,6 +121,7 @@ def _open_named(id: str, **knobs: float) -> None:
 
 
 def _upload() -> None:
+    require(Action.OPEN_TABLES)
     left, right = st.columns(2)
     words = "CSV, TSV or Parquet, also gzip'ed, with a header row."
     with left:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.common import links
+from pages.common import actors, links
 from pages.common import session as state
 from pages.common.widgets import badge
 from pmtcore.accounting.budgets import compose
@@ -47,6 +47,7 @@ def draw() -> None:
             f"{badge(Label.LAB)} for study only"
         )
         links.share()
+        actors.draw()
         if st.button("Delete my data", key="forget", icon=":material/delete:", width="stretch"):
             state.forget()
             st.rerun()

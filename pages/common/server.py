@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import ctypes
 import gc
+import logging
 import os
 import threading
 from collections.abc import AsyncIterator
@@ -18,6 +19,9 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
+
+from pmtcore.base.checks import InputError
+from pmtcore.ledger.log import Ledger, default_url
 
 _EVERY = 15.0  # seconds between two looks for closed sessions; a session is kept for server.disconnectedSessionTTL
 _AGAIN = 2  # looks after which what a session left is handed back: some of it is let go late
@@ -59,11 +63,25 @@ class Guard:
                 message["headers"] = [*message.get("headers", []), *_HEADERS]
             await send(message)
 
+        if scope["path"] == "/ready":
+            status = 200 if await asyncio.to_thread(_ready) else 503
+            await with_headers({"type": "http.response.start", "status": status, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+            return
         if _closed(scope):
             await with_headers({"type": "http.response.start", "status": 404, "headers": []})
             await send({"type": "http.response.body", "body": b""})
             return
         await self.app(scope, receive, with_headers)
+
+
+def _ready() -> bool:
+    """Whether the ledger can be used: then a release would not be refused for want of it."""
+    try:
+        Ledger(default_url()).account("-")
+    except InputError:
+        return False
+    return True
 
 
 def _closed(scope: Scope) -> bool:
@@ -77,6 +95,10 @@ def _closed(scope: Scope) -> bool:
 @contextlib.asynccontextmanager
 async def lifespan(_: Any) -> AsyncIterator[None]:
     """As long as the server runs: closed sessions are ended on a timer."""
+    if os.environ.get("PMT_LOG") == "json":
+        log = logging.getLogger("second_moment")
+        log.setLevel(logging.INFO)
+        log.addHandler(logging.StreamHandler())  # each message is a line of JSON already
     map_large_blocks()
     threading.Thread(target=_warm, daemon=True).start()  # the first visitor does not wait for imports
     timer = asyncio.create_task(_purging())

@@ -9,8 +9,10 @@ from uuid import uuid4
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from pages.common.actors import actor, require
 from pages.common.server import delete_uploads, give_back
 from pmtcore.base.checks import InputError
+from pmtcore.base.roles import Action
 from pmtcore.data import named
 from pmtcore.data.choices import Choices
 from pmtcore.data.problem import Problem, default_choices, prepare
@@ -34,6 +36,7 @@ class Tables:
     lab_reasons: tuple[str, ...] = ()
     public_rows: int | None = None  # rows behind a moment matrix
     named: Choices | None = None  # what a table opened by name is fitted with
+    registered: str = ""  # the data set's name, where a curator registered it
 
     @property
     def first(self) -> Choices:
@@ -86,7 +89,13 @@ class Session:
         self.sources[id] = self.tables.private.sha256
 
     def open(self, tables: Tables) -> None:
-        """Take up new tables; what was computed from the old ones is dropped."""
+        """Take up new tables; what was computed from the old ones is dropped.
+
+        Raises:
+            Forbidden: private tables of one's own are for curators.
+        """
+        if not tables.may_be_studied:
+            require(Action.USE_REGISTERED if tables.registered else Action.OPEN_TABLES)
         self.tables, self.choices, self.problem = tables, None, None
         self.comparison = self.showcase = self.curves = None
 
@@ -165,4 +174,4 @@ def prediction_curves(problem: Problem) -> Curves:
 
 def curator() -> bool:
     """Whether the person at the screen switched on figures for the curator's eyes."""
-    return bool(st.session_state.get("curator", False))
+    return bool(st.session_state.get("curator", False)) and actor().may(Action.SEE_PRIVATE)

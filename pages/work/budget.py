@@ -6,11 +6,13 @@ import json
 
 import streamlit as st
 
+from pages.common.actors import actor, require
 from pages.common.book import balance
 from pages.common.widgets import badge, chart, show_error, strength_line
 from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
+from pmtcore.base.roles import Action
 from pmtcore.ledger.log import Account, Ledger, default_url
 from pmtcore.releases.retrieval import retrieved
 from pmtcore.show.figures import budget as figures
@@ -63,6 +65,8 @@ def account_page(book: Ledger, account: Account) -> None:
 
 def reports(book: Ledger, account: Account) -> None:
     """Reports of earlier releases, made again from the ledger."""
+    if not actor().may(Action.REPORT):
+        return
     released = [entry for entry in account.entries if entry.record is not None]
     if not released:
         return
@@ -90,6 +94,7 @@ def reports(book: Ledger, account: Account) -> None:
 
 def page() -> None:
     """The whole page."""
+    require(Action.READ_LEDGER)
     book = Ledger(default_url())
     accounts = {account.dataset: account for account in book.accounts()}
     checked = book.verify()
@@ -106,6 +111,7 @@ def page() -> None:
         name = st.text_input("Data set")
         cap = st.number_input("Cap (total mu)", 1e-3, 1000.0, 3.0, format="%g")
         if st.form_submit_button("Set"):
+            require(Action.CAP)
             book.cap(name, float(cap))
             st.rerun()
 

@@ -27,7 +27,17 @@ def ask(problem: Problem) -> tuple[Request, Preview] | None:
             budget, delta = budget_input("release", problem.private.n)
             with st.expander("Parameters", icon=":material/tune:"):
                 values = parameter_form(method(chosen), "release")
-            request = Request(chosen, budget, values, delta)
+                rows = st.number_input(
+                    "Rows that one person may have",
+                    1,
+                    100_000,
+                    1,
+                    key="release-rows",
+                    persist_state="session",
+                    help="The budget is of one row; a person with k rows is protected by k times its mu, and that is "
+                    "what the ledger counts.",
+                )
+            request = Request(chosen, budget, values, delta, int(rows))
             prospect = preview(problem, request)
         except InputError as error:
             show_error(error)
@@ -61,7 +71,7 @@ def spend(problem: Problem, request: Request, prospect: Preview) -> None:
     id = state.next_request
     st.header("Spend it")
     noise = source()
-    where = spend_form(prospect.guarantee.mu)
+    where = spend_form(prospect.guarantee.person.mu)
     if where is None:
         return
     # The key holds what is confirmed: another amount, method or table is another question, not yet answered.

@@ -10,13 +10,15 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
-from pmtcore.base.checks import InputError, number_between
+from pmtcore.base.checks import InputError, number_between, whole_number_between
 
+MOST_ROWS = 100_000  # of one person: beyond, no budget that protects them is of use
 MU_RANGE = (1e-6, 1e3)  # below, nothing is told; above, nothing is hidden
 _TINY = np.finfo(float).tiny  # in place of 0 under a logarithm
 
@@ -164,14 +166,26 @@ class Budget:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a released figure promises. ``mu = 0`` stands for figures that read no private row."""
+    """What a released figure promises. ``mu = 0`` stands for figures that read no private row.
+
+    ``mu`` is of one row. Whoever has up to ``rows`` of them is protected by the guarantee of :attr:`person`: the
+    trade-off of mu-GDP composed with itself along a chain of ``rows`` neighbours is that of ``rows * mu`` (Dong, Roth
+    and Su 2022, theorem 2.14).
+    """
 
     mu: float
     neighbours: Neighbours
     delta: float
+    rows: int = 1
 
     def __post_init__(self) -> None:
         checked_delta(self.delta)
+        whole_number_between("rows per person", self.rows, 1, MOST_ROWS)
+
+    @property
+    def person(self) -> Guarantee:
+        """The guarantee for a person with all their rows."""
+        return Guarantee(self.mu * self.rows, self.neighbours, self.delta)
 
     @property
     def rho(self) -> float:
@@ -188,13 +202,16 @@ class Guarantee:
         """The guarantee in one sentence, with its assumptions."""
         if self.mu == 0:
             return "No private row was read, so nothing was spent."
-        power = math.ceil(1000 * float(attacker_power(self.mu, 0.05))) / 10
+        power = math.ceil(1000 * float(attacker_power(self.mu * self.rows, 0.05))) / 10
+        whom = self.neighbours.words
+        if self.rows > 1:
+            whom = f"two tables that differ in all rows of one person, who has at most {self.rows} of them,"
         return (
             f"From this release, an attacker who allows 5 % false alarms tells apart "
-            f"{self.neighbours.words} in at most {power:g} % of the cases, whatever else they know."
+            f"{whom} in at most {power:g} % of the cases, whatever else they know."
         )
 
-    def as_dict(self) -> dict[str, float | str]:
+    def as_dict(self) -> dict[str, Any]:
         """The guarantee in all three units, rounded up where rounding happens at all."""
         return {
             "mu": self.mu,
@@ -202,6 +219,7 @@ class Guarantee:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "neighbours": self.neighbours.value,
+            **({"rows_per_person": self.rows, "person": self.person.as_dict()} if self.rows > 1 else {}),
         }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pmtcore.base.checks import InputError, listed, whole_number_between
 from pmtcore.base.records import Label
+from pmtcore.base.roles import OWNER
 from pmtcore.cli.arguments import number_from, public_from
 from pmtcore.cli.files import read_small, write_small
 from pmtcore.ledger.chain import LedgerError
@@ -122,8 +123,9 @@ def _checked(made: Any) -> Answer:
 def ledger(chosen: argparse.Namespace) -> Answer:
     """Set a cap, show accounts, verify the chain, take an older copy for a reason."""
     from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
+    from pmtcore.releases.register import register  # noqa: PLC0415
 
-    book = Ledger(chosen.ledger or default_url(), make=chosen.step == "cap")
+    book = Ledger(chosen.ledger or default_url(), make=chosen.step in ("cap", "register"))
     if chosen.step == "accept":
         book.accept(chosen.reason or "")
     if chosen.step in ("verify", "accept"):
@@ -132,10 +134,14 @@ def ledger(chosen: argparse.Namespace) -> Answer:
             raise InputError(f"The ledger is not what was written: {found['why']}; restore it from a copy.")
         seals = "" if found["sealed"] else "; its key is not here, so seals were not checked"
         return found, f"intact: {found['events']} events, head {found['head']}{seals}"
-    if chosen.step in ("part", "retire") and chosen.dataset is None:
+    if chosen.step in ("part", "retire", "register") and chosen.dataset is None:
         raise InputError(f"'ledger {chosen.step}' needs --dataset NAME.")
     if chosen.step == "part":
         book.part(chosen.dataset, chosen.other or "", chosen.reason or "")
+    if chosen.step == "register":
+        if None in (chosen.private, chosen.public, chosen.mu):
+            raise InputError("'ledger register' needs --private FILE, --public FILE and --mu M, the cap.")
+        register(OWNER, book, chosen.dataset, chosen.private, chosen.public, chosen.mu)
     if chosen.step == "retire":
         book.retire(chosen.dataset, chosen.reason or "")
     if chosen.step == "cap":

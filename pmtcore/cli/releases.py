@@ -24,6 +24,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method")
     parser.add_argument("--config", metavar="FILE", help="a request saved by the application or by --save-config")
     parser.add_argument("--save-config", metavar="FILE", help="write the request, to be used again")
+    parser.add_argument(
+        "--rows-per-person", type=int, metavar="K", help="how many rows one person may have (default 1)"
+    )
+    parser.add_argument("--person", metavar="COLUMN", help="who a row is of: at most K rows of each are used")
     parser.add_argument("--seed", type=int, help="repeatable noise: the result is then a lab figure")
     parser.add_argument(
         "--ledger", metavar="URL", help="where the spend is kept, a file or a database URL (default: your own ledger)"
@@ -37,6 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> Answer:
     """One release, in the ledger named or in the user's own; outside any for the lab, or where it costs nothing."""
+    from pmtcore.data.persons import bounded  # noqa: PLC0415
     from pmtcore.mechanisms.noise import SecureNoise, SeededNoise  # noqa: PLC0415
     from pmtcore.releases.release import preview, release  # noqa: PLC0415
 
@@ -45,6 +50,8 @@ def run(chosen: argparse.Namespace) -> Answer:
     if chosen.ledger is not None and chosen.dataset is None:
         raise InputError("--ledger needs --dataset NAME, whose cap the spend counts against.")
     problem = problem_from(chosen)
+    if chosen.person is not None:
+        problem = bounded(problem, chosen.person, request.rows_per_person)
     if chosen.save_config:
         text = json.dumps(request.as_dict(), indent=2) + "\n"
         write_small(chosen.save_config, text)
@@ -65,7 +72,7 @@ def _recorded(chosen: argparse.Namespace, problem: Any, request: Any, source: An
     dataset, key = chosen.dataset or Path(chosen.private).name, chosen.key or uuid4().hex
     if chosen.ledger is None:
         cost = preview(problem, request).guarantee
-        book.first_cap(dataset, counted_mu(cost.mu, cost.neighbours.value))
+        book.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
     found = recorded_release(problem, request, source, book, dataset, key, chosen.purpose)
     account = book.account(found.dataset)
     place = {"place": book.place, "dataset": found.dataset, "key": key, "spent": account.spent, "cap": account.cap}
@@ -93,5 +100,6 @@ def _request(chosen: argparse.Namespace) -> Any:
             "mu": (budget_from(chosen) if given else base.budget).mu,
             "parameters": {**base.parameters, **settings_from(chosen.set)},
             "delta": base.delta if chosen.delta is None else chosen.delta,
+            "rows_per_person": base.rows_per_person if chosen.rows_per_person is None else chosen.rows_per_person,
         }
     )

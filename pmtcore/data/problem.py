@@ -46,7 +46,8 @@ class Problem:
     notes: tuple[str, ...] = ()
     lab_reasons: tuple[str, ...] = ()
     coder: Coder | None = None  # how any row of such tables is read, new ones too; public
-    table: Table | None = None  # the private one, for the ledger's fingerprint
+    table: Table | None = None  # the private one, for the ledger's fingerprint and for whose rows are whose
+    dialect: Dialect | None = None  # how it is read
 
     def __repr__(self) -> str:
         return f"<regression of {self.choices.target!r}, {self.private!r}>"
@@ -131,7 +132,9 @@ def prepare(
         notes += (f"On public rows that are private rows too the curator states: {choices.overlap}",)
     if isinstance(public, Table) and public.n > private.n:
         notes += ("The public table has more rows than the private one: check that they are not swapped.",)
-    return Problem(side.read(private, cluster), side.data, choices, notes, lab_reasons, side.coder, private)
+    return Problem(
+        side.read(private, cluster), side.data, choices, notes, lab_reasons, side.coder, private, side.dialect
+    )
 
 
 def public_side(

@@ -7,6 +7,7 @@ wholly the first time. Afterwards its new head is noted.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from pmtcore.ledger.beside import WAIT_SECONDS, Beside, Head, seal
 from pmtcore.ledger.chain import Damaged, LedgerError
 from pmtcore.ledger.schema import EVENTS, SCHEMA, upgrade, version
 
+_LOG = logging.getLogger("second_moment.ledger")
 _LOCK = 20_261_121
 _VERIFIED: dict[str, Head] = {}  # by address: what this process has walked through already
 
@@ -290,6 +292,7 @@ class Database:
         hash = chain.digest(row)
         sealed = None if self.key is None else seal(self.key, hash)
         connection.execute(EVENTS.insert().values(**row, hash=hash, seal=sealed))
+        _LOG.info(json.dumps({"event": kind, "dataset": dataset, "key": key, "number": seq + 1}))
 
     def head(self, connection: sql.Connection) -> tuple[int, str]:
         """The newest event's number and hash."""

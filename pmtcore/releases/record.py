@@ -121,7 +121,7 @@ class Release:
             names=names,
             coefficients=np.array(list(record["coefficients"].values()), dtype=float),
             bands=_bands_from(record["bands"], names),
-            guarantee=Guarantee(promise["mu"], Neighbours(promise["neighbours"]), promise["delta"]),
+            guarantee=_promised(promise),
             parameters=record["parameters"],
             n=record["n"],
             public_rows=record["public_rows"],
@@ -141,6 +141,12 @@ class Release:
             parts["truncation"] = self.bands.truncation
         parts |= {"low": self.bands.low, "high": self.bands.high}
         return {name: {part: float(values[j]) for part, values in parts.items()} for j, name in enumerate(self.names)}
+
+
+def _promised(fields: Mapping[str, Any]) -> Guarantee:
+    """A guarantee from its record."""
+    rows = fields.get("rows_per_person", 1)
+    return Guarantee(fields["mu"], Neighbours(fields["neighbours"]), fields["delta"], rows)
 
 
 def _bands_from(found: Mapping[str, Mapping[str, float]], names: Iterable[str]) -> Bands | None:

@@ -10,9 +10,9 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delta, reporting_delta
+from pmtcore.accounting.budgets import MOST_ROWS, MU_RANGE, Budget, Guarantee, checked_delta, reporting_delta
 from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
-from pmtcore.base.checks import InputError, listed, number_between
+from pmtcore.base.checks import InputError, listed, number_between, whole_number_between
 from pmtcore.base.records import Standing, plain
 from pmtcore.data.fingerprint import hashed
 from pmtcore.data.overlap import SHARED, shared
@@ -31,14 +31,19 @@ _NO_GAIN = 0.9
 @final
 @dataclass(frozen=True)
 class Request:
-    """What a user asks for: a method, a total budget, its parameters, the delta at which epsilon is stated."""
+    """What a user asks for: a method, a total budget, its parameters, the delta at which epsilon is stated.
+
+    ``rows_per_person``: how many rows one person may have. The budget is of one row; the ledger counts it so often.
+    """
 
     method: str
     budget: Budget
     parameters: Mapping[str, Any] = field(default_factory=dict)
     delta: float | None = None
+    rows_per_person: int = 1
 
     def __post_init__(self) -> None:
+        whole_number_between("rows per person", self.rows_per_person, 1, MOST_ROWS)
         if self.delta is not None:
             checked_delta(self.delta)
         make_parameters(method(self.method), self.parameters)
@@ -50,6 +55,7 @@ class Request:
             "mu": self.budget.mu,
             "parameters": plain(dict(self.parameters)),
             "delta": self.delta,
+            **({"rows_per_person": self.rows_per_person} if self.rows_per_person > 1 else {}),
         }
 
     @classmethod
@@ -59,10 +65,10 @@ class Request:
         Raises:
             InputError: a field is missing, unknown or out of range.
         """
-        unknown = set(fields) - {"method", "mu", "parameters", "delta"}
+        unknown = set(fields) - {"method", "mu", "parameters", "delta", "rows_per_person"}
         if unknown or "method" not in fields or "mu" not in fields:
             raise InputError(
-                "A configuration needs 'method' and 'mu', and may have 'parameters' and 'delta'"
+                "A configuration needs 'method' and 'mu', and may have 'parameters', 'delta' and 'rows_per_person'"
                 + (f"; it has {listed(sorted(map(str, unknown)))}." if unknown else ".")
             )
         entry = method(str(fields["method"]))
@@ -73,7 +79,8 @@ class Request:
             raise InputError("mu in a configuration must be a number, got true or false.")
         budget = Budget(number_between("mu", fields["mu"], *MU_RANGE))
         delta = None if fields.get("delta") is None else checked_delta(fields["delta"])
-        return cls(entry.id, budget, vars(make_parameters(entry, values)), delta)
+        rows = whole_number_between("rows per person", fields.get("rows_per_person", 1), 1, MOST_ROWS)
+        return cls(entry.id, budget, vars(make_parameters(entry, values)), delta, rows)
 
 
 def request_from_json(data: bytes) -> Request:
@@ -213,11 +220,12 @@ def recorded_release(
     entry, _, plan = _plan(problem, request)
     if entry.standing is Standing.LAB:
         release(problem, request, source)  # raises, with the reason
-    parts = {"pure_epsilon": pure_epsilon(plan.parts()), "gaussian_mu": gaussian_mu(plan.parts())}
+    rows = request.rows_per_person
+    parts = {"pure_epsilon": rows * pure_epsilon(plan.parts()), "gaussian_mu": rows * gaussian_mu(plan.parts())}
     relation = entry.neighbours.value
     admit(problem, ledger, dataset)
     room = _room(problem.public.d)
-    earlier = ledger.reserve(dataset, key, request.as_dict(), plan.mu, relation, purpose, **parts, room=room)
+    earlier = ledger.reserve(dataset, key, request.as_dict(), rows * plan.mu, relation, purpose, **parts, room=room)
     if earlier is not None and earlier.record is not None:
         return Recorded(earlier.record, earlier.dataset, key, Release.from_dict(earlier.record))
     try:
@@ -279,7 +287,7 @@ def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]
 
 def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) -> Guarantee:
     delta = reporting_delta(problem.private.n) if request.delta is None else request.delta
-    return Guarantee(plan.mu, entry.neighbours, delta)
+    return Guarantee(plan.mu, entry.neighbours, delta, request.rows_per_person)
 
 
 def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | None) -> tuple[str, ...]:

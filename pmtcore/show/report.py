@@ -108,6 +108,12 @@ def _method(found: Mapping[str, Any]) -> str:
     )
 
 
+def _rows(guarantee: Mapping[str, Any]) -> str:
+    """How many rows a person may have, in words."""
+    count = guarantee.get("rows_per_person", 1)
+    return "one row" if count == 1 else f"at most {count:,} rows, and the words above are for all of them"
+
+
 def _guarantee(found: Mapping[str, Any]) -> str:
     g = found["guarantee"]
     facts = [
@@ -117,8 +123,8 @@ def _guarantee(found: Mapping[str, Any]) -> str:
         ("neighbours", escape(g["neighbours"])),
     ]
     assumptions = (
-        "The number of rows is public; public data are independent of the private rows; each person is in one row; "
-        "the noise was drawn from the operating system's entropy."
+        "The number of rows is public; public data are independent of the private rows; "
+        f"each person is in {_rows(g)}; the noise was drawn from the operating system's entropy."
     )
     if found["seed"] is not None:
         assumptions = "The noise came from a seed that can be repeated: whoever knows it can remove the noise."

@@ -1,0 +1,84 @@
+"""A ledger kept over years: every earlier version opens, a backup is restored, many processes share one."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+
+import pytest
+
+from pmtcore.ledger import chain, database
+from pmtcore.ledger.log import Ledger, LedgerError
+from pmtcore.ledger.schema import SCHEMA, STEPS, VERSION
+from tests.ledger.test_limits import engine
+from tests.ledger.test_log import REQUEST, url  # noqa: F401  # fixture
+
+
+def older(address: str, to: int) -> None:
+    """A ledger as a program of that version wrote it: a cap, a spend, its record."""
+    written = engine(address)
+    events = [
+        ("cap", "cap-1", {"mu": 1.0}),
+        ("reserve", "k", {"request": REQUEST, "mu": 0.5, "neighbours": "replace-one", "purpose": "old"}),
+        ("release", "k", {"record": {"standing": "sound"}, "standing": "sound"}),
+    ]
+    with written.begin() as connection:
+        for step in STEPS[:to]:
+            step(connection)
+        connection.execute(VERSION.insert().values(version=to))
+        previous = ""
+        for seq, (kind, key, fields) in enumerate(events, 1):
+            row = {"seq": seq, "at": "2025-01-01", "dataset": "survey", "kind": kind, "key": key}
+            row |= {"payload": json.dumps(fields), "previous": previous}
+            previous = chain.digest(row)
+            names = [*row, "hash"]
+            sign = "%(" if connection.dialect.name == "postgresql" else ":"
+            places = [f"{sign}{name}" + (")s" if sign == "%(" else "") for name in names]
+            statement = f"INSERT INTO pmt_events ({', '.join(names)}) VALUES ({', '.join(places)})"
+            connection.exec_driver_sql(statement, {**row, "hash": previous})
+    written.dispose()
+
+
+@pytest.mark.parametrize("version", range(1, SCHEMA))
+def test_every_earlier_version_opens(url, version):  # noqa: F811
+    """Its events, chain and spends are what they were; what comes after is sealed; the old cap still holds."""
+    older(url, version)
+    ledger = Ledger(url)
+    assert ledger.verify()["intact"] and ledger.verify()["events"] == 3
+    (entry,) = ledger.account("survey").entries
+    assert (entry.state, entry.mu, entry.purpose) == ("released", 0.5, "old")
+    ledger.reserve("survey", "new", REQUEST, 0.5, "replace-one")
+    with pytest.raises(LedgerError, match="pass the cap"):
+        ledger.reserve("survey", "newer", REQUEST, 0.9, "replace-one")
+    database._VERIFIED.clear()
+    assert Ledger(url).verify()["intact"] and Ledger(url).account("survey").spent == pytest.approx(0.5**0.5)
+
+
+def test_a_backup_is_restored(tmp_path):
+    """File, key and head copied, all lost, all put back: the chain passes through the head of a record; it goes on."""
+    home, safe = tmp_path / "home", tmp_path / "safe"
+    home.mkdir()
+    ledger = Ledger(str(home / "l.db"))
+    ledger.cap("survey", 1.0)
+    ledger.reserve("survey", "a", REQUEST, 0.5, "replace-one")
+    head = ledger.entry("a").hash
+    shutil.copytree(home, safe)
+    shutil.rmtree(home)
+    shutil.copytree(safe, home)
+    database._VERIFIED.clear()
+    again = Ledger(str(home / "l.db"))
+    assert again.verify(head)["intact"] and again.verify()["sealed"]
+    assert again.reserve("survey", "b", REQUEST, 0.5, "replace-one") is None
+
+
+def test_the_log_is_one_json_line_for_each_event(tmp_path, caplog):
+    """Kind, data set, key and number; nothing of the request or the record."""
+    with caplog.at_level(logging.INFO, "second_moment.ledger"):
+        ledger = Ledger(str(tmp_path / "l.db"))
+        ledger.cap("survey", 1.0)
+        ledger.reserve("survey", "a", {**REQUEST, "method": "planted"}, 0.5, "replace-one", "planted")
+        ledger.finish("a", {"standing": "sound", "coefficients": {"planted": 4711.0}})
+    found = [json.loads(record.message) for record in caplog.records]
+    assert [line["event"] for line in found] == ["cap", "reserve", "release"]
+    assert "planted" not in caplog.text and "4711" not in caplog.text
