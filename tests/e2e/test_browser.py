@@ -84,7 +84,7 @@ def test_upload_release_download(page: Page, server: str, tmp_path: Path) -> Non
 def test_compare_runs_stops_and_draws(page: Page, server: str, tmp_path: Path) -> None:
     """A long comparison shows progress, stops on request, and keeps its picture."""
     page.goto(f"{server}/compare")
-    trials = page.get_by_label("Trials")
+    trials = page.get_by_role("spinbutton", name="Trials")
     trials.fill("5000")
     trials.press("Tab")
     page.get_by_role("button", name="Run").click()

@@ -96,7 +96,7 @@ def test_comparison_with_stop_and_reload(page: Page, server: str) -> None:
     """A long comparison is found again by a reload, and stopped there."""
     page.goto(f"{server}/compare")
     settled(page)
-    trials = page.get_by_label("Trials")
+    trials = page.get_by_role("spinbutton", name="Trials")
     trials.fill("5000")
     trials.press("Tab")
     page.get_by_role("button", name="Run").click()
