@@ -108,3 +108,24 @@ def test_functions_are_short():
                 lengths.append(node.end_lineno - node.body[0].lineno + 1)
     assert statistics.quantiles(lengths, n=10)[-1] < 36
     assert statistics.median(lengths) <= 10
+
+
+def _is_number(value: ast.expr) -> bool:
+    if isinstance(value, ast.Tuple | ast.List):
+        return bool(value.elts) and all(map(_is_number, value.elts))
+    if isinstance(value, ast.BinOp):
+        return _is_number(value.left) and _is_number(value.right)
+    if isinstance(value, ast.UnaryOp):
+        return _is_number(value.operand)
+    return isinstance(value, ast.Constant) and type(value.value) in (int, float)
+
+
+def test_every_tuned_number_has_its_reason():
+    """A number with a name stands beside a comment on its line, or under one."""
+    for path in core():
+        lines = path.read_text().splitlines()
+        for node in ast.parse("\n".join(lines)).body:
+            if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None or not _is_number(node.value):
+                continue
+            beside, above = lines[node.end_lineno - 1], lines[node.lineno - 2].strip()
+            assert "#" in beside or above.startswith("#"), f"{module(path)}, line {node.lineno}: {beside.strip()}"

@@ -22,7 +22,7 @@ from pmtcore.data.limits import MAX_LEVELS
 from pmtcore.data.schema import Column, as_kind
 
 OTHER = "other"
-_FEWEST_ROWS = 2
+_FEWEST_ROWS = 2  # a level seen once is a dummy that one public row decides
 
 
 @final

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 MAX_UPLOAD_MB = 200  # of one file in the browser
 MAX_BYTES = 512 * 2**20  # unpacked, of a table held in memory: uploads, public tables, gzip'ed Parquet
-MAX_COLUMNS = 2000
+MAX_COLUMNS = 2000  # a moment of so many columns takes 32 MB, its factorization seconds
 MAX_CELLS = 60_000_000  # of a table held in memory; forest cover type has 32 million
 MAX_FEATURES = 1000  # columns of the design
 MAX_LEVELS = 50  # categories of a column that nobody declared

@@ -20,7 +20,7 @@ from pmtcore.data.dialect import Dialect, check_names
 from pmtcore.data.limits import block_rows
 from pmtcore.data.sources import Cells, Source
 
-_MOST_ROWS = 10**12
+_MOST_ROWS = 10**12  # beyond it a declared count is a typing error
 
 
 @final

@@ -18,7 +18,7 @@ from pmtcore.data.limits import MAX_BYTES
 
 Place = bytes | Path | str  # the bytes themselves, a path, an address such as s3://bucket/key
 _GZIP = b"\x1f\x8b"
-_PIECE = 2**18
+_PIECE = 2**18  # bytes at a read: large enough that the call is not what costs
 
 
 def is_address(text: str) -> bool:

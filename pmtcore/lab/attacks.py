@@ -33,11 +33,11 @@ from pmtcore.models.solvers import Data, Penalty, minimize
 Table = tuple[tuple[float, float], ...]  # rows (x, y)
 Event = Callable[[np.ndarray], np.ndarray]
 SOUND = ("dp-erm", "napp-public")
-_EMPTY = (0.0, 0.0)
-_SHARE = 0.5
-_LAM = 0.8
-_ROUNDS = 80
-_INSIDE = (0.02, 0.78)
+_EMPTY = (0.0, 0.0)  # the row that says nothing
+_SHARE = 0.5  # r of D, as in all its experiments
+_LAM = 0.8  # a lasso weight at which the interval below is reached under one table only
+_ROUNDS = 80  # T of D, Figure 6
+_INSIDE = (0.02, 0.78)  # where the iterated lasso leaves no estimate under the other table, away from both ends
 
 
 @final
@@ -215,7 +215,7 @@ def between(theta: np.ndarray) -> np.ndarray:
     return (theta > _INSIDE[0]) & (theta < _INSIDE[1])
 
 
-_HALF, _FULL = (0.5, 1.0), (1.0, 0.0)
+_HALF, _FULL = (0.5, 1.0), (1.0, 0.0)  # half a row and a whole one, in the design of E11
 _TIPPED: tuple[Table, Table] = ((_HALF, _EMPTY), (_HALF, _FULL))
 ATTACKS = {
     attack.id: attack

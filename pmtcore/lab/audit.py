@@ -25,14 +25,14 @@ from pmtcore.methods.registry import Method, Plan, make_parameters, method
 from pmtcore.models.families import family
 from pmtcore.public.moments import PublicData, public_from_rows
 
-CONFIDENCE = 0.99
+CONFIDENCE = 0.99  # of every bound: one false accusation in a hundred audits at the most
 _ROWS = 8  # private rows; the effect of one against its noise does not depend on their number
-_PUBLIC = 60
-_FEATURES = 3
-_FAR = 1e4
-_BATCH = 5000
+_PUBLIC = 60  # rows enough for two passes, few enough that an audit starts at once
+_FEATURES = 3  # two directions to tell apart, and one more
+_FAR = 1e4  # beyond every radius, so that truncation and not the row decides
+_BATCH = 5000  # releases at once: a few tens of megabytes
 _FIRST_SHARE = 0.25  # of the trials, to choose the pair
-_DELTA = 1e-3
+_DELTA = 1e-3  # where 10,000 runs can still see an event
 Runs = Callable[[int, int, int], np.ndarray]  # table (0 or 1), trials, stream -> what is seen (trials, k)
 
 

@@ -20,7 +20,7 @@ from pmtcore.mechanisms.truncation import papers_radius, truncate
 from pmtcore.public.moments import Conditioning, PublicData, conditioning, whiten
 
 QUANTILES = np.linspace(0.0, 1.0, 2001)
-_DRAWS = 200
+_DRAWS = 200  # Wishart draws: their median is known to 2 % of its spread per root of it
 
 
 @final

@@ -15,7 +15,7 @@ import numpy as np
 from pmtcore.lab.audit import CONFIDENCE, Audit, Runs, audit, bound, epsilon_bound, power
 from pmtcore.mechanisms.noise import LabNoise, NoiseSource, SeededNoise, in_the_lab
 
-_FAR = 1e4
+_FAR = 1e4  # a value that no honest release gives
 
 
 @final

@@ -14,8 +14,8 @@ from pmtcore.accounting.budgets import compose
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.mechanisms.truncation import moment_sensitivity, truncate
 
-_ROWS = 400
-_N = 5000
+_ROWS = 400  # points of a cloud that the eye still tells apart
+_N = 5000  # rows at which the noise of the lesson's budgets is seen
 _ROUND = 2.0  # a condition number up to which two directions count as alike
 
 

@@ -25,7 +25,7 @@ try:
 except ImportError:  # not a POSIX system: the database's own lock has to do
     fcntl = None  # type: ignore[assignment]
 
-WAIT_SECONDS = 60
+WAIT_SECONDS = 60  # longer than fifty writers at one file take
 _STEP = 0.005  # seconds between two tries for the lock: far below the time of one write
 _JOURNAL_ROOM = 32 * 1024  # bytes: a rollback journal of eight pages, what one record changes beside new ones
 

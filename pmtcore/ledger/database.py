@@ -24,7 +24,7 @@ from pmtcore.ledger.chain import Damaged, LedgerError
 from pmtcore.ledger.schema import EVENTS, SCHEMA, upgrade, version
 
 _LOG = logging.getLogger("second_moment.ledger")
-_LOCK = 20_261_121
+_LOCK = 20_261_121  # any number that no other program of the database locks by
 _VERIFIED: dict[str, Head] = {}  # by address: what this process has walked through already
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 _START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)  # SipHash's own
 SAMPLE = 256  # rows kept: a tenth in common shows in 25 of them
-MOST_COLUMNS = 64
+MOST_COLUMNS = 64  # columns behind a fingerprint; two tables alike in so many are alike
 SHARE = 0.06  # of the sample's rows: from here on two tables overlap; names alone never make them
 _FEWEST = 4  # rows of the sample: one or two in common can be a repeated record
 _BITS = 5.0  # a row agrees by chance in one of 32: far below the share of rows asked for

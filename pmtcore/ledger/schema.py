@@ -14,7 +14,7 @@ from typing import Any
 
 import sqlalchemy as sql
 
-NAME_LENGTH = 200
+NAME_LENGTH = 200  # of a column; longer names are refused in a sentence
 
 
 def _events(meta: sql.MetaData, *more: sql.Column[Any]) -> sql.Table:

@@ -147,4 +147,5 @@ class Tally:
         return -math.expm1(-self._set / 2.0**self._bits)
 
 
+# odd 64-bit constants, one hash each
 _ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)

@@ -20,7 +20,7 @@ from pmtcore.base.records import Curator, Private, PrivateRows
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.whitening import Block, Product
 
-BITS = 15
+BITS = 15  # products of two entries, summed over blocks, stay below 2^53
 SCALE = 2**BITS
 SLACK = 2.0**-20  # more noise, for the difference between the discrete and the continuous Gaussian (maths.md, 14)
 FINE = 2**30  # steps to a bound where only sums are taken, not products

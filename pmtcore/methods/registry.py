@@ -209,7 +209,7 @@ class Method:
         }
 
 
-_LONGEST_TEXT = 10_000
+_LONGEST_TEXT = 10_000  # characters: two hundred derived columns with long names
 _METHODS: dict[str, Method] = {}
 _CLOSE = 16.0  # of 441 between black and white: nearer colours look the same in a line two pixels wide
 

@@ -18,7 +18,7 @@ import numpy as np
 from pmtcore.models.losses import Loss
 from pmtcore.models.newton import ROWS_AT_ONCE, Tolerance, tolerance_at, unpacked
 
-_CHUNK_NUMBERS = 4_000_000
+_CHUNK_NUMBERS = 4_000_000  # 32 MB of doubles
 _NEWTON_STEPS = 150  # then steps that always converge, but slowly
 _MOST_STEPS = 20_000  # of those; each takes off a fixed share, so thousands are enough at any modulus
 _FEW = 6  # fits, up to which a product for each is faster than all products of columns

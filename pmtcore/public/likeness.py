@@ -24,8 +24,8 @@ from pmtcore.public.radius import Ball
 
 FALSE_ALARMS = 0.01  # planned; under 0.05 measured, down to eight public rows more than columns
 _DRAWS, _WIDE = 200, 40  # a third of the draws where there are more columns than that
-_MOST_ROWS = 1000
-_LEAST_FREEDOM = 1.0
+_MOST_ROWS = 1000  # public rows behind the reference law; more change it by less than its own doubt
+_LEAST_FREEDOM = 1.0  # degrees of freedom: no law has a heavier tail than one squared Gaussian
 
 
 @final

@@ -22,7 +22,7 @@ from pmtcore.models.solvers import Data, Penalty, minimize
 
 _RIDGES = np.geomspace(1e-8, 10.0, 12)
 _MODULI = np.geomspace(1e-2, 1e7, 19)  # in units of zeta3
-_FINE = 3
+_FINE = 3  # points either side of the best of the coarse grid
 _SMALL = 0.05  # of the largest public coefficient: below, weights grow no further
 
 

@@ -14,7 +14,7 @@ from typing import final
 
 import numpy as np
 
-_FAR = 3.0
+_FAR = 3.0  # standard deviations of a chi-square over its mean, beyond which samples count as apart
 
 
 @final

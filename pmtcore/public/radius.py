@@ -24,11 +24,12 @@ from pmtcore.mechanisms.noise import sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
 from pmtcore.public.moments import PublicData
 
+# half powers of 2: between two the price changes by a few percent (science.md 4.1)
 RESPONSE_SCALES = (1.0, 1.4, 2.0, 2.8)
-_CANDIDATES = 30
-_MOST_ROWS = 2000
-_TOLERANCE = 1.05
-ABSOLUTE_SHARE = 0.05
+_CANDIDATES = 30  # radii on a log grid, a tenth apart
+_MOST_ROWS = 2000  # public rows behind a choice; more change it by less than its tolerance
+_TOLERANCE = 1.05  # the largest radius within 5 % of the best: a price read off public rows is no better known
+ABSOLUTE_SHARE = 0.05  # of the bias that cannot cancel, counted as bias (science.md 4.2)
 
 
 @final

@@ -22,10 +22,10 @@ from pmtcore.models.families import Family
 from pmtcore.public.moments import PublicData
 
 _PENALTIES = np.append(np.geomspace(30.0, 1e-5, 14), 0.0)  # of the spread; from nothing left to no effect
-_STEPS = 60
-_NEAR = 1e-6
+_STEPS = 60  # of Newton; never met
+_NEAR = 1e-6  # relative: below what any figure prints
 _LEAST_SLACK = 0.02  # of a row's own share: a left-out prediction never moves by more than fifty residuals
-_LEAST_DISPERSION = 0.3
+_LEAST_DISPERSION = 0.3  # few public labels that happen to fit well do not make a model certain
 _HELD = 1e-10  # of the spread: a direction without curvature keeps a solution
 
 

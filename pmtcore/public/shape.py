@@ -21,10 +21,10 @@ from pmtcore.models.newton import Rows
 from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.radius import ABSOLUTE_SHARE, moment_only_ball
 
-REACHES = (1.0, 1.5, 2.0, 3.0, 4.0)
-_RADII = 16
+REACHES = (1.0, 1.5, 2.0, 3.0, 4.0)  # rows shortened beyond the bound on their gradients, or not at all
+_RADII = 16  # on a log grid, a tenth apart
 _FAR = 1e100  # of a whitened row: its square is a number, and no radius is as long
-_MOST_ROWS = 4000
+_MOST_ROWS = 4000  # public rows behind a choice; more change it by less than its own doubt
 _MOST_KEPT = 200  # columns: above, 80 inverses of (d, d) are more than 25 MB
 _SCANS: WeakKeyDictionary[PublicData, dict[Any, Any]] = WeakKeyDictionary()  # public figures only
 

@@ -15,8 +15,8 @@ from pmtcore.base.records import Standing
 from pmtcore.methods.registry import Prediction, make_parameters, method, of_role, suiting
 from pmtcore.public.moments import PublicData
 
-_Z = 1.959964
-_STEPS = 60
+_Z = 1.959964  # 95 % of a normal law
+_STEPS = 60  # budgets of a curve over five decades, twelve a decade
 _NO_GAIN = 0.9  # predictions are good to about 10 %: less than that is no gain to speak of
 _FAR_WORSE = 100.0  # beyond, the figure itself says nothing more
 _CLOSE = 1e-3  # relative: where the reverse question stops

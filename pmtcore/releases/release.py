@@ -24,8 +24,8 @@ from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_
 from pmtcore.releases.record import UNRECORDED, Ground, Release
 
 _ADMITTED: set[tuple[str, str, str]] = set()  # what this process has let the ledger know already
-_SWAMPED = 0.5
-_NO_GAIN = 0.9
+_SWAMPED = 0.5  # noise of half the signal's size: the moment is about to lose its sign
+_NO_GAIN = 0.9  # a release that takes less than a tenth off the public fit's error is not worth its budget
 
 
 @final

@@ -15,7 +15,7 @@ from pmtcore.accounting.budgets import attacker_power
 from pmtcore.base.checks import InputError
 from pmtcore.show.numbers import percent
 
-FALSE_ALARMS = 0.05
+FALSE_ALARMS = 0.05  # the customary level of a test
 
 
 @final

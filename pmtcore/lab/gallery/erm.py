@@ -22,8 +22,8 @@ from pmtcore.models import losses
 from pmtcore.models.losses import Loss
 from pmtcore.models.solvers import Data
 
-_TEST = 10_000
-_P = 16
+_TEST = 10_000  # D, section 5.2
+_P = 16  # D, Table 4
 _COUNTS = 30.0  # declared bound on Poisson responses, and on predicted means
 _SETTINGS: dict[str, tuple[float, np.ndarray]] = {  # half width of x, the 8 nonzero coefficients
     "linear": (0.25, 1 - 0.8 * np.arange(8) / 7),

@@ -24,7 +24,7 @@ from pmtcore.public.penalized import PublicFit, best_weights, public_fit
 
 Errors = dict[str, list[float]]
 Tried = Sequence[tuple[str, str, Mapping[str, Any]]]  # series, method, its choices
-_SHARE = 0.5
+_SHARE = 0.5  # r of D, in all its experiments
 
 
 def weight_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> Errors:

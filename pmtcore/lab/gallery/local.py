@@ -19,7 +19,7 @@ from pmtcore.models.families import LOGISTIC
 from pmtcore.models.families import family as family_of
 from pmtcore.public.moments import PublicData, public_from_rows
 
-_NOISE = 0.001
+_NOISE = 0.001  # C of paper C, section 6
 
 
 def trial(

@@ -163,7 +163,7 @@ def _with_lam(
 _SYNTHETIC = {"table": "synthetic", "d": 10}
 _WINE = {"table": "white-wine", "m": 245, "scale": "max"}
 _PLANT = {"table": "power-plant", "m": 192, "scale": "max"}
-_LAMS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3)
+_LAMS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3)  # the paper states no range; from no effect to plain bias
 _REAL = "Columns are divided by their largest absolute value; the split is new in each trial. "
 
 FIGURES = [
@@ -235,7 +235,7 @@ FIGURES = [
 ]
 
 
-_STEPS = 10
+_STEPS = 10  # the paper states none; noise-free Newton is still by then
 _PRINTED = {"steps": _STEPS, "indefinite": "printed"}
 
 

@@ -56,8 +56,8 @@ _SCALING = (
     "interquartile range 81; z-scores are taken."
 )
 _TRUTH, _FIT = "distance to the true coefficients", "distance to the fit without privacy"
-_RHOS = (10.0, 15.0, 20.0, 25.0)
-_WINE_RHOS = (5.0, 10.0, 20.0, 30.0)
+_RHOS = (10.0, 15.0, 20.0, 25.0)  # B, section 4.1: 10 to 25
+_WINE_RHOS = (5.0, 10.0, 20.0, 30.0)  # B, section 4.2
 
 
 def _kappa(x: float, problem: Mapping[str, Any]) -> Run:

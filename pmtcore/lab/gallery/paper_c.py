@@ -10,8 +10,8 @@ from pmtcore.lab.gallery.engine import Figure, Run
 from pmtcore.lab.gallery.findings import Claim
 from pmtcore.lab.gallery.slopes import slope_above, slope_across, slope_near
 
-_EPSILONS = (2.0, 3.0, 5.0, 10.0)
-_SIZES = (10_000, 50_000, 110_000, 290_000)
+_EPSILONS = (2.0, 3.0, 5.0, 10.0)  # C, section 6
+_SIZES = (10_000, 50_000, 110_000, 290_000)  # four of the paper's fifteen, ends included
 _POOLED = (
     "The public Gram matrix is pooled (Remark 11); noise is calibrated exactly (E6); ldp-whitened uses PrivUnit at the "
     "same epsilon. Rates are those of small errors: where squared relative errors are far above 1, the scale equation "

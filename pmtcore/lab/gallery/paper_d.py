@@ -9,14 +9,14 @@ from pmtcore.lab.gallery.checks import alike, all_below, below, closer, falls, l
 from pmtcore.lab.gallery.engine import Figure, Run
 from pmtcore.lab.gallery.findings import Claim
 
-_EPSILONS = (0.4, 0.6, 0.8, 1.0)
+_EPSILONS = (0.4, 0.6, 0.8, 1.0)  # D, Table 4
 _RELATION = (
     "Every budget is under add-remove-one, the paper's relation, ours too. The published methods are for the lab: "
     "their claim does not hold (E11 to E13); they run with bounded losses (E17), noise of shape p (E8), weights that "
     "realize the target (E14), in the limit of many augmented rows."
 )
 _ROWS = {"linear": 500, "poisson": 1000, "logistic": 1000, "adult": 0}
-_LAMS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+_LAMS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)  # the paper draws a range; from all kept to none
 Tried = tuple[tuple[str, str, Mapping[str, Any]], ...]
 _SELECTING: Tried = (
     ("NAPP-VS+ with MOOR", "napp-vs-plus", {}),

@@ -20,9 +20,9 @@ from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.mechanisms.perturbed import draw
 from pmtcore.models.augment import Target, iterate
 
-LAMS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
-_SHARE = 0.5
-_ROUNDS = 25
+LAMS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)  # from all kept to none
+_SHARE = 0.5  # r of D, in all its experiments
+_ROUNDS = 25  # of the weights; a third of the paper's, for a picture that answers at once
 _PUBLISHED = (("NAPP-ERM (lab)", "napp-erm"), ("NAPP-VS (lab)", "napp-vs"), ("NAPP-VS+ (lab)", "napp-vs-plus"))
 
 

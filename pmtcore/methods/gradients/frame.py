@@ -18,12 +18,12 @@ from pmtcore.models.newton import unpacked
 from pmtcore.public.moments import PublicData, back_transform, left_out_norm, whiten
 from pmtcore.public.ridge import RidgePrior, ridge_prior
 
-_MOST_ROWS = 4000
+_MOST_ROWS = 4000  # public rows behind a choice; more change it by less than its own doubt
 _NUMBERS = 4_000_000  # held at once
 _LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five times as far as it looks, squared
-_LEAST_SLACK = 0.1
+_LEAST_SLACK = 0.1  # a row that decides its own fit says little: no more than ten times its residual
 _SHORT, _ROOM = 0.3, 1.5  # bounds: from this share of the median length to so many times the longest
-_CANDIDATES = 16
+_CANDIDATES = 16  # bounds on a log grid, each some tens of percent from the next
 _COMMON = 0.02  # of what is cut off: private rows may lose it in one direction, as no sample of public rows tells
 
 

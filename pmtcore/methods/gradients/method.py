@@ -44,8 +44,9 @@ from pmtcore.public.moments import PublicData, joint
 _DRAWS, _MOST = 8, 2.0  # draws with replacement; an error further beyond its doubt counts as this many times
 _MANY = 8  # public rows for each column, from which on their Hessian is near enough
 _MANY_ROWS = (5, 3.0, 0.0, 0)  # passes, growth of their shares, share of the curvature, passes before it
+# passes, growth of the shares, curvature before, passes before: by public prediction (decision notes)
 _FEW_ROWS = (8, 1.7, 0.25, 2)
-_LINEAR = (4, 2.5, 0.2, 0)
+_LINEAR = (4, 2.5, 0.2, 0)  # the same for least squares (decision 0017)
 _TOO_FEW = 2  # public rows for each column, up to which joint-pmt leans on a Hessian and a fit that are too rough
 
 

@@ -24,7 +24,7 @@ from pmtcore.public.radius import ABSOLUTE_SHARE
 from pmtcore.public.sizes import beyond
 
 _HELD = 0.02  # of the mean eigenvalue: no direction of a public Hessian is without curvature
-_LEAST, _FAR = 0.02, 3.0
+_LEAST, _FAR = 0.02, 3.0  # least eigenvalue of a Hessian, and how far a step may go, in units of the prior
 _BALLS = (0.5, 4.0, 12)  # of the median and of the longest public curvature, candidates
 
 

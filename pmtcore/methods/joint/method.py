@@ -10,7 +10,7 @@ from pmtcore.methods.joint.plan import JointPlan, one_pass, two_passes
 from pmtcore.methods.registry import Method, register
 from pmtcore.public.moments import PublicData
 
-_LEAST = 1e-6
+_LEAST = 1e-6  # below it a bound is a typing error
 _SPARE = 5  # public rows above columns, from which on a second pass pays
 
 

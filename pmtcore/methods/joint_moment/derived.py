@@ -17,9 +17,9 @@ from pmtcore.base.checks import InputError, listed, whole_number_between
 
 _KINDS = ("log", "square", "product", "spline")
 _CALL = re.compile(r"^(log|square|product|spline)\s*\((.*)\)$", re.DOTALL)
-_FEWEST_KNOTS, _MOST_KNOTS = 3, 7
-_MOST = 200
-MOST_NAME = 200
+_FEWEST_KNOTS, _MOST_KNOTS = 3, 7  # fewer bend nothing, more follow single public rows
+_MOST = 200  # derived columns in one record; each adds a row to the moment
+MOST_NAME = 200  # characters that a table heading still shows
 
 
 @final

@@ -36,7 +36,7 @@ from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Record, combined
 from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, register
 from pmtcore.public.moments import PublicData, joint, public_from_rows
 
-_LEAST = 1e-6
+_LEAST = 1e-6  # below it a radius is a typing error
 
 
 @dataclass(frozen=True, eq=False)

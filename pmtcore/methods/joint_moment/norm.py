@@ -21,8 +21,9 @@ from pmtcore.public.radius import moment_only_ball
 
 POWER = 0.75  # of K: best or near it on five tables, where 0, 0.5 and 1 are each worst on one (decision 0018)
 _ABSOLUTE = 0.02  # share of common direction in what truncation takes; 0.05 and more cost accuracy on all five tables
-_RADII = 20
-_MOST_ROWS = 1000
+_RADII = 20  # on a log grid over a range of about one to ten: an eighth apart
+_MOST_ROWS = 1000  # public rows behind a choice; more change it by less than its own doubt
+# random questions that a radius is priced by, and coefficients of them that are looked at
 _REGRESSIONS, _PAIRS = 60, 120
 
 

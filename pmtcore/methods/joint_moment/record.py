@@ -21,9 +21,9 @@ from pmtcore.methods.joint_moment.influence import Gaussian, Influence, Moments,
 from pmtcore.methods.joint_moment.linear import State, floored
 
 FORMAT = "second-moment/joint-moment"
-VERSION = 1
-MOST_COLUMNS = 400
-MOST_BYTES = 64_000_000
+VERSION = 1  # of the record; readers refuse a later one
+MOST_COLUMNS = 400  # a moment of so many takes 1.3 MB as text of doubles
+MOST_BYTES = 64_000_000  # far beyond the largest record that is written
 
 
 @final

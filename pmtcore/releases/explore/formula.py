@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pmtcore.base.checks import InputError, listed
 
-_MOST = 20_000
+_MOST = 20_000  # characters: every column of the widest record named once
 
 
 def read(formula: str, names: Sequence[str], given: Sequence[str]) -> tuple[str, tuple[str, ...], bool]:

@@ -19,7 +19,7 @@ from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.public.bands import Part, limits
 from pmtcore.releases.explore.regression import Regression
 
-_STEPS = 60
+_STEPS = 60  # of Newton; ten are usual
 _RIDGE = 1e-4  # of the mean slope: a solution even where classes are separated
 
 

@@ -14,11 +14,11 @@ from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.methods.joint_moment.linear import State, floored, solve
 
-POINTS = 31
-_SWEEPS = 60
-_CLOSE = 1e-6
-_MOST_SUBSET_FEATURES = 14
-_DRAWS = 60
+POINTS = 31  # of a path, several a decade
+_SWEEPS = 60  # of coordinates at each penalty, each started at the last one's solution
+_CLOSE = 1e-6  # relative change at which a sweep has ended: below what is printed
+_MOST_SUBSET_FEATURES = 14  # 2^14 subsets answer in about a second
+_DRAWS = 60  # of noise and sampling: shares known to six percent
 
 
 @final

@@ -20,7 +20,7 @@ from pmtcore.public.bands import limits
 from pmtcore.releases.explore.functionals import Estimates, figures
 
 CORRECTIONS = ("none", "bonferroni", "scheffe")
-_LEVEL = 0.95
+_LEVEL = 0.95  # of every band
 
 
 @final

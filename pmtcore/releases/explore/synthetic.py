@@ -11,7 +11,7 @@ from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.releases.explore.functionals import Marginals
 
 MARK = "synthetic"
-_MOST = 1_000_000
+_MOST = 1_000_000  # rows; more make no code easier to try
 
 
 def rows(marginals: Marginals, derived: Derived, count: int, seed: int = 0) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from pmtcore.show.figures.style import AFTER, PRIVACY, QUIET, finish, log_axis
 from pmtcore.show.numbers import figure as said
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
-_ROW = 34
+_ROW = 34  # pixels that a line with its name takes
 
 
 def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from pmtcore.show.names import title
 from pmtcore.show.numbers import figure as said
 from pmtcore.show.numbers import percent
 
-_Z = 1.959964
+_Z = 1.959964  # 95 % of a normal law
 
 
 def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) -> go.Figure:

@@ -31,7 +31,7 @@ _PALETTE = (
     "#44AA99",
     "#888888",
 )
-_MOST = 120
+_MOST = 120  # coefficients that one picture still shows; the table has all
 _PARTS = {"privacy": (PRIVACY, ""), "sampling": (SAMPLING, "/"), "truncation": (TRUNCATION, ".")}  # colour, hatch
 
 
