@@ -286,7 +286,7 @@ def _mutants() -> list[Mutant]:
         "mechanisms/optimum.py",
         "np.minimum(1.0, self.ball / np.maximum(length, 1e-300))",
         "np.ones(len(length))",
-        f"{OPTIMUM} -k near_as",
+        f"{OPTIMUM} -k wanted",
     )
     plant(
         "optimum: tolerance below rounding",
@@ -391,7 +391,7 @@ def _mutants() -> list[Mutant]:
         releases,
         "return Guarantee(plan.mu, entry.neighbours, delta)",
         "return Guarantee(plan.mu / 2, entry.neighbours, delta)",
-        "tests/releases tests/ledger/test_log.py " + CONTRACT,
+        f"{ARRIVES} -k recorded",
     )
     plant(
         "release: the ledger pays half",

@@ -123,6 +123,8 @@ def test_what_is_wanted_counts_where_rounding_allows_it():
     assert near.distance == pytest.approx((1e-3 + 1e-6 + 4e-8) / 2, rel=1e-6)
     assert Optimum(wanted=1e-9, doubt=Doubt(1e-6, 1.0), **base).distance == 20.0
     assert Optimum(wanted=1e9, doubt=Doubt(0.0, 0.0), **base).distance == 20.0
+    far = near.integers(np.array([[3e6, 4e6, 0.0]])) * near.step
+    assert np.allclose(far, [[6.0, 8.0, 0.0]]), "moved into the ball"
     grid = Optimum(np.zeros(3), 10.0, 2.0, 1e-3, Doubt(0.0, 0.0), 0.01)
     assert grid.distance == pytest.approx((1e-3 + 0.005 * math.sqrt(3)) / 2, rel=1e-6), "half a step of b's grid"
 

@@ -10,6 +10,9 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import total_mu
 from pmtcore.base.records import PrivateRows, Standing
+from pmtcore.data.named import entry as entry_of
+from pmtcore.data.named import load
+from pmtcore.data.problem import prepare
 from pmtcore.mechanisms.grid import FINE, MOST_ROWS, SLACK
 from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise, ZeroNoise
@@ -17,6 +20,7 @@ from pmtcore.methods.joint.second_pass import STEPS
 from pmtcore.methods.registry import make_parameters, method, methods
 from pmtcore.models.families import FAMILIES, LOGISTIC
 from pmtcore.public.moments import PublicData, public_from_rows
+from pmtcore.releases.release import Request, preview, release
 from tests.helpers import names
 
 MU, D, ROWS, TRIALS = 1.3, 2, 2, 4000
@@ -240,6 +244,17 @@ def test_iterates_are_projected():
     plan = entry.plan(public, 40, Budget(0.3), make_parameters(entry, {"bound": 0.5, "response_bound": 5.0}))
     path = plan.run(PrivateRows.from_arrays(x, y, names(D)), SeededNoise(1), 50).path
     assert 0.5 * 0.99 < np.max(np.linalg.norm(path, axis=2)) <= 0.5 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("id", ["joint-pmt", "pmt-ridge"])
+def test_what_is_recorded_is_what_the_parts_come_to(id):
+    """Preview, release and record state the mu that the parts of the release compose to."""
+    private, public, _ = load("demo", n=300, m=60, d=4)
+    problem = prepare(private, public, entry_of("demo").choices)
+    request = Request(id, Budget(MU))
+    found = release(problem, request, SeededNoise(5))
+    for stated in (found.guarantee.mu, found.as_dict()["guarantee"]["mu"], preview(problem, request).guarantee.mu):
+        assert stated == pytest.approx(total_mu(found.parts)) == pytest.approx(MU)
 
 
 def test_sums_of_integers_have_room():
