@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
-import gc
 import logging
 import os
 import threading
@@ -20,16 +18,12 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
 
+from pages.common.memory import give_back, map_large_blocks
 from pmtcore.base.checks import InputError
 from pmtcore.ledger.log import Ledger, default_url
 
 _EVERY = 15.0  # seconds between two looks for closed sessions; a session is kept for server.disconnectedSessionTTL
 _AGAIN = 2  # looks after which what a session left is handed back: some of it is let go late
-_MMAP_THRESHOLD = -3  # mallopt's name for it
-_BLOCK = 128 * 1024  # bytes from which a block of its own is mapped, and goes back as soon as it is free
-_ARENA_MAX = -8
-_SMALL = [*range(16, 513, 16), *(2**k * j // 4 for k in range(9, 17) for j in (4, 5, 6, 7))]  # sizes of small blocks
-_SWEPT = 2 * 2**20  # bytes of each size that are written over
 _COOKIE = b"_streamlit_xsrf="
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob:; "
@@ -128,38 +122,6 @@ def purge(runtime: Runtime) -> int:
         info.session.shutdown()
         info.session.session_state.clear()  # whatever still refers to the session, its tables are gone
     return len(ended)
-
-
-def delete_uploads(session_id: str) -> None:
-    """Delete a session's uploads where Streamlit keeps them, and the downloads made from them."""
-    if not exists():
-        return
-    runtime = get_instance()
-    runtime.uploaded_file_mgr.remove_session_files(session_id)
-    runtime.media_file_mgr.clear_session_refs(session_id)
-    runtime.media_file_mgr.remove_orphaned_files()
-
-
-def give_back() -> None:
-    """Collect what nobody refers to, and hand free memory to the system, which wipes it."""
-    gc.collect()
-    with contextlib.suppress(ImportError):
-        import pyarrow as pa  # noqa: PLC0415
-
-        pa.default_memory_pool().release_unused()
-    for size in _SMALL:  # what is too small to go back is written over
-        kept = [bytes(size) for _ in range(min(_SWEPT // size, 20_000))]
-        del kept
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL("libc.so.6").malloc_trim(0)
-
-
-def map_large_blocks() -> None:
-    """Let each large block be mapped on its own, whatever was freed before: the C library would learn otherwise."""
-    with contextlib.suppress(OSError, AttributeError):
-        library = ctypes.CDLL("libc.so.6")
-        library.mallopt(_MMAP_THRESHOLD, _BLOCK)
-        library.mallopt(_ARENA_MAX, 1)  # one heap for all threads: what one frees another writes over
 
 
 def _warm() -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.common.actors import actor, require
-from pages.common.server import delete_uploads, give_back
+from pages.common.memory import delete_uploads, give_back
 from pmtcore.base.checks import InputError
 from pmtcore.base.roles import Action
 from pmtcore.data import named
