@@ -71,7 +71,7 @@ def spend_form(mu: float) -> Spend | None:
     if account.together:
         st.info(
             f"This table holds rows of {listed(account.together)} in the ledger: they spend together, whatever the "
-            "name. A curator can part them, with a reason, on the Budget page.",
+            "name. A curator can part them, with a reason, on the command line (ledger part).",
             icon=":material/link:",
         )
     if account.cap is None:

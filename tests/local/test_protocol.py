@@ -110,6 +110,9 @@ class Recorded(NoiseSource):
     def integers(self, sigma, trials, size):
         raise AssertionError("a report is made of words alone")
 
+    def spherical(self, scale, trials, size):
+        raise AssertionError("a report is made of words alone")
+
 
 def near_share(found, unit, chosen, words):
     """Which of the chosen directions are among the winners, all directions remade from the words they came from."""
@@ -179,6 +182,9 @@ class Fixed(NoiseSource):
         raise AssertionError("a report is made of words alone")
 
     def integers(self, sigma, trials, size):
+        raise AssertionError("a report is made of words alone")
+
+    def spherical(self, scale, trials, size):
         raise AssertionError("a report is made of words alone")
 
 
