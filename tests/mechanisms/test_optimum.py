@@ -133,7 +133,7 @@ def test_a_release_is_whole_steps_from_the_centre(seed):
     """Every coordinate, from the system's entropy and from a seed; without noise the minimizer to within a step."""
     made, rows = perturbation(200, 1.0), hostile(200, "ordinary")
     for source in (SecureNoise(), SeededNoise(seed)):
-        found = made.release(Private(rows), source, 3)
+        found = made.release(Private(rows), source, 30)  # 60 integers: all even or all odd in one run of 2^59
         steps = np.rint((found - made.centre) / made.optimum.step)
         assert np.array_equal(made.centre + steps * made.optimum.step, found)
         assert len(np.unique(np.mod(steps, 2))) == 2
