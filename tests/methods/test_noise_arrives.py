@@ -148,7 +148,7 @@ def test_opendps_noise_has_the_stated_size(id):
     statistic = plan.measure(one_row(np.zeros(D), 0.0))
     expected = sds_that_arrive(plan, one_row(np.zeros(D), 0.0))
     exact = plan.perturb(statistic, ZeroNoise(), 1).seen()
-    found = (plan.perturb(statistic, SecureNoise(), 2000).seen() - exact) / expected
+    found = (plan.perturb(statistic, SecureNoise(), 8000).seen() - exact) / expected
     size = float(np.sum(found**2)) / found.size
     assert abs(size - 1) < 6 * np.sqrt(2 / found.size) + 0.03
     assert abs(0.92**2 * size - 1) > 6 * np.sqrt(2 / found.size) + 0.03
