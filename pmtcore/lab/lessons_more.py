@@ -15,11 +15,11 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, attacker_power, delta_from_mu, epsilon_from_mu
 from pmtcore.lab.diagnostics import expected_after
 from pmtcore.methods.registry import make_parameters, method
+from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_rows
 
 _BANDS = 40  # that fit into one picture
 _REPEATS = 20_000  # shares known to a third of a percent
-_Z = 1.959964  # 95 % of a normal law
 
 
 @final
@@ -84,7 +84,7 @@ def bands(mu: float, whole: bool) -> Bands:
     rng = np.random.default_rng(21)
     sampling, noise = 1 / math.sqrt(1000), 8 / 1000 / mu
     at = sampling * rng.standard_normal(_REPEATS) + noise * rng.standard_normal(_REPEATS)
-    half = _Z * (math.hypot(sampling, noise) if whole else sampling)
+    half = Z95 * (math.hypot(sampling, noise) if whole else sampling)
     hit = np.abs(at) <= half
     return Bands(at[:_BANDS], half, hit[:_BANDS], float(np.mean(hit)), whole)
 

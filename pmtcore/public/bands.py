@@ -10,6 +10,8 @@ from scipy.stats import t as student
 
 from pmtcore.base.records import Bands
 
+Z95 = 1.959964  # half of a 95 % band in standard deviations of a normal law
+
 
 @final
 @dataclass(frozen=True)

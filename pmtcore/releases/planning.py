@@ -13,9 +13,9 @@ from pmtcore.accounting.budgets import MU_RANGE, Budget
 from pmtcore.base.checks import InputError, listed, number_between, whole_number_between
 from pmtcore.base.records import Standing
 from pmtcore.methods.registry import Prediction, make_parameters, method, of_role, suiting
+from pmtcore.public.bands import Z95
 from pmtcore.public.moments import PublicData
 
-_Z = 1.959964  # 95 % of a normal law
 _STEPS = 60  # budgets of a curve over five decades, twelve a decade
 _NO_GAIN = 0.9  # predictions are good to about 10 %: less than that is no gain to speak of
 _FAR_WORSE = 100.0  # beyond, the figure itself says nothing more
@@ -40,7 +40,7 @@ class Planned:
 
     def half_width(self, j: int) -> float:
         """95 % half-width of the j-th coefficient."""
-        return _Z * float(self.prediction.total[j])
+        return Z95 * float(self.prediction.total[j])
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each coefficient."""
@@ -52,7 +52,7 @@ class Planned:
                 "privacy_sd": float(self.prediction.privacy[j]),
                 "sampling_sd": float(self.prediction.sampling[j]),
                 "truncation_sd": float(np.broadcast_to(self.prediction.truncation, len(self.names))[j]),
-                "half_width": _Z * float(self.prediction.total[j]),
+                "half_width": Z95 * float(self.prediction.total[j]),
             }
             for j, name in enumerate(self.names)
         ]
@@ -142,7 +142,7 @@ def verdict_of(public: PublicData, mine: Planned) -> str:
 
 def _half(public: PublicData, n: int, id: str, mu: float, j: int) -> float:
     prediction = _plan(public, n, id, mu).predicted()
-    return math.inf if prediction is None else _Z * float(prediction.total[j])
+    return math.inf if prediction is None else Z95 * float(prediction.total[j])
 
 
 def _first(values: np.ndarray, enough: Any) -> float | None:

@@ -16,7 +16,7 @@ from scipy.stats import t as student
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import Bands
 from pmtcore.methods.joint_moment.linear import Fit, State, solve
-from pmtcore.public.bands import limits
+from pmtcore.public.bands import Z95, limits
 from pmtcore.releases.explore.functionals import Estimates, figures
 
 CORRECTIONS = ("none", "bonferroni", "scheffe")
@@ -299,7 +299,7 @@ def confirmed(mine: Regression, other: Mapping[str, Any]) -> dict[str, dict[str,
     found = {}
     for j, (name, (value, rest)) in enumerate(combine(first, second).items()):
         sampling = min(float(own.sampling[j]), float(bands[name]["sampling"]))
-        half = 1.959964 * math.hypot(rest, sampling)
+        half = Z95 * math.hypot(rest, sampling)
         found[name] = {
             "value": value,
             "privacy": rest,

@@ -8,13 +8,12 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.methods.registry import method
+from pmtcore.public.bands import Z95
 from pmtcore.releases.planning import Planned
 from pmtcore.show.figures.style import QUIET, SAMPLING, finish, log_axis
 from pmtcore.show.names import title
 from pmtcore.show.numbers import figure as said
 from pmtcore.show.numbers import percent
-
-_Z = 1.959964  # 95 % of a normal law
 
 
 def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) -> go.Figure:
@@ -33,7 +32,7 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
         )
     private = [one for one in found if not _public(one.method)]
     if private:
-        level = _Z * float(private[0].prediction.sampling[j])
+        level = Z95 * float(private[0].prediction.sampling[j])
         ends = [min(one.mu for one in found), max(one.mu for one in found)]
         line = {"color": SAMPLING, "width": 2, "dash": "dot"}
         figure.add_scatter(x=ends, y=[level, level], mode="lines", name="sampling alone, no privacy", line=line)
