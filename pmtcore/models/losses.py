@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.special import expit
 
 from pmtcore.base.checks import InputError, number_between, one_of
-from pmtcore.models.families import BOOSTING
+from pmtcore.models import families
+from pmtcore.models.families import Family
 
 Curve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -123,25 +123,26 @@ def poisson(response: float, predictor: float) -> Loss:
     )
 
 
-def _labels(id: str, title: str, value: Curve, first: Curve, second: Curve) -> Loss:
-    return Loss(id, title, value, first, second, 0.0, 1.0, 1.0, 0.25, signed=True, free=True, augmented=(0.0, 1.0))
+def _labels(family: Family) -> Loss:
+    """The loss of a canonical family of labels 0 and 1, ``b(z) - y z``."""
+    return Loss(
+        family.id,
+        family.title,
+        lambda z, y: family.loss(z) - y * z,
+        lambda z, y: family.mean(z) - y,
+        lambda z, y: family.slope(z) + 0.0 * y,
+        0.0,
+        1.0,
+        1.0,
+        family.largest_slope(math.inf),
+        signed=True,
+        free=True,
+        augmented=(0.0, 1.0),
+    )
 
 
-def _logistic_second(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    p = expit(z)
-    return p * (1 - p) + 0.0 * y
-
-
-LOGISTIC = _labels(
-    "logistic", "logistic", lambda z, y: np.logaddexp(0.0, z) - y * z, lambda z, y: expit(z) - y, _logistic_second
-)
-BOOSTING_LOSS = _labels(
-    "boosting",
-    "boosting",
-    lambda z, y: BOOSTING.loss(z) - y * z,
-    lambda z, y: BOOSTING.mean(z) - y,
-    lambda z, y: BOOSTING.slope(z) + 0.0 * y,
-)
+LOGISTIC = _labels(families.LOGISTIC)
+BOOSTING = _labels(families.BOOSTING)
 
 
 def _hinge_value(z: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -190,4 +191,4 @@ def loss(id: str, *, bound: float = 1.0, response: float = math.inf, predictor: 
         return linear(bound, response)
     if id == "poisson":
         return poisson(response, math.log(max(response, 1e-9)) if predictor is None else predictor)
-    return {"logistic": LOGISTIC, "boosting": BOOSTING_LOSS, "hinge": HINGE}[id]
+    return {"logistic": LOGISTIC, "boosting": BOOSTING, "hinge": HINGE}[id]

@@ -19,7 +19,7 @@ from pmtcore.models.losses import Loss
 
 LOSSES: dict[str, Loss] = {
     "logistic": losses.LOGISTIC,
-    "boosting": losses.BOOSTING_LOSS,
+    "boosting": losses.BOOSTING,
     "hinge": losses.HINGE,
     "linear": losses.linear(1.0),
     "poisson": losses.poisson(10.0, math.log(10.0)),

@@ -26,7 +26,7 @@ from pmtcore.public.penalized import best_weights, public_fit
 from tests.helpers import FALSE_ALARM
 
 BOTH = (Neighbours.ADD_REMOVE_ONE, Neighbours.REPLACE_ONE)
-LOSSES = (losses.linear(0.5), losses.loss("poisson", response=6.0), losses.LOGISTIC, losses.BOOSTING_LOSS, losses.HINGE)
+LOSSES = (losses.linear(0.5), losses.loss("poisson", response=6.0), losses.LOGISTIC, losses.BOOSTING, losses.HINGE)
 by_id = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.id)
 
 
