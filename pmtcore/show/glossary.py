@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
+from pmtcore.show.errata import ERRATA
+
 
 @final
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ _ENTRIES = (
     ),
     Term(
         "erratum",
-        "Erratum (E1 to E23)",
+        f"Erratum ({next(iter(ERRATA))} to {next(reversed(ERRATA))})",
         "A published step that does not give what is claimed, with what is done here; listed on the Audit page.",
         "For example E10: a minimum over the selected coordinates only, where all are needed.",
     ),
