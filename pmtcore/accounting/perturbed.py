@@ -221,6 +221,26 @@ def noise_for(terms: Terms, noise_epsilon: float, delta: float, neighbours: Neig
     return Noise(False, terms.gradient / _mu(terms, noise_epsilon, delta, neighbours, free=free))
 
 
+def equation_4(terms: Terms, noise_epsilon: float, delta: float) -> Noise:
+    """The noise of D, equation 4, for the lab: Gaussian ``sd^2 = 2 (zeta1 zeta2)^2 (r eps - log delta)/(r eps)^2``.
+
+    The pure one is what is needed. Add-remove-one.
+    """
+    if delta == 0:
+        return Noise(True, terms.gradient / noise_epsilon)
+    return Noise(False, terms.gradient * math.sqrt(2 * (noise_epsilon - math.log(delta))) / noise_epsilon)
+
+
+def corollary_5(gradient: float, epsilon: float, delta: float) -> float:
+    """D, equation 12: the least sd of Gaussian noise by the paper's proof, half of epsilon being for the noise.
+
+    Args:
+        gradient: ``zeta1 zeta2``.
+    """
+    tail = -2 * math.log(delta)
+    return gradient * (math.sqrt(tail + epsilon) + math.sqrt(tail)) / epsilon
+
+
 def spend(terms: Terms, planned: Promise, share: float = 0.5, choice: str = "recycle") -> Split:
     """Solve ``eps = eps_b + Jacobian`` for the noise, before a private row is read (``science.md`` 4.5).
 

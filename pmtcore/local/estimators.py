@@ -19,6 +19,7 @@ from pmtcore.models.newton import Rows, minimize
 
 _ROUNDS = 6  # of scale and intercept in turn: each fixes one, and they settle
 _SCAN = np.geomspace(1e-4, 1e4, 801)  # forty points a decade: two roots closer than that are one for any noise
+_BINS = 2000  # rows of equal rank are one in the scan: its mean is right to a millionth, and the root is found on all
 
 
 @final
@@ -36,6 +37,17 @@ class Link:
     value: Callable[[np.ndarray], np.ndarray]
     largest_slope: Callable[[float], float]
     sign: float = 1.0
+
+    def response_bound(self, radius: float, noise: float) -> float:
+        """``L r + |f(0)| + C`` (C, Algorithms 3 and 4): no response of a row within the radius is larger.
+
+        ``L`` is the largest slope on ``|z| <= r``, which is where ``z = x'w`` lies for ``||w|| <= 1`` (C, equation 10).
+
+        Args:
+            radius: r, of the rows.
+            noise: C, which bounds the error of the response.
+        """
+        return self.largest_slope(radius) * radius + abs(float(self.value(np.zeros(1))[0])) + noise
 
 
 LINKS = {
@@ -59,18 +71,33 @@ def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0) -> float:
     The sign of c is the link's; the root is bracketed on a log grid and found by Brent's method.
     """
 
-    def gap(c: float) -> float:
+    def over(c: float, found: np.ndarray) -> float:
         with np.errstate(over="ignore"):
-            return float(np.clip(c * np.mean(link.curve(offset + c * scores)), -1e300, 1e300)) - 1.0
+            return float(np.clip(c * np.mean(link.curve(offset + c * found)), -1e300, 1e300)) - 1.0
 
-    grid = link.sign * _SCAN
-    values = np.asarray([gap(c) for c in grid])
-    above = np.flatnonzero(values >= 0)
-    if not len(above):
+    def gap(c: float) -> float:
+        return over(c, scores)
+
+    grid, few = link.sign * _SCAN, _few(scores)
+    above = np.flatnonzero(np.asarray([over(c, few) for c in grid]) >= 0)
+    at = int(above[0]) if len(above) else len(grid) - 1
+    while at > 0 and gap(grid[at - 1]) >= 0:  # the scan saw a little less than all rows
+        at -= 1
+    while at < len(grid) and gap(grid[at]) < 0:
+        at += 1
+    if at == len(grid):
         return float("nan")
-    at = int(above[0])
     ends = sorted((0.0 if at == 0 else float(grid[at - 1]), float(grid[at])))  # at 0 the gap is -1
     return float(brentq(gap, *ends, xtol=1e-300, rtol=1e-12))
+
+
+def _few(scores: np.ndarray) -> np.ndarray:
+    """Means of scores of neighbouring rank, at most :data:`_BINS` of them."""
+    size = len(scores) // _BINS
+    if size < 2:
+        return scores
+    ordered = np.sort(scores)
+    return np.asarray(ordered[: size * _BINS].reshape(_BINS, size).mean(axis=1))
 
 
 def scaled(link: Link, slopes: np.ndarray, rows: np.ndarray, level: float | None) -> tuple[np.ndarray, float]:

@@ -89,15 +89,8 @@ def moments(public: PublicData, n: int, mu: float, gaussian: bool, zeta: float, 
             which every row complies that the papers' bounded design has (Algorithms 2 and 4; E7).
     """
     low, high = response_range(public, bound)
-    x = features(public)
-    shift = np.mean(x, axis=0)
-    if public.has_intercept:
-        shift[0] = 0.0
-    centred = x - shift
-    radius = float(np.max(np.linalg.norm(centred, axis=1)))
-    if gaussian:
-        top = float(np.linalg.norm(centred.T @ centred / len(x), 2))
-        radius = math.sqrt(5 * public.d * top * math.log(n / zeta))
+    shift, _ = _centred(public)
+    radius = moments_radius(public, n, gaussian, zeta)
     offset = (low + high) / 2 if public.has_intercept else 0.0
     return Configuration(
         "moments",
@@ -112,3 +105,21 @@ def moments(public: PublicData, n: int, mu: float, gaussian: bool, zeta: float, 
         mu,
         offset=offset,
     )
+
+
+def moments_radius(public: PublicData, n: int, gaussian: bool, zeta: float) -> float:
+    """The radius of :func:`moments`, before any response bound is known."""
+    _, centred = _centred(public)
+    if not gaussian:
+        return float(np.max(np.linalg.norm(centred, axis=1)))
+    top = float(np.linalg.norm(centred.T @ centred / len(centred), 2))
+    return math.sqrt(5 * public.d * top * math.log(n / zeta))
+
+
+def _centred(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
+    """The public mean, 0 for an intercept, and the public rows less it."""
+    x = features(public)
+    shift = np.mean(x, axis=0)
+    if public.has_intercept:
+        shift[0] = 0.0
+    return shift, x - shift

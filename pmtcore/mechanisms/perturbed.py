@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
+from scipy.special import ndtr, ndtri
+from scipy.stats import gamma
 
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.gdp import Gdp, bare, least_modulus, noise_size, spend_mu, stated
@@ -21,7 +23,7 @@ from pmtcore.accounting.perturbed import Noise, Promise, Split, Terms, jacobian_
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Curator, Private
 from pmtcore.mechanisms.grid import FINE, SLACK
-from pmtcore.mechanisms.noise import NoiseSource, in_the_lab, spherical
+from pmtcore.mechanisms.noise import NoiseSource, in_the_lab, spherical, uniform
 from pmtcore.mechanisms.optimum import Optimum, Sums
 from pmtcore.mechanisms.truncation import bounded
 from pmtcore.models.losses import Loss
@@ -34,6 +36,7 @@ _TOLERANCE = 1e-8  # of the noise on the gradient: below, its own noise would no
 _LEAST = 1e-9  # of zeta3: a modulus of nothing would leave the fit nowhere to stop
 _CERTAINLY_NOISE = 50.0  # sds of the tiny noise: what is smaller is 0 with a lasso
 _FAR = 100.0  # radius of the ball, times |centre| plus the predictor at which a loss of this curvature saturates
+_LEVELS = 20_000  # quantiles of a variance: far more than trials
 Rows = tuple[np.ndarray, np.ndarray]  # features (n, p), responses (n,)
 
 
@@ -140,6 +143,30 @@ def draw(noise: Noise, source: NoiseSource, trials: int, p: int) -> np.ndarray:
     return np.asarray(
         noise.scale * (spherical(source, trials, p) if noise.pure else in_the_lab(source).normal(trials, p))
     )
+
+
+def draw_sampled(noise: Noise, source: NoiseSource, trials: int, p: int) -> np.ndarray:
+    """Pure noise as D's text samples it (E8), for the lab: a length that is ``Gamma(1)`` of twice the scale."""
+    direction = spherical(source, trials, p)
+    direction /= np.maximum(np.linalg.norm(direction, axis=1), 1e-300)[:, None]
+    length = -np.log(np.maximum(uniform(source, trials, 1), 1e-300))
+    return np.asarray(2 * noise.scale * length * direction)
+
+
+def draw_above(noise: Noise, cut: float, source: NoiseSource, trials: int, p: int) -> np.ndarray:
+    """The noise (trials, p) given that every coordinate is above ``-cut``, ``cut >= 0`` (D, equations 9 and 10), lab.
+
+    The spherical law is a Gaussian whose variance is ``Gamma((p + 1)/2)``; given it, coordinates are truncated normals.
+    The variance is drawn from a fine grid of its quantiles, each weighted by the odds that all coordinates pass.
+    """
+    scale = np.full(trials, noise.scale)
+    if noise.pure:
+        levels = (np.arange(_LEVELS) + 0.5) / _LEVELS
+        roots = np.sqrt(gamma((p + 1) / 2, scale=2).ppf(levels))
+        odds = np.cumsum(ndtr(cut / (noise.scale * roots)) ** p)
+        scale = noise.scale * roots[np.searchsorted(odds / odds[-1], uniform(source, trials, 1)[:, 0])]
+    least = ndtr(-cut / scale)[:, None]
+    return np.asarray(scale[:, None] * ndtri(least + (1 - least) * uniform(source, trials, p)))
 
 
 Budgeted = Promise | Gdp

@@ -2,8 +2,11 @@
 
     beta <- beta - lr (mean clip_c((b' - y) x) + P beta + g),   g ~ N(0, (2 c sqrt(T)/(mu n))^2 I)
 
-T steps from 0 on untransformed rows, each row's gradient clipped to length c. Neighbours: replace-one. The
-budget is a total, as in the paper's own experiments for this method (E20).
+T steps from 0, each row's gradient clipped to length c. Neighbours: replace-one. The budget is a total, as in the
+paper's own experiments for this method (E20). As published the rows are as they are. With ``coordinates = whitened``
+the same on rows ``S_B^{-1/2} x`` truncated to ``R^2 = d (1 + log(2n/eta))``: what the end of A, section 4 proposes for
+gradient methods with a lasso or an elastic net. A lasso term is a proximal step on the released iterate, in the units
+of the table: post-processing.
 """
 
 from __future__ import annotations
@@ -21,9 +24,11 @@ from pmtcore.base.records import Private, PrivateRows, Standing
 from pmtcore.mechanisms.grid import SLACK
 from pmtcore.mechanisms.integers import FACTOR, WholeRows, at, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
+from pmtcore.mechanisms.truncation import bounded, papers_radius
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
 from pmtcore.models.families import FAMILIES
+from pmtcore.models.proximal import Proximal
 from pmtcore.public.moments import PublicData, joint
 
 
@@ -36,6 +41,28 @@ class DescentParameters(Parameters):
         1.0, label="Gradient clip", help="Each row's gradient is clipped to this length.", low=1e-9, high=1e9, log=True
     )
     rate: float = parameter(0.09, label="Learning rate", help="Length of a step.", low=1e-9, high=1e6, log=True)
+    coordinates: str = parameter(
+        "table",
+        label="Coordinates",
+        help="table: rows as they are; whitened: whitened by the public moment and truncated (A, end of section 4).",
+        choices=("table", "whitened"),
+    )
+    eta: float = parameter(
+        0.05,
+        label="Failure probability eta",
+        help="Sets the radius that whitened rows are truncated to.",
+        low=1e-9,
+        high=0.999,
+        log=True,
+    )
+    lasso: float = parameter(
+        0.0,
+        label="Lasso penalty",
+        help="On the mean loss, in the units of the table, the intercept left out; with a ridge an elastic net.",
+        low=0.0,
+        high=1e9,
+        log=True,
+    )
 
 
 @final
@@ -53,9 +80,28 @@ class DescentPlan(Plan):
         """``2 c sqrt(T)/(mu n)``."""
         return sigma_for(2 * self.parameters.clip / self.n, self.mu / math.sqrt(self.parameters.steps))
 
+    @property
+    def root(self) -> np.ndarray | None:
+        """``S_B^{-1/2}`` (d, d); none where rows are as they are."""
+        return self.public.symmetric_root[1] if self.parameters.coordinates == "whitened" else None
+
+    @property
+    def radius(self) -> float:
+        """What whitened rows are truncated to."""
+        return papers_radius(self.public.d, self.n, self.parameters.eta)
+
     def measure(self, rows: PrivateRows) -> Private[WholeRows]:
         """The rows as integer directions and lengths, private."""
-        return rows.concatenate(joint).map(lambda z: WholeRows.of_any_length(z[:, :-1], z[:, -1]))
+        root = self.root
+        if root is None:
+            return rows.concatenate(joint).map(lambda z: WholeRows.of_any_length(z[:, :-1], z[:, -1]))
+
+        def whitened(z: np.ndarray) -> WholeRows:
+            with np.errstate(all="ignore"):
+                x = z[:, :-1] @ root
+            return WholeRows.of_any_length(bounded(x, self.radius), z[:, -1])
+
+        return rows.concatenate(joint).map(whitened)
 
     def perturb(self, statistic: Private[WholeRows], source: NoiseSource, trials: int) -> DescentOutcome:
         """The descent, all trials at once.
@@ -67,11 +113,13 @@ class DescentPlan(Plan):
         free = np.ones(public.d)
         free[0] = 0.0 if public.has_intercept else 1.0
         theta, unit = np.zeros((trials, public.d)), p.clip / FACTOR**2 / self.n
+        root = np.eye(public.d) if self.root is None else self.root
+        penalty, near = public.lam * root @ np.diag(free) @ root, Proximal.of(root, p.lasso * p.rate * free)
         for _ in range(p.steps):
             total = at(statistic, partial(self._clipped, theta))
             noisy = noisy_vector(total, (1 + SLACK) * self.sigma / unit, source, trials)
-            theta = theta - p.rate * (noisy * unit + public.lam * free * theta)
-        return DescentOutcome(theta)
+            theta = near.step(theta - p.rate * (noisy * unit + theta @ penalty))
+        return DescentOutcome(near.table(theta))
 
     def _clipped(self, theta: np.ndarray, rows: WholeRows) -> np.ndarray:
         """Sums of clipped gradients (t, d), integers."""
@@ -84,8 +132,9 @@ class DescentPlan(Plan):
         )
 
     def facts(self) -> Facts:
-        """Noise of each step."""
-        return Facts(noise_sd=self.sigma, penalty=self.public.lam)
+        """Noise of each step, and the radius of whitened rows."""
+        radius = None if self.root is None else self.radius
+        return Facts(radius=radius, noise_sd=self.sigma, penalty=self.public.lam)
 
 
 @final

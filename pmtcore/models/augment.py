@@ -10,7 +10,7 @@ up (E22).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -22,6 +22,8 @@ from pmtcore.models.solvers import Data, Penalty, minimize
 REGULARIZERS = ("ridge", "bridge", "lasso", "elastic-net")
 _FLOOR = 1e-8  # |theta| below it gets the weight of it
 _STILL = 1e-7  # a fit that moves less has ended
+_SETTLED = 5  # last rounds in which a sign must stay for a coefficient to be one: what fluctuates is set to 0 (D, 3.5)
+_GAIN = 1e-6  # of the Jacobian's share: a pass that retrieves less changes nothing that is seen
 _ZERO = 1e-4  # what counts as zero after the iterations, as the paper's fluctuating estimates do
 
 
@@ -116,15 +118,26 @@ class Iterated:
     weights: np.ndarray
 
 
-def iterate(data: Data, b: np.ndarray, targets: list[Target], rounds: int = 80, *, absolute: bool = False) -> Iterated:
-    """Algorithm 1 in the limit form: ``napp-erm``, or with ``b'|theta|`` the variable selection of Sec. 3.5.
+def iterate(
+    data: Data,
+    b: np.ndarray,
+    targets: list[Target],
+    rounds: int = 80,
+    *,
+    absolute: bool = False,
+    rows: Augmentation | None = None,
+) -> Iterated:
+    """Algorithm 1: ``napp-erm``, or with ``b'|theta|`` the variable selection of Sec. 3.5.
 
     Args:
         b: (t, p), one draw for each fit.
         targets: one for each fit, or one for all.
         absolute: the DP term is ``b'|theta|`` (E22): a lasso term where b is positive, which is what turning signs tend
             to; the sign of the last iterate where it is negative.
+        rows: augmented rows are drawn anew in every round and handed to an ordinary solver; without, their limit.
     """
+    if rows is not None:
+        return _literally(data, b, targets, rounds, absolute, rows)
     t, p = b.shape
     weights = np.broadcast_to([target.weights(None, p) for target in targets], (t, p))
     theta = limit(data, b, weights + 1e-9, _loose(data), np.zeros((t, p)))
@@ -142,6 +155,77 @@ def iterate(data: Data, b: np.ndarray, targets: list[Target], rounds: int = 80, 
     return Iterated(np.where(np.abs(theta) < _ZERO, 0.0, theta), weights)
 
 
+@final
+@dataclass(frozen=True)
+class Augmentation:
+    """Algorithm 1 to the letter: n_e rows are drawn in each round."""
+
+    count: int
+    rng: np.random.Generator
+
+
+def _literally(
+    data: Data, b: np.ndarray, targets: list[Target], rounds: int, absolute: bool, rows: Augmentation
+) -> Iterated:
+    """Steps 3 to 8 of Algorithm 1; for the selection signs are turned, and what has no settled sign is set to 0."""
+    t, p = b.shape
+    theta, weights = np.zeros((t, p)), np.zeros((t, p))
+    for k in range(t):
+        target = targets[0] if len(targets) == 1 else targets[k]
+        lasting = np.ones(p, dtype=bool)
+        for at in range(rounds):
+            before = theta[k].copy()
+            weights[k] = target.weights(before[None])[0] if at else target.weights(None, p)
+            signed = b[k] * np.sign(before) if absolute and at else b[k]
+            theta[k] = literal(data, signed, weights[k] + _FLOOR, rows.count, rows.rng, _loose(data))
+            if at >= rounds - _SETTLED:
+                lasting &= (np.sign(before) == np.sign(theta[k])) | (at == 0)
+        theta[k] = np.where(lasting | (not absolute), theta[k], 0.0)
+    return Iterated(np.where(np.abs(theta) < _ZERO, 0.0, theta), weights)
+
+
+def recycled(
+    data: Data,
+    b: np.ndarray,
+    targets: list[Target],
+    epsilon: float,
+    share: float,
+    passes: int,
+    rounds: int = 80,
+    *,
+    absolute: bool = False,
+    rows: Augmentation | None = None,
+) -> Iterated:
+    """Algorithm 2 with *recycle*: re-runs with the same noise made smaller and the modulus that was counted on kept.
+
+    What is retrieved is read as the worked example has it, over J. The noise of pass k is ``b r eps/(r eps + cum)``;
+    by equation 15 no weight may then lie below the modulus that the retrieval was computed from, which becomes Lambda0,
+    and the next pass retrieves from what is left of ``(1 - r) eps``.
+
+    Args:
+        share: r.
+        passes: most re-runs; they end by themselves where nothing more is retrieved.
+    """
+    t = len(b)
+    own = [targets[0]] * t if len(targets) == 1 else list(targets)
+    found = iterate(data, b, own, rounds, absolute=absolute, rows=rows)
+    rest, gained = (1 - share) * epsilon, np.zeros(t)
+    for _ in range(passes):
+        floors = np.asarray([target.floor for target in own])
+        more = (rest - gained) * retrieved_share(found.weights, floors, epsilon, "example", share)
+        if not np.any(more > _GAIN * rest):
+            break
+        gained += more
+        counted = np.where(found.weights > floors[:, None] * (1 + 1e-9), found.weights, np.inf).min(axis=1)
+        own = [
+            replace(target, floor=float(least)) if np.isfinite(least) else target
+            for target, least in zip(own, counted, strict=True)
+        ]
+        smaller = b * (share * epsilon / (share * epsilon + gained))[:, None]
+        found = iterate(data, smaller, own, rounds, absolute=absolute, rows=rows)
+    return found
+
+
 def _weights(targets: list[Target], theta: np.ndarray) -> np.ndarray:
     if len(targets) == 1:
         return targets[0].weights(theta)
@@ -152,12 +236,15 @@ def _loose(data: Data) -> float:
     return 1e-6 * max(float(np.sqrt(len(data.y))), 1.0)
 
 
-def retrieved_share(weights: np.ndarray, floor: np.ndarray | float, epsilon: float, how: str) -> np.ndarray:
-    """Share of ``(1 - r) eps`` that a modulus leaves, r = 1/2: as printed, or as it can be proved.
+def retrieved_share(
+    weights: np.ndarray, floor: np.ndarray | float, epsilon: float, how: str, share: float = 0.5
+) -> np.ndarray:
+    """Share of ``(1 - r) eps`` that a modulus leaves: as printed, or as it can be proved.
 
     Args:
         weights: a (t, p) of ``theta_j^2``; the modulus is ``2 min_j a_j``.
-        floor: Lambda0 = ``zeta3/eps``.
+        floor: Lambda0 = ``zeta3/(2 (1 - r) eps)``.
+        share: r.
         how: ``displayed`` (D, equation 13 with max for min: half comes back with no surplus, E9); ``example``
             (the worked example: the minimum over J only, E10); ``proved`` (``log(1 + zeta3/modulus)``, all j).
     """
@@ -169,4 +256,5 @@ def retrieved_share(weights: np.ndarray, floor: np.ndarray | float, epsilon: flo
         column = np.broadcast_to(np.asarray(floor, dtype=float), least.shape)[:, None]
         chosen = np.where(weights > column * (1 + 1e-9), weights, np.inf).min(axis=1)
         return np.asarray(np.where(np.isfinite(chosen), 1 - column[:, 0] / np.where(chosen > 0, chosen, 1.0), 0.0))
-    return np.asarray(np.maximum(1 - np.log1p(floor * epsilon / (2 * least)) / (epsilon / 2), 0.0))
+    rest = (1 - share) * epsilon
+    return np.asarray(np.maximum(1 - np.log1p(2 * rest * floor / (2 * least)) / rest, 0.0))

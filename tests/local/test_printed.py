@@ -18,10 +18,13 @@ from pmtcore.data.tables import read_table
 from pmtcore.lab import attacks
 from pmtcore.lab.audit import audit
 from pmtcore.local import setup
+from pmtcore.local.estimators import LINKS, scale_root
 from pmtcore.local.printed import classical_check, classical_size, printed_sds, symbol_attack
 from pmtcore.local.protocol import unfold
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.registry import method
+from pmtcore.models.families import family
+from pmtcore.public.moments import public_from_rows
 from pmtcore.releases.release import Request, release
 from tests.helpers import FALSE_ALARM, TEST, names, plan
 from tests.local.test_protocol import sides
@@ -176,3 +179,28 @@ def test_printed_noise_is_drawn_as_stated(seed):
     z = ((found.run(rows, SeededNoise(seed), 2000).mean - exact) / sds).ravel()
     assert FALSE_ALARM < chi2.cdf(np.sum(z**2), z.size) < 1 - FALSE_ALARM
     assert chi2.cdf(0.64 * np.sum(z**2), z.size) < FALSE_ALARM
+
+
+@pytest.mark.parametrize(("link", "bound"), [("cubic", 0.0326228), ("sigmoid", 0.25 * 10**-0.5 + 0.501)])
+def test_the_bound_of_algorithms_3_and_4(link, bound):
+    """``L r + |f(0)| + C`` on Bernoulli rows with p = 10 is what responses are clipped to, once C is declared."""
+    x = np.random.default_rng(3).choice([-0.1, 0.1], (400, 10))
+    x = np.vstack([x, -x])  # centred, so that the radius is that of the rows
+    public = public_from_rows(x, None, names(10), "y", 0.0, family("gaussian"))
+    values = {"link": link, "noise_bound": 0.001}
+    assert plan("ldp-nlr", public, 100, 1.0, **values).configuration.high == pytest.approx(bound, rel=1e-5)
+    printed = plan("ldp-nlr-printed", public, 100, 1.0, **values)
+    made = printed.repaired.configuration
+    assert made.radius == pytest.approx(1.0) and made.high == pytest.approx(
+        LINKS[link].largest_slope(1.0) + abs(LINKS[link].value(np.zeros(1))[0]) + 0.001
+    )
+    epsilon, delta = epsilon_from_mu(1.0, 100**-1.1), 100**-1.1
+    assert printed.noise_sds[-1] == pytest.approx(made.high * math.sqrt(32 * math.log(2.5 / delta)) / epsilon)
+
+
+def test_the_scale_is_that_of_all_rows(seed):
+    """The scan sees means of neighbouring scores; the root is the one that all rows have, by an independent solver."""
+    scores = np.random.default_rng(seed).standard_normal(30_000) * 0.2
+    for link, most in ((LINKS["sigmoid"], 6.0), (LINKS["cubic"], 60.0)):
+        found = scale_root(link, scores)
+        assert found == pytest.approx(brentq(lambda c: c * np.mean(link.curve(c * scores)) - 1, 1e-6, most, xtol=1e-14))  # noqa: B023

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import ElasticNet, Ridge
 
 from pmtcore.base.records import PrivateRows, Standing
+from pmtcore.data.synthetic import synthetic
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import least_squares
 from pmtcore.methods.registry import methods
+from pmtcore.models.families import family
 from pmtcore.public.moments import INTERCEPT, public_from_rows
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan, weather
 
@@ -241,3 +245,34 @@ def test_published_condition_numbers(seed):
         found[m] = np.median(after)
     assert found[40] == pytest.approx(2.7, abs=0.3)
     assert found[135] == pytest.approx(1.6, abs=0.15)
+
+
+def test_the_regularized_inverse(seed):
+    """A, Theorem 3.3: without noise and truncation the released inverse is that of the moment plus lam I."""
+    _, public, rows = make(2000, 100, seed)
+    moment = rows.sum(lambda x, y: x.T @ x).reveal(TEST) / rows.n
+    found = plan("pmt-moment", public, rows.n, 1.0, lam=0.3, eta=1e-9).run(rows, ZeroNoise(), 1)
+    assert np.allclose(found.inverses[0], np.linalg.inv(moment + 0.3 * np.eye(public.d)), atol=2e-3)
+
+
+def test_theorem_4_3_with_what_it_takes_as_known():
+    """Known trace and length give R^2 = tr + d log(n/eta) and Ry = R length, and both noises of the theorem."""
+    _, public, rows = make(2000, 100, 1)
+    made = plan("dp-ridge-public", public, rows.n, math.sqrt(2) * 3, trace=26.0, length=2.0, calibration="papers")
+    square = 26 + public.d * math.log(rows.n / 0.05)
+    assert made.coordinates.radius == pytest.approx(math.sqrt(square))
+    assert made.sigmas[0] == pytest.approx(2 * square / (3 * rows.n))
+    assert made.sigmas[1] == pytest.approx(2 * square * 2.0 / (3 * rows.n))
+
+
+def test_gradients_on_whitened_rows_with_an_elastic_net(seed):
+    """A, end of section 4: without noise, steps on whitened rows end at the elastic net of scikit-learn."""
+    draw = synthetic(1500, 100, d=4, seed=seed)
+    columns = names(4)
+    public = public_from_rows(draw.public_x, draw.public_y, columns, "y", 0.0, family("gaussian"), 0.2)
+    rows = PrivateRows.from_arrays(draw.private_x, draw.private_y, columns)
+    values = {"coordinates": "whitened", "lasso": 0.5, "steps": 600, "rate": 0.3, "clip": 300.0, "eta": 1e-9}
+    found = plan("dp-gd", public, rows.n, 1.0, **values).run(rows, ZeroNoise(), 1).coefficients[0]
+    reference = ElasticNet(alpha=0.7, l1_ratio=0.5 / 0.7, fit_intercept=False, tol=1e-12, max_iter=100_000)
+    assert np.allclose(found, reference.fit(draw.private_x, draw.private_y).coef_, atol=2e-3)
+    assert np.sum(found == 0) == 3

@@ -9,7 +9,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy.stats import gamma, kstest
+from scipy.stats import gamma, ks_2samp, kstest
 
 from pmtcore.accounting import gdp
 from pmtcore.accounting.budgets import (
@@ -22,7 +22,7 @@ from pmtcore.accounting.budgets import (
     mu_for,
 )
 from pmtcore.accounting.gdp import Gdp, cost, log_upper, noise_size, spend_mu
-from pmtcore.accounting.perturbed import Noise, Promise, Terms, spend
+from pmtcore.accounting.perturbed import Noise, Promise, Terms, corollary_5, equation_4, noise_for, spend
 from pmtcore.accounting.tails import removed_delta
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import PrivateRows
@@ -32,7 +32,8 @@ from pmtcore.data.problem import prepare
 from pmtcore.lab.audit import audit
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
-from pmtcore.mechanisms.perturbed import Mechanism, dp_erm, napp_public
+from pmtcore.mechanisms.perturbed import Mechanism, dp_erm, draw_above, draw_sampled, napp_public
+from pmtcore.mechanisms.perturbed import draw as plain_draw
 from pmtcore.mechanisms.truncation import bounded
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.perturbed.setting import setting
@@ -548,3 +549,53 @@ def test_an_extreme_modulus_never_stops_a_release(values):
     for mu in (1e-3, 1.0, 100.0):
         found = plan("napp-public", data, 300, mu, **values).run(rows, SeededNoise(1), 20)
         assert np.all(np.isfinite(found.coefficients))
+
+
+# ------------------------------------------------------------------ the noise as paper D prints it
+
+
+def test_the_printed_noise_is_to_be_chosen():
+    """Equation 4 at delta = 0.001 and half of epsilon 0.4: 18.85 zeta1 zeta2; exact 9.90 with labels; equation 12."""
+    terms = Terms(losses.LOGISTIC, 1.0, 1e9)
+    assert equation_4(terms, 0.2, 1e-3).scale == pytest.approx(18.85, abs=0.005)
+    assert noise_for(terms, 0.2, 1e-3, ADD, free=False).scale == pytest.approx(9.90, abs=0.005)
+    assert corollary_5(1.0, 0.4, 1e-3) == pytest.approx(18.72, abs=0.01)
+    public, rows = draw("gaussian", 1)
+    sizes = {}
+    for form in ("density", "sampled", "exact"):
+        for noise in ("pure", "gaussian"):
+            made = plan("napp-erm", public, rows.n, 1.0, form=form, noise=noise)
+            sizes[form, noise] = made.noise.scale
+    assert sizes["density", "gaussian"] > 1.3 * sizes["exact", "gaussian"]
+    assert sizes["density", "pure"] == pytest.approx(sizes["exact", "pure"])
+
+
+def test_the_length_of_sampled_noise_has_shape_one():
+    """E8: twice the scale times an exponential, whatever the dimension; by Kolmogorov and Smirnov."""
+    b = draw_sampled(Noise(True, 3.0), SeededNoise(5), 20_000, 7)
+    assert kstest(np.linalg.norm(b, axis=1) / 6.0, "expon").pvalue > FALSE_ALARM
+    assert kstest(np.linalg.norm(b, axis=1) / 3.0, gamma(7).cdf).pvalue < FALSE_ALARM
+
+
+@pytest.mark.parametrize("pure", [True, False])
+def test_noise_above_a_cut_is_the_conditional_law(pure):
+    """Equations 9 and 10: draws above c are those of plain draws that happen to lie above it, coordinate and length."""
+    noise, cut, p = Noise(pure, 2.0), 1.5, 3
+    made = draw_above(noise, cut, SeededNoise(6), 20_000, p)
+    plain = plain_draw(noise, SeededNoise(7), 200_000, p)
+    kept = plain[(plain > -cut).all(axis=1)]
+    assert made.min() > -cut and len(kept) > 10_000
+    for of in (lambda b: b[:, 0], lambda b: np.linalg.norm(b, axis=1), lambda b: b[:, 0] * b[:, 1]):
+        assert ks_2samp(of(made), of(kept)).pvalue > FALSE_ALARM
+        assert ks_2samp(of(made), of(np.abs(plain[:20_000]))).pvalue < FALSE_ALARM  # c = 0 is another law
+
+
+def test_everything_of_algorithm_2_can_be_asked_for():
+    """Rows drawn, passes, a cut: each changes the fit, none fails."""
+    public, rows = draw("logistic", 2, n=400)
+    fits = {}
+    for values in ({}, {"rows": 2000}, {"recycle": "yes"}, {"recycle": "yes", "passes": 4}, {"cut": 0.5}):
+        chosen = plan("napp-vs", public, rows.n, 1.0, iterations=8, target=5.0, **values)
+        fits[str(values)] = chosen.run(rows, SeededNoise(3), 1).coefficients
+    assert all(np.all(np.isfinite(found)) for found in fits.values())
+    assert len({found.tobytes() for found in fits.values()}) >= 4

@@ -10,7 +10,16 @@ from scipy.optimize import minimize as reference
 
 from pmtcore.base.checks import InputError
 from pmtcore.models import losses
-from pmtcore.models.augment import Target, augmented, iterate, limit, literal, retrieved_share
+from pmtcore.models.augment import (
+    Augmentation,
+    Target,
+    augmented,
+    iterate,
+    limit,
+    literal,
+    recycled,
+    retrieved_share,
+)
 from pmtcore.models.solvers import Data, Penalty, minimize
 from tests.mechanisms.test_perturbed import LOSSES, by_id, rows
 
@@ -133,3 +142,45 @@ def test_retrieval_as_printed_and_as_proved():
     proved = [retrieved_share(w, floor, epsilon, "proved")[0] for w in (none, some, every)]
     assert proved[0] == proved[1] == pytest.approx(1 - math.log(1.5) / 0.5)
     assert proved[2] == pytest.approx(1 - math.log1p(0.01) / 0.5)
+
+
+def test_the_proved_share_has_its_own_r():
+    """``(1 - r) eps`` less ``log(1 + zeta3/modulus)``, over ``(1 - r) eps``, for any r."""
+    weights, epsilon = np.array([[3.0, 9.0]]), 1.3
+    for r in (0.2, 0.5, 0.8):
+        zeta3 = 1.7
+        floor = zeta3 / (2 * (1 - r) * epsilon)
+        found = retrieved_share(weights, floor, epsilon, "proved", r)[0]
+        rest = (1 - r) * epsilon
+        assert found == pytest.approx(max(1 - math.log(1 + zeta3 / 6) / rest, 0))
+
+
+def test_recycling_raises_the_modulus_and_shrinks_the_noise(seed):
+    """Equation 15: after a pass no weight lies below the modulus that was counted on; passes end."""
+    loss = losses.linear(100.0)
+    x, y = rows(loss, 200, 4, seed)
+    data, b = Data(loss, x, y), np.random.default_rng(seed).standard_normal((3, 4))
+    targets = [Target(kind="lasso", lam=30.0, floor=1.0)]
+    first = iterate(data, b, targets, 40)
+    counted = np.where(first.weights > 1 + 1e-9, first.weights, np.inf).min(axis=1)
+    share = retrieved_share(first.weights, 1.0, 1.0, "example")
+    found = recycled(data, b, targets, 1.0, 0.5, 1, 40)
+    assert np.all(share > 0) and np.all(found.weights >= counted[:, None] * (1 - 1e-12))
+    smaller = b * (0.5 / (0.5 + 0.5 * share))[:, None]
+    again = iterate(data, smaller, [Target(kind="lasso", lam=30.0, floor=float(c)) for c in counted], 40)
+    assert np.allclose(found.theta, again.theta)
+    many, more = (recycled(data, b, targets, 1.0, 0.5, k, 40) for k in (6, 12))
+    assert np.allclose(many.theta, more.theta, atol=1e-3)
+
+
+def test_the_literal_algorithm_is_near_its_limit(seed):
+    """Algorithm 1 with 20,000 rows in every round, for napp-erm and for the selection, against the exact limit."""
+    loss = losses.linear(100.0)
+    x, y = rows(loss, 100, 3, seed)
+    data, b = Data(loss, x, y), np.array([[3.0, -2.0, 1.0]])
+    target = [Target(kind="ridge", lam=5.0, floor=1.0)]
+    for absolute in (False, True):
+        made = Augmentation(20_000, np.random.default_rng(seed))
+        drawn = iterate(data, np.abs(b) if absolute else b, target, 6, absolute=absolute, rows=made).theta
+        exact = iterate(data, np.abs(b) if absolute else b, target, 6, absolute=absolute).theta
+        assert np.allclose(drawn, exact, atol=0.05)

@@ -12,12 +12,11 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Neighbours
-from pmtcore.accounting.perturbed import Noise, Terms, noise_for
+from pmtcore.accounting.perturbed import Noise, Terms, equation_4
 from pmtcore.lab.gallery.erm import Draw, made
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.mechanisms.perturbed import Mechanism, add_remove, dp_erm, draw, napp_public
-from pmtcore.models.augment import Iterated, Target, augmented, iterate, retrieved_share
+from pmtcore.models.augment import Iterated, Target, augmented, iterate, recycled, retrieved_share
 from pmtcore.models.losses import LOGISTIC
 from pmtcore.models.solvers import Penalty, minimize
 from pmtcore.public.penalized import PublicFit, best_weights, public_fit
@@ -91,25 +90,29 @@ class Tries:
         if id == "non-private":
             sharp = np.broadcast_to(np.asarray(lams)[:, None], zero.shape)
             return minimize(self.found.data, Penalty.of(zero, 1e-6, 0.0, sharp), 1e-7 * len(self.found.y)).theta
+        if id == "dp-erm" and (self.floor is not None or self.delta):
+            held = Penalty.of(zero + self._noise(source), 2 * self.lambda0, 0.0, np.asarray(lams)[:, None] + zero)
+            return minimize(self.found.data, held, 1e-6 * np.sqrt(len(self.found.y))).theta
         if id in ("dp-erm", "napp-public"):
             return np.vstack([self._sound(id, values, lam, SeededNoise(self.seed, 4, stream)) for lam in lams])
         return self.published(id, values, lams, source).theta
 
     def published(self, id: str, values: Mapping[str, Any], lams: Sequence[float], source: SeededNoise) -> Iterated:
-        """Algorithm 1, or the selection of section 3.5; with ``recycle`` one round of Algorithm 2."""
-        p, loss = self.found.x.shape[1], self.found.loss
-        terms = Terms(loss, self.found.radius, 2 * self.lambda0)
-        noise: Noise = noise_for(terms, _SHARE * self.epsilon, self.delta, Neighbours.ADD_REMOVE_ONE, free=False)
-        b = np.repeat(draw(noise, source, 1, p), len(lams), axis=0)
+        """Algorithm 1, or the selection of section 3.5; with ``recycle`` so many passes of Algorithm 2."""
+        b = np.repeat(self._noise(source), len(lams), axis=0)
         b = np.abs(b) if id == "napp-vs-plus" else b
         moor, rounds = bool(values.get("moor", True)), int(values.get("rounds", 80))
         targets = [Target(kind="lasso", lam=lam, floor=self.lambda0, moor=moor) for lam in lams]
-        found = iterate(self.found.data, b, targets, rounds, absolute=id != "napp-erm")
-        if not values.get("recycle"):
-            return found
-        more = (1 - _SHARE) * retrieved_share(found.weights, self.lambda0, self.epsilon, "example")
-        again = b * (_SHARE / (_SHARE + more))[:, None]
-        return iterate(self.found.data, again, targets, rounds, absolute=id != "napp-erm")
+        absolute, passes = id != "napp-erm", int(values.get("recycle", 0))
+        if not passes:
+            return iterate(self.found.data, b, targets, rounds, absolute=absolute)
+        return recycled(self.found.data, b, targets, self.epsilon, _SHARE, passes, rounds, absolute=absolute)
+
+    def _noise(self, source: SeededNoise) -> np.ndarray:
+        """The paper's noise (1, p), by equation 4."""
+        terms = Terms(self.found.loss, self.found.radius, 2 * self.lambda0)
+        noise: Noise = equation_4(terms, _SHARE * self.epsilon, self.delta)
+        return draw(noise, source, 1, self.found.x.shape[1])
 
     def _sound(self, id: str, values: Mapping[str, Any], lam: float, source: SeededNoise) -> np.ndarray:
         return self.found.release(self.mechanism(id, values, lam), source)

@@ -4,7 +4,8 @@ Each person releases their own row once, randomized; the server adds nothing. Pa
 ``x x' + E1`` and ``x y + E2`` (with an intercept ``x (y - 1/2)`` for labels, which moves the intercept alone and halves
 the noise), ``w_ols`` from their means, then ``c w_ols`` with ``1 = c mean_pub Phi''(c x'w)``
 (``f'`` for a regression). Departures: rows beyond the radius are clipped and noised (E5), the two parts are
-calibrated jointly and exactly (E6), norms are Euclidean (E7), responses are clipped to a declared bound (E19);
+calibrated jointly and exactly (E6), norms are Euclidean (E7), responses are clipped to a declared bound (E19), for a
+regression ``L r + |f(0)| + C`` where C is declared;
 the printed forms are in :mod:`pmtcore.methods.local.printed`, for the lab.
 ``ldp-whitened`` (``science.md`` 4.4) releases d numbers only. The lab adds the noise of all n people as one
 draw where it is Gaussian: the same distribution. Neighbours: replace-one, of one person's own row.
@@ -75,6 +76,13 @@ class RegressionParameters(MomentParameters):
         label="Link",
         help="y = f(x'w) + noise; cubic is z^3/3, softplus log(1 + e^-z).",
         choices=tuple(LINKS),
+    )
+    noise_bound: float = parameter(
+        0.0,
+        label="Bound C on the error of the response (0: unknown)",
+        help="With it responses are bounded by L r + |f(0)| + C, as published, where no response bound is given.",
+        low=0.0,
+        high=1e12,
     )
 
 
@@ -245,8 +253,11 @@ def _regression(gaussian: bool) -> Any:
     def plan(public: PublicData, n: int, budget: Budget, parameters: RegressionParameters) -> LocalPlan:
         if public.has_intercept:
             raise InputError("A nonlinear regression y = f(x'w) has no intercept; switch the intercept off.")
-        link = LINKS[parameters.link]
-        made = setup.moments(public, n, budget.mu, gaussian, parameters.zeta, parameters.response_bound)
+        link, bound = LINKS[parameters.link], parameters.response_bound
+        if parameters.noise_bound and not bound:
+            radius = setup.moments_radius(public, n, gaussian, parameters.zeta)
+            bound = link.response_bound(radius, parameters.noise_bound)
+        made = setup.moments(public, n, budget.mu, gaussian, parameters.zeta, bound)
         return LocalPlan(public, n, budget.mu, made, parameters, link)
 
     return plan

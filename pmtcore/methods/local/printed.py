@@ -1,8 +1,9 @@
-"""``ldp-glm-gaussian-printed``, ``ldp-glm-printed``: C, Algorithms 1 and 2 to the letter, for the lab.
+"""``ldp-glm-gaussian-printed``, ``ldp-glm-printed``, ``ldp-nlr-gaussian-printed``, ``ldp-nlr-printed``.
 
-A row outside the radius answers with a symbol (E5), the noise is the classical formula at halves of epsilon and
-``delta = n^-1.1`` (E6), the bounded design is bounded in the l1 norm (E7). Everything else, and what is done
-about it, is in ``ldp-glm-gaussian`` and ``ldp-glm``.
+C, Algorithms 1 to 4 to the letter, for the lab. A row outside the radius answers with a symbol (E5), the noise is the
+classical formula at halves of epsilon and ``delta = n^-1.1`` (E6), the bounded design is bounded in the l1 norm (E7),
+and for a regression responses are taken to be at most ``L r + |f(0)| + C`` (Algorithms 3 and 4). Everything else, and
+what is done about it, is in ``ldp-glm-gaussian``, ``ldp-glm``, ``ldp-nlr-gaussian`` and ``ldp-nlr``.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_from_mu
 from pmtcore.accounting.spends import Spend
+from pmtcore.base.checks import InputError
 from pmtcore.base.records import Private, PrivateRows, Standing
 from pmtcore.local import setup
+from pmtcore.local.estimators import LINKS
 from pmtcore.local.printed import outside, printed_sds
 from pmtcore.mechanisms.noise import NoiseSource, release_vector
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.local.collected import LocalOutcome, LocalPlan, MomentParameters
-from pmtcore.methods.registry import Method, Plan, register
+from pmtcore.methods.local.collected import LocalOutcome, LocalPlan, MomentParameters, RegressionParameters
+from pmtcore.methods.registry import Method, Plan, parameter, register
 from pmtcore.public.moments import PublicData
 
 _POWER = 1.1  # of n: delta as paper C takes it
@@ -73,6 +76,19 @@ class PrintedPlan(Plan):
         return dataclasses.replace(self.repaired.facts(), noise_sd=float(self.noise_sds[0]))
 
 
+@dataclass(frozen=True, kw_only=True)
+class PrintedRegressionParameters(RegressionParameters):
+    """Public parameters of C's Algorithms 3 and 4 as printed."""
+
+    noise_bound: float = parameter(
+        0.001,
+        label="Bound C on the error of the response",
+        help="Responses are taken to be at most L r + |f(0)| + C; 0.001 in the paper's experiments.",
+        low=0.0,
+        high=1e12,
+    )
+
+
 def _gaussian(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> PrintedPlan:
     made = setup.moments(public, n, budget.mu, True, parameters.zeta, parameters.response_bound)
     made = dataclasses.replace(made, offset=0.0)
@@ -81,19 +97,46 @@ def _gaussian(public: PublicData, n: int, budget: Budget, parameters: MomentPara
 
 def _bounded(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> PrintedPlan:
     made = setup.moments(public, n, budget.mu, False, parameters.zeta, parameters.response_bound)
-    reach = float(np.max(np.abs(setup.features(public) - made.shift).sum(axis=1)))
-    made = dataclasses.replace(made, radius=reach, offset=0.0)
+    made = dataclasses.replace(made, radius=_longest(public, made.shift), offset=0.0)
     return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, False)
 
 
+def _longest(public: PublicData, shift: np.ndarray) -> float:
+    """The largest l1 norm of a public row (E7)."""
+    return float(np.max(np.abs(setup.features(public) - shift).sum(axis=1)))
+
+
+def _regression(gaussian: bool) -> Any:
+    def plan(public: PublicData, n: int, budget: Budget, parameters: PrintedRegressionParameters) -> PrintedPlan:
+        if public.has_intercept:
+            raise InputError("A nonlinear regression y = f(x'w) has no intercept; switch the intercept off.")
+        link = LINKS[parameters.link]
+        made = setup.moments(public, n, budget.mu, gaussian, parameters.zeta, 1.0)  # the bound follows the radius
+        radius = made.radius if gaussian else _longest(public, made.shift)
+        bound = parameters.response_bound or link.response_bound(radius, parameters.noise_bound)
+        made = dataclasses.replace(made, radius=radius, low=-bound, high=bound, offset=0.0)
+        return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters, link), budget.mu, gaussian)
+
+    return plan
+
+
+_LOCAL: dict[str, Any] = {
+    "neighbours": Neighbours.REPLACE_ONE,
+    "standing": Standing.LAB,
+    "needs_labels": False,
+    "local": True,
+}
 _COMMON: dict[str, Any] = {
     "task": "glm",
     "families": ("logistic", "boosting", "poisson"),
-    "neighbours": Neighbours.REPLACE_ONE,
-    "standing": Standing.LAB,
     "parameters": MomentParameters,
-    "needs_labels": False,
-    "local": True,
+    **_LOCAL,
+}
+_NONLINEAR: dict[str, Any] = {
+    "task": "nonlinear",
+    "parameters": PrintedRegressionParameters,
+    "same_target": False,
+    **_LOCAL,
 }
 
 register(
@@ -120,5 +163,31 @@ register(
         plan=_bounded,
         colour="#AA7799",
         **_COMMON,
+    )
+)
+register(
+    Method(
+        id="ldp-nlr-gaussian-printed",
+        title="Local nonlinear regression, Gaussian design (as published)",
+        summary="Rows outside the radius answer with a symbol; classical noise for responses up to L r + |f(0)| + C.",
+        source="C, Algorithm 3",
+        standing_reason="a row outside the radius answers with a symbol that rows inside never give (E5)",
+        errata=("E5", "E6", "E19"),
+        plan=_regression(True),
+        colour="#BBBB77",
+        **_NONLINEAR,
+    )
+)
+register(
+    Method(
+        id="ldp-nlr-printed",
+        title="Local nonlinear regression, bounded design (as published)",
+        summary="The l1 norm as radius; classical noise for responses up to L r + |f(0)| + C.",
+        source="C, Algorithm 4",
+        standing_reason="the classical noise formula is used beyond the epsilon it is proved for (E6)",
+        errata=("E6", "E7", "E19"),
+        plan=_regression(False),
+        colour="#99BBDD",
+        **_NONLINEAR,
     )
 )

@@ -1,12 +1,13 @@
 """``napp-erm``, ``napp-vs``, ``napp-vs-plus``: paper D as published, for the lab (E8 to E18, E22).
 
-Algorithm 1 and section 3.5 in the exact limit of many augmented rows (Prop. 1; the rows themselves are in
-``erm.augment``): weights of Table 2 from the private fit, iterated, with MOOR (the larger of target and Lambda0) or
-without (their sum, Claim 2). ``b' theta`` for ``napp-erm``; ``b' |theta|`` for selection, of any sign (``napp-vs``, c
-to -infinity) or positive (``napp-vs-plus``, c = 0). Departures: ``||b||`` has shape d (E8), losses are bounded (E17),
-weights realize the target unless the printed ones are asked for (E14). Weights and support depend on the private fit,
-so no guarantee holds and nothing here may be released (E11, E12); the claim is under add-remove-one. Features are
-divided by their public root mean square, rows clipped at the longest public one.
+Algorithm 1 and section 3.5 in the exact limit of many augmented rows (Prop. 1), or with so many rows: weights of Table
+2 from the private fit, iterated, with MOOR (the larger of target and Lambda0) or without (their sum, Claim 2).
+``b' theta`` for ``napp-erm``; ``b' |theta|`` for selection, of any sign (``napp-vs``, c to -infinity, or above a finite
+c) or positive (``napp-vs-plus``, c = 0). Algorithm 2 for any number of passes, with equation 15. Departures: ``||b||``
+has shape d, as equation 4's density has it (E8; a choice), losses are bounded (E17), weights realize the target unless
+the printed ones are asked for (E14). Weights and support depend on the private fit, so no guarantee holds and nothing
+here may be released (E11, E12); the claim is under add-remove-one. Features are divided by their public root mean
+square, rows clipped at the longest public one.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_for, epsilon_from_mu
-from pmtcore.accounting.perturbed import Noise, Promise, Terms, noise_for
+from pmtcore.accounting.perturbed import Noise, Promise, Terms, equation_4, noise_for
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Curator, Private, PrivateRows, Standing
-from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.mechanisms.perturbed import draw
+from pmtcore.mechanisms.noise import NoiseSource, in_the_lab
+from pmtcore.mechanisms.perturbed import draw, draw_above, draw_sampled
 from pmtcore.mechanisms.truncation import bounded
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.perturbed.napp_public import FAMILIES
 from pmtcore.methods.perturbed.setting import LOSSES, Setting, setting
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
-from pmtcore.models.augment import REGULARIZERS, Iterated, Target, iterate, retrieved_share
+from pmtcore.models.augment import REGULARIZERS, Augmentation, Iterated, Target, iterate, recycled, retrieved_share
 from pmtcore.models.solvers import Data
 from pmtcore.public.moments import PublicData, joint
 
@@ -62,6 +63,13 @@ class PrintedParameters(Parameters):
     delta: float = parameter(
         1e-3, label="Delta", help="Of the claim with Gaussian noise.", low=1e-12, high=0.1, log=True
     )
+    form: str = parameter(
+        "density",
+        label="Form of the noise",
+        help="density: equation 4; sampled: as the sentence after it has it, a length of shape 1 (E8); exact: the "
+        "least that the claim needs.",
+        choices=("density", "sampled", "exact"),
+    )
     loss: str = parameter(
         "family", label="Loss", help="The family's own, or for labels the smoothed hinge.", choices=LOSSES
     )
@@ -71,10 +79,31 @@ class PrintedParameters(Parameters):
     recycle: str = parameter(
         "no",
         label="Recycle what is retrieved",
-        help="Algorithm 2, one round: the same noise drawn smaller by what the private fit seems to leave (E13).",
+        help="Algorithm 2: the same noise made smaller by what the private fit seems to leave (E13).",
         choices=("no", "yes"),
     )
+    passes: int = parameter(1, label="Passes of recycling", help="Re-runs of Algorithm 2, at most.", low=1, high=20)
     iterations: int = parameter(80, label="Iterations", help="Of the weights.", low=1, high=500)
+    rows: int = parameter(
+        0,
+        label="Augmented rows n_e (0: their limit)",
+        help="Drawn anew in each iteration and handed to an ordinary solver; the paper has 10,000.",
+        low=0,
+        high=100_000,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionParameters(PrintedParameters):
+    """Public parameters of ``napp-vs``."""
+
+    cut: float = parameter(
+        0.0,
+        label="Truncation -c, in scales of the noise (0: none)",
+        help="Noise is drawn above c (equations 9 and 10); none is c to minus infinity, and c = 0 is napp-vs-plus.",
+        low=0.0,
+        high=1e6,
+    )
 
 
 @final
@@ -98,23 +127,36 @@ class PrintedPlan(Plan):
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> PrintedOutcome:
         """Guarantee: none. The claim is ``claim`` under add-remove-one; weights and support leak (E11, E12)."""
         value, d = statistic.reveal(_LAB), self.ground.public.d
-        b = draw(self.noise, source, trials, d)
-        if self.selection == "vs-plus":
-            b = np.abs(b)
+        b, p = self._noise(source, trials, d), self.parameters
         data = Data(self.ground.loss, value[:, :d], value[:, d])
-        found = self._fit(data, b)
-        if self.parameters.recycle == "yes":
-            share, rest = self.parameters.share, 1 - self.parameters.share
-            more = rest * self.share_retrieved(found, "example")
-            found = self._fit(data, b * (share / (share + more))[:, None])
+        rows = Augmentation(p.rows, _generator(source)) if p.rows else None
+        if p.recycle == "no":
+            found = iterate(data, b, [self.target], p.iterations, absolute=self.selection != "none", rows=rows)
+        else:
+            found = recycled(
+                data,
+                b,
+                [self.target],
+                self.claim.epsilon,
+                p.share,
+                p.passes,
+                p.iterations,
+                absolute=self.selection != "none",
+                rows=rows,
+            )
         return PrintedOutcome(self, found)
 
-    def _fit(self, data: Data, b: np.ndarray) -> Iterated:
-        return iterate(data, b, [self.target], self.parameters.iterations, absolute=self.selection != "none")
+    def _noise(self, source: NoiseSource, trials: int, d: int) -> np.ndarray:
+        cut = getattr(self.parameters, "cut", 0.0)
+        if self.selection == "vs" and cut:
+            return draw_above(self.noise, cut * self.noise.scale, source, trials, d)
+        by = draw_sampled if self.parameters.form == "sampled" and self.noise.pure else draw
+        b = by(self.noise, source, trials, d)
+        return np.abs(b) if self.selection == "vs-plus" else b
 
     def share_retrieved(self, found: Iterated, how: str) -> np.ndarray:
         """Share of ``(1 - r) eps`` that is called retrieved, of each trial (t,)."""
-        return retrieved_share(found.weights, self.target.floor, self.claim.epsilon, how)
+        return retrieved_share(found.weights, self.target.floor, self.claim.epsilon, how, self.parameters.share)
 
     def parts(self) -> tuple[Spend, ...]:
         """None: weights and support leak (E11, E12)."""
@@ -131,6 +173,11 @@ class PrintedPlan(Plan):
                 "loss": self.ground.loss.title,
             },
         )
+
+
+def _generator(source: NoiseSource) -> np.random.Generator:
+    """For augmented rows, which are no noise that protects: seeded by one draw."""
+    return np.random.default_rng(abs(int(in_the_lab(source).normal(1, 1)[0, 0] * 2.0**40)))
 
 
 @final
@@ -174,7 +221,12 @@ def _planner(selection: str) -> Any:
             printed=parameters.weights == "printed",
         )
         terms = Terms(ground.loss, ground.radius, 2 * least)
-        noise = noise_for(terms, parameters.share * epsilon, claim.delta, claim.neighbours, free=False)
+        drawn = parameters.share * epsilon
+        noise = (
+            noise_for(terms, drawn, claim.delta, claim.neighbours, free=False)
+            if parameters.form == "exact"
+            else equation_4(terms, drawn, claim.delta)
+        )
         return PrintedPlan(ground, budget.mu, target, claim, noise, selection, parameters)
 
     return plan
@@ -198,7 +250,7 @@ for _id, _title, _selection, _source, _errata, _colour in (
             standing=Standing.LAB,
             standing_reason="weights and support depend on the private fit (E11, E12), so the claim does not hold",
             errata=_errata,
-            parameters=PrintedParameters,
+            parameters=SelectionParameters if _selection == "vs" else PrintedParameters,
             plan=_planner(_selection),
             families=FAMILIES,
             needs_labels=False,

@@ -4,7 +4,8 @@ B, Algorithm 4 and A, Theorem 4.3 with Remark 4.4: ``R^2 = tr(S) + d log(2n/eta)
 ``Ry^2 = sigma^2 + log(2n/eta)``, noise ``2 R^2/(mu n)`` and ``2 R Ry/(mu n)`` on untransformed rows. As
 published, ``S`` and ``sigma`` are the *private* ones, so radius and noise depend on the data and what runs is
 not private (E4): for the lab. The sound variants take both from the public data. Remark 4.4's ``sigma_2``
-lacks ``2/mu``; the printed form can be chosen in the lab.
+lacks ``2/mu``; the printed form can be chosen in the lab. Theorem 4.3 itself takes ``tr(S)`` and ``||beta||`` as known:
+declared to ``dp-ridge-public``, they give its bounds ``R`` and ``R ||beta||``.
 
 Neighbours: replace-one.
 """
@@ -43,17 +44,35 @@ class PublishedRidgeParameters(PmtRidgeParameters):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class PublicRidgeParameters(PmtRidgeParameters):
+    """Public parameters of ``dp-ridge-public``."""
+
+    trace: float = parameter(
+        0.0,
+        label="Known trace of the second moment (0: from public rows)",
+        help="As Theorem 4.3 of paper A takes it; a declared number, never one of private rows.",
+        low=0.0,
+        high=1e12,
+    )
+    length: float = parameter(
+        0.0,
+        label="Known length of the coefficients (0: from public rows)",
+        help="Responses are truncated to radius times length (A, Theorem 4.3); declared as well.",
+        low=0.0,
+        high=1e12,
+    )
+
+
 def _two_part(
     public: PublicData, n: int, mu: float, parameters: PmtParameters, moment: np.ndarray, halve_eta: bool
 ) -> TwoPartPlan:
     """The plan for a joint moment (d + 1, d + 1), public or (in the lab) private."""
     eta = parameters.eta * (2 if halve_eta else 1)  # trace_radius has log(2n/eta); A has log(n/eta)
-    coordinates = Coordinates(
-        np.eye(public.d),
-        1.0,
-        trace_radius(float(np.trace(moment[:-1, :-1])), public.d, n, eta),
-        trace_radius(float(moment[-1, -1]), 1, n, eta),
-    )
+    known, length = getattr(parameters, "trace", 0.0), getattr(parameters, "length", 0.0)
+    radius = trace_radius(known or float(np.trace(moment[:-1, :-1])), public.d, n, eta)
+    response = radius * length or trace_radius(float(moment[-1, -1]), 1, n, eta)
+    coordinates = Coordinates(np.eye(public.d), 1.0, radius, response)
     printed = getattr(parameters, "response_noise", "repaired") == "printed"
     factor = mu / math.sqrt(2) / 2 if printed else 1.0
     penalty = getattr(parameters, "lam", 0.0) * np.eye(public.d)
@@ -153,8 +172,8 @@ register(
         id="dp-ridge-public",
         title="Untransformed ridge, public radius",
         summary="Noisy moments of untransformed rows with a penalty; only the radius is public.",
-        source="A, Theorem 4.3, repaired",
-        parameters=PmtRidgeParameters,
+        source="A, Theorem 4.3",
+        parameters=PublicRidgeParameters,
         plan=_sound(from_a=True),
         colour="#B8860B",
         **_SOUND_COMMON,

@@ -74,6 +74,20 @@ class PmtRidgeParameters(PmtParameters):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class MomentParameters(PmtParameters):
+    """Public parameters of ``pmt-moment``."""
+
+    lam: float = parameter(
+        0.0,
+        label="Penalty of the inverse",
+        help="The inverse of the moment plus lam I (A, Theorem 3.3): added to the release, at no cost.",
+        low=0.0,
+        high=1e9,
+        log=True,
+    )
+
+
 def _ridge_plan(public: PublicData, n: int, budget: Budget, parameters: PmtParameters) -> TwoPartPlan:
     _, inverse_root = public.symmetric_root
     lam = getattr(parameters, "lam", 0.0)
@@ -98,6 +112,7 @@ class MomentPlan(Plan):
     mu: float
     radius: float
     calibration: str
+    lam: float = 0.0
 
     @property
     def sigma(self) -> float:
@@ -161,27 +176,45 @@ class MomentOutcome(Outcome):
 
     def released(self) -> Mapping[str, Any]:
         """The moment, its inverse where it is positive definite, and condition numbers."""
-        _, inverse_root = self.plan.public.symmetric_root
         spectrum = conditioning(self.whitened[0])
         found: dict[str, Any] = {
             "names": list(self.plan.public.names),
             "moment": self.moments[0].tolist(),
             "after_whitening": {"lambda_min": spectrum.lambda_min},
         }
+        if self.invertible:
+            found["inverse"] = self.inverses[0].tolist()
         if spectrum.lambda_min > 0:
-            found["inverse"] = (inverse_root @ np.linalg.inv(self.whitened[0]) @ inverse_root).tolist()
             found["after_whitening"] = spectrum.as_dict()
         return found
 
+    @property
+    def held(self) -> np.ndarray:
+        """``M + lam S^{-1}`` (trials, d, d), in whitened coordinates."""
+        _, inverse_root = self.plan.public.symmetric_root
+        return np.asarray(self.whitened + self.plan.lam * inverse_root @ inverse_root)
+
+    @property
+    def inverses(self) -> np.ndarray:
+        """``S^{-1/2} (M + lam S^{-1})^{-1} S^{-1/2}`` (trials, d, d): of the table's moment plus ``lam I`` (A, 3.3)."""
+        _, inverse_root = self.plan.public.symmetric_root
+        return np.asarray(inverse_root @ np.linalg.inv(self.held) @ inverse_root)
+
+    @property
+    def invertible(self) -> bool:
+        """Whether the first trial's matrix, its penalty included, is positive definite."""
+        return bool(np.linalg.eigvalsh(self.held[0])[0] > 0)
+
     def notes(self) -> tuple[str, ...]:
         """Whether the moment can be inverted."""
-        if conditioning(self.whitened[0]).lambda_min > 0:
+        if self.invertible:
             return ()
         return ("The noise made the released moment indefinite; it has no usable inverse.",)
 
 
-def _moment_plan(public: PublicData, n: int, budget: Budget, parameters: PmtParameters) -> MomentPlan:
-    return MomentPlan(public, n, budget.mu, papers_radius(public.d, n, parameters.eta), parameters.calibration)
+def _moment_plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> MomentPlan:
+    radius = papers_radius(public.d, n, parameters.eta)
+    return MomentPlan(public, n, budget.mu, radius, parameters.calibration, parameters.lam)
 
 
 _COMMON: dict[str, Any] = {
@@ -199,7 +232,7 @@ register(
         task="moment",
         source="B, Algorithm 2; A, Theorems 3.2 and 3.3",
         errata=(),
-        parameters=PmtParameters,
+        parameters=MomentParameters,
         plan=_moment_plan,
         gives_coefficients=False,
         families=tuple(FAMILIES),
