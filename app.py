@@ -3,6 +3,7 @@
 Read twice: imported once by the server, before any session, and run as a script by every session.
 """
 
+import os
 from pathlib import Path
 
 import streamlit as st
@@ -11,13 +12,15 @@ from streamlit.runtime.pages_manager import PagesManager
 ROOT = Path(__file__).parent
 
 if __name__ != "__main__":
+    for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(threads, "1")  # sessions share the cores; small matrices are faster on one
     # A folder `pages/` would make the first deep link on a fresh server a page without this frame (decision 0002).
     PagesManager.uses_pages_directory = False
     from starlette.middleware import Middleware
 
-    from pages.common.server import Guard, lifespan
+    from pages.common.server import Guard, Squeezed, lifespan
 
-    app = st.App(ROOT / "app.py", lifespan=lifespan, middleware=[Middleware(Guard)])
+    app = st.App(ROOT / "app.py", lifespan=lifespan, middleware=[Middleware(Guard), Middleware(Squeezed)])
 else:
     from pages.common import frame, links
 

@@ -19,6 +19,8 @@ from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, recorded_release, release
 
+SURE = "A release cannot be undone: what has left has left, and the budget it took stays spent."
+
 
 @dataclass(frozen=True)
 class Spend:
@@ -55,9 +57,17 @@ def spend_form(mu: float) -> Spend | None:
         return Spend()
     left, right = st.columns(2)
     name = tables.registered or left.text_input(
-        "Data set, in the ledger", tables.title, key=f"ledger-name-{tables.key[:12]}"
+        "Data set, in the ledger",
+        tables.title,
+        key=f"ledger-name-{tables.key[:12]}",
+        help="Releases under one name are added up under one cap; name the rows, not the file.",
     )
-    purpose = right.text_input("Purpose", key="ledger-purpose", persist_state="session")
+    purpose = right.text_input(
+        "Purpose",
+        key="ledger-purpose",
+        persist_state="session",
+        help="What the release is for, in a few words: it stands in the ledger and in the report.",
+    )
     try:
         book = Ledger(default_url())
         if not name.strip():

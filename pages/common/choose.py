@@ -2,60 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
-from uuid import uuid4
 
 import streamlit as st
 
 from pages.common import session as state
-from pages.common.actors import actor, require
+from pages.common.actors import actor
+from pages.common.demo import KNOBS
 from pages.common.registered import named_by_a_curator
 from pages.common.session import Tables
+from pages.common.uploads import own_tables
 from pages.common.widgets import at_first, badge, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
-from pmtcore.base.roles import Action
 from pmtcore.data import named
 from pmtcore.data.choices import MISSING_POLICIES, UNSEEN_POLICIES, Choices, levels_from_text
-from pmtcore.data.findings import Finding, findings, repaired
-from pmtcore.data.limits import MAX_UPLOAD_MB, in_words
+from pmtcore.data.findings import Finding, findings
 from pmtcore.data.problem import Problem, schema_summary
-from pmtcore.data.tables import MomentTable, Table, read_moment, read_table
+from pmtcore.data.tables import Table
 from pmtcore.models.families import FAMILIES, GAUSSIAN
 from pmtcore.releases.register import registered
-from pmtcore.show.glossary import term
 
-_TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
 _SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload", "registered": "Registered"}
-_KNOBS: dict[str, dict[str, Any]] = {
-    "n": {
-        "label": "Private rows",
-        "options": [500, 1000, 2000, 5000, 10_000, 50_000],
-        "value": 5000,
-        "help": "More rows: less noise for each, at the same budget.",
-    },
-    "m": {
-        "label": "Public rows",
-        "options": [20, 50, 100, 200, 500, 1000],
-        "value": 200,
-        "help": "They cost nothing: they whiten, and are a fit to lean on.",
-    },
-    "d": {"label": "Features", "options": [2, 4, 8, 10, 16], "value": 8, "help": "Columns that explain the target."},
-    "kappa_bar": {
-        "label": "Averaged condition number",
-        "options": [3, 15, 50, 200, 1000, 100_000],
-        "value": 200,
-        "help": term("kappa_bar").words,
-    },
-    "noise": {
-        "label": "Noise of the response",
-        "options": [0.05, 0.2, 0.5, 1.0, 2.0],
-        "value": 0.5,
-        "help": "Standard deviation of what the features do not explain.",
-    },
-}
 
 
 def source() -> None:
@@ -74,7 +42,7 @@ def source() -> None:
         **start,
     )
     try:
-        {"demo": _demo, "name": _by_name, "upload": _upload, "registered": named_by_a_curator}[chosen or "demo"]()
+        {"demo": _demo, "name": _by_name, "upload": own_tables, "registered": named_by_a_curator}[chosen or "demo"]()
     except InputError as error:
         show_error(error)
 
@@ -82,7 +50,7 @@ def source() -> None:
 def _demo() -> None:
     knobs: dict[str, float] = {}
     with st.expander("Change the demo", icon=":material/tune:"):
-        for column, (name, knob) in zip(st.columns(len(_KNOBS)), _KNOBS.items(), strict=True):
+        for column, (name, knob) in zip(st.columns(len(KNOBS)), KNOBS.items(), strict=True):
             key = f"demo-{name}"
             knobs[name] = column.select_slider(
                 knob["label"],
@@ -118,84 +86,6 @@ def _open_named(id: str, **knobs: float) -> None:
         if current is None or current.key != tables.key:
             state.session().open(tables)
         st.session_state["opened"] = mark
-
-
-def _upload() -> None:
-    require(Action.OPEN_TABLES)
-    left, right = st.columns(2)
-    words = "CSV, TSV or Parquet, also gzip'ed, with a header row."
-    with left:
-        file = st.file_uploader(
-            "Private table", type=_TYPES, key="upload-private", max_upload_size=MAX_UPLOAD_MB, help=words
-        )
-        private = _remembered("private", file, lambda data, name: read_table(data, name, "private"))
-        st.caption(f"It stays in this session's memory. {in_words()}")
-    with right:
-        kind = st.segmented_control(
-            "Public data",
-            ["rows", "moment matrix"],
-            key="upload-kind",
-            required=True,
-            persist_state="session",
-            help="Rows of the same population, or only their published second moment.",
-            **at_first("upload-kind", default="rows"),
-        )
-        file = st.file_uploader(
-            f"Public {kind}", type=_TYPES, key=f"upload-public-{kind}", max_upload_size=MAX_UPLOAD_MB, help=words
-        )
-        public = _remembered(
-            f"public {kind}",
-            file,
-            (lambda data, name: read_table(data, name, "public")) if kind == "rows" else read_moment,
-        )
-        behind = 0
-        if kind == "moment matrix":
-            behind = st.number_input(
-                "Rows behind the matrix (0: unknown)",
-                0,
-                10**9,
-                0,
-                key="upload-behind",
-                persist_state="session",
-                help="With it, the errors of the public fit are known.",
-            )
-    if private is None or public is None:
-        tables = state.session().tables
-        st.info(
-            f"Choose both files. Until then {tables.title if tables else 'nothing'} stays open.",
-            icon=":material/upload:",
-        )
-        return
-    mark = repr((private[0], public[0], kind, behind))
-    if st.session_state.get("opened") != mark:
-        _open_own(private[1], public[1], int(behind) or None)
-        st.session_state["opened"] = mark
-
-
-def _remembered(role: str, file: Any, read: Callable[[bytes, str], Any]) -> tuple[str, Any] | None:
-    """The table read from this file, or from the one chosen before: an uploader forgets with every page change."""
-    kept: dict[str, tuple[str, Any]] = st.session_state.setdefault("own-tables", {})
-    if file is not None and kept.get(role, ("",))[0] != file.file_id:
-        kept[role] = (file.file_id, read(file.getvalue(), file.name))
-    if file is None and role in kept:
-        st.caption(f"Open: **{kept[role][1].name}**. Choose another file to replace it.")
-    return kept.get(role)
-
-
-def _open_own(private: Table, public: Table | MomentTable, rows: int | None) -> None:
-    """Open somebody's own tables; choices made for the ones before are kept where they still fit."""
-    found = state.session()
-    before = found.choices if found.tables is not None and not found.tables.may_be_studied else None
-    tables = Tables(uuid4().hex, f"{private.name}, {public.name}", private, public, (), rows)
-    found.open(tables)
-    names = schema_summary(private, public)["column"].tolist()
-    try:
-        first = tables.first
-        if before is not None and before.target in names:
-            first = replace(before, features=tuple(name for name in before.features or () if name in names) or None)
-        found.choices = repaired(private, public, first)
-    except InputError:
-        return  # nothing to start from; the chooser says why
 
 
 def columns() -> Problem | None:

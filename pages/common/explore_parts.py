@@ -20,6 +20,7 @@ from pmtcore.show.figures import explore as figures
 
 _KEY = "explore-held"
 _MOST_PILLS = 40
+_FEATURES = "The columns that explain it: any of them, at no further cost."
 _WORDS = {
     "none": "a model chosen beforehand",
     "bonferroni": "all models looked at (Bonferroni)",
@@ -90,7 +91,9 @@ def question(here: Held) -> Regression | None:
     moment = here.moment
     left, middle, right = st.columns([2, 1, 2])
     start = moment.columns.index(moment.record.target) if moment.record.target in moment.columns else 0
-    response = left.selectbox("Response", moment.columns, index=start, key="explore-response")
+    response = left.selectbox(
+        "Response", moment.columns, index=start, key="explore-response", help="The column to be explained."
+    )
     lam = middle.number_input("Ridge penalty", 0.0, 1e9, 0.0, format="%g", key="explore-ridge", help="0: none.")
     right.selectbox(
         "Bands hold for",
@@ -103,10 +106,16 @@ def question(here: Held) -> Regression | None:
     first = [moment.names[j] for j in moment.record.features if moment.names[j] in choice]
     if len(choice) <= _MOST_PILLS:
         chosen = st.pills(
-            "Features", choice, default=first or choice, selection_mode="multi", key=f"explore-features-{response}"
+            "Features",
+            choice,
+            default=first or choice,
+            selection_mode="multi",
+            key=f"explore-features-{response}",
+            help=_FEATURES,
         )
     else:
-        chosen = st.multiselect("Features", choice, first[:_MOST_PILLS], key=f"explore-features-{response}")
+        key = f"explore-features-{response}"
+        chosen = st.multiselect("Features", choice, first[:_MOST_PILLS], key=key, help=_FEATURES)
     try:
         return moment.regress(response=response, features=list(chosen), ridge=float(lam))
     except InputError as error:
@@ -127,7 +136,9 @@ def answer(here: Held, fit: Regression) -> None:
         chart(figures.forest(table, spread, scale), "explore", "Coefficients with 95 % bands", table, here.label, words)
     else:
         frame(table, "Coefficients with 95 % bands")
-    if fit.response in here.moment.labels and st.toggle("Logistic regression", key="explore-logistic"):
+    if fit.response in here.moment.labels and st.toggle(
+        "Logistic regression", key="explore-logistic", help="Approximate, from the same moment; its note says how far."
+    ):
         found = here.moment.logistic(response=fit.response, features=list(fit.names[1:]))
         frame(figures.logistic_table(found), "Logistic coefficients with 95 % bands")
         st.caption(found.note)
@@ -137,7 +148,13 @@ def models(here: Held, fit: Regression) -> None:
     """The list of models looked at: name, pin, compare."""
     key = figures.key_of(fit)
     left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
-    name = left.text_input("Name of this model", here.names.get(key, ""), max_chars=80, key=f"explore-name-{key}")
+    name = left.text_input(
+        "Name of this model",
+        here.names.get(key, ""),
+        max_chars=80,
+        key=f"explore-name-{key}",
+        help="For the list and the report.",
+    )
     if name:
         here.names[key] = name
     if middle.button(
@@ -157,7 +174,7 @@ def models(here: Held, fit: Regression) -> None:
         width="stretch",
         help="The pinned models, or this one, as one HTML page.",
     )
-    st.subheader(f"Models looked at: {len(looked)}")
+    st.header(f"Models looked at: {len(looked)}")
     frame(figures.listing(looked, here.names, here.pinned), "Models looked at, newest first, with their fits")
     if len(pinned) > 1:
         figure, table = figures.side_by_side(pinned)
@@ -167,7 +184,9 @@ def models(here: Held, fit: Regression) -> None:
 def more(here: Held, fit: Regression) -> None:
     """Everything else that is free, one tab each; only the open one is computed."""
     choices = ("Code", "Test and predict", "Paths", "Correlations", "Network", "Components", "Columns", "Confirm")
-    chosen = st.segmented_control("More", choices, default="Code", required=True, key="explore-more")
+    chosen = st.segmented_control(
+        "More", choices, default="Code", required=True, key="explore-more", help="All of it is free."
+    )
     draw = {
         "Code": _code,
         "Test and predict": _test,
@@ -190,7 +209,13 @@ def _code(_: Held, fit: Regression) -> None:
 def _test(here: Held, fit: Regression) -> None:
     """A joint test of several coefficients, and a prediction at values typed in."""
     slopes = [name for name in fit.names if not (fit.constant and name == fit.names[0])]
-    tested = st.multiselect("Joint test that these are zero", slopes, slopes[:2], key="explore-test")
+    tested = st.multiselect(
+        "Joint test that these are zero",
+        slopes,
+        slopes[:2],
+        key="explore-test",
+        help="An F test of all of them at once.",
+    )
     if tested:
         found = fit.test(tested)
         st.markdown(
@@ -203,7 +228,11 @@ def _test(here: Held, fit: Regression) -> None:
         columns = st.columns(4)
         values = {
             name: columns[j % 4].number_input(
-                name, value=float(f"{means.get(name, 0.0):.4g}"), format="%g", key=f"explore-at-{name}"
+                name,
+                value=float(f"{means.get(name, 0.0):.4g}"),
+                format="%g",
+                key=f"explore-at-{name}",
+                help="Starts at the released mean.",
             )
             for j, name in enumerate(given)
         }
@@ -217,7 +246,14 @@ def _test(here: Held, fit: Regression) -> None:
 
 
 def _paths(here: Held, fit: Regression) -> None:
-    kind = st.segmented_control("Penalty", ("ridge", "lasso"), default="ridge", required=True, key="explore-path")
+    kind = st.segmented_control(
+        "Penalty",
+        ("ridge", "lasso"),
+        default="ridge",
+        required=True,
+        key="explore-path",
+        help="ridge shrinks all coefficients; lasso also sets some to zero.",
+    )
     path = here.moment.lasso_path(fit) if kind == "lasso" else here.moment.ridge_path(fit)
     spread = dict(zip(here.moment.names, map(float, here.moment.record.spread), strict=True))
     words = (
@@ -228,7 +264,11 @@ def _paths(here: Held, fit: Regression) -> None:
 
 
 def _correlations(here: Held, _: Regression) -> None:
-    partial = st.toggle("Partial: all other columns held", key="explore-partial")
+    partial = st.toggle(
+        "Partial: all other columns held",
+        key="explore-partial",
+        help="What two columns have in common beyond all the others.",
+    )
     figure, table = figures.heat(here.moment, partial)
     words = "Blank where the 95 % band holds zero: the noise does not let one tell."
     chart(figure, "explore-heat", "Correlations of all pairs of columns", table, here.label, words)
@@ -249,7 +289,12 @@ def _columns(here: Held, fit: Regression) -> None:
     """Means and spreads, group means, synthetic rows."""
     frame(pd.DataFrame(here.moment.summary()), "Mean and spread of each column with 95 % bands")
     if here.moment.labels:
-        groups = st.multiselect("Groups (0/1 columns)", here.moment.labels, key="explore-groups")
+        groups = st.multiselect(
+            "Groups (0/1 columns)",
+            here.moment.labels,
+            key="explore-groups",
+            help="The mean of the response in each of them.",
+        )
         if groups:
             rows = here.moment.group_means(fit.response, groups)
             frame(pd.DataFrame(rows), f"Mean of {fit.response} in each group")

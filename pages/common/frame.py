@@ -12,6 +12,7 @@ from pages.common.widgets import badge
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
+from pmtcore.show.words import columns_words
 
 _CLOSE = (
     "if (window.innerWidth < 768) {const b = document.querySelector("
@@ -66,7 +67,7 @@ def _tables() -> None:
     rows = "an unknown number of" if problem.public.m is None else f"{problem.public.m:,}"
     st.caption(
         f"{problem.private.n:,} private rows, {rows} public rows; "
-        f"{problem.public.target} on {problem.public.d} columns."
+        f"{problem.public.target} on {columns_words(problem.public.names)}."
     )
 
 

@@ -5,21 +5,26 @@ Tables that somebody brought have no link: they live in their session alone, and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from pages.common import thread
+from pages.common.demo import KNOBS
 from pages.common.session import named_tables, session
 from pages.common.widgets import show_error
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError
+from pmtcore.base.checks import InputError, listed
 from pmtcore.data import named
-from pmtcore.data.choices import Choices
+from pmtcore.data.choices import Choices, levels_from_text
+from pmtcore.data.problem import schema_summary
 from pmtcore.releases.release import Request
 
-_KNOBS = ("n", "m", "d", "kappa_bar", "noise")
+_WORDS = ("missing", "unseen", "collinear", "positive")
+_NUMBERS = {"ridge": "public_ridge", "penalty": "lam"}  # name in the link: choice
 _OWN = "own"
 
 
@@ -46,7 +51,11 @@ def restore() -> None:
 
 
 def _open(table: str, asked: dict[str, str]) -> None:
-    knobs = {name: _number(name, asked[name]) for name in _KNOBS if name in asked and table == "demo"}
+    knobs = {name: _number(name, asked[name]) for name in KNOBS if name in asked and table == "demo"}
+    for name, value in knobs.items():
+        if value not in KNOBS[name]["options"]:
+            offered = ", ".join(f"{one:g}" for one in KNOBS[name]["options"])
+            raise InputError(f"The link has {name} = {value:g}; the demo offers {offered}.")
     tables = named_tables(table, **knobs)
     state = session()
     state.open(tables)
@@ -56,7 +65,7 @@ def _open(table: str, asked: dict[str, str]) -> None:
         st.session_state.update({f"demo-{name}": value for name, value in knobs.items()})
     else:
         st.session_state["table-name"] = table
-    state.choices = _choices(tables.first, asked)
+    state.choices = _choices(tables.first, asked, schema_summary(tables.private, tables.public)["column"].tolist())
     if "method" in asked:
         mu = _number("mu", asked.get("mu", "1"))
         thread.fill(Request(asked["method"], Budget(mu)))
@@ -64,10 +73,35 @@ def _open(table: str, asked: dict[str, str]) -> None:
         st.session_state["plan-mu"] = mu
 
 
-def _choices(first: Choices, asked: dict[str, str]) -> Choices:
+def _choices(first: Choices, asked: dict[str, str], names: Sequence[str]) -> Choices:
+    """What the address says of the columns, over what the table starts with."""
     found = replace(first, target=asked.get("target", first.target), family=asked.get("family", first.family))
     features = tuple(name for name in asked.get("features", "").split(",") if name)
-    return replace(found, features=features) if features else found
+    unknown = [name for name in (found.target, *features) if name not in names]
+    if unknown:
+        raise InputError(f"The link names {listed(unknown)}, which is no column of this table; it has {listed(names)}.")
+    given: dict[str, Any] = {"features": features} if features else {}
+    given |= {name: asked[name] for name in _WORDS if name in asked}
+    given |= {field: _number(name, asked[name]) for name, field in _NUMBERS.items() if name in asked}
+    given |= {"intercept": asked["intercept"] != "0"} if "intercept" in asked else {}
+    given |= {"levels": levels_from_text(asked["levels"].splitlines())} if "levels" in asked else {}
+    return replace(found, **given)
+
+
+def _chosen(choices: Choices, first: Choices) -> dict[str, str]:
+    """The same for an address: what differs from the start."""
+    found = {n: str(v) for n in ("target", "family", *_WORDS) if (v := getattr(choices, n)) != getattr(first, n) and v}
+    for name, field in _NUMBERS.items():
+        value = getattr(choices, field)
+        if value is not None and value != getattr(first, field):
+            found[name] = f"{value:g}"
+    if choices.intercept != first.intercept:
+        found["intercept"] = "1" if choices.intercept else "0"
+    if choices.features and choices.features != first.features:
+        found["features"] = ",".join(choices.features)
+    if choices.levels != first.levels:
+        found["levels"] = "\n".join(f"{name} = {' | '.join(levels)}" for name, levels in choices.levels.items())
+    return found
 
 
 def _number(name: str, text: str) -> float:
@@ -90,12 +124,10 @@ def query() -> str:
         return urlencode({"table": _OWN})
     fields: dict[str, str] = {"table": next((id for id in named.names() if named.entry(id).title == opened.title), "")}
     if fields["table"] == "demo":
-        fields |= {k: f"{st.session_state[f'demo-{k}']:g}" for k in _KNOBS if f"demo-{k}" in st.session_state}
+        fields |= {k: f"{st.session_state[f'demo-{k}']:g}" for k in KNOBS if f"demo-{k}" in st.session_state}
     choices, first = state.choices, opened.first
     if choices is not None:
-        fields |= {"target": choices.target} if choices.target != first.target else {}
-        fields |= {"family": choices.family} if choices.family != first.family else {}
-        fields |= {"features": ",".join(choices.features)} if choices.features else {}
+        fields |= _chosen(choices, first)
     planned = st.session_state.get("planned")
     if isinstance(planned, Request):
         fields |= {"method": planned.method, "mu": f"{planned.budget.mu:g}"}

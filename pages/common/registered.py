@@ -19,7 +19,13 @@ def named_by_a_curator() -> None:
     if not names:
         st.info("No data set is registered here; curators register them.", icon=":material/info:")
         return
-    chosen = st.selectbox("Data set", names, key="registered-name", persist_state="session")
+    chosen = st.selectbox(
+        "Data set",
+        names,
+        key="registered-name",
+        persist_state="session",
+        help="Registered by a curator; rows cannot be seen here.",
+    )
     mark = repr(("registered", chosen))
     if st.session_state.get("opened") != mark:
         private, public = opened(who, chosen)

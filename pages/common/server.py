@@ -11,10 +11,12 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
 
@@ -24,6 +26,8 @@ from pmtcore.ledger.log import Ledger, default_url
 
 _EVERY = 15.0  # seconds between two looks for closed sessions; a session is kept for server.disconnectedSessionTTL
 _AGAIN = 2  # looks after which what a session left is handed back: some of it is let go late
+_STATIC = re.compile(r"/static/(js|css)/[\w.-]+\.(js|css)$")
+_MOST_FILES = 500  # Streamlit has 300 of them
 _COOKIE = b"_streamlit_xsrf="
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob:; "
@@ -67,6 +71,46 @@ class Guard:
             await send({"type": "http.response.body", "body": b""})
             return
         await self.app(scope, receive, with_headers)
+
+
+class Squeezed:
+    """The browser's scripts and styles compressed, each once: they never change while the server runs."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app, self.squeezing = app, GZipMiddleware(app, compresslevel=6)
+        self.kept: dict[str, list[Message]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request; others than for a whole static file pass as they are."""
+        if scope["type"] != "http" or not _STATIC.search(scope["path"]) or not _whole(scope):
+            await self.app(scope, receive, send)
+            return
+        path, messages = scope["path"], list[Message]()
+        if path not in self.kept:
+
+            async def keep(message: Message) -> None:
+                messages.append(message)
+
+            await self.squeezing(scope, receive, keep)
+            if not _found(messages[0]) or len(self.kept) >= _MOST_FILES:
+                for message in messages:
+                    await send(message)
+                return
+            self.kept[path] = messages
+        for message in self.kept[path]:
+            await send(dict(message))
+
+
+def _found(start: Message) -> bool:
+    """Whether an answer is the file that was asked for: Streamlit answers with its page where there is none."""
+    kind = dict(start.get("headers", [])).get(b"content-type", b"")
+    return start.get("status") == 200 and kind.startswith((b"application/javascript", b"text/javascript", b"text/css"))
+
+
+def _whole(scope: Scope) -> bool:
+    headers = dict(scope["headers"])
+    partial = {b"range", b"if-none-match", b"if-modified-since"} & headers.keys()
+    return scope["method"] == "GET" and b"gzip" in headers.get(b"accept-encoding", b"") and not partial
 
 
 def _ready() -> bool:

@@ -16,6 +16,7 @@ from pmtcore.models.families import FAMILIES
 from pmtcore.releases.release import Request
 from pmtcore.show.names import title
 from pmtcore.show.numbers import count, figure, plural
+from pmtcore.show.words import columns_words
 
 
 def summary(problem: Problem) -> None:
@@ -24,7 +25,7 @@ def summary(problem: Problem) -> None:
     parts = [
         f"**{found.tables.title}**" if found.tables else "",
         f"{count(problem.private.n)} private and {'?' if public.m is None else count(public.m)} public rows",
-        f"{FAMILIES[public.family.id].title} fit of **{public.target}** on {plural(public.d, 'column')}",
+        f"{FAMILIES[public.family.id].title} fit of **{public.target}** on {columns_words(public.names)}",
     ]
     planned = st.session_state.get("planned")
     if isinstance(planned, Request):

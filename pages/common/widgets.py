@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.common import session as state
 from pmtcore.accounting.budgets import Budget, Guarantee, reporting_delta
@@ -65,6 +66,11 @@ def chart(figure: go.Figure, key: str, alt: str, table: pd.DataFrame, label: Lab
             download_table(table, key)
 
 
+def figure_first(key: str) -> DeltaGenerator:
+    """A part of a page whose picture stands above what moves it on a phone (assets/style.css)."""
+    return st.container(key=f"figure-first-{key}")
+
+
 def frame(table: pd.DataFrame, alt: str) -> None:
     """A table that can be searched and sorted."""
     st.dataframe(table, hide_index=True, width="stretch", alt=alt)
@@ -120,6 +126,13 @@ def _field(item: dataclasses.Field[Any], key: str) -> Any:
 def at_first(key: str, **start: Any) -> dict[str, Any]:
     """Where a widget starts, as arguments; nothing once its key is in the session, which Streamlit would warn of."""
     return {} if key in st.session_state else start
+
+
+def keep_within(key: str, low: float, high: float) -> None:
+    """Bring a kept value into a range that another table has: Streamlit raises on one outside."""
+    kept = st.session_state.get(key)
+    if isinstance(kept, int | float) and not low <= kept <= high:
+        st.session_state[key] = min(max(kept, low), high)
 
 
 def budget_input(key: str, n: int) -> tuple[Budget, float]:

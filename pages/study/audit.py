@@ -6,6 +6,7 @@ import time
 
 import streamlit as st
 
+from pages.common.session import current_problem
 from pages.common.widgets import badge, chart, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
@@ -13,7 +14,7 @@ from pmtcore.lab import attacks
 from pmtcore.lab.audit import Audit, audit
 from pmtcore.lab.audits import TRIALS, Record, Sweep, store, stored
 from pmtcore.lab.faults import FAULTS, wrong_shape
-from pmtcore.methods.registry import method, methods
+from pmtcore.methods.registry import method, methods, recommended
 from pmtcore.show.errata import ERRATA, words
 from pmtcore.show.figures import audit as figures
 from pmtcore.show.glossary import help_for
@@ -107,15 +108,20 @@ def table() -> None:
         row(id, fault.words, "fault", found.found.get(id))
 
 
+def _first(ids: list[str]) -> int:
+    """Where the list starts: at what one would release with from the open tables."""
+    try:
+        return ids.index(recommended(current_problem().public).id)
+    except (InputError, ValueError):
+        return 0
+
+
 def one() -> None:
     """Run one now."""
     st.header("Audit a method now")
     ids = [entry.id for entry in methods() if entry.role != "reference"]
-    first = next((entry.id for entry in methods() if entry.recommended), ids[0])
     left, right = st.columns(2)
-    id = left.selectbox(
-        "Method", ids, index=ids.index(first), format_func=option, key="audit-method", help="Sound or lab."
-    )
+    id = left.selectbox("Method", ids, index=_first(ids), format_func=option, key="audit-method", help="Sound or lab.")
     mu = right.number_input("Claimed mu", 0.1, 10.0, 1.0, format="%g", key="audit-mu", help=help_for("claim"))
     if st.button("Run", type="primary", key="audit-run", icon=":material/play_arrow:"):
         with st.spinner(f"{TRIALS:,} runs on two tables built to be told apart", show_time=True):

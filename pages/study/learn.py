@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.common.widgets import at_first, badge, chart
+from pages.common.widgets import at_first, badge, chart, figure_first
 from pmtcore.base.records import Label
 from pmtcore.lab import attacks, lessons, lessons_more
 from pmtcore.lab.faults import FAULTS
@@ -208,7 +208,8 @@ lesson = LESSONS[
 ]
 st.header(lesson.title)
 st.markdown(f"**Try it.** {lesson.task}")
-DEMOS[lesson.id]()
+with figure_first("lesson"):
+    DEMOS[lesson.id]()
 st.markdown(f"**Question.** {lesson.question}")
 with st.expander("Answer", icon=":material/lightbulb:"):
     st.markdown(lesson.answer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.common.widgets import badge, chart, show_error
+from pages.common.widgets import badge, chart, figure_first, show_error
 from pmtcore.accounting.perturbed import Split
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
@@ -99,7 +99,7 @@ def pictures(plan: Plan, factor: float) -> None:
             f"Parts of epsilon by Lambda, {plan.relation}",
             figures.table("Lambda/Lambda0", relative, splits),
             Label.PUBLIC,
-            "A larger Lambda is more curvature: the Jacobian costs less, and more comes back.",
+            "More curvature: the Jacobian costs less, more comes back.",
         )
     epsilons, over = plan.over_epsilon(grid(0.1, 10.0, 30), plan.least * factor)
     with right:
@@ -148,9 +148,10 @@ st.markdown(
     "What was planned for the second and not needed comes back."
 )
 try:
-    planned, at = ask()
-    numbers(planned, planned.at(planned.least * at))
-    pictures(planned, at)
+    with figure_first("retrieval"):
+        planned, at = ask()
+        numbers(planned, planned.at(planned.least * at))
+        pictures(planned, at)
     st.info(
         "As published, the retrieved amount is computed from the private fit, unpaid, with weights that depend on the "
         "data (E10, E12, E13): such a guarantee is none. `napp-public` takes the weights from the public fit, so the "

@@ -18,6 +18,7 @@ from pmtcore.releases.retrieval import retrieved
 from pmtcore.show.figures import budget as figures
 from pmtcore.show.figures import release as tradeoff
 from pmtcore.show.glossary import help_for
+from pmtcore.show.numbers import plural
 from pmtcore.show.report import report
 
 
@@ -77,6 +78,7 @@ def reports(book: Ledger, account: Account) -> None:
         index=len(released) - 1,
         format_func=lambda e: f"{e.at[:19]}  {e.method}  mu {e.mu:.4g}  {e.purpose}",
         key="budget-release",
+        help="Its report is made again from what the ledger keeps.",
     )
     text = report(chosen.record or {}, account.as_dict(), book.verify()["head"])
     st.download_button(
@@ -98,18 +100,25 @@ def page() -> None:
     book = Ledger(default_url())
     accounts = {account.dataset: account for account in book.accounts()}
     checked = book.verify()
-    if checked["intact"]:
-        st.caption(f"The log is intact: {checked['events']} events, head {checked['head'][:16] or 'none'}.")
-    else:
+    if checked["intact"] and checked["events"]:
+        st.caption(f"The log is intact: {plural(checked['events'], 'event')}, head {checked['head'][:16]}.")
+    elif not checked["intact"]:
         st.error(f"The ledger is not what was written: {checked['why']}. Nothing can be spent on it.")
     if accounts:
-        name = st.selectbox("Data set", list(accounts), key="budget-dataset")
+        name = st.selectbox(
+            "Data set", list(accounts), key="budget-dataset", help="Each has its own cap; releases from it add up."
+        )
         account_page(book, accounts[name])
     else:
-        st.info("The ledger is empty. Releases from uploaded tables are kept in it.", icon=":material/info:")
+        st.info(
+            "The ledger is empty: nothing was released yet. A release from your own tables is written here before a "
+            "private row is used.",
+            icon=":material/info:",
+        )
+        st.page_link("pages/work/release.py", label="Release", icon=":material/verified_user:")
     with st.expander("Set a cap", icon=":material/speed:"), st.form("cap-form"):
-        name = st.text_input("Data set")
-        cap = st.number_input("Cap (total mu)", 1e-3, 1000.0, 3.0, format="%g")
+        name = st.text_input("Data set", help="The name under which its releases are written.")
+        cap = st.number_input("Cap (total mu)", 1e-3, 1000.0, 3.0, format="%g", help=help_for("cap"))
         if st.form_submit_button("Set"):
             require(Action.CAP)
             book.cap(name, float(cap))

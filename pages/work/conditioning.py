@@ -6,7 +6,16 @@ import streamlit as st
 
 from pages.common import thread
 from pages.common.session import curator
-from pages.common.widgets import PLAIN, at_first, badge, chart, problem_or_sentence, study_label
+from pages.common.widgets import (
+    PLAIN,
+    at_first,
+    badge,
+    chart,
+    figure_first,
+    keep_within,
+    problem_or_sentence,
+    study_label,
+)
 from pmtcore.base.records import Curator, Label
 from pmtcore.data.problem import Problem
 from pmtcore.lab import diagnostics
@@ -81,24 +90,26 @@ def page(problem: Problem) -> None:
         )
 
     st.header("Truncation")
-    top = float(max(2 * shown[0].radius, 1.0))
-    start = at_first("radius", value=shown[0].radius)
-    radius = st.slider(
-        "Radius, in whitened units",
-        0.0,
-        top,
-        key="radius",
-        persist_state="session",
-        help=f"{help_for('radius')} Starts at the papers' radius.",
-        **start,
-    )
-    chart(
-        figures.truncation(shown, radius),
-        "truncation",
-        "Share of rows outside the radius as the radius moves",
-        figures.truncation_table(shown),
-        label,
-    )
+    with figure_first("radius"):
+        top = float(max(2 * shown[0].radius, 1.0))
+        keep_within("radius", 0.0, top)
+        start = at_first("radius", value=shown[0].radius)
+        radius = st.slider(
+            "Radius, in whitened units",
+            0.0,
+            top,
+            key="radius",
+            persist_state="session",
+            help=f"{help_for('radius')} Starts at the papers' radius.",
+            **start,
+        )
+        chart(
+            figures.truncation(shown, radius),
+            "truncation",
+            "Share of rows outside the radius as the radius moves",
+            figures.truncation_table(shown),
+            label,
+        )
     for found, kind in zip(shown, kinds, strict=True):
         st.markdown(f"{badge(kind)} {truncation_words(found, radius)}")
     st.caption(

@@ -11,8 +11,8 @@ from pages.common.widgets import badge, chart, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
 from pmtcore.show.figures import compare as figures
-from pmtcore.show.numbers import count, plural
-from pmtcore.show.words import comparison_words
+from pmtcore.show.numbers import count
+from pmtcore.show.words import columns_words, comparison_words
 
 
 def showcase() -> None:
@@ -52,8 +52,8 @@ problem = choose.columns()
 if problem is not None:
     rows = "an unknown number of" if problem.public.m is None else f"**{count(problem.public.m)}**"
     st.markdown(
-        f"{badge(Label.PUBLIC)} **{count(problem.private.n)}** private rows, {rows} public rows, "
-        f"**{plural(problem.public.d, 'column')}** explain **{problem.public.target}**."
+        f"{badge(Label.PUBLIC)} **{count(problem.private.n)}** private rows, {rows} public rows; "
+        f"**{problem.public.target}** from **{columns_words(problem.public.names)}**."
     )
     choose.notes(problem)
     showcase()

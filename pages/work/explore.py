@@ -7,7 +7,7 @@ from uuid import uuid4
 import streamlit as st
 
 from pages.common import explore_parts as parts
-from pages.common.book import spend_form
+from pages.common.book import SURE, spend_form
 from pages.common.session import current_problem, session
 from pages.common.widgets import badge, budget_input, guarantee_line, parameter_form, show_error
 from pmtcore.base.checks import InputError, listed
@@ -24,9 +24,15 @@ def opening() -> None:
     """A record from a file, from a release of this session, or a new release."""
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Open a record")
+        st.header("Open a record")
         st.caption("What `release --method joint-moment --out FILE` or this page saved. No private table is needed.")
-        file = st.file_uploader("Record (JSON)", type=["json"], key="explore-file", max_upload_size=64)
+        file = st.file_uploader(
+            "Record (JSON)",
+            type=["json"],
+            key="explore-file",
+            max_upload_size=64,
+            help="A file with a released moment.",
+        )
         if file is not None and st.session_state.get("explore-read") != file.file_id:
             st.session_state["explore-read"] = file.file_id
             try:
@@ -36,7 +42,7 @@ def opening() -> None:
                 show_error(error)
         earlier()
     with right:
-        st.subheader("Release one here")
+        st.header("Release one here")
         try:
             releasing(current_problem())
         except InputError as error:
@@ -71,7 +77,8 @@ def releasing(problem: Problem) -> None:
         return
     id = st.session_state.setdefault("explore-request", uuid4().hex)
     key = f"explore-sure-{id}-{prospect.guarantee.mu!r}"
-    sure = st.checkbox(f"I spend mu = {prospect.guarantee.mu:.4g} on this table. It cannot be taken back.", key=key)
+    words = f"I spend mu = {prospect.guarantee.mu:.4g} on this table. It cannot be taken back."
+    sure = st.checkbox(words, key=key, help=SURE)
     if not st.button(
         "Release", type="primary", disabled=not sure, key=f"explore-go-{id}", icon=":material/verified_user:"
     ):

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.common import thread
 from pages.common.session import prediction_curves
-from pages.common.widgets import at_first, badge, chart, problem_or_sentence, show_error, strength_line
+from pages.common.widgets import at_first, badge, chart, figure_first, problem_or_sentence, show_error, strength_line
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
@@ -85,19 +85,20 @@ def page(problem: Problem) -> None:
             "No method predicts its errors from these public data; a release needs no plan.", icon=":material/info:"
         )
         return
-    id, coefficient, mu = ask(problem, curves)
-    here = curves.at(id, mu)
-    answer(problem, here, coefficient, mu)
-    if curves.live:
-        st.fragment(filling, run_every=A_MOMENT)(curves)
-    chart(
-        figures.widths(curves.drawn(), coefficient, mu),
-        "plan",
-        f"Predicted half-width of {coefficient} against the budget, all methods",
-        figures.table(curves.drawn()),
-        Label.PUBLIC,
-        f"{figures.truncation_words(here)} Predictions assume that private rows are like the public ones.",
-    )
+    with figure_first("plan"):
+        id, coefficient, mu = ask(problem, curves)
+        here = curves.at(id, mu)
+        answer(problem, here, coefficient, mu)
+        if curves.live:
+            st.fragment(filling, run_every=A_MOMENT)(curves)
+        chart(
+            figures.widths(curves.drawn(), coefficient, mu),
+            "plan",
+            f"Predicted half-width of {coefficient} against the budget, all methods",
+            figures.table(curves.drawn()),
+            Label.PUBLIC,
+            f"{figures.truncation_words(here)} Predictions assume that private rows are like the public ones.",
+        )
     reverse(problem, curves, id, coefficient, mu)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common import release_parts as parts
-from pages.common import thread
-from pages.common.book import spend_form
+from pages.common import released, thread
+from pages.common.book import SURE, spend_form
 from pages.common.session import session
 from pages.common.widgets import budget_input, parameter_form, problem_or_sentence, show_error
 from pmtcore.base.checks import InputError
@@ -75,7 +75,7 @@ def spend(problem: Problem, request: Request, prospect: Preview) -> None:
     if where is None:
         return
     # The key holds what is confirmed: another amount, method or table is another question, not yet answered.
-    sure = st.checkbox(parts.confirmation(prospect), key=parts.confirmation_key(prospect))
+    sure = st.checkbox(parts.confirmation(prospect), key=parts.confirmation_key(prospect), help=SURE)
     if not st.button("Release", type="primary", disabled=not sure, key=f"go-{id}", icon=":material/verified_user:"):
         return
     try:
@@ -94,8 +94,8 @@ def page(problem: Problem) -> None:
     thread.summary(problem)
     done = state.releases.get(state.next_request)
     if done is not None:
-        parts.other_table(state.next_request)
-        parts.show(done, state.requests[state.next_request])
+        released.other_table(state.next_request)
+        released.show(done, state.requests[state.next_request])
         return
     st.markdown(
         "One figure that leaves costs budget for good. Everything on this page before the button is public and free."
@@ -105,7 +105,7 @@ def page(problem: Problem) -> None:
     if asked is not None:
         parts.prospects(asked[1])
         spend(problem, *asked)
-    parts.earlier()
+    released.earlier()
 
 
 current = problem_or_sentence()

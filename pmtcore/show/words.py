@@ -13,12 +13,22 @@ from pmtcore.methods.registry import method
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.show.names import spoken
-from pmtcore.show.numbers import figure, listing, percent
+from pmtcore.show.numbers import figure, listing, percent, plural
 
 _ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts all directions about alike
 _CHANGE = 1.25  # a factor below which whitening changed nothing worth a word
 _TIE = 1.05  # distances within 5 % are called equal: medians of tens of trials are no finer
 _NO_ERROR = 1e-12  # relative: below, a distance is rounding
+
+
+def columns_words(names: Sequence[str]) -> str:
+    """How many columns a fit has; the intercept is none of the table's.
+
+    >>> columns_words(["(intercept)", "age"]), columns_words(["age", "pay"])
+    ('1 column and an intercept', '2 columns')
+    """
+    many = plural(sum(name != INTERCEPT for name in names), "column")
+    return f"{many} and an intercept" if INTERCEPT in names else many
 
 
 def conditioning_words(found: Diagnosis) -> str:

@@ -36,7 +36,17 @@ def app() -> AppTest:
 
 def words(app: AppTest) -> str:
     """All text on the page, sidebar included."""
-    parts = [*app.markdown, *app.caption, *app.title, *app.subheader, *app.info, *app.warning, *app.success, *app.error]
+    parts = [
+        *app.markdown,
+        *app.caption,
+        *app.title,
+        *app.header,
+        *app.subheader,
+        *app.info,
+        *app.warning,
+        *app.success,
+        *app.error,
+    ]
     parts += [*app.sidebar.markdown, *app.sidebar.caption]
     return "\n".join(str(part.value) for part in parts)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from urllib.parse import parse_qs
 
 import numpy as np
 import pandas as pd
@@ -71,11 +72,11 @@ def test_upload_choose_and_keep(app):
     target = next(box for box in app.selectbox if box.label == "Target")
     assert target.value == "weight"
     target.set_value("height").run()
-    assert "explain **height**" in words(app)
+    assert "**height** from" in words(app)
     go(app, "conditioning")
-    assert "height on 3 columns" in words(app)
+    assert "height on 2 columns and an intercept" in words(app)
     go(app, "data")
-    assert "explain **height**" in words(app)
+    assert "**height** from" in words(app)
 
 
 def test_a_bad_upload_is_one_sentence_and_loses_nothing(app):
@@ -117,7 +118,7 @@ def test_everything_wrong_is_said_at_once_and_repaired_by_a_click(app):
         next(b for b in app.button if str(b.key).startswith("repair-stop")).click().run()
     assert not app.error and not app.exception
     assert next(box for box in app.selectbox if box.label == "Regression").value == "logistic"
-    assert "explain **bought**" in words(app)
+    assert "**bought** from" in words(app)
 
 
 def test_files_and_choices_are_remembered(app):
@@ -126,9 +127,9 @@ def test_files_and_choices_are_remembered(app):
     next(box for box in app.selectbox if box.label == "Target").set_value("height").run()
     go(app, "plan")
     go(app, "data")
-    assert "Open: **mine.csv**" in words(app) and "explain **height**" in words(app)
+    assert "Open: **mine.csv**" in words(app) and "**height** from" in words(app)
     app.file_uploader(key="upload-private").set_value(("newer.csv", csv(300, 5), "text/csv")).run()
-    assert not app.exception and "300** private rows" in words(app) and "explain **height**" in words(app)
+    assert not app.exception and "300** private rows" in words(app) and "**height** from" in words(app)
 
 
 def test_a_link_restores_a_public_state():
@@ -138,16 +139,51 @@ def test_a_link_restores_a_public_state():
         app.query_params[name] = value
     app.run()
     assert not app.exception and not app.error
-    assert "**1,000** private rows" in words(app) and "explain **x1**" in words(app)
+    assert "**1,000** private rows" in words(app) and "**x1** from" in words(app)
     go(app, "release")
     assert app.selectbox(key="release-method-gaussian").value == "pmt-ridge"
     assert app.number_input(key="release-mu").value == 0.5
-    for bad in ({"table": "no-such"}, {"table": "demo", "n": "many"}, {"table": "demo", "method": "dp-ridge"}):
+    for bad in (
+        {"table": "no-such"},
+        {"table": "demo", "n": "many"},
+        {"table": "demo", "d": "3"},
+        {"table": "demo", "target": "z"},
+        {"table": "demo", "features": "x1,x99"},
+        {"table": "demo", "missing": "guess"},
+        {"table": "demo", "method": "dp-ridge"},
+    ):
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         for name, value in bad.items():
             app.query_params[name] = value
         app.run()
         assert not app.exception and len(app.error) == 1, bad
+
+
+def test_a_link_holds_every_public_choice(app):
+    """What is chosen about a table by name is in its link, and comes back from there."""
+    given = {"missing": "refuse", "unseen": "refuse", "ridge": "0.5", "intercept": "0", "levels": "x1 = a | b"}
+    given |= {"collinear": "refuse", "features": "x1,x2"}
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for name, value in {"table": "demo", **given}.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    choices = session(app).choices
+    assert choices.missing == choices.unseen == choices.collinear == "refuse" and choices.public_ridge == 0.5
+    assert not choices.intercept and choices.levels == {"x1": ("a", "b")} and choices.features == ("x1", "x2")
+    (link,) = [code.value for code in app.sidebar.get("code") or app.get("code") if "table=demo" in code.value]
+    asked = {name: values[0] for name, values in parse_qs(link.split("?", 1)[1]).items()}
+    assert {name: asked[name] for name in given} == given
+
+
+def test_a_radius_of_another_table_is_brought_in(app):
+    """The radius chosen for one table is beyond what the next one offers: the slider keeps to its range."""
+    go(app, "conditioning")
+    app.slider(key="radius").set_value(float(app.slider(key="radius").max)).run()
+    go(app, "data")
+    app.select_slider(key="demo-d").set_value(2).run()
+    go(app, "conditioning")
+    assert app.slider(key="radius").value <= app.slider(key="radius").max
 
 
 def test_a_reload_says_what_it_lost(app):

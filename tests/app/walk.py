@@ -13,6 +13,7 @@ from typing import Any
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import ButtonGroup, Multiselect, Selectbox, SelectSlider
+from streamlit.testing.v1.errors import AppTestError
 
 from tests.app.conftest import ROOT
 
@@ -103,7 +104,7 @@ def walk(steps: int, seed: int, say: Callable[[str], None] = lambda line: None) 
             way.append(name)
             try:
                 move()
-            except (ValueError, TypeError) as error:  # a value that this AppTest cannot enter is no step
+            except (ValueError, TypeError, AppTestError) as error:  # a value that this AppTest cannot enter is no step
                 way[-1] += f" (not entered: {type(error).__name__})"
                 continue
             app.run()

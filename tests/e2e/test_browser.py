@@ -28,9 +28,9 @@ def file(name: str, data: bytes) -> dict:
 
 def settled(page: Page) -> None:
     """Wait until no script run is going on: a click during one can meet a button about to be replaced."""
-    page.wait_for_selector("[data-testid='stApp'][data-test-script-state='notRunning']")
+    page.wait_for_selector("[data-testid='stApp'][data-test-script-state='notRunning']", timeout=180_000)
     page.wait_for_timeout(1000)
-    page.wait_for_selector("[data-testid='stApp'][data-test-script-state='notRunning']")
+    page.wait_for_selector("[data-testid='stApp'][data-test-script-state='notRunning']", timeout=180_000)
 
 
 def test_a_deep_link_on_a_fresh_server(page: Page, server: str) -> None:
@@ -54,7 +54,7 @@ def test_upload_release_download(page: Page, server: str, tmp_path: Path) -> Non
     expect(page.get_by_text("mine.csv").first).to_be_visible()
     settled(page)  # Streamlit may lose the second of two files chosen within milliseconds of each other
     inputs.nth(1).set_input_files(file("theirs.csv", csv(60, 2)))
-    expect(page.get_by_text("800 private rows, 60 public rows; PE on 3 columns.")).to_be_visible()
+    expect(page.get_by_text("800 private rows, 60 public rows; PE on 2 columns and an intercept.")).to_be_visible()
     page.get_by_role("link", name="Release", exact=True).click()
     settled(page)
     page.get_by_text("I spend mu = 1 on this table").click()

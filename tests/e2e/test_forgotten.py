@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import struct
 import time
@@ -89,6 +90,12 @@ def test_what_every_answer_carries(page: Page, server: str) -> None:
         with pytest.raises(urllib.error.HTTPError) as caught:
             urllib.request.urlopen(server + path)
         assert caught.value.code == 404
+    script = re.search(r"static/js/[\w.-]+\.js", answer.read().decode()).group()
+    for _ in range(2):  # made, then kept
+        request = urllib.request.Request(f"{server}/{script}", headers={"Accept-Encoding": "gzip"})
+        packed = urllib.request.urlopen(request)
+        assert packed.headers["content-encoding"] == "gzip" and packed.headers["x-frame-options"] == "DENY"
+        assert gzip.decompress(packed.read()) == urllib.request.urlopen(f"{server}/{script}").read()
     refused: list[str] = []
     page.on("console", lambda message: refused.append(message.text) if "Content Security Policy" in message.text else 0)
     page.goto(server)

@@ -87,7 +87,7 @@ def upload(page: Page, server: str) -> None:
     expect(page.get_by_text("mine.csv").first).to_be_visible()
     settled(page)
     inputs.nth(1).set_input_files(file("theirs.csv", csv(60, 2)))
-    expect(page.get_by_text("800 private rows, 60 public rows; PE on 3 columns.")).to_be_visible()
+    expect(page.get_by_text("800 private rows, 60 public rows; PE on 2 columns and an intercept.")).to_be_visible()
     page.get_by_role("link", name="Release", exact=True).click()
     settled(page)
     page.get_by_text("I spend mu = 1 on this table").click()

@@ -26,7 +26,7 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
             x=[one.mu for one in rows],
             y=[one.half_width(j) for one in rows],
             name=title(id),
-            mode="lines",
+            mode="lines" if len(rows) > 1 else "markers",  # while curves are being filled
             line={"color": method(id).colour, "width": 2.5, "dash": "dash" if _public(id) else "solid"},
             hovertemplate=f"{title(id)}<br>mu %{{x:.3g}}: ± %{{y:.3g}}<extra></extra>",
         )

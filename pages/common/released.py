@@ -1,0 +1,260 @@
+"""A finished release on the Release page: its figures, what they mean, how to take them along."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pandas as pd
+import streamlit as st
+
+from pages.common.session import session
+from pages.common.widgets import (
+    PLAIN,
+    badge,
+    chart,
+    download_table,
+    frame,
+    guarantee_line,
+    strength_line,
+)
+from pmtcore.accounting.budgets import compose
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Label, Standing
+from pmtcore.ledger.account import Entry
+from pmtcore.ledger.log import Ledger, default_url
+from pmtcore.releases.record import Release
+from pmtcore.releases.release import Request
+from pmtcore.show import deployment, reproduce
+from pmtcore.show.figures import budget as budgets
+from pmtcore.show.figures import coefficients as forest
+from pmtcore.show.figures import release as figures
+from pmtcore.show.glossary import help_for
+from pmtcore.show.numbers import figure as said
+from pmtcore.show.report import report
+from pmtcore.show.words import coefficient_words, release_words
+
+
+def other_table(id: str) -> None:
+    """Say so when the release on screen came from a table that is no longer open."""
+    state = session()
+    if state.tables is not None and state.sources[id] != state.tables.private.sha256:
+        st.info(
+            f"This release came from another table. '{state.tables.title}' is open now; New release starts from it.",
+            icon=":material/swap_horiz:",
+        )
+
+
+def show(found: Release, request: Request) -> None:
+    """A finished release: what may be done with it, the figures, how to take them along; notes folded below."""
+    standing(found)
+    if found.names:
+        coefficients(found)
+    free(found)
+    if found.facts.retrieved_epsilon is not None:
+        retrieved(found)
+    if found.notes:
+        with st.expander(f"Notes ({len(found.notes)})", icon=":material/notes:"):
+            st.markdown("\n".join(f"- {note}" for note in found.notes))
+    downloads(found, request)
+    left, right = st.columns(2)
+    if left.button("New release", key="release-new", icon=":material/add:", width="stretch"):
+        session().next_request = uuid4().hex
+        st.rerun()
+    right.page_link("pages/work/budget.py", label="Next: Budget", icon=":material/arrow_forward:")
+    earlier()
+
+
+def label(found: Release) -> Label:
+    """The kind of the release's figures."""
+    return Label.RELEASED if found.standing is Standing.SOUND else Label.LAB
+
+
+def coefficients(found: Release) -> None:
+    """All coefficients with bands: search, order, unit; the table beside the picture is in the same unit."""
+    st.header("Coefficients")
+    st.markdown(f"{badge(label(found))} **{release_words(found)}**")
+    units = forest.units(found)
+    a, b, c = st.columns([2, 1, 1])
+    id = a.selectbox(
+        "Unit",
+        list(units),
+        format_func=lambda id: units[id].words,
+        key="coefficients-unit",
+        help=f"Of the picture and the table. {help_for('odds_ratio')}",
+    )
+    search = b.text_input("Search", key="coefficients-search", help="Coefficients whose name holds this text.")
+    order = c.selectbox(
+        "Order",
+        list(forest.ORDERS),
+        format_func=forest.ORDERS.__getitem__,
+        key="coefficients-order",
+        help="Grouped by column: the categories of one column of the table together.",
+    )
+    unit = units[id]
+    table = forest.table(found, unit)
+    shown = forest.chosen(table, unit, search, order)
+    st.caption(forest.note(table, shown))
+    if len(shown):
+        st.plotly_chart(
+            forest.forest(shown, unit),
+            width="stretch",
+            key="coefficients",
+            alt="Released coefficients with 95 % bands; the table below has the figures",
+            config=PLAIN,
+        )
+        frame(shown, f"Coefficients: {unit.words}")
+        download_table(shown, "coefficients-shown")
+    if found.bands is None:
+        st.caption("There are no error bands for this method.")
+        return
+    error_parts(found)
+
+
+def error_parts(found: Release) -> None:
+    """What the bands are made of, apart."""
+    apart = figures.parts(found)
+    with st.expander("What the bands are made of", icon=":material/stacked_bar_chart:"):
+        if apart is not None:
+            alt = "Standard errors from the privacy noise, from sampling and from truncation, apart"
+            st.plotly_chart(apart, width="stretch", key="parts", alt=alt, config=PLAIN)
+        st.markdown("\n".join(f"- {sentence}" for sentence in coefficient_words(found)))
+    st.caption(
+        "The band holds all parts together, at 95 %. Privacy: the noise that was added. Sampling: other rows from the "
+        "same population. Truncation: rows moved in to the radius. The intercept is in the table. Bands miss more "
+        "often where public rows follow other coefficients by several residual standard deviations, which the release "
+        "then says, and where one row far from all public ones decides the fit."
+    )
+
+
+def retrieved(found: Release) -> None:
+    """The budget that came back, as a picture."""
+    st.header("Retrieved budget")
+    chart(
+        budgets.retrieved(found),
+        "release-retrieved",
+        "Where the planned epsilon went: noise, Jacobian, retrieved",
+        budgets.retrieved_table(found),
+        Label.PUBLIC,
+        budgets.retrieved_words(found),
+    )
+
+
+def standing(found: Release) -> None:
+    """Whether the figures may leave, the guarantee, how strong it is."""
+    if found.standing is Standing.SOUND:
+        st.success(f"{badge(Label.RELEASED)} Sound: these figures may leave.", icon=":material/verified_user:")
+    else:
+        reasons = "; ".join(found.standing_reasons)
+        st.warning(f"{badge(Label.LAB)} A lab figure, not a release: {reasons}.", icon=":material/science:")
+    st.markdown(f"**{found.title}** · {guarantee_line(found.guarantee)}")
+    st.markdown(found.guarantee.words)
+    strength_line(found.guarantee.mu)
+
+
+def free(found: Release) -> None:
+    """What came out beside the coefficients at no further cost."""
+    singles = figures.results(found)
+    if singles:
+        for column, (title, value) in zip(st.columns(3), singles.items(), strict=False):
+            column.metric(title, value)
+    kind = label(found)
+    if "ridge_path" in found.released:
+        st.header("Ridge path")
+        lam = st.select_slider(
+            "Ridge penalty",
+            figures.penalties(found),
+            key="ridge-lam",
+            persist_state="session",
+            format_func=said,
+            help=help_for("ridge"),
+        )
+        alt = "Standardized coefficients along the ridge path"
+        table = figures.ridge_path_table(found)
+        chart(figures.ridge_path(found, lam), "ridge-path", alt, table, kind, figures.ridge_words(found))
+        at = figures.at_penalty(found, lam)
+        st.dataframe(at, hide_index=True, width="stretch", alt=f"Coefficients at penalty {lam:g}", key="ridge-at")
+    if "moment" in found.released:
+        st.header("Second moment")
+        alt = "Released second moment, entries over the root of their diagonals"
+        chart(figures.moment(found), "moment", alt, figures.moment_table(found), kind, figures.moment_words(found))
+
+
+def downloads(found: Release, request: Request) -> None:
+    """The record, the coefficients, the configuration, the report, and how to ask for the same again."""
+    st.header("Take it with you")
+    record, account, entry = filed(found)
+    files: list[tuple[str, str, str, str, Callable[[], str]]] = [
+        ("Report (HTML)", "report.html", "text/html", "report", lambda: report(record, account, filed_head())),
+        ("Record (JSON)", "release.json", "application/json", "record", lambda: json.dumps(record, indent=2)),
+        ("Configuration (JSON)", "request.json", "application/json", "config", lambda: json.dumps(request.as_dict())),
+        ("Python script", "release.py", "text/x-python", "script", lambda: reproduce.script(record)),
+        ("Notebook", "release.ipynb", "application/x-ipynb+json", "notebook", lambda: reproduce.notebook(record)),
+        (
+            "Registry entry, draft (YAML)",
+            "deployment.yaml",
+            "application/yaml",
+            "yaml",
+            lambda: deployment.entry(record, entry.at if entry else "", entry.purpose if entry else ""),
+        ),
+    ]
+    if found.names:
+        table = figures.coefficients_table(found)
+        files.insert(
+            2, ("Coefficients (CSV)", "coefficients.csv", "text/csv", "csv", lambda: table.to_csv(index=False))
+        )
+    for at, (label, name, kind, key, make) in enumerate(files):
+        if at % 4 == 0:
+            columns = st.columns(4)
+        columns[at % 4].download_button(label, make, name, kind, key=key, on_click="ignore", width="stretch")
+    with st.expander("The same on the command line", icon=":material/terminal:"):
+        st.code(reproduce.command(record), language="bash", wrap_lines=True)
+        st.caption("With the configuration saved as request.json. It draws new noise and spends again.")
+
+
+def filed(found: Release) -> tuple[dict[str, Any], dict[str, Any] | None, Entry | None]:
+    """The record as the ledger keeps it, its data set's account and its spend; the plain record where it is in none."""
+    try:
+        book = Ledger(default_url(), make=False)
+        entry = book.entry(session().next_request)
+        if entry is not None and entry.record is not None:
+            return dict(entry.record), book.account(entry.dataset).as_dict(), entry
+    except InputError:
+        pass  # no ledger yet, or one that cannot be read: then the report says that it was made without one
+    return found.as_dict(), None, None
+
+
+def filed_head() -> str | None:
+    """Head of the ledger's chain."""
+    try:
+        return str(Ledger(default_url(), make=False).verify()["head"])
+    except InputError:
+        return None
+
+
+def earlier() -> None:
+    """Releases of this session."""
+    spent = session().spent
+    if not spent:
+        return
+    with st.expander(f"Releases from this table, in this session ({len(spent)})", icon=":material/history:"):
+        rows = [
+            {
+                "method": release.method,
+                "target": release.target,
+                "rows": release.n,
+                "mu": release.guarantee.mu,
+                "neighbours": release.guarantee.neighbours.value,
+                "standing": release.standing.value,
+            }
+            for release in spent
+        ]
+        st.dataframe(
+            pd.DataFrame(rows), hide_index=True, width="stretch", alt="Releases of this session", key="earlier"
+        )
+        total = compose(release.guarantee.mu for release in spent)
+        st.markdown(
+            f"Together mu = {total:.4g}: releases from one table add up as the root of the sum of their squared mu."
+        )
