@@ -42,6 +42,8 @@ SPIED = f"{ARRIVES} -k test_the_integers"
 CONTRACT = "tests/methods/test_contract.py"
 NOISE = "tests/mechanisms/test_noise.py"
 GRID = "tests/mechanisms/test_grid.py"
+TURNED = "tests/mechanisms/test_turned.py"
+GRADIENTS = "tests/methods/test_gradients.py -k 'moves or reached'"
 OPTIMUM = "tests/mechanisms/test_optimum.py"
 PERTURBED = "tests/mechanisms/test_perturbed.py"
 LABELS = "tests/methods/test_labels_methods.py"
@@ -60,11 +62,22 @@ def _mutants() -> list[Mutant]:
         found.append(Mutant(name, f"pmtcore/{file}", old, new, tests))
 
     second, grid, noise = "methods/joint/second_pass.py", "mechanisms/grid.py", "mechanisms/noise.py"
+    passes, turned = "mechanisms/passes.py", "mechanisms/turned.py"
+    plant("turned: directions 2 % too long", turned, "STEPS * (1 - 2.0**-40)", "STEPS * 1.02", TURNED)
+    plant("turned: rows far out at their scaled length", turned, "lengths * unit * lift", "lengths * unit", TURNED)
+    plant("passes: lengths not clipped", passes, "-1.0, 1.0) * SIZES", "-9.0, 9.0) * SIZES", GRADIENTS)
+    plant(
+        "kept: the first blocks counted twice",
+        "base/records.py",
+        "            if at < known:\n",
+        "            if at < 0:\n",
+        TURNED,
+    )
     plant(
         "joint: gradient noise halved",
-        second,
-        "2.0 * STEPS**2, self.shares.gradient_mu",
-        "1.0 * STEPS**2, self.shares.gradient_mu",
+        passes,
+        "GRADIENT_SENSITIVITY * GRADIENT, mu",
+        "1.0 * GRADIENT, mu",
         SPIED,
     )
     plant("joint: pilot at 3 mu", second, "return self.mu * math.sqrt(self.pilot)", "return 3 * self.mu", SPIED)

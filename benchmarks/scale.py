@@ -94,7 +94,7 @@ def measure(n: int, d: int, repeat: int, in_memory: int) -> dict[str, float]:
 
     found = {"n": n, "d": d, "plan": seconds(planned, repeat)}
     found["release"] = seconds(lambda: plan.run(rows, SecureNoise(), 1).released(), repeat)
-    found["first pass"] = seconds(lambda: plan.first.measure(rows), repeat)
+    found["first pass"] = seconds(lambda: plan.first.measure(plan.first.pieces(rows)), repeat)
     found["peak MB"], found["peak MB of blocks"] = peak() - before, peak() - start
     if held:
         found["X'X"] = seconds(lambda: features.T @ features, max(repeat, 3))

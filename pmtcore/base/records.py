@@ -12,13 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, NoReturn, TypeVar, final
+from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar, final
 
 import numpy as np
 
 T = TypeVar("T")
 U = TypeVar("U")
 Block = tuple[np.ndarray, np.ndarray]  # features (k, d), response (k,)
+_ARENA = 16 * 2**20  # bytes: the system gives memory of such size in large pages
+MOST_KEPT = 128 * 2**20  # bytes that a method keeps between its looks: a release stays far below 300 MB
+Summand = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Label(Enum):
@@ -103,7 +106,7 @@ class PrivateRows:
         blocks: Callable[[], Iterable[Block]],
         n: int,
         names: tuple[str, ...],
-        adder: Callable[[Callable[[np.ndarray, np.ndarray], np.ndarray]], np.ndarray] | None = None,
+        adder: Callable[[Summand], np.ndarray] | None = None,
     ) -> None:
         self._blocks = blocks
         self._adder = adder
@@ -136,13 +139,17 @@ class PrivateRows:
 
         return PrivateRows(blocks, min(self.n, count), self.names)
 
-    def sum(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Private[np.ndarray]:
+    def pieces(self, cut: Callable[[np.ndarray, np.ndarray], Iterator[P]], bytes_each: int, most: int) -> Pieces[P]:
+        """What ``cut`` makes of each block, for several looks; see :class:`Pieces`."""
+        return Pieces(self._blocks, self._adder, cut, bytes_each, most)
+
+    def sum(self, function: Summand) -> Private[np.ndarray]:
         """``sum over blocks of function(features, response)``: one pass, one private array."""
         if self._adder is not None:
             return Private(self._adder(function))
         return Private(block_sum(self._blocks(), function))
 
-    def concatenate(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Private[np.ndarray]:
+    def concatenate(self, function: Summand) -> Private[np.ndarray]:
         """One private figure per row, for the curator's pictures."""
         return Private(np.concatenate([_quietly(function, x, y) for x, y in self._blocks()]))
 
@@ -153,22 +160,130 @@ class PrivateRows:
         raise TypeError("private rows stay in the session that loaded them")
 
 
-def block_sum(blocks: Iterable[Block], function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
-    """``sum over blocks of function(features, response)``, without a warning that would tell of a row.
+class Piece(Protocol):
+    """What some rows became, in buffers that are used again."""
 
-    Raises:
-        ValueError: no block.
+    def kept(self, store: Store) -> Self:
+        """The same, in memory of the store."""
+        ...
+
+
+@final
+class Store:
+    """Memory for what is kept, taken in large pieces: small ones cost more in page faults than in computing."""
+
+    def __init__(self) -> None:
+        self._free = np.empty(0, dtype=np.uint8)
+
+    def copy(self, values: np.ndarray, kind: type[np.generic]) -> np.ndarray:
+        """The values as numbers of another kind, rounded towards zero where these are integers."""
+        size = values.size * np.dtype(kind).itemsize
+        if size > len(self._free):
+            self._free = np.empty(max(_ARENA, size), dtype=np.uint8)
+        found = self._free[:size].view(kind).reshape(values.shape)
+        self._free = self._free[-(-size // 64) * 64 :]
+        np.copyto(found, values, casting="unsafe")
+        return found
+
+
+P = TypeVar("P", bound=Piece)
+
+
+@final
+class Pieces(Generic[P]):
+    """What blocks of private rows become, for sums in several looks.
+
+    The first look keeps what it made of as many blocks as memory allows; later looks start from that, and make the rest
+    anew. A kept piece is the same as one made anew, so how many there are changes no bit.
+
+    Args:
+        blocks, adder: as of :class:`PrivateRows`; elsewhere nothing is kept.
+        cut: from a block to its pieces, each to be done with before the next is asked for.
+        bytes_each: that a row takes in a piece that is kept.
+        most: bytes to keep.
     """
+
+    def __init__(
+        self,
+        blocks: Callable[[], Iterable[Block]],
+        adder: Callable[[Summand], np.ndarray] | None,
+        cut: Callable[[np.ndarray, np.ndarray], Iterator[P]],
+        bytes_each: int,
+        most: int,
+    ) -> None:
+        self._blocks, self._adder, self._cut = blocks, adder, cut
+        self._kept: list[list[P]] = []  # of the first blocks
+        self._whole = False  # whether these are all
+        self._each, self._room, self._store = bytes_each, most, Store()
+
+    def sum(self, function: Callable[[Iterable[P]], np.ndarray]) -> Private[np.ndarray]:
+        """``sum over blocks of function(pieces)``: one look, one private array."""
+        if self._adder is not None:
+            return Private(self._adder(_Look(self._cut, function)))
+        with np.errstate(all="ignore"):  # as block_sum
+            return Private(_total(function(pieces) for pieces in self._look()))
+
+    def _look(self) -> Iterator[Iterable[P]]:
+        yield from self._kept
+        if self._whole:
+            return
+        known, keeping = len(self._kept), True
+        for at, (features, response) in enumerate(self._blocks()):
+            if at < known:
+                continue
+            keeping = keeping and len(response) * self._each <= self._room
+            if not keeping:
+                yield self._cut(features, response)
+                continue
+            kept: list[P] = []
+            yield self._keeping(self._cut(features, response), kept)
+            self._room -= len(response) * self._each
+            self._kept.append(kept)
+        self._whole = keeping
+
+    def _keeping(self, pieces: Iterable[P], kept: list[P]) -> Iterator[P]:
+        for piece in pieces:
+            kept.append(piece.kept(self._store))
+            yield piece
+
+    def __repr__(self) -> str:
+        return "<pieces of private rows>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("private rows stay in the session that loaded them")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """A look at one block, to be sent elsewhere."""
+
+    cut: Callable[[np.ndarray, np.ndarray], Iterator[Any]]
+    function: Callable[[Iterable[Any]], np.ndarray]
+
+    def __call__(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
+        return self.function(self.cut(features, response))
+
+
+def _total(parts: Iterable[np.ndarray]) -> np.ndarray:
     total: np.ndarray | None = None
-    for features, response in blocks:
-        part = _quietly(function, features, response)
+    for part in parts:
         total = part if total is None else total + part
     if total is None:
         raise ValueError("a table of private rows has at least one block")
     return total
 
 
-def _quietly(function: Callable[[np.ndarray, np.ndarray], np.ndarray], x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def block_sum(blocks: Iterable[Block], function: Summand) -> np.ndarray:
+    """``sum over blocks of function(features, response)``, without a warning that would tell of a row.
+
+    Raises:
+        ValueError: no block.
+    """
+    return _total(_quietly(function, features, response) for features, response in blocks)
+
+
+def _quietly(function: Summand, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """A figure of private rows; whether something overflowed in it is private too, so no warning says so."""
     with np.errstate(all="ignore"):
         return np.asarray(function(x, y))

@@ -10,6 +10,7 @@ neighbours in memory, as in a matrix product it may.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -29,17 +30,6 @@ _WORD = 32  # sums are kept as two words, so that any number of rows has room
 _FLUSH = 2**22  # columns whose products of 15 bits each add up to less than 2^53
 _SMALL = 2**28  # upper words below it leave three bits of 63 for noise
 _MECHANISM = Curator("integer noise is added to it")
-
-
-def whiten_exactly(root: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """``L^{-1} z`` for rows (k, D) by forward substitution, column by column: the same bits however rows are split."""
-    found = np.empty(rows.shape)
-    for j in range(rows.shape[1]):
-        value = rows[:, j].copy()
-        for i in range(j):
-            value -= root[j, i] * found[:, i]
-        found[:, j] = value / root[j, j]
-    return found
 
 
 def squared_norms(rows: np.ndarray) -> np.ndarray:
@@ -71,24 +61,6 @@ def grid_rows(rows: np.ndarray, radius: float, scale: int = SCALE) -> np.ndarray
 def squared_norms_int(rows: np.ndarray) -> np.ndarray:
     """Squared lengths of integer rows, exact."""
     return np.asarray(np.sum(rows * rows, axis=1))
-
-
-def integer_moment(rows: PrivateRows, transform: Any, radius: float) -> Private[np.ndarray]:
-    """``sum z z'`` of integer rows (D, D), exact, private.
-
-    Args:
-        transform: from a block (features, response) to rows (k, D) before truncation, elementwise.
-    """
-
-    def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
-        z = grid_rows(transform(features, response), radius)
-        total = np.zeros((z.shape[1], z.shape[1]), dtype=np.int64)
-        for start in range(0, len(z), 4096):  # products of integers below 2^53 are exact in float matrix products
-            part = z[start : start + 4096].astype(float)
-            total += np.rint(part.T @ part).astype(np.int64)
-        return in_words(total)
-
-    return rows.sum(block).map(from_words)
 
 
 def check_room(rows: PrivateRows) -> None:
@@ -127,9 +99,13 @@ class MomentSum:
 
     def __call__(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
         """Of the rows (n, d), (n,) of one block of a table."""
+        return self.of(self.product.blocks(features, response))
+
+    def of(self, blocks: Iterable[Block]) -> np.ndarray:
+        """Of whitened blocks, which are used up."""
         wide, done = len(self.product.units), 0
         total, part = np.zeros((wide, wide), dtype=np.int64), np.zeros((wide, wide))
-        for block in self.product.blocks(features, response):
+        for block in blocks:
             z = truncated(block, self.radius / float(self.product.units[0]), SCALE)
             part += z @ z.T
             done += z.shape[1]

@@ -1,117 +1,169 @@
-"""Sums that a method in several passes releases: clipped gradients and curvatures at released points, exactly.
+"""Sums that a method of several looks releases: lengths counted, clipped gradients, curvatures at released points.
 
-Each of ``t`` points was released before; at it a row gives the gradient ``x (y - b'(x'theta))``, clipped in length, or
-the curvature ``b'' x x'``, truncated in ``sqrt(b'') |x|``. Both go through the integer grid (maths.md, 14), so what is
-added up is exact and what leaves has discrete Gaussian noise, in the lab as in a release.
+At each of ``t`` released points a row gives the gradient ``x~ (y - b'(x~'theta))``, clipped in length, or the
+curvature ``b'' x~ x~'``, truncated in ``sqrt(b'') |x~|``. Both are a direction in integers times a rounded length, so
+what is added up is exact whatever the order, and what leaves has discrete Gaussian noise (maths.md, 14), in the lab as
+in a release.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
-from pmtcore.base.records import Curator, Private
-from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, grid_rows
+from pmtcore.base.records import Curator, Pieces, Private
+from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, from_words, in_words, release_integers
+from pmtcore.mechanisms.integers import grid_numbers
 from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.turned import STEPS, Turned
 from pmtcore.models.families import Family
 
 _MECHANISM = Curator("integer noise is added to it")
-_NUMBERS = 1_000_000  # held at once
-_EXACT = 4096  # rows whose products of 16-bit integers a float matrix product adds up exactly
+_NUMBERS = 2**19  # held at once for each quantity: points times columns of a block
+SIZES = 2**14  # steps of a clipped length: with those of a direction 2^36, and 2^13 columns have room below 2^53
+GRADIENT = STEPS * SIZES  # units to the bound of a sum of clipped gradients
 GRADIENT_SENSITIVITY = 2.0  # replace-one, of a sum of vectors no longer than 1
 CURVATURE_SENSITIVITY = math.sqrt(2)  # of a sum of uu', |u| <= 1
 
 
 def release_gradients(
-    rows: Private[np.ndarray],
-    family: Family,
-    points: np.ndarray,
-    bounds: np.ndarray,
+    rows: Private[Pieces[Turned]],
+    sums: GradientSum,
     mu: float,
+    n: int,
     source: NoiseSource,
 ) -> np.ndarray:
-    """Mean clipped gradients (t, d) of rows (n, d + 1) at points (t, d), clipped at bounds (t,).
+    """Mean clipped gradients (t, d) in units of their bounds.
 
     Guarantee: mu-GDP under replace-one for each point: a sum of vectors no longer than the bound (maths.md, 3.4, 14).
     """
-
-    def total(z: np.ndarray) -> np.ndarray:
-        found = np.zeros(points.shape, dtype=np.int64)
-        for x, y, part in _blocks(z, points):
-            with np.errstate(all="ignore"):  # what overflows is for the grid to settle, not for a warning to tell
-                factor = (y - family.mean(_along(x, points[part]))) / bounds[part, None]
-                vectors = x * factor[:, :, None]
-            found[part] += _gridded(vectors, FINE).sum(axis=1)
-        return found
-
-    exact = rows.map(lambda z: (total(z), len(z))).reveal(_MECHANISM)
-    noise = source.integers((1 + SLACK) * GRADIENT_SENSITIVITY * FINE / mu, *points.shape)
-    return np.asarray((exact[0] + noise).astype(float) * (bounds / FINE)[:, None] / exact[1])
+    total = rows.then(lambda found: found.sum(sums)).map(from_words)
+    units = release_integers(total, GRADIENT_SENSITIVITY * GRADIENT, mu, source, len(sums.points))
+    return units / GRADIENT / n
 
 
 def release_curvatures(
-    rows: Private[np.ndarray],
-    family: Family,
-    points: np.ndarray,
-    bounds: np.ndarray,
+    rows: Private[Pieces[Turned]],
+    sums: CurvatureSum,
     mu: float,
+    n: int,
     source: NoiseSource,
 ) -> np.ndarray:
-    """Mean truncated curvatures (t, d, d) of rows (n, d + 1) at points (t, d), with isometric noise.
+    """Mean truncated curvatures (t, d, d), with isometric noise.
 
-    Guarantee: mu-GDP under replace-one for each point: a joint moment of vectors no longer than the bound, of Frobenius
+    Guarantee: mu-GDP under replace-one for each point: a moment of vectors no longer than the bound, of Frobenius
     sensitivity ``sqrt(2) bound^2/n`` (maths.md, 3.1 and 14).
     """
-    d = points.shape[1]
-
-    def total(z: np.ndarray) -> np.ndarray:
-        found = np.zeros((len(points), d, d), dtype=np.int64)
-        for x, _, part in _blocks(z, points):
-            with np.errstate(all="ignore"):
-                factor = np.sqrt(family.slope(_along(x, points[part]))) / bounds[part, None]
-                vectors = x * factor[:, :, None]
-            found[part] += _products(_gridded(vectors, SCALE))
-        return found
-
-    exact, n = rows.map(lambda z: (total(z), len(z))).reveal(_MECHANISM)
+    noisy = rows.then(lambda found: found.sum(sums)).map(from_words).reveal(_MECHANISM)
+    t, d = sums.points.shape
     sigma = (1 + SLACK) * CURVATURE_SENSITIVITY * SCALE**2 / mu
     above, beside = np.triu_indices(d, 1)
-    noisy = exact.copy()
-    noisy[:, np.arange(d), np.arange(d)] += source.integers(sigma, len(points), d)
-    noisy[:, above, beside] += source.integers(sigma / math.sqrt(2), len(points), len(above))
+    noisy[:, np.arange(d), np.arange(d)] += source.integers(sigma, t, d)
+    noisy[:, above, beside] += source.integers(sigma / math.sqrt(2), t, len(above))
     noisy[:, beside, above] = noisy[:, above, beside]
-    return np.asarray(noisy.astype(float) * ((bounds / SCALE) ** 2)[:, None, None] / n)
+    return np.asarray(noisy.astype(float) * ((sums.bounds / SCALE) ** 2)[:, None, None] / n)
 
 
-def _gridded(vectors: np.ndarray, scale: int) -> np.ndarray:
-    """Vectors (t, k, d) in units of their bounds, as integers no longer than ``scale``."""
-    return grid_rows(vectors.reshape(-1, vectors.shape[-1]), 1.0, scale).reshape(vectors.shape)
+@final
+@dataclass(frozen=True, eq=False)
+class LengthCounts:
+    """Histograms of ``|x~ (y - b'(x~'theta))|``, in words (2, t, K), in units of 2^-30 rows.
+
+    Args:
+        points: (t, d).
+        edges: of the bins (K + 1,), the first 0; all beyond the last counts in the last bin.
+    """
+
+    family: Family
+    points: np.ndarray
+    edges: np.ndarray
+
+    def __call__(self, pieces: Iterable[Turned]) -> np.ndarray:
+        """Of the pieces of one block of a table."""
+        below = np.zeros((len(self.points), len(self.edges)), dtype=np.int64)  # rows below each edge
+        for piece in pieces:
+            for part, along in _along(piece, piece.directions, self.points):
+                sizes = np.abs(_sizes(self.family, piece, along))[:, : piece.rows]
+                sizes.sort(axis=1)
+                for count, ordered in zip(below[part], sizes, strict=True):
+                    count[1:-1] += np.searchsorted(ordered, self.edges[1:-1], side="left")
+            below[:, -1] += piece.rows
+        return in_words(np.diff(below, axis=1) * FINE)
 
 
-def _products(z: np.ndarray) -> np.ndarray:
-    """``sum zz'`` (t, d, d) of integer rows (t, k, d), exact."""
-    total = np.zeros((len(z), z.shape[2], z.shape[2]), dtype=np.int64)
-    for start in range(0, z.shape[1], _EXACT):
-        part = z[:, start : start + _EXACT].astype(float)
-        total += np.rint(np.swapaxes(part, 1, 2) @ part).astype(np.int64)
-    return total
+@final
+@dataclass(frozen=True, eq=False)
+class GradientSum:
+    """``sum v min(1, R/|v|)``, ``v = x~ (y - b'(x~'theta))``, in integers of ``R/2^36``, as words (2, t, d).
+
+    Args:
+        points: (t, d).
+        bounds: R (t,).
+    """
+
+    family: Family
+    points: np.ndarray
+    bounds: np.ndarray
+
+    def __call__(self, pieces: Iterable[Turned]) -> np.ndarray:
+        """Of the pieces of one block of a table."""
+        total = np.zeros(self.points.shape, dtype=np.int64)
+        for piece in pieces:
+            directions = piece.directions
+            for part, along in _along(piece, directions, self.points):
+                sizes = _rounded(_sizes(self.family, piece, along) / self.bounds[part, None])
+                total[part] += (sizes @ directions.T).astype(np.int64)
+        return in_words(total)
 
 
-def _along(x: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """``x'theta`` (t, k), summed column by column: no row's value depends on its neighbours in memory."""
-    found = np.zeros((len(points), len(x)))
-    for j in range(x.shape[1]):
-        found += points[:, j, None] * x[:, j]
-    return found
+@final
+@dataclass(frozen=True, eq=False)
+class CurvatureSum:
+    """``sum uu' min(1, B^2/|u|^2)``, ``u = x~ sqrt(b''(x~'theta))``, in integers of ``(B/2^15)^2``.
+
+    As words (2, t, d, d).
+
+    Args:
+        points: (t, d).
+        bounds: B (t,).
+    """
+
+    family: Family
+    points: np.ndarray
+    bounds: np.ndarray
+
+    def __call__(self, pieces: Iterable[Turned]) -> np.ndarray:
+        """Of the pieces of one block of a table."""
+        t, d = self.points.shape
+        total = np.zeros((t, d, d), dtype=np.int64)
+        for piece in pieces:
+            directions = piece.directions
+            for part, along in _along(piece, directions, self.points):
+                lengths = np.sqrt(self.family.slope(along)) * piece.lengths
+                factor = grid_numbers(lengths / self.bounds[part, None], 1.0, SCALE) / STEPS
+                for at, each in zip(range(t)[part], factor, strict=True):
+                    u = np.trunc(directions * each)
+                    total[at] += (u @ u.T).astype(np.int64)
+        return in_words(total)
 
 
-def _blocks(z: np.ndarray, points: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, slice]]:
-    """Blocks of features (k, d) and responses (k,), each with as many of the points as fit in memory beside them."""
-    rows = min(len(z), max(_NUMBERS // z.shape[1], 1))
-    many = max(_NUMBERS // (rows * z.shape[1]), 1)
-    for start in range(0, len(z), rows):
-        block = z[start : start + rows]
-        for first in range(0, len(points), many):
-            yield block[:, :-1], block[:, -1], slice(first, first + many)
+def _along(piece: Turned, directions: np.ndarray, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """``x~'theta`` (t', k) at some of the points (t, d) at a time."""
+    many = max(_NUMBERS // directions.shape[1], 1)
+    for first in range(0, len(points), many):
+        part = slice(first, first + many)
+        yield part, piece.along(directions, points[part])
+
+
+def _rounded(shares: np.ndarray) -> np.ndarray:
+    """Shares of the bound clipped to 1, as integers, to the nearest: no bias, and never beyond; no number is 0."""
+    return np.rint(np.clip(np.where(np.isnan(shares), 0.0, shares), -1.0, 1.0) * SIZES)
+
+
+def _sizes(family: Family, piece: Turned, along: np.ndarray) -> np.ndarray:
+    """``|x~| (y - b')`` (t, k)."""
+    return np.asarray(np.subtract(piece.response, family.mean(along)) * piece.lengths)

@@ -27,13 +27,16 @@ _CELL_BITS = 15  # of a whitened row's usual length that the rounding of cells l
 _MATRIX_BITS = 18  # that the rounding of the matrix leaves: 1e-6 of a coefficient, a hundredth of sampling at n = 1e8
 _HALF = 26  # bits of a cell's half where one product is too coarse
 _FARTHEST = 500  # powers of two by which a row may be scaled down; a cell beyond 2^507 deviations is not a number
-_CELLS = 45_000  # of a block: two buffers of these fit into a second-level cache of 1 MB
+_CELLS = 90_000  # of a block: two buffers of these fit into a second-level cache of 1 MB
 _FEWEST, MOST_COLUMNS = 512, 8192  # columns of a block; more of them would leave sums of 40 bits no room below 2^53
+_STRIP = 40  # outputs of one matrix product: narrower ones use less of a triangle, and BLAS less of a core
 _TILE = 64  # rows: blocks are whole tiles, so that loops are long and numpy adds in one order
+
+Strips = list[tuple[slice, int]]
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Block:
     """Some rows as columns.
 
@@ -48,12 +51,20 @@ class Block:
     spare: np.ndarray
     lift: np.ndarray | None
     rows: int
+    _known: tuple[int, np.ndarray | None] = (0, None)  # coordinates whose squares are added up
 
     def lengths(self, coordinates: int) -> np.ndarray:
-        """Lengths (k,) of the first coordinates of each column, not lifted; added in one order whatever the block."""
-        part = self.values[:coordinates]
-        squares = np.multiply(part, part, out=self.spare[:coordinates])
-        return np.asarray(np.sqrt(np.add.reduce(squares, axis=0)))
+        """Lengths (k,) of the first coordinates of each column, not lifted; added in an order that no block changes.
+
+        Asked for more coordinates, it goes on from the squares of those before.
+        """
+        first, before = self._known
+        part = self.values[first:coordinates]
+        found = np.add.reduce(np.multiply(part, part, out=self.spare[: len(part)]), axis=0)
+        if before is not None:
+            found += before
+        self._known = coordinates, found
+        return np.asarray(np.sqrt(found))
 
 
 @final
@@ -186,8 +197,12 @@ class Product:
                 rest = low[: width * k]
                 self._in_halves(t, s, rest[:-k].reshape(t.shape), rest[-k:], z)
             else:
-                _times(self.first, t, s, z)
+                _times(self.first, self._strips, t, s, z)
             yield Block(z, cells[: width * k].reshape(width, k), lift, len(y))
+
+    @cached_property
+    def _strips(self) -> Strips:
+        return _strips(self.first if self.rest is None else np.abs(self.first) + np.abs(self.rest))
 
     @property
     def _split(self) -> bool:
@@ -226,19 +241,30 @@ class Product:
         for cells, upper in ((t, high), (s, high_s)):
             np.rint(np.multiply(cells, 1 / half, out=upper), out=upper)
             cells -= upper * half  # the lower half, exact
-        _times(self.first, high, high_s, z)
+        _times(self.first, self._strips, high, high_s, z)
         np.multiply(z, half, out=z)
         more = np.empty_like(z)
         for matrix, cells, response in ((self.first, t, s), (self.rest, high, high_s)):
-            _times(matrix, cells, response, more)
+            _times(matrix, self._strips, cells, response, more)
             z += more
 
 
-def _times(matrix: np.ndarray, t: np.ndarray, s: np.ndarray, z: np.ndarray) -> None:
-    """``matrix @ (t, s)'`` into ``z`` (E, k): integers, exact; only the last outputs depend on the response."""
-    np.matmul(matrix[:, :-1], t.T, out=z)
-    first = int(np.argmax(matrix[:, -1] != 0))
-    z[first:] += matrix[first:, -1:] * s
+def _times(matrix: np.ndarray, strips: Strips, t: np.ndarray, s: np.ndarray, z: np.ndarray) -> None:
+    """``matrix @ (t, s)'`` into ``z`` (E, k): integers, exact, so zeros above a triangle may be left out of the sum."""
+    for rows, wide in strips:
+        np.matmul(matrix[rows, :wide], t[:, :wide].T, out=z[rows])
+    for row in np.flatnonzero(matrix[:, -1]):  # few outputs have the response
+        z[row] += matrix[row, -1] * s
+
+
+def _strips(matrix: np.ndarray) -> Strips:
+    """Some rows at a time, and before which column they end in zeros, the last column aside."""
+    found = []
+    for strip in np.array_split(np.arange(len(matrix)), max(round(len(matrix) / _STRIP), 1)):
+        rows = slice(int(strip[0]), int(strip[-1]) + 1)
+        used = np.flatnonzero(np.any(matrix[rows, :-1], axis=0))
+        found.append((rows, int(used[-1]) + 1 if len(used) else 1))
+    return found
 
 
 def _whole(rows: int) -> int:

@@ -14,18 +14,17 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from pmtcore.accounting.budgets import epsilon_from_mu
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.records import MOST_KEPT, Private, PrivateRows
 from pmtcore.lab.audit import mu_bound
 from pmtcore.mechanisms.grid import (
     SCALE,
     SLACK,
+    MomentSum,
     from_words,
     grid_rows,
     in_words,
-    integer_moment,
     release_integer_moment,
     squared_norms_int,
-    whiten_exactly,
 )
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.whitening import Whitening
@@ -53,7 +52,7 @@ def test_the_same_bits_however_rows_are_split(seed):
     moments, released = [], []
     for block in (1, 7, 1000, 10**6):
         rows = PrivateRows.from_arrays(draw.private_x, draw.private_y, names(10), block_rows=block)
-        moments.append(found.first.measure(rows).reveal(TEST))
+        moments.append(found.first.measure(found.first.pieces(rows)).reveal(TEST))
         released.append(found.run(rows, SeededNoise(3), 3).coefficients)
     assert all(np.array_equal(a, b) for a, b in pairwise(moments))
     assert all(np.array_equal(a, b) for a, b in pairwise(released))
@@ -65,7 +64,7 @@ def test_twelve_ways_of_cutting_one_table(seed):
     x, y = draw.private_x.copy(), draw.private_y.copy()
     x[5], y[5], x[6, 2], x[7, 1], x[8, 3], y[9] = 0.0, 0.0, 1e6, 1e300, np.inf, np.nan
     found = plan("joint-pmt", public, 3000, 1.0)
-    product = found.second.product(np.full((2, 10), 0.1))
+    points = np.full((2, 10), 0.1)
     ways = [PrivateRows.from_arrays(x, y, names(10), block_rows=k) for k in (1, 7, 63, 64, 65, 513, 1000, 4096)]
     order = np.random.default_rng(seed).permutation(3000)
     ways.append(PrivateRows.from_arrays(np.asfortranarray(x), y, names(10)))
@@ -74,14 +73,13 @@ def test_twelve_ways_of_cutting_one_table(seed):
     wide = np.column_stack([x, y])
     ways.append(PrivateRows.from_arrays(wide[:, :-1], wide[:, -1], names(10), block_rows=500))
     bounds = np.array([2.0, 5.0])
-    sums = [
-        (
-            found.first.measure(rows).reveal(TEST),
-            found.second.counts(rows, product).reveal(TEST),
-            found.second.gradients(rows, product, bounds).reveal(TEST),
-        )
-        for rows in ways
-    ]
+    sums = []
+    for at, rows in enumerate(ways):
+        pieces = found.first.pieces(rows, (0, 50_000, MOST_KEPT)[at % 3])  # nothing kept, some blocks, all
+        gradients = found.second.gradients(points, bounds)
+        first, counts = found.first.measure(pieces), found.second.counts(pieces, points)
+        sums.append([total.reveal(TEST) for total in (first, counts, pieces.sum(gradients))])
+        sums[-1][-1] = from_words(sums[-1][-1])
     for other in sums[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(sums[0], other, strict=True))
 
@@ -118,27 +116,15 @@ def test_no_pass_holds_more_for_more_rows(seed):
     assert peaks[1] < 1.2 * peaks[0] and peaks[1] < 20e6
 
 
-def test_forward_substitution_is_whitening(seed):
-    """The elementwise form agrees with the solver."""
-    draw, public, _ = make(50, 60, seed)
-    z = np.column_stack([draw.private_x, draw.private_y])
-    assert np.allclose(whiten_exactly(public.factor, z), whiten(public.factor, z), atol=1e-8)
-
-
 def test_without_noise_it_is_the_float_moment(seed):
     """The grid moves the released moment by less than its step: against a loop written from the definition."""
     draw, public, rows = make(3000, 60, seed)
     first = plan("joint-pmt", public, 3000, 1.0).first
-    ours = first.release(first.measure(rows), ZeroNoise(), 1)[0]
+    ours = first.release(first.measure(first.pieces(rows)), ZeroNoise(), 1)[0]
     z = whiten(public.factor, np.column_stack([draw.private_x, draw.private_y]))
     z[:, -1] *= first.ball.response_scale
     z *= np.minimum(1, first.ball.radius / np.linalg.norm(z, axis=1))[:, None]
     assert np.allclose(ours, z.T @ z / 3000, atol=3 * first.ball.radius**2 / SCALE)
-    other = release_integer_moment(
-        integer_moment(rows, lambda x, y: whiten_exactly(public.factor, np.column_stack([x, y])), 4.0),
-        *(1.0, 3000, 4.0, ZeroNoise()),
-    )
-    assert other.shape == (1, 11, 11)
 
 
 def test_integer_noise_is_gaussian_of_the_right_size():
@@ -162,6 +148,12 @@ def test_the_budget_by_opendps_own_map():
         assert rho <= mu**2 / 2 * (1 + 1e-9)
 
 
+def moment(root, rows):
+    """The integer moment of whitened rows truncated to 1."""
+    product = Whitening(root, intercept=False).through(np.eye(len(root)), len(root))
+    return rows.sum(MomentSum(product, 1.0)).map(from_words)
+
+
 def orthogonal_pair():
     """Integer moments (2, 2) of two neighbouring tables: one row at the radius along the first axis, or the second."""
     moments = []
@@ -169,7 +161,7 @@ def orthogonal_pair():
         row = np.zeros((1, 2))
         row[0, column] = 1e5
         rows = PrivateRows.from_arrays(row[:, :1], row[:, 1], names(1))
-        moments.append(integer_moment(rows, lambda x, y: np.column_stack([x, y]), 1.0))
+        moments.append(moment(np.eye(2), rows))
     return moments
 
 
@@ -199,9 +191,9 @@ def test_a_row_that_overflowed_is_a_row_of_zeros(row):
 
 def test_overflow_in_whitening_cannot_pass_the_radius():
     """A private value near the largest float over a tiny public scale: the moment stays within one row's reach."""
-    root = np.array([[1e-300, 0.0], [0.5, 1.0]])
-    rows = PrivateRows.from_arrays(np.array([[1e149], [1e-301]]), np.array([1.0, 0.0]), ("x",))
-    total = integer_moment(rows, lambda x, y: whiten_exactly(root, np.column_stack([x, y])), 1.0).reveal(TEST)
+    root = np.array([[1e-140, 0.0], [0.5, 1.0]])
+    rows = PrivateRows.from_arrays(np.array([[1e149], [1e-141]]), np.array([1.0, 0.0]), ("x",))
+    total = moment(root, rows).reveal(TEST)
     assert 0 <= np.trace(total) <= 2 * SCALE**2
 
 
@@ -215,7 +207,7 @@ def test_sums_in_words_have_room_for_any_number_of_rows(values):
 def test_more_rows_than_one_word_holds():
     """2^34 rows at the radius, as partial sums: the moment is exact, and noise is added to it."""
     row = PrivateRows.from_arrays(np.full((1, 1), 1e6), np.zeros(1), ("x",))
-    one = integer_moment(row, lambda x, y: np.column_stack([x, y]), 1.0).reveal(TEST)
+    one = moment(np.eye(2), row).reveal(TEST)
     words = sum(in_words(one * 2**30) for _ in range(16))
     total = from_words(words)
     assert total.tolist() == [[int(one[0, 0]) * 2**34, 0], [0, 0]]

@@ -12,9 +12,10 @@ from scipy.stats import binomtest, chi2
 
 from pmtcore.base.records import Private, PrivateRows
 from pmtcore.data.synthetic import synthetic
-from pmtcore.mechanisms.grid import FINE, SCALE
+from pmtcore.mechanisms.grid import SCALE
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
-from pmtcore.mechanisms.passes import release_curvatures, release_gradients
+from pmtcore.mechanisms.passes import GRADIENT, CurvatureSum, GradientSum, release_curvatures, release_gradients
+from pmtcore.mechanisms.turned import Turning
 from pmtcore.methods.baselines import exact_fit, public_bands
 from pmtcore.methods.registry import recommended
 from pmtcore.models.families import BOOSTING, LOGISTIC, POISSON, family
@@ -30,6 +31,23 @@ def glm(n, m, seed, fam="logistic", lam=0.01, d=5, size=0.3):
     return draw, public, PrivateRows.from_arrays(draw.private_x, draw.private_y, names(d))
 
 
+def pieces(z):
+    """Whitened rows with their responses (n, d + 1) as a pass has them."""
+    d = z.shape[1] - 1
+    rows = PrivateRows.from_arrays(z[:, :-1], z[:, -1], names(d))
+    return Private(Turning.features_only(np.eye(d), False).pieces(rows))
+
+
+def gradients(z, fam, points, bounds, mu=1.0, source=None):
+    """In units of their bounds; without noise unless a source is given."""
+    return release_gradients(pieces(z), GradientSum(fam, points, bounds), mu, len(z), source or ZeroNoise())
+
+
+def curvatures(z, fam, points, bounds, mu=1.0, source=None):
+    """Without noise unless a source is given."""
+    return release_curvatures(pieces(z), CurvatureSum(fam, points, bounds), mu, len(z), source or ZeroNoise())
+
+
 def distances(found, exact):
     return np.linalg.norm(found.coefficients - exact, axis=1)
 
@@ -43,15 +61,9 @@ def test_one_row_moves_sums_by_no_more_than_stated(d, bound, fam, seed):
     rows = np.column_stack([rng.standard_normal((2, d)) * sizes, rng.choice([0.0, 1.0, 1e200, -1e5], 2)])
     points = rng.standard_normal((3, d)) * np.exp(rng.uniform(-3, 5))
     bounds = np.full(3, bound)
-
-    def each(release):
-        return [release(Private(row[None]), fam, points, bounds, 1.0, ZeroNoise()) / bound**power for row in rows]
-
-    power = 1
-    first, second = each(release_gradients)
-    assert np.all(np.linalg.norm(np.rint((first - second) * FINE), axis=1) <= 2 * FINE)
-    power = 2
-    first, second = each(release_curvatures)
+    first, second = (gradients(row[None], fam, points, bounds) for row in rows)
+    assert np.all(np.linalg.norm(np.rint((first - second) * GRADIENT), axis=1) <= 2 * GRADIENT)
+    first, second = (curvatures(row[None], fam, points, bounds) / bound**2 for row in rows)
     assert np.all(np.linalg.norm(np.rint((first - second) * SCALE**2), axis=(1, 2)) <= math.sqrt(2) * SCALE**2)
 
 
@@ -59,24 +71,24 @@ def test_the_bounds_are_reached():
     """Witnesses: opposite gradients at the bound move the sum by 2 R, orthogonal curvatures by sqrt(2) B^2."""
     point = np.zeros((1, 2))
     rows = [np.array([[1e3, 0.0, y]]) for y in (0.0, 1.0)]
-    first, second = (release_gradients(Private(r), LOGISTIC, point, np.ones(1), 1.0, ZeroNoise()) for r in rows)
+    first, second = (gradients(r, LOGISTIC, point, np.ones(1)) for r in rows)
     assert np.linalg.norm(first - second) == pytest.approx(2.0, rel=1e-6)
     rows = [np.array([[1e3, 0.0, 0.0]]), np.array([[0.0, 1e3, 0.0]])]
-    first, second = (release_curvatures(Private(r), LOGISTIC, point, np.ones(1), 1.0, ZeroNoise()) for r in rows)
+    first, second = (curvatures(r, LOGISTIC, point, np.ones(1)) for r in rows)
     assert np.linalg.norm(first - second) == pytest.approx(math.sqrt(2), rel=1e-3)
 
 
 @pytest.mark.parametrize("fault", [1.0, 0.8])
 def test_the_noise_is_what_the_budget_asks_for(fault):
     """Variance of 4000 releases by chi-square, both tails at one in a million; a fifth less noise fails."""
-    rows, n, mu, bounds = Private(np.tile([[0.3, -0.2, 1.0]], (50, 1))), 50, 1.3, np.full(4000, 0.7)
+    rows, n, mu, bounds = np.tile([[0.3, -0.2, 1.0]], (50, 1)), 50, 1.3, np.full(4000, 0.7)
     points = np.zeros((4000, 2))
-    found = release_gradients(rows, LOGISTIC, points, bounds, mu / fault, SeededNoise(3))
-    sd = 2 * 0.7 / (mu * n)
+    found = gradients(rows, LOGISTIC, points, bounds, mu / fault, SeededNoise(3))
+    sd = 2 / (mu * n)
     total = np.sum((found - found.mean(axis=0)) ** 2) / sd**2
     inside = chi2.ppf(5e-7, 7998) < total < chi2.isf(5e-7, 7998)
     assert inside == (fault == 1.0)
-    moments = release_curvatures(rows, LOGISTIC, points, bounds, mu / fault, SeededNoise(4))
+    moments = curvatures(rows, LOGISTIC, points, bounds, mu / fault, SeededNoise(4))
     sd = math.sqrt(2) * 0.7**2 / (mu * n)
     entries = np.column_stack([moments[:, 0, 0], moments[:, 1, 1], math.sqrt(2) * moments[:, 0, 1]])
     total = np.sum((entries - entries.mean(axis=0)) ** 2) / sd**2

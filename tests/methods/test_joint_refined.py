@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
@@ -15,14 +15,20 @@ from scipy import stats
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import PrivateRows
 from pmtcore.lab.audit import audit
-from pmtcore.mechanisms.grid import FINE, grid_rows
+from pmtcore.mechanisms.grid import FINE, from_words, grid_rows, in_words
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
+from pmtcore.mechanisms.passes import GRADIENT, GradientSum
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.joint.plan import sizes_of
-from pmtcore.methods.joint.second_pass import STEPS, SecondPass
+from pmtcore.methods.joint.second_pass import SecondPass
 from pmtcore.public.moments import public_from_moment, public_from_rows, whiten
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan
 from tests.mechanisms.test_sensitivity import NEIGHBOURS, D, pair, public
+
+
+def gradient_sum(found, pieces, points, bounds):
+    """Exact clipped gradients of a second pass, in integers."""
+    return pieces.sum(found.second.gradients(points, bounds)).map(from_words).reveal(TEST)
 
 
 @settings(max_examples=300, deadline=None)
@@ -31,11 +37,11 @@ def test_gradient_and_histogram_move_at_most_by_their_sensitivities(tables, boun
     """Whatever the two rows, the pilot and the bound: 2 in units of the bound, sqrt(2) rows."""
     base, a, b = tables
     found = plan("joint-pmt", public(), 5, 1.0)
-    product, bounds = found.second.product(np.full((1, D), at)), np.array([bound])
-    rows = pair(base, a, b)
-    gradients = [found.second.gradients(table, product, bounds).reveal(TEST) for table in rows]
-    counts = [found.second.counts(table, product).reveal(TEST) for table in rows]
-    assert np.linalg.norm((gradients[0] - gradients[1]).astype(float)) <= 2 * STEPS**2
+    points, bounds = np.full((1, D), at), np.array([bound])
+    rows = [found.first.pieces(table) for table in pair(base, a, b)]
+    gradients = [gradient_sum(found, table, points, bounds) for table in rows]
+    counts = [found.second.counts(table, points).reveal(TEST) for table in rows]
+    assert np.linalg.norm((gradients[0] - gradients[1]).astype(float)) <= 2 * GRADIENT
     assert np.linalg.norm((counts[0] - counts[1]).astype(float)) <= found.second.sizes.sensitivity * FINE * (1 + 1e-12)
     assert all(np.sum(each) == 5 * FINE for each in counts)
 
@@ -45,9 +51,9 @@ def test_the_sensitivity_of_the_gradient_is_reached():
     data = public()
     rows = [data.factor @ (sign * 1e3 * np.eye(D + 1)[0] + 1e3 * np.eye(D + 1)[-1]) for sign in (1, -1)]
     found = plan("joint-pmt", data, 5, 1.0)
-    product, tables = found.second.product(np.zeros((1, D))), pair(np.zeros((4, D + 1)), *rows)
-    first, second = (found.second.gradients(table, product, np.ones(1)).reveal(TEST) for table in tables)
-    assert np.linalg.norm(first - second) == pytest.approx(2 * STEPS**2, rel=1e-4)
+    tables = [found.first.pieces(table) for table in pair(np.zeros((4, D + 1)), *rows)]
+    first, second = (gradient_sum(found, table, np.zeros((1, D)), np.ones(1)) for table in tables)
+    assert np.linalg.norm(first - second) == pytest.approx(2 * GRADIENT, rel=1e-4)
 
 
 @pytest.mark.parametrize("mu", [0.05, 1.0, 7.0])
@@ -69,10 +75,10 @@ def test_gradient_and_histogram_carry_the_noise_they_state(seed):
     _, data, rows = make(300, 60, seed)
     found, trials = plan("joint-pmt", data, 300, 1.3), 2000
     outcome = found.run(rows, SeededNoise(seed), trials)
-    product = found.second.product(outcome.pilot.correction)
-    exact = found.second.gradients(rows, product, outcome.gradient.bound).reveal(TEST) / STEPS**2 / 300
+    points, pieces = outcome.pilot.correction, found.first.pieces(rows)
+    exact = gradient_sum(found, pieces, points, outcome.gradient.bound) / GRADIENT / 300
     noise = (outcome.gradient.units - exact)[:, 0]
-    counts = (outcome.gradient.counts - found.second.counts(rows, product).reveal(TEST) / FINE)[:, 3]
+    counts = (outcome.gradient.counts - found.second.counts(pieces, points).reveal(TEST) / FINE)[:, 3]
     sds = 2 / (found.second.shares.gradient_mu * 300), math.sqrt(2) / found.second.shares.counting_mu
     for drawn, sd in zip((noise, counts), sds, strict=True):
         total = np.sum(drawn**2) / sd**2
@@ -85,9 +91,9 @@ def test_the_integer_sums_are_those_of_the_definition(seed):
     draw, data, rows = make(3000, 60, seed)
     found = plan("joint-pmt", data, 3000, 1.0)
     points = np.random.default_rng(seed).standard_normal((5, 10)) / 5
-    product, bounds = found.second.product(points), np.linspace(2.0, 9.0, 5)
-    counts = found.second.counts(rows, product).reveal(TEST) / FINE
-    sums = found.second.gradients(rows, product, bounds).reveal(TEST) / STEPS**2 * bounds[:, None]
+    pieces, bounds = found.first.pieces(rows), np.linspace(2.0, 9.0, 5)
+    counts = found.second.counts(pieces, points).reveal(TEST) / FINE
+    sums = gradient_sum(found, pieces, points, bounds) / GRADIENT * bounds[:, None]
     z = whiten(data.factor, np.column_stack([draw.private_x, draw.private_y]))
     for t, point in enumerate(points):
         gradients = z[:, :-1] * (z[:, -1] - z[:, :-1] @ point)[:, None]
@@ -100,19 +106,31 @@ def test_the_integer_sums_are_those_of_the_definition(seed):
     assert np.all(np.isfinite(secure.coefficients)) and 0 <= secure.released()["clipped_share"] <= 1
 
 
+@dataclass(frozen=True)
+class Wide:
+    """Sums clipped far out, in the units of a narrow bound."""
+
+    wide: GradientSum
+    points: np.ndarray
+    bounds: np.ndarray
+
+    def __call__(self, pieces):
+        total = from_words(self.wide(pieces)) * (1e6 / self.bounds)[:, None]
+        return in_words(np.rint(total).astype(np.int64))
+
+
 class Unclipped(SecondPass):
     """A planted fault: noise for clipped gradients, gradients hardly clipped."""
 
-    def gradients(self, rows, product, bound):
-        wide = super().gradients(rows, product, 1e6 * np.ones_like(bound))
-        return wide.map(lambda total: np.rint(total * (1e6 / bound)[:, None]).astype(np.int64))
+    def gradients(self, points, bound):
+        return Wide(super().gradients(points, 1e6 * np.ones_like(bound)), points, bound)
 
 
 class Uncounted(SecondPass):
     """A planted fault: every row is counted thirty times."""
 
-    def counts(self, rows, product):
-        return super().counts(rows, product).map(lambda total: 30 * total)
+    def counts(self, rows, points):
+        return super().counts(rows, points).map(lambda total: 30 * total)
 
 
 def planted(fault, found):

@@ -23,15 +23,17 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Bands, Private, PrivateRows, Standing
-from pmtcore.mechanisms.grid import whiten_exactly
+from pmtcore.base.records import Bands, Pieces, Private, PrivateRows, Standing
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
 from pmtcore.mechanisms.passes import (
     CURVATURE_SENSITIVITY,
     GRADIENT_SENSITIVITY,
+    CurvatureSum,
+    GradientSum,
     release_curvatures,
     release_gradients,
 )
+from pmtcore.mechanisms.turned import Turned, Turning
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame
 from pmtcore.methods.gradients.passes import State, advance, ball_bounds, choose_bounds, curvature_at, turn
@@ -39,7 +41,7 @@ from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Predicti
 from pmtcore.models import newton
 from pmtcore.models.families import GAUSSIAN
 from pmtcore.public.bands import Part, limits, robust_part
-from pmtcore.public.moments import PublicData, joint
+from pmtcore.public.moments import PublicData
 
 _DRAWS, _MOST = 8, 2.0  # draws with replacement; an error further beyond its doubt counts as this many times
 _MANY = 8  # public rows for each column, from which on their Hessian is near enough
@@ -101,36 +103,38 @@ class GradientPlan(Plan):
         """The public side."""
         return Frame(self.public, self.n)
 
-    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """Whitened rows with their responses (n, d + 1), private: each pass depends on the noise before."""
-        root = self.frame.root
-        return rows.concatenate(lambda x, y: joint(whiten_exactly(root, x), y))
+    def measure(self, rows: PrivateRows) -> Private[Pieces[Turned]]:
+        """The rows, to be whitened in the first pass: each pass depends on the noise before."""
+        return Private(Turning.features_only(self.frame.root, self.public.has_intercept).pieces(rows))
 
-    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> GradientOutcome:
+    def perturb(self, statistic: Private[Pieces[Turned]], source: NoiseSource, trials: int) -> GradientOutcome:
         """The release.
 
         Guarantee: mu-GDP under replace-one: clipped gradients of sensitivity ``2 R_k/n`` and one matrix of sensitivity
         ``sqrt(2) B^2/n``, composed adaptively (maths.md, 3.1, 3.4 and 16); all else is post-processing.
         """
-        return self._passes(statistic, source, trials, 1.0)
+        return self._passes(statistic, source, trials, self.n)
 
-    def _passes(self, rows: Private[np.ndarray], source: NoiseSource, trials: int, scale: float) -> GradientOutcome:
-        """The passes; ``scale``: n over the rows at hand, so that noise is that of n rows."""
+    def _passes(self, rows: Private[Pieces[Turned]], source: NoiseSource, trials: int, many: int) -> GradientOutcome:
+        """The passes; ``many``: rows at hand, with noise on their mean as of n rows."""
+        scale = self.n / many
         frame, family = self.frame, self.public.family
         state, seen, wider = State.first(frame, trials), [], []
         for at, share in enumerate(self.schedule.gradients):
             if self.schedule.curvature and at == self.schedule.before:
                 mu = self.mu * math.sqrt(self.schedule.curvature)
                 bounds = ball_bounds(frame, state, mu)
-                found = release_curvatures(rows, family, state.points, bounds, mu * scale, source)
+                curved = CurvatureSum(family, state.points, bounds)
+                found = release_curvatures(rows, curved, mu * scale, many, source)
                 state = turn(frame, state, bounds, mu, found)
                 upper = np.triu_indices(self.public.d)
                 seen.append(found[:, upper[0], upper[1]] / bounds[:, None] ** 2)
             mu = self.mu * math.sqrt(share)
             chosen = choose_bounds(frame, state, mu)
-            gradients = release_gradients(rows, family, state.points, chosen.cut.bounds, mu * scale, source)
-            state, widened = advance(frame, state, chosen, gradients)
-            seen.append(gradients / chosen.cut.bounds[:, None])
+            sums = GradientSum(family, state.points, chosen.cut.bounds)
+            mean = release_gradients(rows, sums, mu * scale, many, source)
+            state, widened = advance(frame, state, chosen, mean * sums.bounds[:, None])
+            seen.append(mean)
             wider.append(widened)
         return GradientOutcome(self, state, np.column_stack(seen), np.stack(wider, axis=1))
 
@@ -142,11 +146,13 @@ class GradientPlan(Plan):
         """
         frame, rng = self.frame, np.random.default_rng(0)
         family, m, found = self.public.family, self.frame.m, []
+        as_they_are = Turning.features_only(np.eye(self.public.d), False)
         for draw in range(_DRAWS):
             at = rng.integers(0, m, m)
-            z = joint(frame.rows[at], frame.response[at])
-            target = newton.fit(family, newton.Rows(z[:, :-1], z[:, -1], np.ones(m)), frame.penalty, frame.start[0])
-            state = self._passes(Private(z), SeededNoise(0, draw), 1, self.n / m).state
+            x, y = frame.rows[at], frame.response[at]
+            target = newton.fit(family, newton.Rows(x, y, np.ones(m)), frame.penalty, frame.start[0])
+            rows = as_they_are.pieces(PrivateRows.from_arrays(x, y, self.public.names))
+            state = self._passes(Private(rows), SeededNoise(0, draw), 1, m).state
             found.append(float(np.sum((state.points[0] - target) ** 2) / np.trace(state.doubt[0])))
         return float(np.clip(math.sqrt(np.mean(np.minimum(found, _MOST**2))), 1.0, _MOST))
 

@@ -11,6 +11,7 @@ Neighbours: replace-one. Public: the public data, n, R and c chosen from them. P
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -18,13 +19,25 @@ from typing import final
 import numpy as np
 
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.records import MOST_KEPT, Pieces, Private, PrivateRows
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import moment_sensitivity
+from pmtcore.mechanisms.turned import Turned, Turning
 from pmtcore.mechanisms.whitening import Whitening
 from pmtcore.public.moments import PublicData, back_transform
 from pmtcore.public.radius import Ball, truncation_variance
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Moment:
+    """The moment of pieces of which none is kept yet."""
+
+    statistic: MomentSum
+
+    def __call__(self, pieces: Iterable[Turned]) -> np.ndarray:
+        return self.statistic.of(piece.block for piece in pieces)
 
 
 @final
@@ -43,19 +56,19 @@ class FirstPass:
         return sigma_for(moment_sensitivity(self.ball.radius, self.n), self.mu)
 
     @cached_property
-    def whitening(self) -> Whitening:
-        """The public whitening of rows."""
-        return Whitening(self.public.factor, self.public.has_intercept)
-
-    @cached_property
     def statistic(self) -> MomentSum:
         """What is summed over blocks of rows."""
         wanted = np.append(np.ones(self.public.d), self.ball.response_scale)
-        return MomentSum(self.whitening.through(np.diag(wanted), len(wanted)), self.ball.radius)
+        whitening = Whitening(self.public.factor, self.public.has_intercept)
+        return MomentSum(whitening.through(np.diag(wanted), len(wanted)), self.ball.radius)
 
-    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """``sum w z~ z~'`` (D, D) in integers of ``(R/2^15)^2``, private."""
-        return rows.sum(self.statistic).map(from_words)
+    def pieces(self, rows: PrivateRows, most: int = MOST_KEPT) -> Pieces[Turned]:
+        """Whitened rows for this pass and those after it; ``most`` bytes are kept between them."""
+        return Turning(self.statistic.product, self.public.d, self.ball.response_scale).pieces(rows, most)
+
+    def measure(self, pieces: Pieces[Turned]) -> Private[np.ndarray]:
+        """``sum w z~ z~'`` (D, D) in integers of ``(R/2^15)^2``, private; the first look at the pieces."""
+        return pieces.sum(_Moment(self.statistic)).map(from_words)
 
     def release(self, total: Private[np.ndarray], source: NoiseSource, trials: int) -> np.ndarray:
         """Joint moments (trials, D, D).

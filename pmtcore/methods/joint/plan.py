@@ -17,8 +17,9 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.records import Pieces, Private, PrivateRows
 from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.turned import Turned
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.joint.first_pass import FirstPass
 from pmtcore.methods.joint.fit import FirstFit
@@ -31,7 +32,7 @@ from pmtcore.public.radius import Ball, accurate_ball, inference_ball, truncatio
 from pmtcore.public.sizes import Sizes
 
 _SHARES = (0.05, 0.1, 0.15, 0.25, 0.4)  # of mu^2 for the pilot: tried, and the least predicted error taken
-Measured = tuple[np.ndarray, PrivateRows]  # the first pass's sum; the rows, whose second look depends on its noise
+Measured = tuple[np.ndarray, Pieces[Turned]]  # the first pass's sum; the rows, whose second look depends on its noise
 
 
 @final
@@ -46,7 +47,8 @@ class JointPlan(Plan):
 
     def measure(self, rows: PrivateRows) -> Private[Measured]:
         """The truncated joint moment's sum (D, D), and the rows: the second pass depends on the pilot's noise."""
-        return self.first.measure(rows).map(lambda total: (total, rows))
+        pieces = self.first.pieces(rows) if self.second is not None else self.first.pieces(rows, 0)
+        return self.first.measure(pieces).map(lambda total: (total, pieces))
 
     def perturb(self, statistic: Private[Measured], source: NoiseSource, trials: int) -> JointOutcome:
         """The release: what leaves, what the audit attacks and what Compare draws.
@@ -58,8 +60,7 @@ class JointPlan(Plan):
         moment = self.first.release(statistic.map(lambda pair: pair[0]), source, trials)
         pilot, gradient = FirstFit(self.first, moment, self.parameters.shrinkage == "auto"), None
         if self.second is not None:
-            rows = statistic.map(lambda pair: pair[1])
-            gradient = self.second.release(rows, pilot.correction, source)
+            gradient = self.second.release(statistic.map(lambda pair: pair[1]), pilot.correction, source)
         return JointOutcome(pilot, gradient, self.parameters.lam)
 
     def parts(self) -> tuple[Spend, ...]:
@@ -110,7 +111,7 @@ def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointPara
     """``joint-pmt`` in two passes."""
     sizes = sizes_of(public)
     shares, first = _best_pilot(public, sizes, n, budget.mu, 0.0 if parameters.clip else COUNTING, parameters)
-    second = SecondPass(first.whitening, sizes, n, shares, parameters.clip, 0.0)
+    second = SecondPass(sizes, n, shares, parameters.clip, 0.0)
     if parameters.radius_mode == "inference":
         second = replace(second, least=second.covering_bound())
         if second.least >= sizes.edges[-1] * (1 - 1e-9):  # no count could change it

@@ -10,16 +10,17 @@ from typing import final
 import numpy as np
 
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Private, PrivateRows
-from pmtcore.mechanisms.grid import FINE, from_words, in_words, release_integers
+from pmtcore.base.records import Pieces, Private
+from pmtcore.mechanisms.grid import FINE, from_words, release_integers
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
+from pmtcore.mechanisms.passes import GradientSum, LengthCounts, release_gradients
 from pmtcore.mechanisms.truncation import length_weights
-from pmtcore.mechanisms.whitening import Block, Product, Whitening
+from pmtcore.mechanisms.turned import Turned
 from pmtcore.methods.facts import Passes
+from pmtcore.models.families import GAUSSIAN
 from pmtcore.public.sizes import Sizes
 
 COUNTING = 0.06  # of mu^2: a histogram needs little, and less would choose bounds at random
-STEPS = 2**18  # of a direction and of its length: their product, up to 2^36, leaves 2^17 rows room below 2^53
 
 
 @final
@@ -56,7 +57,6 @@ class SecondPass:
         least: the bound that the histogram may not go below.
     """
 
-    whitening: Whitening
     sizes: Sizes
     n: int
     shares: Shares
@@ -84,7 +84,7 @@ class SecondPass:
         found = self.sizes.bound(self.n, self.shares.gradient_mu, counts, self.counting_sd)
         return np.maximum(found, self.least)
 
-    def release(self, rows: Private[PrivateRows], points: np.ndarray, source: NoiseSource) -> Gradient:
+    def release(self, rows: Private[Pieces[Turned]], points: np.ndarray, source: NoiseSource) -> Gradient:
         """Histogram, bound and mean gradient at each point.
 
         Args:
@@ -93,29 +93,23 @@ class SecondPass:
         Guarantee: ``sqrt(counting_mu^2 + gradient_mu^2)``-GDP under replace-one, for the bits that leave: a histogram
         of sensitivity ``sqrt(2)``, then a mean of vectors no longer than R (maths.md, 3.4 and 14).
         """
-        counts, trials, product = None, len(points), self.product(points)
+        counts, trials = None, len(points)
         if not self.clip:
-            exact = rows.then(lambda found: self.counts(found, product))
+            exact = rows.then(lambda found: self.counts(found, points))
             moved = self.sizes.sensitivity * FINE
             counts = release_integers(exact, moved, self.shares.counting_mu, source, trials) / FINE
         bound = self.bound(counts, trials)
-        total = rows.then(lambda found: self.gradients(found, product, bound))
-        units = release_integers(total, 2.0 * STEPS**2, self.shares.gradient_mu, source, trials)
-        return Gradient(self, counts, bound, units / STEPS**2 / self.n * bound[:, None])
+        sums = self.gradients(points, bound)
+        mean = release_gradients(rows, sums, self.shares.gradient_mu, self.n, source)
+        return Gradient(self, counts, bound, mean * bound[:, None])
 
-    def product(self, points: np.ndarray) -> Product:
-        """Whitened features, then the residuals at each point (T, d), of a row."""
-        trials, d = points.shape
-        wanted = np.block([[np.eye(d), np.zeros((d, 1))], [-points, np.ones((trials, 1))]])
-        return self.whitening.through(wanted, d)
+    def counts(self, rows: Pieces[Turned], points: np.ndarray) -> Private[np.ndarray]:
+        """Histograms (T, K) of all rows' gradient lengths at points (T, d), in units of 2^-30 rows, private."""
+        return rows.sum(LengthCounts(GAUSSIAN, points, self.sizes.edges)).map(from_words)
 
-    def counts(self, rows: PrivateRows, product: Product) -> Private[np.ndarray]:
-        """Histograms (T, K) of all rows' gradient lengths at each point, in units of 2^-30 rows, private."""
-        return rows.sum(LengthCounts(product, self.sizes.d, self.sizes.edges)).map(from_words)
-
-    def gradients(self, rows: PrivateRows, product: Product, bound: np.ndarray) -> Private[np.ndarray]:
-        """Sums of clipped gradients (T, d) at each point, in integers of ``bound/2^36``, private."""
-        return rows.sum(GradientSum(product, self.sizes.d, bound)).map(from_words)
+    def gradients(self, points: np.ndarray, bound: np.ndarray) -> GradientSum:
+        """What is summed at points (T, d), clipped at bounds (T,)."""
+        return GradientSum(GAUSSIAN, points, bound)
 
     def parts(self) -> tuple[Spend, ...]:
         """The histogram, where there is one, and the clipped gradient in units of its bound."""
@@ -212,67 +206,3 @@ class Gradient:
         size = np.einsum("ti,ti->t", step, np.linalg.solve(first + second, step[..., None])[..., 0])
         first = first * np.maximum(size / step.shape[1], 1.0)[:, None, None]
         return np.asarray((first @ np.linalg.solve(first + second, step[..., None]))[..., 0])
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class LengthCounts:
-    """Histograms of ``|x~| |r~|``, in words (2, T, K), in units of 2^-30 rows.
-
-    Args:
-        product: d whitened features, then T residuals.
-        edges: of the bins (K + 1,), the first 0; all beyond the last counts in the last bin.
-    """
-
-    product: Product
-    d: int
-    edges: np.ndarray
-
-    def __call__(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
-        """Of the rows (n, d), (n,) of one block of a table."""
-        trials, bins = len(self.product.units) - self.d, len(self.edges) - 1
-        below = np.zeros((trials, bins + 1), dtype=np.int64)  # rows below each edge
-        for block in self.product.blocks(features, response):
-            sizes = np.abs(signed_sizes(block, block.lengths(self.d), self.d, self.product.units))[:, : block.rows]
-            sizes.sort(axis=1)
-            for trial, ordered in enumerate(sizes):
-                below[trial, 1:-1] += np.searchsorted(ordered, self.edges[1:-1], side="left")
-            below[:, -1] += block.rows
-        return in_words(np.diff(below, axis=1) * FINE)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class GradientSum:
-    """``sum x~ r~ min(1, R/|x~ r~|)`` in integers of ``R/2^36``, as words (2, T, d).
-
-    A direction ``x~/|x~|`` and a clipped length are each rounded towards zero to 18 bits, so that their product is an
-    integer vector no longer than ``2^36``, and the sum a product of integer matrices.
-
-    Args:
-        product: d whitened features, then T residuals.
-        bound: R (T,).
-    """
-
-    product: Product
-    d: int
-    bound: np.ndarray
-
-    def __call__(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
-        """Of the rows (n, d), (n,) of one block of a table."""
-        total = np.zeros((len(self.bound), self.d), dtype=np.int64)
-        below = STEPS * (1 - 2.0**-40)  # pays for what the computed length is wrong by (maths.md, 14)
-        for block in self.product.blocks(features, response):
-            lengths = block.lengths(self.d)
-            sizes = signed_sizes(block, lengths, self.d, self.product.units) / self.bound[:, None]
-            sizes = np.trunc(np.clip(sizes, -1.0, 1.0) * STEPS)
-            x = block.values[: self.d]
-            np.trunc(np.multiply(x, below / np.maximum(lengths, 1e-300), out=x), out=x)
-            total += (sizes @ x.T).astype(np.int64)
-        return in_words(total)
-
-
-def signed_sizes(block: Block, lengths: np.ndarray, d: int, units: np.ndarray) -> np.ndarray:
-    """``|x~| r~`` (T, k) of a block of d whitened features of these lengths (k,) and T residuals."""
-    found = block.values[d:] * lengths * (units[0] * units[d:])[:, None]
-    return found if block.lift is None else found * block.lift * block.lift

@@ -23,9 +23,10 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Bands, Private, PrivateRows, Standing
-from pmtcore.mechanisms.grid import integer_moment, release_integer_moment, whiten_exactly
+from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
+from pmtcore.mechanisms.whitening import Whitening
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.joint_moment.derived import Derived, parse
 from pmtcore.methods.joint_moment.influence import MOST_SHARED, MOST_TENSOR, Gaussian, Influence, Moments, Rows
@@ -72,13 +73,21 @@ class MomentPlan(Plan):
         """The moment."""
         return (Spend.gaussian("moment of all columns", moment_sensitivity(self.radius, self.n), self.sigma),)
 
-    def transform(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
-        """Rows (k, D) in the mechanism's coordinates, before truncation; elementwise."""
-        return whiten_exactly(self.root, self.derived.extend(joint(features, response)))
+    @cached_property
+    def statistic(self) -> MomentSum:
+        """What is summed over rows of all columns."""
+        product = Whitening(self.root, self.public.has_intercept).through(np.eye(self.dimension), self.dimension)
+        return MomentSum(product, self.radius)
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """``sum y y'`` of truncated rows on the integer grid (D, D), exact, private."""
-        return integer_moment(rows, self.transform, self.radius)
+        statistic, extend = self.statistic, self.derived.extend
+
+        def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
+            z = extend(joint(features, response))
+            return statistic(z[:, :-1], z[:, -1])
+
+        return rows.sum(block).map(from_words)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> MomentOutcome:
         """The release.

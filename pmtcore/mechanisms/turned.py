@@ -1,0 +1,124 @@
+"""Rows as directions and lengths, in integers: what every method of several looks works on (maths.md, 14).
+
+A whitened row ``x~`` becomes ``x~/|x~|`` in whole multiples of ``2^-22``, no longer than 1, beside ``|x~|`` and the
+response. What depends on a released point is ``x~'theta``, a product of integers that stays below 2^53, so it has the
+same bits wherever a block is cut, and costs d products where whitening again would cost d squared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from pmtcore.base.records import MOST_KEPT, Pieces, PrivateRows, Store
+from pmtcore.mechanisms.whitening import Block, Product, Whitening
+
+STEPS = 2**22  # of a direction: with the 2^30 of a point below 2^53, and a word of 32 bits holds it
+_BELOW = STEPS * (1 - 2.0**-40)  # pays for what the computed length is wrong by (maths.md, 14)
+_POINT = 30  # bits of a point's coordinates
+_BESIDE = 16  # bytes of a row's length and response
+
+
+@final
+class Turned:
+    """Some rows; columns beyond ``rows`` are zeros.
+
+    Args:
+        rows: how many columns stand for rows.
+        lengths: in whitened units (k,).
+        response: (k,).
+        made: whitened features first, and their lengths as they are there (k,), while the block's buffers are theirs.
+        held: directions (d, k), of rows that are kept.
+    """
+
+    def __init__(
+        self,
+        rows: int,
+        lengths: np.ndarray,
+        response: np.ndarray,
+        made: tuple[Block, np.ndarray, int] | None = None,
+        held: np.ndarray | None = None,
+    ) -> None:
+        self.rows, self.lengths, self.response = rows, lengths, response
+        self._made, self._held = made, held
+
+    @property
+    def block(self) -> Block:
+        """The whitened block of rows that are not kept, before any direction was asked for."""
+        if self._made is None:
+            raise ValueError("whitened rows are not kept")
+        return self._made[0]
+
+    def kept(self, store: Store) -> Turned:
+        """See :class:`pmtcore.base.records.Piece`; the whitened block stays as it is."""
+        held = store.copy(self._turned(), np.int32)
+        lengths, response = (store.copy(values, np.float64) for values in (self.lengths, self.response))
+        return Turned(self.rows, lengths, response, held=held)
+
+    @property
+    def directions(self) -> np.ndarray:
+        """``2^22 x~/|x~|`` (d, k), rounded towards zero; never longer than 2^22."""
+        if self._held is not None:
+            return self._held.astype(float)
+        turned = self._turned()
+        return np.trunc(turned, out=turned)
+
+    def _turned(self) -> np.ndarray:
+        """Directions that are still to be rounded, in the block's spare buffer."""
+        if self._made is None:
+            raise ValueError("there is no block to turn")
+        block, lengths, d = self._made
+        return np.multiply(block.values[:d], _BELOW / np.maximum(lengths, 1e-300), out=block.spare[:d])
+
+    def along(self, directions: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """``x~'theta`` (t, k) at points (t, d): an exact product of integers, the points to 30 bits of their length."""
+        power = _POINT - np.frexp(np.linalg.norm(points, axis=1))[1]
+        whole = np.rint(np.ldexp(points, power[:, None]))
+        return np.asarray(np.ldexp(whole @ directions, -power[:, None]) * (self.lengths / STEPS))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Turning:
+    """From a block of a table to its rows as directions.
+
+    Args:
+        product: d whitened features with one unit, and after them the response; nothing after them where the response
+            is taken as it is.
+        d: features.
+        scale: what the product multiplies the response with.
+    """
+
+    product: Product
+    d: int
+    scale: float = 1.0
+
+    @classmethod
+    def features_only(cls, root: np.ndarray, intercept: bool) -> Turning:
+        """``L^{-1} x`` for the public root (d, d) of the features, and responses as they are."""
+        d = len(root)
+        factor = np.eye(d + 1)
+        factor[:d, :d] = root
+        return cls(Whitening(factor, intercept).through(np.eye(d, d + 1), d), d)
+
+    def __call__(self, features: np.ndarray, response: np.ndarray) -> Iterator[Turned]:
+        """Of the rows (n, d), (n,) of one block of a table, some at a time."""
+        d, unit, at = self.d, float(self.product.units[0]), 0
+        whitened = len(self.product.units) > d
+        for block in self.product.blocks(features, response if whitened else np.zeros(len(response))):
+            lengths = block.lengths(d)
+            lift = 1.0 if block.lift is None else block.lift
+            if whitened:
+                own = block.values[d] * (unit / self.scale) * lift
+            else:
+                own = np.zeros(len(lengths))
+                own[: block.rows] = response[at : at + block.rows]
+            yield Turned(block.rows, lengths * unit * lift, own, (block, lengths, d))
+            at += block.rows
+
+    def pieces(self, rows: PrivateRows, most: int = MOST_KEPT) -> Pieces[Turned]:
+        """Private rows for several looks; ``most`` bytes are kept between them."""
+        return rows.pieces(self, 4 * self.d + _BESIDE, most)
