@@ -12,55 +12,50 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
+import pickle
 import random
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
+from multiprocessing.connection import Connection
 from pathlib import Path
 
-from pmtcore.ledger.log import Ledger, LedgerError
-
-ROOT = Path(__file__).resolve().parents[1]
-REQUEST = {"method": "joint-pmt", "mu": 0.01, "parameters": {}, "delta": 1e-6}
-CHILD = """
-import sys, time
 from pmtcore.accounting.budgets import Budget
 from pmtcore.data.named import load
-from pmtcore.data.problem import default_choices, prepare
-from pmtcore.ledger.log import Ledger
+from pmtcore.data.problem import Problem, default_choices, prepare
+from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise
-from pmtcore.releases.release import Request, recorded_release
-private, public, _ = load("demo", n=20_000, m=100, d=6)
-problem = prepare(private, public, default_choices(private, public))
-ledger = Ledger(sys.argv[1])
-for key in sys.stdin:
+from pmtcore.releases.release import Request, recorded_release, release
+
+REQUEST = {"method": "joint-pmt", "mu": 0.01, "parameters": {}, "delta": 1e-6}
+FORK = multiprocessing.get_context("fork")
+
+
+def releasing(url: str, key: str, problem: Problem, out: Connection) -> None:
+    """A process's one release: says when it starts, and what left it."""
+    out.send("go")
     start = time.perf_counter()
-    print("go", flush=True)
-    found = recorded_release(problem, Request("joint-pmt", Budget(0.01)), SecureNoise(), ledger, "survey", key.strip())
-    print("out", found.as_dict()["coefficients"], time.perf_counter() - start, sep="|", flush=True)
-"""
+    found = recorded_release(problem, Request("joint-pmt", Budget(0.01)), SecureNoise(), Ledger(url), "survey", key)
+    out.send((found.as_dict()["coefficients"], time.perf_counter() - start))
 
 
-def child(url: str) -> subprocess.Popen[str]:
-    """A process that releases once for every key it is given."""
-    command = [sys.executable, "-c", CHILD, url]
-    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
-
-
-def one(url: str, process: subprocess.Popen[str], key: str, moment: float | None) -> tuple[str, float]:
+def one(url: str, problem: Problem, key: str, moment: float | None) -> tuple[str, float]:
     """One release, killed after ``moment`` seconds; the stage it was killed in, and how long it took if it ended."""
-    process.stdin.write(key + "\n")
-    process.stdin.flush()
-    process.stdout.readline()
+    here, there = FORK.Pipe(duplex=False)
+    process = FORK.Process(target=releasing, args=(url, key, problem, there))
+    process.start()
+    there.close()
+    here.recv()
     if moment is None:
-        return "released", float(process.stdout.readline().split("|")[2])
+        return "released", here.recv()[1]
     time.sleep(moment)
-    process.send_signal(signal.SIGKILL)
-    out = process.stdout.read()
-    process.wait()
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    try:
+        out = here.recv()
+    except (EOFError, OSError, pickle.UnpicklingError):  # killed before or in the middle of saying it
+        out = None
     entry = Ledger(url).entry(key)
     if out and (entry is None or entry.state != "released"):
         raise SystemExit(f"VIOLATION: {key} left the process, and the ledger has {entry}")
@@ -70,19 +65,14 @@ def one(url: str, process: subprocess.Popen[str], key: str, moment: float | None
 def kills(url: str, count: int) -> None:
     """Part 1."""
     Ledger(url).cap("survey", 100.0)
-    lengths = []
-    for at in range(5):  # of a process's first release, which is what is killed below
-        process = child(url)
-        lengths.append(one(url, process, f"whole{at}", None)[1])
-        process.kill()
+    private, public, _ = load("demo", n=2_000, m=100, d=6)
+    problem = prepare(private, public, default_choices(private, public))
+    release(problem, Request("joint-pmt", Budget(0.01)), SecureNoise())  # what is imported late is imported now
+    lengths = [one(url, problem, f"whole{at}", None)[1] for at in range(5)]
     length = sorted(lengths)[2]
     stages: Counter[str] = Counter()
-    waiting = [child(url)]
     for at in range(count):
-        waiting.append(child(url))  # imports while the one before it is killed
-        stages[one(url, waiting.pop(0), f"kill{at}", random.uniform(0, 1.2 * length))[0]] += 1
-    for process in waiting:
-        process.kill()
+        stages[one(url, problem, f"kill{at}", random.uniform(0, 1.2 * length))[0]] += 1
     ledger = Ledger(url)
     account = ledger.account("survey")
     spent = sum(number for stage, number in stages.items() if stage != "no spend") + len(lengths)
@@ -105,9 +95,8 @@ def spend(url: str, key: str, gate: object, answers: object) -> None:
 def crowd(url: str, count: int) -> None:
     """Part 2: 0.2 fits 25 times under a cap of 1."""
     Ledger(url).cap("crowd", 1.0)
-    context = multiprocessing.get_context("fork")
-    gate, answers = context.Barrier(count), context.Queue()
-    workers = [context.Process(target=spend, args=(url, f"crowd{i}", gate, answers)) for i in range(count)]
+    gate, answers = FORK.Barrier(count), FORK.Queue()
+    workers = [FORK.Process(target=spend, args=(url, f"crowd{i}", gate, answers)) for i in range(count)]
     for worker in workers:
         worker.start()
     found = Counter(answers.get(timeout=120) for _ in workers)
@@ -128,7 +117,6 @@ if __name__ == "__main__":
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--processes", type=int, default=50)
     chosen = parser.parse_args()
-    os.environ["PYTHONPATH"] = str(ROOT)
     with tempfile.TemporaryDirectory() as home:
         where = chosen.url or str(Path(home) / "ledger.db")
         kills(where, chosen.kills)

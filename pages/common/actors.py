@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit import config, runtime
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.roles import OWNER, Action, Actor, role_of
 
 _HERE = ("localhost", "127.0.0.1", "::1")
@@ -65,5 +66,5 @@ def draw() -> None:
         st.button("Sign in", on_click=st.login, key="sign-in", icon=":material/login:", width="stretch")
         return
     found = actor()
-    st.caption(f"{found.name}, {'no role' if found.role is None else found.role.value}")
+    st.caption(f"{plain(found.name)}, {'no role' if found.role is None else found.role.value}")
     st.button("Sign out", on_click=st.logout, key="sign-out", icon=":material/logout:", width="stretch")

@@ -10,6 +10,7 @@ from pages.common.actors import require
 from pages.common.session import Tables, session
 from pages.common.widgets import show_error
 from pmtcore.base.checks import InputError, listed
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.roles import Action
 from pmtcore.data.fingerprint import hashed
 from pmtcore.data.problem import Problem
@@ -80,8 +81,8 @@ def spend_form(mu: float) -> Spend | None:
         return None
     if account.together:
         st.info(
-            f"This table holds rows of {listed(account.together)} in the ledger: they spend together, whatever the "
-            "name. A curator can part them, with a reason, on the command line (ledger part).",
+            f"This table holds rows of {plain(listed(account.together))} in the ledger: they spend together, whatever "
+            "the name. A curator can part them, with a reason, on the command line (ledger part).",
             icon=":material/link:",
         )
     if account.cap is None:
@@ -94,9 +95,9 @@ def spend_form(mu: float) -> Spend | None:
             key=f"ledger-cap-{name}",
             help="Set with the first spend; all later releases count against it.",
         )
-        st.caption(f"The spend is written to {book.place} before a private row is used.")
+        st.caption(f"The spend is written to {plain(book.place)} before a private row is used.")
         return Spend(name, purpose, float(cap))
-    st.caption(f"{balance(account)} Written to {book.place}.")
+    st.caption(plain(f"{balance(account)} Written to {book.place}."))
     return Spend(name, purpose)
 
 

@@ -14,6 +14,7 @@ from pages.common.session import Tables
 from pages.common.uploads import own_tables
 from pages.common.widgets import at_first, badge, show_error
 from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Label
 from pmtcore.data import named
 from pmtcore.data.choices import MISSING_POLICIES, UNSEEN_POLICIES, Choices, levels_from_text
@@ -114,19 +115,19 @@ def _say(tables: Tables, choices: Choices) -> set[str]:
     found = findings(tables.private, tables.public, choices, tables.public_rows)
     stops, rest = [one for one in found if one.stops], [one for one in found if not one.stops]
     for at, one in enumerate(stops):
-        st.error(one.sentence, icon=":material/error:")
+        st.error(plain(one.sentence), icon=":material/error:")
         _repairs(one, choices, f"stop-{at}")
     if rest:
         with st.expander(f"What was noticed ({len(rest)})", icon=":material/fact_check:"):
             for at, one in enumerate(rest):
-                st.markdown(f"- {one.sentence}")
+                st.markdown(f"- {plain(one.sentence)}")
                 _repairs(one, choices, f"rest-{at}")
     return {one.sentence for one in stops}
 
 
 def _repairs(one: Finding, choices: Choices, key: str) -> None:
     for at, repair in enumerate(one.repairs):
-        if st.button(repair.label, key=f"repair-{key}-{at}", icon=":material/build:"):
+        if st.button(plain(repair.label), key=f"repair-{key}-{at}", icon=":material/build:"):
             state.session().choices = repair.apply(choices)
             st.session_state["choices-made"] = st.session_state.get("choices-made", 0) + 1
             st.rerun()
@@ -264,7 +265,7 @@ def notes(problem: Problem) -> None:
     if not problem.notes:
         return
     with st.expander(f"What was done to the columns ({len(problem.notes)})", icon=":material/notes:"):
-        st.markdown("\n".join(f"- {note}" for note in problem.notes))
+        st.markdown("\n".join(f"- {plain(note)}" for note in problem.notes))
 
 
 def preview() -> None:

@@ -12,11 +12,13 @@ from pages.common import thread
 from pages.common.session import session
 from pages.common.widgets import badge, chart, frame, show_error
 from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Label
 from pmtcore.data.choices import Choices
 from pmtcore.releases.explore.moment import Moment
 from pmtcore.releases.explore.regression import Regression, confirmed
 from pmtcore.show.figures import explore as figures
+from pmtcore.show.sheet import csv
 
 _KEY = "explore-held"
 _MOST_PILLS = 40
@@ -71,7 +73,7 @@ def page(here: Held) -> None:
 def head(here: Held) -> None:
     """What is open, and how to take it along."""
     left, middle, right = st.columns([4, 1, 1], vertical_alignment="center")
-    left.markdown(f"{badge(here.label)} **{here.title}**: {figures.record_words(here.moment)}")
+    left.markdown(f"{badge(here.label)} **{plain(here.title)}**: {plain(figures.record_words(here.moment))}")
     middle.download_button(
         "Save the record",
         lambda: json.dumps(here.moment.record.as_dict()),
@@ -109,6 +111,7 @@ def question(here: Held) -> Regression | None:
             "Features",
             choice,
             default=first or choice,
+            format_func=plain,
             selection_mode="multi",
             key=f"explore-features-{response}",
             help=_FEATURES,
@@ -141,7 +144,7 @@ def answer(here: Held, fit: Regression) -> None:
     ):
         found = here.moment.logistic(response=fit.response, features=list(fit.names[1:]))
         frame(figures.logistic_table(found), "Logistic coefficients with 95 % bands")
-        st.caption(found.note)
+        st.caption(plain(found.note))
 
 
 def models(here: Held, fit: Regression) -> None:
@@ -228,7 +231,7 @@ def _test(here: Held, fit: Regression) -> None:
         columns = st.columns(4)
         values = {
             name: columns[j % 4].number_input(
-                name,
+                plain(name),
                 value=float(f"{means.get(name, 0.0):.4g}"),
                 format="%g",
                 key=f"explore-at-{name}",
@@ -300,7 +303,7 @@ def _columns(here: Held, fit: Regression) -> None:
             frame(pd.DataFrame(rows), f"Mean of {fit.response} in each group")
     st.download_button(
         "Synthetic rows (for trying code)",
-        lambda: here.moment.synthetic(1000).to_csv(index=False),
+        lambda: csv(here.moment.synthetic(1000)),
         "synthetic.csv",
         "text/csv",
         key="explore-synthetic",

@@ -11,6 +11,7 @@ from pages.common import session as state
 from pages.common.widgets import badge
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Label
 from pmtcore.show.words import columns_words
 
@@ -58,7 +59,7 @@ def _tables() -> None:
     found = state.session()
     if found.tables is None:
         return
-    st.markdown(f"**{found.tables.title}**")
+    st.markdown(f"**{plain(found.tables.title)}**")
     try:
         problem = state.current_problem()
     except InputError:
@@ -67,7 +68,7 @@ def _tables() -> None:
     rows = "an unknown number of" if problem.public.m is None else f"{problem.public.m:,}"
     st.caption(
         f"{problem.private.n:,} private rows, {rows} public rows; "
-        f"{problem.public.target} on {columns_words(problem.public.names)}."
+        f"{plain(problem.public.target)} on {plain(columns_words(problem.public.names))}."
     )
 
 

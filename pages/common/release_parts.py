@@ -14,6 +14,7 @@ from pages.common.widgets import (
     strength_line,
 )
 from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Label, Standing
 from pmtcore.methods.registry import method, methods, recommended, suiting
 from pmtcore.public.moments import PublicData
@@ -95,7 +96,7 @@ def prospects(found: Preview) -> None:
     """Predicted errors and a verdict, from public figures alone."""
     st.header("What to expect")
     for sentence in found.verdict:
-        st.info(sentence, icon=":material/info:")
+        st.info(plain(sentence), icon=":material/info:")
     figure = figures.predicted(found)
     if figure is None:
         st.markdown(f"{badge(Label.PUBLIC)} There is no prediction of the errors for this method.")
@@ -115,7 +116,7 @@ def prospects(found: Preview) -> None:
 def _facts(found: Preview) -> None:
     words = figures.facts_words(found.facts)
     if words:
-        st.caption(f"Chosen from public figures: {words}.")
+        st.caption(f"Chosen from public figures: {plain(words)}.")
 
 
 def confirmation(found: Preview) -> str:

@@ -22,6 +22,7 @@ from pages.common.widgets import (
 )
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Label, Standing
 from pmtcore.ledger.account import Entry
 from pmtcore.ledger.log import Ledger, default_url
@@ -34,6 +35,7 @@ from pmtcore.show.figures import release as figures
 from pmtcore.show.glossary import help_for
 from pmtcore.show.numbers import figure as said
 from pmtcore.show.report import report
+from pmtcore.show.sheet import csv
 from pmtcore.show.words import coefficient_words, release_words
 
 
@@ -42,7 +44,8 @@ def other_table(id: str) -> None:
     state = session()
     if state.tables is not None and state.sources[id] != state.tables.private.sha256:
         st.info(
-            f"This release came from another table. '{state.tables.title}' is open now; New release starts from it.",
+            f"This release came from another table. '{plain(state.tables.title)}' is open now; New release starts "
+            "from it.",
             icon=":material/swap_horiz:",
         )
 
@@ -57,7 +60,7 @@ def show(found: Release, request: Request) -> None:
         retrieved(found)
     if found.notes:
         with st.expander(f"Notes ({len(found.notes)})", icon=":material/notes:"):
-            st.markdown("\n".join(f"- {note}" for note in found.notes))
+            st.markdown("\n".join(f"- {plain(note)}" for note in found.notes))
     downloads(found, request)
     left, right = st.columns(2)
     if left.button("New release", key="release-new", icon=":material/add:", width="stretch"):
@@ -75,7 +78,7 @@ def label(found: Release) -> Label:
 def coefficients(found: Release) -> None:
     """All coefficients with bands: search, order, unit; the table beside the picture is in the same unit."""
     st.header("Coefficients")
-    st.markdown(f"{badge(label(found))} **{release_words(found)}**")
+    st.markdown(f"{badge(label(found))} **{plain(release_words(found))}**")
     units = forest.units(found)
     a, b, c = st.columns([2, 1, 1])
     id = a.selectbox(
@@ -120,7 +123,7 @@ def error_parts(found: Release) -> None:
         if apart is not None:
             alt = "Standard errors from the privacy noise, from sampling and from truncation, apart"
             st.plotly_chart(apart, width="stretch", key="parts", alt=alt, config=PLAIN)
-        st.markdown("\n".join(f"- {sentence}" for sentence in coefficient_words(found)))
+        st.markdown("\n".join(f"- {plain(sentence)}" for sentence in coefficient_words(found)))
     st.caption(
         "The band holds all parts together, at 95 %. Privacy: the noise that was added. Sampling: other rows from the "
         "same population. Truncation: rows moved in to the radius. The intercept is in the table. Bands miss more "
@@ -148,8 +151,8 @@ def standing(found: Release) -> None:
         st.success(f"{badge(Label.RELEASED)} Sound: these figures may leave.", icon=":material/verified_user:")
     else:
         reasons = "; ".join(found.standing_reasons)
-        st.warning(f"{badge(Label.LAB)} A lab figure, not a release: {reasons}.", icon=":material/science:")
-    st.markdown(f"**{found.title}** · {guarantee_line(found.guarantee)}")
+        st.warning(f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.", icon=":material/science:")
+    st.markdown(f"**{plain(found.title)}** · {guarantee_line(found.guarantee)}")
     st.markdown(found.guarantee.words)
     strength_line(found.guarantee.mu)
 
@@ -202,9 +205,7 @@ def downloads(found: Release, request: Request) -> None:
     ]
     if found.names:
         table = figures.coefficients_table(found)
-        files.insert(
-            2, ("Coefficients (CSV)", "coefficients.csv", "text/csv", "csv", lambda: table.to_csv(index=False))
-        )
+        files.insert(2, ("Coefficients (CSV)", "coefficients.csv", "text/csv", "csv", lambda: csv(table)))
     for at, (label, name, kind, key, make) in enumerate(files):
         if at % 4 == 0:
             columns = st.columns(4)

@@ -9,6 +9,7 @@ import streamlit as st
 from pages.common.session import session
 from pmtcore.accounting.budgets import Budget, compose
 from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Standing
 from pmtcore.data.problem import Problem
 from pmtcore.methods.registry import method
@@ -23,9 +24,9 @@ def summary(problem: Problem) -> None:
     """Earlier choices in one line, on each page of the thread."""
     found, public = session(), problem.public
     parts = [
-        f"**{found.tables.title}**" if found.tables else "",
+        f"**{plain(found.tables.title)}**" if found.tables else "",
         f"{count(problem.private.n)} private and {'?' if public.m is None else count(public.m)} public rows",
-        f"{FAMILIES[public.family.id].title} fit of **{public.target}** on {columns_words(public.names)}",
+        f"{FAMILIES[public.family.id].title} fit of **{plain(public.target)}** on {plain(columns_words(public.names))}",
     ]
     planned = st.session_state.get("planned")
     if isinstance(planned, Request):

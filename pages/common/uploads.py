@@ -14,6 +14,7 @@ from pages.common.actors import require
 from pages.common.session import Tables
 from pages.common.widgets import at_first
 from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.roles import Action
 from pmtcore.data.findings import repaired
 from pmtcore.data.limits import MAX_UPLOAD_MB, in_words
@@ -65,7 +66,7 @@ def own_tables() -> None:
     if private is None or public is None:
         tables = state.session().tables
         st.info(
-            f"Choose both files. Until then {tables.title if tables else 'nothing'} stays open.",
+            f"Choose both files. Until then {plain(tables.title) if tables else 'nothing'} stays open.",
             icon=":material/upload:",
         )
         return
@@ -81,7 +82,7 @@ def _remembered(role: str, file: Any, read: Callable[[bytes, str], Any]) -> tupl
     if file is not None and kept.get(role, ("",))[0] != file.file_id:
         kept[role] = (file.file_id, read(file.getvalue(), file.name))
     if file is None and role in kept:
-        st.caption(f"Open: **{kept[role][1].name}**. Choose another file to replace it.")
+        st.caption(f"Open: **{plain(kept[role][1].name)}**. Choose another file to replace it.")
     return kept.get(role)
 
 

@@ -13,12 +13,14 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.common import session as state
 from pmtcore.accounting.budgets import Budget, Guarantee, reporting_delta
 from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Label
 from pmtcore.data.problem import Problem
 from pmtcore.methods.registry import Method
 from pmtcore.show.glossary import help_for
 from pmtcore.show.numbers import figure as said
 from pmtcore.show.numbers import power_of_ten
+from pmtcore.show.sheet import csv
 from pmtcore.show.strength import strength
 
 PLAIN = {"displaylogo": False, "modeBarButtonsToRemove": ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]}
@@ -43,7 +45,7 @@ def study_label() -> Label:
 
 def show_error(error: InputError) -> None:
     """One sentence: what, where, what to do."""
-    st.error(str(error), icon=":material/error:")
+    st.error(plain(str(error)), icon=":material/error:")
 
 
 def problem_or_sentence() -> Problem | None:
@@ -56,9 +58,18 @@ def problem_or_sentence() -> Problem | None:
         return None
 
 
-def chart(figure: go.Figure, key: str, alt: str, table: pd.DataFrame, label: Label, words: str = "") -> None:
+def chart(
+    figure: go.Figure,
+    key: str,
+    alt: str,
+    table: pd.DataFrame,
+    label: Label,
+    words: str = "",
+    strong: bool = False,
+) -> None:
     """A figure under its kind and a plain sentence, the same figures as a table under it; private ones do not leave."""
-    st.markdown(f"{badge(label)} {words}".strip())
+    shown = f"**{plain(words)}**" if words and strong else plain(words)
+    st.markdown(f"{badge(label)} {shown}".strip())
     st.plotly_chart(figure, width="stretch", key=key, alt=alt, config=PLAIN)
     with st.expander("Table", icon=":material/table_rows:"):
         frame(table, alt)
@@ -80,7 +91,7 @@ def download_table(table: pd.DataFrame, key: str) -> None:
     """The table as CSV, written when it is asked for."""
     st.download_button(
         "Download the table",
-        lambda: table.to_csv(index=False),
+        lambda: csv(table),
         f"{key}.csv",
         "text/csv",
         key=f"{key}-csv",

@@ -10,6 +10,7 @@ import streamlit as st
 
 from pages.common.widgets import chart, show_error
 from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Label
 from pmtcore.lab.gallery.catalogue import figure, figures
 from pmtcore.lab.gallery.engine import Computation, Figure, load_stored, store
@@ -50,9 +51,9 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
     )
     st.header("What the paper says, and what came out")
     for line, entry in zip(pictures.verdict_words(record["verdict"]), record["verdict"], strict=True):  # type: ignore[arg-type, call-overload]
-        (st.success if entry["holds"] else st.warning)(line)
+        (st.success if entry["holds"] else st.warning)(plain(line))
     if omitted := pictures.omitted_words(record):
-        st.caption(omitted)
+        st.caption(plain(omitted))
     if chosen.notes:
         st.caption(chosen.notes)
 

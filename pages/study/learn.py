@@ -49,7 +49,7 @@ def show(sentence: str, picture: go.Figure, key: str, alt: str, table: pd.DataFr
         st.header(sentence, anchor=False)
         chart(projected(picture), key, alt, table, Label.LAB)
     else:
-        chart(picture, key, alt, table, Label.LAB, f"**{sentence}**")
+        chart(picture, key, alt, table, Label.LAB, sentence, strong=True)
 
 
 def whitening() -> None:

@@ -10,6 +10,7 @@ from pages.common.session import curator, named_tables, session
 from pages.common.showcase import Quick, remember
 from pages.common.widgets import badge, chart, problem_or_sentence, show_error
 from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Curator, Label
 from pmtcore.data.problem import Problem, prepare
 from pmtcore.lab.comparison import central_and_local, rescaled
@@ -166,8 +167,8 @@ def page(current: Problem) -> None:
     study = bool(tables and tables.may_be_studied)
     if not current.public.family.binary:
         st.info(
-            f"The open tables have no label to fit ({current.public.target} is a number): what follows is on the "
-            "synthetic demo with labels. A table of your own with a label, opened on Data, takes its place.",
+            f"The open tables have no label to fit ({plain(current.public.target)} is a number): what follows is on "
+            "the synthetic demo with labels. A table of your own with a label, opened on Data, takes its place.",
             icon=":material/info:",
         )
         (current, mark), study = example(), True

@@ -11,6 +11,7 @@ from pages.common.book import balance
 from pages.common.widgets import badge, chart, show_error, strength_line
 from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
 from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Label
 from pmtcore.base.roles import Action
 from pmtcore.ledger.log import Account, Ledger, default_url
@@ -24,7 +25,7 @@ from pmtcore.show.report import report
 
 def account_page(book: Ledger, account: Account) -> None:
     """One data set."""
-    st.markdown(f"{badge(Label.PUBLIC)} **{balance(account)}**")
+    st.markdown(f"{badge(Label.PUBLIC)} **{plain(balance(account))}**")
     record = account.as_dict()
     spent = record["spent"]
     a, b, c = st.columns(3)
@@ -103,7 +104,7 @@ def page() -> None:
     if checked["intact"] and checked["events"]:
         st.caption(f"The log is intact: {plural(checked['events'], 'event')}, head {checked['head'][:16]}.")
     elif not checked["intact"]:
-        st.error(f"The ledger is not what was written: {checked['why']}. Nothing can be spent on it.")
+        st.error(f"The ledger is not what was written: {plain(checked['why'])}. Nothing can be spent on it.")
     if accounts:
         name = st.selectbox(
             "Data set", list(accounts), key="budget-dataset", help="Each has its own cap; releases from it add up."

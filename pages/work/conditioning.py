@@ -16,6 +16,7 @@ from pages.common.widgets import (
     problem_or_sentence,
     study_label,
 )
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Curator, Label
 from pmtcore.data.problem import Problem
 from pmtcore.lab import diagnostics
@@ -111,7 +112,7 @@ def page(problem: Problem) -> None:
             label,
         )
     for found, kind in zip(shown, kinds, strict=True):
-        st.markdown(f"{badge(kind)} {truncation_words(found, radius)}")
+        st.markdown(f"{badge(kind)} {plain(truncation_words(found, radius))}")
     st.caption(
         "These are norms of the features alone, as the papers truncate them. Each method chooses its own radius, or "
         "bound on gradients, from public rows: Plan and Release show what that one shortens."

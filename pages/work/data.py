@@ -9,6 +9,7 @@ from pages.common.session import session
 from pages.common.showcase import quick
 from pages.common.widgets import badge, chart, show_error
 from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Label
 from pmtcore.show.figures import compare as figures
 from pmtcore.show.numbers import count
@@ -53,7 +54,7 @@ if problem is not None:
     rows = "an unknown number of" if problem.public.m is None else f"**{count(problem.public.m)}**"
     st.markdown(
         f"{badge(Label.PUBLIC)} **{count(problem.private.n)}** private rows, {rows} public rows; "
-        f"**{problem.public.target}** from **{columns_words(problem.public.names)}**."
+        f"**{plain(problem.public.target)}** from **{plain(columns_words(problem.public.names))}**."
     )
     choose.notes(problem)
     showcase()

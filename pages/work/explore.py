@@ -11,6 +11,7 @@ from pages.common.book import SURE, spend_form
 from pages.common.session import current_problem, session
 from pages.common.widgets import badge, budget_input, guarantee_line, parameter_form, show_error
 from pmtcore.base.checks import InputError, listed
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Label, Standing
 from pmtcore.data.problem import Problem
 from pmtcore.mechanisms.noise import SecureNoise
@@ -64,13 +65,13 @@ def earlier() -> None:
 def releasing(problem: Problem) -> None:
     """Columns, derived columns, budget; what to expect; the confirmation and the button."""
     names = [name for name in (*problem.public.names, problem.public.target) if name != "(intercept)"]
-    st.caption(f"All columns chosen on the Data page go in: {listed(names, 12)}.")
+    st.caption(f"All columns chosen on the Data page go in: {plain(listed(names, 12))}.")
     budget, delta = budget_input("explore", problem.private.n)
     with st.expander("Derived columns and parameters", icon=":material/tune:"):
         values = parameter_form(method("joint-moment"), "explore")
     request = Request("joint-moment", budget, values, delta)
     prospect = preview(problem, request)
-    st.markdown(f"{badge(Label.PUBLIC)} **{figures.prospects_words(prospect.facts)}**")
+    st.markdown(f"{badge(Label.PUBLIC)} **{plain(figures.prospects_words(prospect.facts))}**")
     st.caption(guarantee_line(prospect.guarantee))
     where = spend_form(prospect.guarantee.mu)
     if where is None:

@@ -11,6 +11,7 @@ from pages.common.session import prediction_curves
 from pages.common.widgets import at_first, badge, chart, figure_first, problem_or_sentence, show_error, strength_line
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
 from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Label
 from pmtcore.data.problem import Problem
 from pmtcore.releases.curves import LADDER, Curves
@@ -106,7 +107,7 @@ def answer(problem: Problem, here: Planned, coefficient: str, mu: float) -> None
     """The sentence, the figures, and the way on."""
     delta = reporting_delta(problem.private.n)
     epsilon = Guarantee(mu, Neighbours.REPLACE_ONE, delta).epsilon
-    st.markdown(f"{badge(Label.PUBLIC)} **{verdict_of(problem.public, here)}**")
+    st.markdown(f"{badge(Label.PUBLIC)} **{plain(verdict_of(problem.public, here))}**")
     terms = ("privacy_sd", "sampling_sd", "truncation_sd", "half_width")
     for column, (name, value), term in zip(
         st.columns(4), figures.metrics(here, coefficient).items(), terms, strict=True
@@ -133,7 +134,7 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
     j = problem.public.names.index(coefficient)
     with st.form("plan-reverse"):
         width = st.number_input(
-            f"Wanted 95 % half-width of {coefficient}",
+            f"Wanted 95 % half-width of {plain(coefficient)}",
             1e-12,
             1e12,
             float(f"{curves.at(id, mu).half_width(j):.3g}"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pmtcore.base.checks import InputError
@@ -170,7 +171,9 @@ def _cell(value: Any) -> str:
 
 
 def _synthetic(moment: Any, chosen: argparse.Namespace) -> Answer:
+    from pmtcore.show.sheet import csv  # noqa: PLC0415
+
     frame = moment.synthetic(chosen.rows)
-    frame.to_csv(chosen.synthetic, index=False)
+    Path(chosen.synthetic).write_text(csv(frame), encoding="utf-8")
     words = f"{len(frame)} synthetic rows written to {chosen.synthetic}: for trying code, never for inference."
     return {"file": chosen.synthetic, "rows": len(frame), "synthetic": True}, words

@@ -17,7 +17,7 @@ from pmtcore.base.records import Block
 from pmtcore.data.choices import Choices
 from pmtcore.data.dialect import Dialect
 from pmtcore.data.features import Feature
-from pmtcore.data.limits import KEPT_BYTES, KEPT_STREAM_BYTES, MAX_FEATURES
+from pmtcore.data.limits import KEPT_BYTES, KEPT_STREAM_BYTES, MAX_FEATURES, MAX_NAME
 from pmtcore.data.sources import Cells, Source
 from pmtcore.data.targets import Coding
 from pmtcore.public.moments import INTERCEPT
@@ -120,14 +120,20 @@ class Coder:
 
 
 def check_width(coder: Coder) -> None:
-    """Refuse a design that is too wide.
+    """Refuse a design that is too wide, or has names that no table heading shows.
 
     Raises:
-        InputError: more columns than can be used.
+        InputError: more columns than can be used, or a name of the public table that is too long.
     """
     count = len(coder.all_names)
     if count > MAX_FEATURES:
         raise InputError(f"The features make {count} columns; at most {MAX_FEATURES} can be used: choose fewer.")
+    long = [name for name in (*coder.all_names, coder.target.name) if len(name) > MAX_NAME]
+    if long:
+        raise InputError(
+            f"The column {listed(long, 1)} has a name of {len(long[0])} characters (a category counts as part of the "
+            f"name); at most {MAX_NAME} can be used: shorten it, or leave the column out."
+        )
 
 
 def row_blocks(source: Source, coder: Coder, dialect: Dialect, n: int) -> Callable[[], Iterator[Block]]:

@@ -11,6 +11,7 @@ MAX_BYTES = 512 * 2**20  # unpacked, of a table held in memory: uploads, public 
 MAX_COLUMNS = 2000  # a moment of so many columns takes 32 MB, its factorization seconds
 MAX_CELLS = 60_000_000  # of a table held in memory; forest cover type has 32 million
 MAX_FEATURES = 1000  # columns of the design
+MAX_NAME = 200  # characters of a name that is used: what a record keeps and a table heading shows
 MAX_LEVELS = 50  # categories of a column that nobody declared
 CHUNK = 2**22  # bytes of text parsed at a time
 BLOCK_ROWS = 32_768  # rows handed to a method at a time, at most

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any, final
 
 import numpy as np
 import pandas as pd
 
 from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.foreign import html as escape
 from pmtcore.base.records import Curator, Label
 from pmtcore.estimators.inputs import Inputs, budget_of
 from pmtcore.estimators.models import PrivateClassifier, PrivateModel, PrivateRegressor

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -14,6 +13,7 @@ import pandas as pd
 
 from pmtcore.accounting.budgets import Budget, Guarantee
 from pmtcore.base.checks import InputError, one_of
+from pmtcore.base.foreign import html as escape
 from pmtcore.estimators import frames
 from pmtcore.estimators.inputs import Inputs, budget_of
 from pmtcore.estimators.protocol import Parametrized, not_fitted

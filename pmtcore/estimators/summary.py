@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any, final
+
+from pmtcore.base.foreign import html as escape
+from pmtcore.base.foreign import one_line, terminal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +42,7 @@ class Summary:
         return pd.DataFrame(rows, index=list(self.record["coefficients"]), columns=list(_COLUMNS), dtype=float)
 
     def __str__(self) -> str:
-        return text(self.record) + (f"\n\n{self.spent}" if self.spent else "")
+        return terminal(text(self.record) + (f"\n\n{self.spent}" if self.spent else ""))
 
     __repr__ = __str__
 
@@ -58,7 +60,8 @@ class Summary:
         )
         words = [record["guarantee_in_words"], self.spent, *record["notes"]]
         return (
-            f"<div><p><b>{escape(record['title'])}</b> of {escape(record['target'])}, {badge}{reasons}<br>"
+            '<div class="tex2jax_ignore mathjax_ignore">'
+            f"<p><b>{escape(record['title'])}</b> of {escape(record['target'])}, {badge}{reasons}<br>"
             f"n = {record['n']}, public rows = {record['public_rows']}, mu = {guarantee['mu']:.4g}, rho = "
             f"{guarantee['rho']:.4g}, epsilon = {guarantee['epsilon']:.4g} at delta = {guarantee['delta']:g}, "
             f"{escape(guarantee['neighbours'])}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
@@ -79,7 +82,7 @@ def text(record: Mapping[str, Any]) -> str:
         record["guarantee_in_words"],
         "",
     ]
-    width = max([len(name) for name in record["coefficients"]], default=10)
+    width = max([len(one_line(name)) for name in record["coefficients"]], default=10)
     if record["coefficients"]:
         lines.append(f"{'':{width}} {'coefficient':>12} {'privacy sd':>11} {'sampling sd':>11}   95 % band")
     for name, value in record["coefficients"].items():
@@ -89,7 +92,7 @@ def text(record: Mapping[str, Any]) -> str:
             if band
             else ""
         )
-        lines.append(f"{name:{width}} {value:12.5g} {tail}")
+        lines.append(f"{one_line(name):{width}} {value:12.5g} {tail}")
     return "\n".join([*lines, *record["notes"]]).rstrip()
 
 
@@ -137,11 +140,12 @@ class Expectation:
             f"{row['sampling_sd']:11.4g} {row['half_width']:11.4g}"
             for row in self.rows
         ]
-        return "\n".join([*lines, *self.verdicts])
+        return terminal("\n".join([*lines, *self.verdicts]))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         words = "".join(f"<p>{escape(line)}</p>" for line in self.verdicts)
-        shown = self.frame().set_index(["method", "mu", "coefficient"])
+        shown = self.frame().assign(coefficient=lambda rows: rows["coefficient"].map(one_line))
+        shown = shown.set_index(["method", "mu", "coefficient"])
         return f"{shown.to_html(float_format='{:.4g}'.format, escape=True)}{words}"

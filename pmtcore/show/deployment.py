@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pmtcore.base.foreign import one_line
 from pmtcore.methods.registry import method
 
 _TODO = "TODO"
@@ -76,7 +77,11 @@ def _yaml(value: Mapping[str, Any], depth: int) -> list[str]:
         if isinstance(item, Mapping):
             lines += [f"{pad}{key}:", *_yaml(item, depth + 1)]
         elif isinstance(item, list):
-            lines += [f"{pad}{key}:", *(f"{pad}  - {json.dumps(one, ensure_ascii=False)}" for one in item)]
+            lines += [f"{pad}{key}:", *(f"{pad}  - {_scalar(one)}" for one in item)]
         else:
-            lines.append(f"{pad}{key}: {json.dumps(item, ensure_ascii=False)}")
+            lines.append(f"{pad}{key}: {_scalar(item)}")
     return lines
+
+
+def _scalar(value: Any) -> str:
+    return json.dumps(one_line(value) if isinstance(value, str) else value, ensure_ascii=False)

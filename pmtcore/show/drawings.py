@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from pmtcore.accounting.budgets import attacker_power
+from pmtcore.base.foreign import html as escape
 
 
 def curve(mu: float) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from html import escape
 from typing import Any
 
+from pmtcore.base.foreign import html as escape
 from pmtcore.base.records import plain
 from pmtcore.methods.registry import method
 from pmtcore.show import glossary

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping
 from typing import Any
+
+from pmtcore.base.foreign import markdown, one_line, shell
 
 _DEFAULTS = {"missing": "empty-row", "unseen": "other", "public_ridge": 0.0, "lam": None, "positive": None}
 
@@ -39,7 +40,7 @@ def command(record: Mapping[str, Any]) -> str:
         words += ["--seed", str(record["seed"])]
     else:
         words += ["--ledger", "LEDGER", "--dataset", str(record.get("ledger", {}).get("dataset", "NAME"))]
-    return shlex.join([*words, "--config", "request.json"])
+    return " ".join(map(shell, [*words, "--config", "request.json"]))
 
 
 def script(record: Mapping[str, Any]) -> str:
@@ -49,7 +50,7 @@ def script(record: Mapping[str, Any]) -> str:
 
 def notebook(record: Mapping[str, Any]) -> str:
     """The same as a notebook, in the format that Jupyter reads (nbformat 4)."""
-    heading = f"# {_title(record)}\n\nRunning this draws new noise and spends again; the ledger counts it."
+    heading = f"# {markdown(_title(record))}\n\nRunning this draws new noise and spends again; the ledger counts it."
     cells: list[dict[str, Any]] = [{"cell_type": "markdown", "metadata": {}, "source": heading, "id": "about"}]
     for at, lines in enumerate((_imports(), _call(record), ["result"])):
         code: dict[str, Any] = {
@@ -70,7 +71,7 @@ def _choices(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _title(record: Mapping[str, Any]) -> str:
-    target = str(record["target"]).replace("\\", " ").replace('"', " ").replace("\n", " ")
+    target = one_line(str(record["target"])).replace("\\", " ").replace('"', " ")
     return f"Private regression of {target} by {record['method']} at mu = {record['guarantee']['mu']:.4g}."
 
 

@@ -121,7 +121,7 @@ def test_foreign_names_are_shown_not_acted_upon(name):
     """One function for each kind of place."""
     assert foreign.terminal(name).isprintable()
     shown = foreign.markdown(name)
-    assert "](" not in shown.replace("\\]\\(", "") and "<" not in shown.replace("\\<", "")
+    assert "](" not in shown.replace("\\](", "") and "<" not in shown.replace("\\<", "")
     assert "<" not in foreign.chart(name) and "<" not in foreign.html(name) and '"' not in foreign.html(name)
     assert not foreign.cell(name).startswith(("=", "+", "-", "@", "\t"))
     assert foreign.cell("-1.5") == "-1.5"

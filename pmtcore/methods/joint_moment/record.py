@@ -201,8 +201,6 @@ def _columns(found: Mapping[str, Any]) -> Derived:
     derived = Derived(base, tuple(Rule.from_dict(rule, base) for rule in found["derived"]))
     if len(set(derived.names)) < len(derived.names):
         raise InputError("The record has two columns of one name.")
-    if any(not name.isprintable() for name in derived.names):
-        raise InputError("A column name of the record has characters that cannot be printed.")
     return derived
 
 

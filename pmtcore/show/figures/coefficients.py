@@ -103,6 +103,7 @@ def forest(found: pd.DataFrame, unit: Unit) -> go.Figure:
     """Points and 95 % bands, the bands over the points so that both can be seen; the intercept is in the table only."""
     rows = found[found["coefficient"] != INTERCEPT].head(MOST)
     names, public = list(rows["coefficient"]), of_role("public")
+    hovers = [_hover(row) for row in rows.to_dict("records")]
     figure = go.Figure()
     if public.title.lower() in rows:
         figure.add_scatter(
@@ -118,8 +119,9 @@ def forest(found: pd.DataFrame, unit: Unit) -> go.Figure:
         mode="markers",
         name="released",
         marker={"size": 9, "color": PRIVACY},
-        customdata=[_hover(row) for row in rows.to_dict("records")],
-        hovertemplate="%{customdata}<extra></extra>",
+        customdata=hovers,
+        hovertemplate="<br>".join(f"%{{customdata[{at}]}}" for at in range(len(hovers[0]) if hovers else 0))
+        + "<extra></extra>",
     )
     if "low (95 %)" in rows:
         figure.add_scatter(**_bands(rows, names), name="95 % band")
@@ -143,12 +145,12 @@ def _bands(rows: pd.DataFrame, names: list[str]) -> dict[str, object]:
     }
 
 
-def _hover(row: Mapping[Hashable, Any]) -> str:
+def _hover(row: Mapping[Hashable, Any]) -> list[str]:
     lines = [f"{row['coefficient']}: {said(row['value'])}"]
     if "low (95 %)" in row:
         lines.append(f"95 %: {said(row['low (95 %)'])} to {said(row['high (95 %)'])}")
         lines += [f"{part}: {said(row[part])}" for part in row if str(part).endswith(" sd")]
-    return "<br>".join(lines)
+    return lines
 
 
 def note(found: pd.DataFrame, shown: pd.DataFrame) -> str:

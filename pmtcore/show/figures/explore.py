@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from pmtcore.base import foreign
 from pmtcore.methods.facts import Facts
 from pmtcore.releases.explore.logistic import Logistic
 from pmtcore.releases.explore.moment import Moment
@@ -267,12 +267,8 @@ def code(fit: Regression) -> dict[str, str]:
     python = f'import pmtcore as sm\n\nmoment = sm.Moment.load("R.json")\nmoment.regress({fit.formula!r}{ridge})\n'
     return {
         "Python": python,
-        "Command line": f"python -m pmtcore explore --record R.json --formula {_shell(fit.formula)}{flag}",
+        "Command line": f"python -m pmtcore explore --record R.json --formula {foreign.shell(fit.formula)}{flag}",
     }
-
-
-def _shell(text: str) -> str:
-    return "'" + text.replace("'", "'\"'\"'") + "'"
 
 
 def section(fits: Mapping[str, Regression], moment: Moment, models: int) -> str:
@@ -281,25 +277,25 @@ def section(fits: Mapping[str, Regression], moment: Moment, models: int) -> str:
         "<!doctype html><meta charset='utf-8'><title>Explored models</title>",
         "<style>body{font:16px sans-serif;max-width:60em;margin:2em auto}td,th{padding:.2em .8em;text-align:right}"
         "td:first-child,th:first-child{text-align:left}</style><h1>Explored models</h1>",
-        f"<p>{html.escape(record_words(moment))}</p>",
+        f"<p>{foreign.html(record_words(moment))}</p>",
         f"<p>{models} models were looked at in this session. Bands are 95 % for a model chosen beforehand.</p>",
     ]
     for name, fit in fits.items():
-        parts.append(f"<h2>{html.escape(name)}</h2><p><code>{html.escape(fit.formula)}</code></p>")
-        parts.append(f"<p>{html.escape(fit_words(fit, 1, 'none'))}</p>")
+        parts.append(f"<h2>{foreign.html(name)}</h2><p><code>{foreign.html(fit.formula)}</code></p>")
+        parts.append(f"<p>{foreign.html(fit_words(fit, 1, 'none'))}</p>")
         parts.append(_html(table(fit, "none", 1)))
-        parts.append(f"<pre>{html.escape(code(fit)['Python'])}</pre>")
+        parts.append(f"<pre>{foreign.html(code(fit)['Python'])}</pre>")
     return "\n".join(parts)
 
 
 def _html(shown: pd.DataFrame) -> str:
-    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in shown.columns)
+    head = "".join(f"<th>{foreign.html(str(name))}</th>" for name in shown.columns)
     body = "".join("<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>" for row in shown.to_numpy())
     return f"<table><tr>{head}</tr>{body}</table>"
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else html.escape(str(value))
+    return f"{value:.4g}" if isinstance(value, float) else foreign.html(str(value))
 
 
 def combined_table(found: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:

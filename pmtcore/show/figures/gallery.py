@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from pmtcore.base import foreign
 from pmtcore.lab.gallery.engine import Figure
 from pmtcore.lab.gallery.findings import Answer, Curve
 from pmtcore.methods.registry import methods, of_role
@@ -46,7 +47,7 @@ def _draw(drawn: go.Figure, curve: Curve, at: int, log: bool) -> None:
         mode="lines+markers",
         line={"color": colour, "width": 2, "dash": _dash(curve.name, at)},
         marker={"size": 6, "color": colour},
-        hovertemplate=f"{curve.name}<br>%{{x:.4g}}: mean %{{y:.3g}}<extra></extra>",
+        hovertemplate=f"{foreign.chart(curve.name)}<br>%{{x:.4g}}: mean %{{y:.3g}}<extra></extra>",
     )
 
 

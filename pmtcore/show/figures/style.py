@@ -6,14 +6,20 @@ light and dark. Kinds of numbers and methods have one colour each, everywhere.
 
 from __future__ import annotations
 
+from typing import Any
+
 import plotly.graph_objects as go
 
+from pmtcore.base import foreign
 from pmtcore.base.records import Label
 
 LABEL_COLOURS = {Label.PUBLIC: "#009E73", Label.RELEASED: "#0072B2", Label.PRIVATE: "#D55E00", Label.LAB: "#882255"}
 BEFORE, AFTER = "#E69F00", "#0072B2"
 QUIET = "#8a8f98"
 PRIVACY, SAMPLING, TRUNCATION = "#0072B2", "#E69F00", "#CC79A7"
+_OURS = {"hovertemplate", "texttemplate", "annotations", "template"}  # tags of our own; no name stands in them
+_AT_MARKS = {"x", "y", "text", "categoryarray", "ticktext", "labels"}  # beside a mark there is little room
+_NARROW = 40  # characters there, as in the report's drawings
 
 
 def finish(figure: go.Figure, x: str, y: str, height: int = 360) -> go.Figure:
@@ -27,7 +33,47 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360) -> go.Figure:
     )
     figure.update_xaxes(title=x, automargin=True, zeroline=False)
     figure.update_yaxes(title=y, automargin=True, zeroline=False)
+    return harmless(figure)
+
+
+def harmless(figure: go.Figure) -> go.Figure:
+    """Every string in the figure made to be shown as it is written: names of columns come from somebody's file."""
+    kept: dict[str, str] = {}
+    for part in (*figure.data, figure.layout):
+        for name, value in part.to_plotly_json().items():
+            shown = value if name in _OURS else _shown(value, name, kept)
+            if shown is not value:
+                part[name] = shown
     return figure
+
+
+def _shown(value: Any, key: str, kept: dict[str, str]) -> Any:
+    """A part of a figure with its strings made harmless, itself where it has none that are not.
+
+    ``kept`` holds what stands beside marks, so that two names stay two.
+    """
+    if isinstance(value, dict):
+        found = {name: part if name in _OURS else _shown(part, name, kept) for name, part in value.items()}
+        return found if any(found[name] is not value[name] for name in value) else value
+    if isinstance(value, list | tuple) or getattr(getattr(value, "dtype", None), "kind", "") in ("O", "U", "T"):
+        items = [_shown(part, key, kept) for part in value]
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    if not isinstance(value, str):
+        return value
+    shown = _beside(value, kept) if key in _AT_MARKS else foreign.chart(value)
+    return value if shown == value else shown
+
+
+def _beside(name: str, kept: dict[str, str]) -> str:
+    """A name beside a mark; two long ones that begin alike stay two."""
+    if name not in kept:
+        short, at = foreign.chart(name, _NARROW), 1
+        shown = short
+        while shown in kept.values():
+            at += 1
+            shown = f"{short} ({at})"
+        kept[name] = shown
+    return kept[name]
 
 
 def log_axis(figure: go.Figure, axis: str) -> None:
