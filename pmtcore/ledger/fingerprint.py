@@ -38,10 +38,17 @@ _COUNTS_APART = 4  # a row changed moves two counts by one; another draw of n ro
 @final
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A whole table as keyed hashes of its cells: names of columns and (n, d) unsigned integers. Private."""
+    """A table as keyed hashes of its cells. Private.
+
+    Attributes:
+        names: of columns.
+        hashes: (r, d) unsigned integers, of all rows or of those that the key chooses.
+        first: which of the chosen ones (r,) a much larger table would keep as well; ``None`` where all are kept.
+    """
 
     names: tuple[str, ...]
     hashes: np.ndarray
+    first: np.ndarray | None = None
 
     @cached_property
     def values(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -136,13 +143,15 @@ def _round(v: list[np.ndarray]) -> list[np.ndarray]:
 def sketch(cells: Cells) -> Sketch:
     """What is kept of a table."""
     hashes = cells.hashes[:, :MOST_COLUMNS]
+    if cells.first is not None and np.count_nonzero(cells.first) >= SAMPLE:
+        hashes = hashes[cells.first]
     with np.errstate(over="ignore"):
         order = np.argsort((hashes * np.uint64(0x9E3779B97F4A7C15)).sum(axis=1, dtype=np.uint64), kind="stable")
     counts = {}
     for j, (values, often) in enumerate(cells.values):
         if len(values) <= _LEVELS:
             counts[j] = dict(zip(values.tolist(), often.tolist(), strict=True))
-    return Sketch(len(hashes), cells.names[:MOST_COLUMNS], hashes[order[:SAMPLE]], counts)
+    return Sketch(len(cells.hashes), cells.names[:MOST_COLUMNS], hashes[order[:SAMPLE]], counts)
 
 
 def overlap(cells: Cells, known: Sketch) -> float:

@@ -11,6 +11,7 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.cli.main import main
+from pmtcore.data import fingerprint
 from pmtcore.data.choices import Choices
 from pmtcore.data.fingerprint import hashed
 from pmtcore.data.problem import prepare
@@ -94,6 +95,66 @@ def known() -> Sketch:
 def test_a_copy_is_known_again(known, name):
     """Thirty-one ways to save the same rows, or some of them."""
     assert overlap(cells(VARIANTS[name](people(1))), known) >= 0.06
+
+
+LARGE = 24_000
+KNOWN_AGAIN = (
+    *("gzip", "parquet", "parquet, single precision", "shuffled", "sorted", "columns reversed", "a column less"),
+    *(
+        "a column more",
+        "a row more",
+        "a row less",
+        "half of the rows",
+        "an eighth of the rows",
+        "twice",
+        "among others",
+    ),
+    *("columns renamed", "names exchanged", "six digits", "exponents", "capitals", "one column in other units"),
+)
+
+
+@pytest.fixture(scope="module")
+def large() -> Sketch:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fingerprint, "MOST_CELLS", 20_000)
+        return sketch(cells(csv(people(1, LARGE))))
+
+
+@pytest.mark.parametrize("name", KNOWN_AGAIN)
+def test_a_copy_of_a_large_table_is_known_again_by_some_of_its_rows(large, name, monkeypatch):
+    """A sixth of the rows are kept, chosen by what is in them: the same ones, whatever the order and the file."""
+    monkeypatch.setattr(fingerprint, "MOST_CELLS", 20_000)
+    found = cells(VARIANTS[name](people(1, LARGE)))
+    assert len(found.hashes) <= 4000 and overlap(found, large) >= 0.06
+
+
+def test_a_large_table_among_many_others_is_known_and_others_are_not(large, monkeypatch):
+    """Eight times as many other rows around it; and other people alone."""
+    monkeypatch.setattr(fingerprint, "MOST_CELLS", 20_000)
+    around = pd.concat([people(5, 7 * LARGE), people(1, LARGE)])
+    assert overlap(cells(csv(around)), large) >= 0.06
+    for draw in (2, 3):
+        assert overlap(cells(csv(people(draw, draw * LARGE))), large) == 0
+
+
+def test_rows_of_a_large_table_that_tell_nobody_apart(monkeypatch):
+    """A few yes-no columns in a large table: known by the counts of the rows that are chosen all together."""
+    monkeypatch.setattr(fingerprint, "MOST_CELLS", 400_000)
+    rng = np.random.default_rng(3)
+    first, other = (
+        pd.DataFrame({c: rng.choice(["a", "b", "c"], 150_000, p=[0.3, 0.3, 0.4]) for c in "pqrs"}) for _ in range(2)
+    )
+    held = sketch(cells(csv(first)))
+    assert overlap(cells(csv(first.sample(frac=1, random_state=1))), held) == 1
+    assert overlap(cells(csv(other)), held) == 0
+
+
+def test_what_is_kept_of_a_table_does_not_grow_with_it(monkeypatch):
+    """Hashes in number, whatever the rows; no more where every row is alike."""
+    monkeypatch.setattr(fingerprint, "MOST_CELLS", 20_000)
+    assert 1500 <= len(cells(csv(people(1, 30_000))).hashes) <= 4000
+    alike = pd.DataFrame({"a": np.ones(50_000), "b": np.zeros(50_000)})
+    assert 2500 <= len(cells(csv(alike)).hashes) <= 10_000
 
 
 @pytest.mark.parametrize("draw", range(2, 12))
