@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.common.actors import require
+from pages.common.actors import actor, require
 from pages.common.session import Tables, session
 from pages.common.widgets import show_error
 from pmtcore.base.checks import InputError, listed
@@ -14,9 +14,13 @@ from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.roles import Action
 from pmtcore.data.fingerprint import hashed
 from pmtcore.data.problem import Problem
+from pmtcore.data.tables import Table
 from pmtcore.ledger.account import START_CAP, Account
+from pmtcore.ledger.agreements import Asked
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.releases import register
+from pmtcore.releases.agreement import ask
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, recorded_release, release
 
@@ -30,6 +34,7 @@ class Spend:
     dataset: str = ""
     purpose: str = ""
     cap: float | None = None  # to be set with the first spend
+    second: bool = False  # whether a second person has to agree
 
     def release(self, problem: Problem, request: Request, noise: NoiseSource, key: str) -> Release:
         """Release, through the ledger where one is kept.
@@ -42,9 +47,17 @@ class Spend:
         require(Action.RELEASE)
         book = Ledger(default_url())
         if self.cap is not None and book.account(self.dataset).cap is None:
-            require(Action.CAP)
-            book.cap(self.dataset, self.cap)
-        return recorded_release(problem, request, noise, book, self.dataset, key, self.purpose).release
+            register.cap(actor(), book, self.dataset, self.cap)
+        who = actor().name
+        return recorded_release(problem, request, noise, book, self.dataset, key, self.purpose, who).release
+
+    def ask(self, problem: Problem, request: Request, key: str) -> Asked:
+        """Ask for a release that a second person has to agree to.
+
+        Raises:
+            InputError: the ledger refuses; nothing is spent in any case.
+        """
+        return ask(actor(), problem, request, Ledger(default_url()), self.dataset, key, self.purpose)
 
 
 def spend_form(mu: float) -> Spend | None:
@@ -82,7 +95,7 @@ def spend_form(mu: float) -> Spend | None:
     if account.together:
         st.info(
             f"This table holds rows of {plain(listed(account.together))} in the ledger: they spend together, whatever "
-            "the name. A curator can part them, with a reason, on the command line (ledger part).",
+            "the name. A curator can part them, with a reason, on the Budget page.",
             icon=":material/link:",
         )
     if account.cap is None:
@@ -96,9 +109,9 @@ def spend_form(mu: float) -> Spend | None:
             help="Set with the first spend; all later releases count against it.",
         )
         st.caption(f"The spend is written to {plain(book.place)} before a private row is used.")
-        return Spend(name, purpose, float(cap))
+        return Spend(name, purpose, float(cap), account.second)
     st.caption(plain(f"{balance(account)} Written to {book.place}."))
-    return Spend(name, purpose)
+    return Spend(name, purpose, second=account.second)
 
 
 def known_as(book: Ledger, tables: Tables) -> set[str]:
@@ -107,7 +120,8 @@ def known_as(book: Ledger, tables: Tables) -> set[str]:
     mark = (tables.key, book.verify()["events"])
     if mark not in held:
         held.clear()
-        held[mark] = set(book.recognised(hashed(tables.private, book.fingerprint_key)))
+        dialect = tables.public.dialect if isinstance(tables.public, Table) else None
+        held[mark] = set(book.recognised(hashed(tables.private, book.fingerprint_key, dialect)))
     return set(held[mark])
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.common import session as state
-from pages.common.actors import actor
 from pages.common.demo import KNOBS
-from pages.common.registered import named_by_a_curator
+from pages.common.persons import whose
+from pages.common.registered import named_by_a_curator, on_offer
 from pages.common.session import Tables
 from pages.common.uploads import own_tables
 from pages.common.widgets import at_first, badge, show_error
@@ -22,7 +22,6 @@ from pmtcore.data.findings import Finding, findings
 from pmtcore.data.problem import Problem, schema_summary
 from pmtcore.data.tables import Table
 from pmtcore.models.families import FAMILIES, GAUSSIAN
-from pmtcore.releases.register import registered
 
 _SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload", "registered": "Registered"}
 
@@ -30,7 +29,7 @@ _SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload", "regist
 def source() -> None:
     """Where the tables come from."""
     start = at_first("source", default="demo")
-    sources = [name for name in _SOURCES if name != "registered" or registered(actor())]
+    sources = [name for name in _SOURCES if name != "registered" or on_offer()]
     chosen = st.segmented_control(
         "Tables",
         sources,
@@ -208,6 +207,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         height=68,
     )
     lam, positive = _of_family(family, current, key)
+    unit = whose(tables, current, target, key)
     with d:
         intercept = st.toggle(
             "Intercept",
@@ -219,7 +219,10 @@ def _choices(tables: Tables, current: Choices) -> Choices:
     return replace(
         current,  # what has no widget here stays as it was
         target=target,
-        features=tuple(picked) or None,
+        features=tuple(name for name in picked if name != unit.column) or None,
+        person=unit.column,
+        person_rows=unit.rows,
+        person_rule=unit.rule,
         intercept=intercept,
         missing=missing,
         unseen=unseen,

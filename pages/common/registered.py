@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from uuid import uuid4
 
 import streamlit as st
@@ -9,25 +10,40 @@ import streamlit as st
 from pages.common import actors
 from pages.common import session as state
 from pages.common.session import Tables
+from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import markdown as plain
+from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.releases.register import opened, registered
+
+
+def on_offer() -> list[str]:
+    """What whoever is at the screen may choose from; none where there is no ledger yet, or none that can be read."""
+    with suppress(InputError):
+        return registered(actors.actor(), Ledger(default_url(), make=False))
+    return []
 
 
 def named_by_a_curator() -> None:
     """Open the data set that is chosen."""
-    who = actors.actor()
-    names = registered(who)
-    if not names:
+    known = on_offer()
+    if not known:
         st.info("No data set is registered here; curators register them.", icon=":material/info:")
         return
     chosen = st.selectbox(
         "Data set",
-        names,
+        known,
         key="registered-name",
         persist_state="session",
         help="Registered by a curator; rows cannot be seen here.",
     )
-    mark = repr(("registered", chosen))
+    book = Ledger(default_url())
+    mark = repr(("registered", chosen, book.registered().get(chosen)))
     if st.session_state.get("opened") != mark:
-        private, public = opened(who, chosen)
-        state.session().open(Tables(uuid4().hex, chosen, private, public, registered=chosen))
+        found = opened(actors.actor(), book, chosen)
+        state.session().open(Tables(uuid4().hex, chosen, found.private, found.public, source=found))
         st.session_state["opened"] = mark
+    tables = state.session().tables
+    if tables is not None and tables.source is not None:
+        source = tables.source
+        more = " A second person agrees to each release." if source.second else ""
+        st.caption(f"{plain(source.unit.words)}{more} Both are the curator's choice.")

@@ -61,19 +61,22 @@ def cost(found: Preview) -> None:
     if guarantee.mu == 0:
         st.markdown("Nothing: no private row is read.")
         return
+    person = guarantee.person
     columns = st.columns([2, 2, 3])
-    columns[0].metric("mu", said(guarantee.mu, 4), help=help_for("mu"))
-    columns[1].metric("rho", said(guarantee.rho, 4), help=help_for("rho"))
+    columns[0].metric("mu", said(person.mu, 4), help=help_for("mu"))
+    columns[1].metric("rho", said(person.rho, 4), help=help_for("rho"))
     columns[2].metric(
         "epsilon",
-        said(guarantee.epsilon, 4),
+        said(person.epsilon, 4),
         f"at delta {power_of_ten(guarantee.delta)}",
         delta_color="off",
         delta_arrow="off",
         help=help_for("epsilon", "delta"),
     )
-    strength_line(guarantee.mu)
-    st.caption(f"Neighbours, {guarantee.neighbours.value}: {guarantee.neighbours.words}.")
+    strength_line(person.mu)
+    st.caption(f"Neighbours, {guarantee.neighbours.value}: {guarantee.neighbours.words}. {plain(guarantee.unit.words)}")
+    if guarantee.unit.rows > 1:
+        st.caption(f"These are figures of a person with all rows that count; of one row mu is {guarantee.mu:.4g}.")
 
 
 def meaning(found: Preview) -> None:
@@ -83,10 +86,10 @@ def meaning(found: Preview) -> None:
         st.markdown(found.guarantee.words)
         return
     chart(
-        figures.tradeoff(found.guarantee.mu),
+        figures.tradeoff(found.guarantee.person.mu),
         "tradeoff",
         "Detections against false alarms of the best attacker at this budget",
-        figures.tradeoff_table(found.guarantee.mu),
+        figures.tradeoff_table(found.guarantee.person.mu),
         Label.PUBLIC,
         found.guarantee.words,
     )
@@ -123,14 +126,14 @@ def confirmation(found: Preview) -> str:
     """What the user agrees to."""
     if found.guarantee.mu == 0:
         return "I spend nothing: this method reads no private row."
-    return f"I spend mu = {found.guarantee.mu:.4g} on this table. It cannot be taken back."
+    return f"I spend mu = {found.guarantee.person.mu:.4g} on this table. It cannot be taken back."
 
 
 def confirmation_key(found: Preview) -> str:
     """A key that changes with what is confirmed, so that a tick for one amount never counts for another."""
     state = session()
     table = "" if state.tables is None else state.tables.key
-    return f"sure-{state.next_request}-{table}-{found.method.id}-{found.guarantee.mu!r}"
+    return f"sure-{state.next_request}-{table}-{found.method.id}-{found.guarantee.person.mu!r}"
 
 
 def import_configuration() -> None:

@@ -153,8 +153,8 @@ def standing(found: Release) -> None:
         reasons = "; ".join(found.standing_reasons)
         st.warning(f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.", icon=":material/science:")
     st.markdown(f"**{plain(found.title)}** · {guarantee_line(found.guarantee)}")
-    st.markdown(found.guarantee.words)
-    strength_line(found.guarantee.mu)
+    st.markdown(plain(found.guarantee.words))
+    strength_line(found.guarantee.person.mu)
 
 
 def free(found: Release) -> None:

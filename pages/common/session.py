@@ -20,6 +20,7 @@ from pmtcore.data.tables import MomentTable, Table
 from pmtcore.lab.comparison import Comparison
 from pmtcore.releases.curves import Curves
 from pmtcore.releases.record import Release
+from pmtcore.releases.register import Registered
 from pmtcore.releases.release import Request
 
 _KEY = "second_moment"
@@ -36,7 +37,12 @@ class Tables:
     lab_reasons: tuple[str, ...] = ()
     public_rows: int | None = None  # rows behind a moment matrix
     named: Choices | None = None  # what a table opened by name is fitted with
-    registered: str = ""  # the data set's name, where a curator registered it
+    source: Registered | None = None  # where a curator registered them
+
+    @property
+    def registered(self) -> str:
+        """The data set's name, where a curator registered it; else empty."""
+        return "" if self.source is None else self.source.name
 
     @property
     def first(self) -> Choices:
@@ -45,7 +51,20 @@ class Tables:
         Raises:
             InputError: the tables have no numeric column in common.
         """
+        if self.source is not None:
+            return self.source.first
         return self.named or default_choices(self.private, self.public)
+
+    def problem(self, choices: Choices) -> Problem:
+        """The problem of these choices.
+
+        Raises:
+            InputError: the tables do not fit the choices.
+        """
+        if self.source is not None:
+            return self.source.problem(choices)
+        rows = self.public_rows
+        return prepare(self.private, self.public, choices, lab_reasons=self.lab_reasons, public_rows=rows)
 
     @property
     def may_be_studied(self) -> bool:
@@ -110,14 +129,7 @@ class Session:
         if self.problem is None or choices != self.choices:
             self.choices, self.problem = choices, None
             self.comparison = self.showcase = self.curves = None
-            tables = self.tables
-            self.problem = prepare(
-                tables.private,
-                tables.public,
-                choices,
-                lab_reasons=tables.lab_reasons,
-                public_rows=tables.public_rows,
-            )
+            self.problem = self.tables.problem(choices)
         return self.problem
 
 

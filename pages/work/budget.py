@@ -7,9 +7,12 @@ import json
 import streamlit as st
 
 from pages.common.actors import actor, require
+from pages.common.agreements import answers
 from pages.common.book import balance
+from pages.common.curate import forms
 from pages.common.widgets import badge, chart, show_error, strength_line
 from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
+from pmtcore.accounting.units import PERSON
 from pmtcore.base.checks import InputError
 from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Label
@@ -26,6 +29,10 @@ from pmtcore.show.report import report
 def account_page(book: Ledger, account: Account) -> None:
     """One data set."""
     st.markdown(f"{badge(Label.PUBLIC)} **{plain(balance(account))}**")
+    for unit in account.units:
+        st.caption(plain(unit.words))
+    if account.second:
+        st.caption("A second person agrees to each release.")
     record = account.as_dict()
     spent = record["spent"]
     a, b, c = st.columns(3)
@@ -42,7 +49,7 @@ def account_page(book: Ledger, account: Account) -> None:
         st.caption("Nothing was spent yet.")
         return
     chart(figures.spends(account), "spends", "Total mu after each spend", figures.table(account), Label.PUBLIC)
-    total = Guarantee(account.spent, Neighbours.REPLACE_ONE, spent["delta"])
+    total = Guarantee(account.spent, Neighbours.REPLACE_ONE, spent["delta"], PERSON)
     back = retrieved(account)
     if back:
         st.caption(f"Retrieved: epsilon {back:.3g} in all was planned for the Jacobian and was not needed.")
@@ -117,13 +124,8 @@ def page() -> None:
             icon=":material/info:",
         )
         st.page_link("pages/work/release.py", label="Release", icon=":material/verified_user:")
-    with st.expander("Set a cap", icon=":material/speed:"), st.form("cap-form"):
-        name = st.text_input("Data set", help="The name under which its releases are written.")
-        cap = st.number_input("Cap (total mu)", 1e-3, 1000.0, 3.0, format="%g", help=help_for("cap"))
-        if st.form_submit_button("Set"):
-            require(Action.CAP)
-            book.cap(name, float(cap))
-            st.rerun()
+    answers()
+    forms(book, list(accounts))
 
 
 st.title("Budget")

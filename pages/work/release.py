@@ -6,7 +6,9 @@ import streamlit as st
 
 from pages.common import release_parts as parts
 from pages.common import released, thread
+from pages.common.agreements import ask_for, waiting
 from pages.common.book import SURE, spend_form
+from pages.common.persons import declared
 from pages.common.session import session
 from pages.common.widgets import budget_input, parameter_form, problem_or_sentence, show_error
 from pmtcore.base.checks import InputError
@@ -27,17 +29,7 @@ def ask(problem: Problem) -> tuple[Request, Preview] | None:
             budget, delta = budget_input("release", problem.private.n)
             with st.expander("Parameters", icon=":material/tune:"):
                 values = parameter_form(method(chosen), "release")
-                rows = st.number_input(
-                    "Rows that one person may have",
-                    1,
-                    100_000,
-                    1,
-                    key="release-rows",
-                    persist_state="session",
-                    help="The budget is of one row; a person with k rows is protected by k times its mu, and that is "
-                    "what the ledger counts.",
-                )
-            request = Request(chosen, budget, values, delta, int(rows))
+            request = Request(chosen, budget, values, delta, declared(problem))
             prospect = preview(problem, request)
         except InputError as error:
             show_error(error)
@@ -75,6 +67,9 @@ def spend(problem: Problem, request: Request, prospect: Preview) -> None:
     if where is None:
         return
     # The key holds what is confirmed: another amount, method or table is another question, not yet answered.
+    if where.second:
+        ask_for(where, problem, request)
+        return
     sure = st.checkbox(parts.confirmation(prospect), key=parts.confirmation_key(prospect), help=SURE)
     if not st.button("Release", type="primary", disabled=not sure, key=f"go-{id}", icon=":material/verified_user:"):
         return
@@ -100,6 +95,7 @@ def page(problem: Problem) -> None:
     st.markdown(
         "One figure that leaves costs budget for good. Everything on this page before the button is public and free."
     )
+    waiting()
     parts.import_configuration()
     asked = ask(problem)
     if asked is not None:

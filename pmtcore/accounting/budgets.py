@@ -16,9 +16,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
-from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.accounting.units import PERSON, ROW, Unit
+from pmtcore.base.checks import InputError, number_between
 
-MOST_ROWS = 100_000  # of one person: beyond, no budget that protects them is of use
 MU_RANGE = (1e-6, 1e3)  # below, nothing is told; above, nothing is hidden
 _TINY = np.finfo(float).tiny  # in place of 0 under a logarithm
 
@@ -168,24 +168,23 @@ class Budget:
 class Guarantee:
     """What a released figure promises. ``mu = 0`` stands for figures that read no private row.
 
-    ``mu`` is of one row. Whoever has up to ``rows`` of them is protected by the guarantee of :attr:`person`: the
-    trade-off of mu-GDP composed with itself along a chain of ``rows`` neighbours is that of ``rows * mu`` (Dong, Roth
-    and Su 2022, theorem 2.14).
+    ``mu`` is of one row. Whoever has up to ``unit.rows`` of them is protected by the guarantee of :attr:`person`: the
+    trade-off of mu-GDP composed with itself along a chain of k neighbours is that of ``k mu`` (Dong, Roth and Su 2022,
+    theorem 2.14).
     """
 
     mu: float
     neighbours: Neighbours
     delta: float
-    rows: int = 1
+    unit: Unit = ROW
 
     def __post_init__(self) -> None:
         checked_delta(self.delta)
-        whole_number_between("rows per person", self.rows, 1, MOST_ROWS)
 
     @property
     def person(self) -> Guarantee:
         """The guarantee for a person with all their rows."""
-        return Guarantee(self.mu * self.rows, self.neighbours, self.delta)
+        return Guarantee(self.mu * self.unit.rows, self.neighbours, self.delta, PERSON)
 
     @property
     def rho(self) -> float:
@@ -199,17 +198,17 @@ class Guarantee:
 
     @property
     def words(self) -> str:
-        """The guarantee in one sentence, with its assumptions."""
+        """The guarantee in words, with its assumptions: whom it protects is part of it."""
         if self.mu == 0:
             return "No private row was read, so nothing was spent."
-        power = math.ceil(1000 * float(attacker_power(self.mu * self.rows, 0.05))) / 10
-        whom = self.neighbours.words
-        if self.rows > 1:
-            whom = f"two tables that differ in all rows of one person, who has at most {self.rows} of them,"
-        return (
+        power = math.ceil(1000 * float(attacker_power(self.mu * self.unit.rows, 0.05))) / 10
+        plainly = self.unit == ROW
+        whom = self.neighbours.words if plainly else f"two tables that differ in {self.unit.differ},"
+        said = (
             f"From this release, an attacker who allows 5 % false alarms tells apart "
             f"{whom} in at most {power:g} % of the cases, whatever else they know."
         )
+        return f"{said} {self.unit.words}" if plainly else said
 
     def as_dict(self) -> dict[str, Any]:
         """The guarantee in all three units, rounded up where rounding happens at all."""
@@ -219,7 +218,8 @@ class Guarantee:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "neighbours": self.neighbours.value,
-            **({"rows_per_person": self.rows, "person": self.person.as_dict()} if self.rows > 1 else {}),
+            **({"rows_per_person": self.unit.rows, "person": self.person.as_dict()} if self.unit.rows > 1 else {}),
+            **({"unit": self.unit.as_dict()} if self.unit.column else {}),
         }
 
 

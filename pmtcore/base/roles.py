@@ -26,6 +26,7 @@ class Action(Enum):
     RETIRE = "retire a data set"
     USE_REGISTERED = "work with a registered data set"
     RELEASE = "release"
+    AGREE = "agree to a release"
     READ_LEDGER = "read the ledger"
     REPORT = "make a report"
 

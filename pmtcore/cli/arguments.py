@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import getpass
 from collections.abc import Sequence
 from typing import Any
 
 from pmtcore.accounting.budgets import Budget, checked_delta
+from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError, one_of
+from pmtcore.base.roles import OWNER, Actor, Role
 from pmtcore.cli.files import read_small
 
 
@@ -90,12 +93,26 @@ def choices_from(chosen: argparse.Namespace) -> Any:
     )
 
 
-def problem_from(chosen: argparse.Namespace) -> Any:
+def user() -> Actor:
+    """Who runs the command: the machine's own user, who may do everything with files that are theirs."""
+    try:
+        return Actor(getpass.getuser(), Role.OWNER)
+    except (KeyError, OSError, ImportError):  # a container's user without a name
+        return OWNER
+
+
+def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Any:
+    """The problem that the arguments describe.
+
+    Args:
+        unit: what an identifier column keeps of each person; ``None`` without one.
+    """
     from pmtcore.data.problem import prepare  # noqa: PLC0415
     from pmtcore.data.schema import schema_from_json  # noqa: PLC0415
     from pmtcore.data.tables import query_table, read_moment_path, read_path, with_rows  # noqa: PLC0415
 
     choices = choices_from(chosen)
+    choices = choices if unit is None else choices.of_person(unit)
     private = query_table(chosen.private, chosen.query) if chosen.query else read_path(chosen.private, "private")
     if chosen.private_rows is not None:
         private = with_rows(private, chosen.private_rows)

@@ -8,9 +8,8 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from pmtcore.base.checks import InputError, listed, whole_number_between
+from pmtcore.base.checks import InputError, whole_number_between
 from pmtcore.base.records import Label
-from pmtcore.base.roles import OWNER
 from pmtcore.cli.arguments import number_from, public_from
 from pmtcore.cli.files import read_small, write_small
 from pmtcore.ledger.chain import LedgerError
@@ -85,8 +84,8 @@ def gallery(chosen: argparse.Namespace) -> Answer:
     from pmtcore.lab.gallery.engine import Computation, store  # noqa: PLC0415
 
     if chosen.figure is None:
-        listed = [{"id": f.id, "title": f.title, "claim": f.claim, "trials": f.trials} for f in figures()]
-        return {"figures": listed}, "\n".join(f"{f['id']:5} {f['title']}: {f['claim']}" for f in listed)
+        shown = [{"id": f.id, "title": f.title, "claim": f.claim, "trials": f.trials} for f in figures()]
+        return {"figures": shown}, "\n".join(f"{f['id']:5} {f['title']}: {f['claim']}" for f in shown)
     made = figure(chosen.figure)
     if chosen.check:
         return _checked(made)
@@ -118,47 +117,6 @@ def _checked(made: Any) -> Answer:
     changed = stale(made, record)
     words = "as today's code gives it" if not changed else f"STALE: {', '.join(changed)} come out differently today"
     return {"id": made.id, "computed": record["computed"], "stale": list(changed)}, f"{made.id}: {words}"
-
-
-def ledger(chosen: argparse.Namespace) -> Answer:
-    """Set a cap, show accounts, verify the chain, take an older copy for a reason."""
-    from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
-    from pmtcore.releases.register import register  # noqa: PLC0415
-
-    book = Ledger(chosen.ledger or default_url(), make=chosen.step in ("cap", "register"))
-    if chosen.step == "accept":
-        book.accept(chosen.reason or "")
-    if chosen.step in ("verify", "accept"):
-        found = book.verify(chosen.head or "")
-        if not found["intact"]:
-            raise InputError(f"The ledger is not what was written: {found['why']}; restore it from a copy.")
-        seals = "" if found["sealed"] else "; its key is not here, so seals were not checked"
-        return found, f"intact: {found['events']} events, head {found['head']}{seals}"
-    if chosen.step in ("part", "retire", "register") and chosen.dataset is None:
-        raise InputError(f"'ledger {chosen.step}' needs --dataset NAME.")
-    if chosen.step == "part":
-        book.part(chosen.dataset, chosen.other or "", chosen.reason or "")
-    if chosen.step == "register":
-        if None in (chosen.private, chosen.public, chosen.mu):
-            raise InputError("'ledger register' needs --private FILE, --public FILE and --mu M, the cap.")
-        register(OWNER, book, chosen.dataset, chosen.private, chosen.public, chosen.mu)
-    if chosen.step == "retire":
-        book.retire(chosen.dataset, chosen.reason or "")
-    if chosen.step == "cap":
-        if chosen.dataset is None or chosen.mu is None:
-            raise InputError("'ledger cap' needs --dataset NAME and --mu M.")
-        accounts = [book.cap(chosen.dataset, chosen.mu)]
-    else:
-        accounts = [a for a in book.accounts() if chosen.dataset in (None, a.dataset)]
-    record = {"datasets": [account.as_dict() for account in accounts]}
-    lines = []
-    for account in accounts:
-        cap = "no cap" if account.cap is None else f"cap {account.cap:.4g}, left {account.left:.4g}"
-        more = f", together with {listed(account.together)}" if account.together else ""
-        more += f", retired: {account.retired}" if account.retired else ""
-        lines.append(f"{account.dataset}: spent mu {account.spent:.4g}, {cap}{more}")
-        lines += [f"  {e.at}  {e.method:16} mu {e.mu:<8.4g} {e.state:9} {e.purpose}" for e in account.entries]
-    return record, "\n".join(lines) or "no data set in this ledger"
 
 
 def report(chosen: argparse.Namespace) -> Answer:

@@ -22,6 +22,7 @@ from pmtcore.base.foreign import one_line, terminal
 from pmtcore.base.records import Curator, Label, plain
 from pmtcore.cli import commands as more
 from pmtcore.cli import explore as exploring
+from pmtcore.cli import ledger as ledgers
 from pmtcore.cli import releases
 from pmtcore.cli.arguments import (
     budget_arguments,
@@ -146,16 +147,10 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("--seed", type=int, default=0)
     compare.add_argument("--axis", default="budget", metavar="AXIS", help="budget, 'private rows', 'public rows', ...")
     compare.add_argument("--values", metavar="X[,X...]", help="places on another axis than the budget")
-    ledger = command("ledger", more.ledger, "The budget: caps, spends, and whether the log is intact.")
-    ledger.add_argument("step", choices=("cap", "show", "verify", "accept", "part", "retire", "register"))
-    ledger.add_argument("--ledger", metavar="URL", help="a file or a database URL (default: your own ledger)")
-    ledger.add_argument("--dataset", metavar="NAME")
-    ledger.add_argument("--private", metavar="FILE", help="register: the table that analysts may choose by name")
-    ledger.add_argument("--public", metavar="FILE", help="register: its public companion")
-    ledger.add_argument("--mu", type=float, help="the cap, a total under replace-one")
-    ledger.add_argument("--other", metavar="NAME", help="part: the data set that shares nobody with --dataset")
-    ledger.add_argument("--reason", help="kept in the ledger: why an older copy is accepted, data sets part or retire")
-    ledger.add_argument("--head", metavar="HASH", help="verify: a head noted earlier, which the chain must pass")
+    ledger = command(
+        "ledger", ledgers.run, "The budget: caps, spends, data sets, agreements, and whether it is intact."
+    )
+    ledgers.arguments(ledger)
     audit = command("audit", more.audit, "Attack a method: a lower bound on its privacy against its claim.")
     audit.add_argument("id", metavar="ID", help="a method, or 'all'")
     audit.add_argument("--mu", type=float, default=1.0, help="the claim")

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
-from pmtcore.cli.arguments import budget_from, problem_from, settings_from
+from pmtcore.cli.arguments import budget_from, problem_from, settings_from, user
 from pmtcore.cli.files import read_small, write_small
 from pmtcore.estimators.summary import text as in_words
 from pmtcore.methods.registry import method
@@ -28,6 +29,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--rows-per-person", type=int, metavar="K", help="how many rows one person may have (default 1)"
     )
     parser.add_argument("--person", metavar="COLUMN", help="who a row is of: at most K rows of each are used")
+    parser.add_argument(
+        "--person-rule", default="first", metavar="first|mean", help="which rows: K, or one, their mean"
+    )
+    parser.add_argument("--ask", action="store_true", help="ask a second person to agree; then release with the key")
     parser.add_argument("--seed", type=int, help="repeatable noise: the result is then a lab figure")
     parser.add_argument(
         "--ledger", metavar="URL", help="where the spend is kept, a file or a database URL (default: your own ledger)"
@@ -41,7 +46,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> Answer:
     """One release, in the ledger named or in the user's own; outside any for the lab, or where it costs nothing."""
-    from pmtcore.data.persons import bounded  # noqa: PLC0415
     from pmtcore.mechanisms.noise import SecureNoise, SeededNoise  # noqa: PLC0415
     from pmtcore.releases.release import preview, release  # noqa: PLC0415
 
@@ -49,17 +53,30 @@ def run(chosen: argparse.Namespace) -> Answer:
     source = SecureNoise() if chosen.seed is None else SeededNoise(chosen.seed)
     if chosen.ledger is not None and chosen.dataset is None:
         raise InputError("--ledger needs --dataset NAME, whose cap the spend counts against.")
-    problem = problem_from(chosen)
-    if chosen.person is not None:
-        problem = bounded(problem, chosen.person, request.rows_per_person)
+    unit = None if chosen.person is None else Unit(request.rows_per_person, chosen.person, chosen.person_rule)
+    problem = problem_from(chosen, unit)
     if chosen.save_config:
         text = json.dumps(request.as_dict(), indent=2) + "\n"
         write_small(chosen.save_config, text)
+    if chosen.ask:
+        return _asked(chosen, problem, request)
     lab = chosen.lab or (chosen.seed is not None and chosen.ledger is None)
     if lab or (chosen.ledger is None and preview(problem, request).guarantee.mu == 0):
         record = release(problem, request, source).as_dict()
         return record, in_words(record)
     return _recorded(chosen, problem, request, source)
+
+
+def _asked(chosen: argparse.Namespace, problem: Any, request: Any) -> Answer:
+    """What was asked for, and how another person answers."""
+    from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
+    from pmtcore.releases.agreement import ask  # noqa: PLC0415
+
+    book = Ledger(chosen.ledger or default_url())
+    dataset, key = chosen.dataset or Path(chosen.private).name, chosen.key or uuid4().hex
+    found = ask(user(), problem, request, book, dataset, key, chosen.purpose)
+    text = f"Asked for {found.dataset!r} with key {key}, by {found.by}: nothing is spent. Another person answers with "
+    return found.as_dict(), text + f"'ledger agree --key {key}'; the same release with --key {key} then spends."
 
 
 def _recorded(chosen: argparse.Namespace, problem: Any, request: Any, source: Any) -> Answer:
@@ -73,7 +90,7 @@ def _recorded(chosen: argparse.Namespace, problem: Any, request: Any, source: An
     if chosen.ledger is None:
         cost = preview(problem, request).guarantee
         book.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
-    found = recorded_release(problem, request, source, book, dataset, key, chosen.purpose)
+    found = recorded_release(problem, request, source, book, dataset, key, chosen.purpose, user().name)
     account = book.account(found.dataset)
     place = {"place": book.place, "dataset": found.dataset, "key": key, "spent": account.spent, "cap": account.cap}
     where = (

@@ -26,11 +26,15 @@ _ZERO = 330  # the place of 1 among them
 _FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # SplitMix64's: every bit of a word moves every other
 
 
-def hashed(table: Table, key: bytes) -> Cells:
-    """The cells of a table as hashes of what they say, under the ledger's key: of all rows, or of those chosen."""
+def hashed(table: Table, key: bytes, dialect: Dialect | None = None) -> Cells:
+    """The cells of a table as hashes of what they say, under the ledger's key: of all rows, or of those chosen.
+
+    Args:
+        dialect: how the table is written; ``None``: in the usual way.
+    """
     names = table.columns[:MOST_COLUMNS]
     chosen = _Chosen(MOST_CELLS // max(len(names), 1))
-    for block in table.source.blocks(names, Dialect()):
+    for block in table.source.blocks(names, dialect or Dialect()):
         words = [_said(block.columns[name], table.source.separator, key) for name in names]
         chosen.add(words, key)
     folded = tuple(name.strip().casefold() for name in names)

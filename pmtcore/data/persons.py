@@ -1,63 +1,103 @@
-"""People with many rows: an identifier column says whose a row is, and at most ``k`` rows of each person count.
+"""People with many rows: an identifier column says whose a row is, and each person has room for ``k`` rows.
 
-The rule is public: the first ``k`` rows of a person, in the order of the table, are kept, and any further one counts
-as a row of zeros, so that n stays public (maths.md, 1). Then all rows of one person, replaced, change at most ``k``
-rows of what a method sees, and its guarantee for a person is the one for ``k`` rows, however many somebody has. Rows
-without an identifier are one person's.
+The number of people is public, as the number of rows is without such a column; how many rows each has is not. A method
+then sees ``k`` rows of each person and ``n = k N`` in all: their first ``k`` in the order of the table, and rows of
+zeros where somebody has fewer; or with the rule ``mean`` one row of each, their rows weighted to one. Which rows those
+are is decided by a person's own rows alone, so that all rows of one person, exchanged for any number of others, change
+at most ``k`` rows of what a method sees (maths.md, 1). Rows without an identifier are one person's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pandas as pd
 
-from pmtcore.accounting.budgets import MOST_ROWS
-from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.accounting.units import MEAN, Unit
+from pmtcore.base.checks import InputError
 from pmtcore.base.records import Block, PrivateRows
 from pmtcore.data.cells import texts
 from pmtcore.data.dialect import Dialect
-from pmtcore.data.problem import Problem
 from pmtcore.data.tables import Table
 
+_BLOCK = 65_536  # rows of zeros handed out at once, as many as other blocks have
+_MOST_NUMBERS = 2**28  # of all means, 2 GB
 
-def bounded(problem: Problem, column: str, rows: int) -> Problem:
-    """The same problem with at most so many rows of each person; no private row is read here.
 
-    Args:
-        column: of the private table, whose cells say whose a row is.
+def by_person(rows: PrivateRows, table: Table, unit: Unit, dialect: Dialect) -> PrivateRows:
+    """The same rows, bounded per person; of the private table the identifiers are read, to count people.
 
     Raises:
-        InputError: no such column, or it is one of the features.
+        InputError: the private table has no such column, or has too many people for their means.
     """
-    most = whole_number_between("rows per person", rows, 1, MOST_ROWS)
-    table = problem.table
-    if table is None or column not in table.columns:
-        raise InputError(f"The private table has no column {column!r} that says whose a row is.")
-    inputs = {name.split("=")[0] for name in problem.public.names} | {problem.public.target}
-    if column in inputs:
-        raise InputError(f"{column!r} says whose a row is; leave it out of the features.")
-    old = problem.private
-    dialect = problem.dialect or Dialect()
-    kept: list[np.ndarray] = []  # found in the first pass, after the ledger was asked
+    if unit.column not in table.columns:
+        raise InputError(f"The private table has no column {unit.column!r} that says whose a row is.")
+    whose, people = _whose(table, unit.column, dialect)
+    if unit.rule == MEAN:
+        if people * (len(rows.names) + 1) > _MOST_NUMBERS:
+            raise InputError("There are too many people for their means; let the first rows of each count instead.")
+        return PrivateRows(_means(rows, whose, people), people, rows.names)
+    return PrivateRows(_firsts(rows, whose, people * unit.rows, unit.rows), people * unit.rows, rows.names)
+
+
+def _whose(table: Table, column: str, dialect: Dialect) -> tuple[np.ndarray, int]:
+    """The person of each row (rows,), as numbers from 0 on, and how many people there are."""
+    parts = [texts(block.columns[column]).fill_null("") for block in table.source.blocks((column,), dialect)]
+    names = [part.to_numpy(zero_copy_only=False) for part in parts]
+    codes, different = pd.factorize(np.concatenate(names) if names else np.array([], dtype=object))
+    return codes, len(different)
+
+
+def _firsts(rows: PrivateRows, whose: np.ndarray, n: int, most: int) -> Callable[[], Iterator[Block]]:
+    """Blocks of the first rows of each person, then rows of zeros up to n."""
+    keep = pd.Series(whose).groupby(whose, sort=False).cumcount().to_numpy() < most
 
     def blocks() -> Iterator[Block]:
-        if not kept:
-            kept.append(_first_rows(table, column, dialect, most))
-        at = 0
-        for x, y in old._blocks():
-            keep = kept[0][at : at + len(y)]
+        at, left = 0, n
+        for x, y in rows._blocks():
+            chosen = keep[at : at + len(y)]
             at += len(y)
-            yield x * keep[:, None], y * keep
+            found = x[chosen], y[chosen]
+            left -= len(found[1])
+            yield found
+        while left > 0:
+            k = min(left, _BLOCK)
+            left -= k
+            yield np.zeros((k, len(rows.names))), np.zeros(k)
 
-    note = f"At most {most} row{'s' * (most > 1)} of each person (column {column!r}) count; others are rows of zeros."
-    return replace(problem, private=PrivateRows(blocks, old.n, old.names), notes=(*problem.notes, note))
+    return blocks
 
 
-def _first_rows(table: Table, column: str, dialect: Dialect, most: int) -> np.ndarray:
-    """1 for the first rows of each person, else 0; (n,)."""
-    parts = [texts(block.columns[column]).fill_null("") for block in table.source.blocks((column,), dialect)]
-    of = pd.Series(np.concatenate([part.to_numpy(zero_copy_only=False) for part in parts]), dtype=object)
-    return (of.groupby(of, sort=False).cumcount().to_numpy() < most).astype(float)
+def _means(rows: PrivateRows, whose: np.ndarray, people: int) -> Callable[[], Iterator[Block]]:
+    """One block: the mean of each person's rows, found in the first pass; rows of zeros hold nothing and are left out.
+
+    A mean that is no finite number is a row of zeros.
+    """
+    made: list[Block] = []
+
+    def blocks() -> Iterator[Block]:
+        if not made:
+            made.append(_averaged(rows._blocks(), whose, people, len(rows.names)))
+        for start in range(0, people, _BLOCK):
+            x, y = made[0]
+            yield x[start : start + _BLOCK], y[start : start + _BLOCK]
+
+    return blocks
+
+
+def _averaged(blocks: Iterable[Block], whose: np.ndarray, people: int, d: int) -> Block:
+    """Sums in the order of the rows, so that blocks do not change a bit, over counts."""
+    total, count, at = np.zeros((d + 1, people)), np.zeros(people), 0
+    with np.errstate(all="ignore"):
+        for x, y in blocks:
+            here = whose[at : at + len(y)]
+            at += len(y)
+            held = (x != 0).any(axis=1) | (y != 0)
+            np.add.at(count, here[held], 1.0)
+            for j in range(d):
+                np.add.at(total[j], here[held], np.ascontiguousarray(x[held, j]))
+            np.add.at(total[d], here[held], y[held])
+        mean = (total / np.maximum(count, 1.0)).T
+    mean[~np.isfinite(mean).all(axis=1)] = 0.0
+    return np.ascontiguousarray(mean[:, :d]), np.ascontiguousarray(mean[:, d])

@@ -2,7 +2,7 @@
 
 The schema comes from the public table or is declared, never learned from private rows, and preparing a problem
 reads none of them: private cells are read inside ``PrivateRows.sum``, after the ledger was asked. Only the strict
-policies look at private cells earlier, and say so.
+policies look at private cells earlier, and say so; and where a column says whose a row is, people are counted.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import PrivateRows
 from pmtcore.data.choices import Choices
@@ -22,6 +23,7 @@ from pmtcore.data.cluster import Cluster
 from pmtcore.data.coder import Coder, check_width, row_blocks
 from pmtcore.data.dialect import Dialect
 from pmtcore.data.features import Feature, category_notes, feature, numeric
+from pmtcore.data.persons import by_person
 from pmtcore.data.schema import Schema
 from pmtcore.data.sources import Cells
 from pmtcore.data.tables import MomentTable, Table
@@ -33,6 +35,7 @@ _DEPENDENT = 2e-6  # share of a column left after those before it; beyond what p
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
 _STRICT = "The policy 'refuse' answers about private rows before anything is recorded; that is outside the guarantee."
 _EMPTY = "A private row with a missing value counts as a row of zeros, so that n stays public; how many is not told."
+_ALIKE = "The bands take the rows of one person as independent; where they are alike, one row of each is safer."
 
 
 @final
@@ -48,6 +51,7 @@ class Problem:
     coder: Coder | None = None  # how any row of such tables is read, new ones too; public
     table: Table | None = None  # the private one, for the ledger's fingerprint and for whose rows are whose
     dialect: Dialect | None = None  # how it is read
+    unit: Unit | None = None  # what an identifier column keeps of each person; None without one
 
     def __repr__(self) -> str:
         return f"<regression of {self.choices.target!r}, {self.private!r}>"
@@ -132,9 +136,13 @@ def prepare(
         notes += (f"On public rows that are private rows too the curator states: {choices.overlap}",)
     if isinstance(public, Table) and public.n > private.n:
         notes += ("The public table has more rows than the private one: check that they are not swapped.",)
-    return Problem(
-        side.read(private, cluster), side.data, choices, notes, lab_reasons, side.coder, private, side.dialect
-    )
+    if choices.unit is None:
+        rows = side.read(private, cluster)
+    else:
+        rows = by_person(side.read(private), private, choices.unit, side.dialect)
+        notes += (choices.unit.words,)
+        notes += (_ALIKE,) if choices.unit.rows > 1 else ()
+    return Problem(rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, choices.unit)
 
 
 def public_side(
@@ -323,7 +331,7 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
         if name not in common:
             raise InputError(f"The private table has no column {name!r}; choose a column that both tables have.")
     chosen = common if choices.features is None else list(choices.features)
-    found = [name for name in chosen if name != choices.target and name not in _INTERCEPT_NAMES[:1]]
+    found = [name for name in chosen if name not in (choices.target, choices.person, *_INTERCEPT_NAMES[:1])]
     if isinstance(public, MomentTable):
         found = [name for name in found if name not in _INTERCEPT_NAMES]
     if not found:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
 from pmtcore.accounting.mixed import mixed_epsilon
+from pmtcore.accounting.units import PERSON, Unit
 
 _ROOM = 1 + 1e-12  # a cap may be used up to rounding
 START_CAP = 3.0  # total mu where nobody chose: at 5 % false alarms the best attacker detects 91 %
@@ -45,6 +46,8 @@ class Entry:
     pure_epsilon: float = 0.0  # of a purely private part; then gaussian_mu is of the rest
     gaussian_mu: float = 0.0
     hash: str = ""  # of its event: a head that the log must pass through for ever
+    choices: Mapping[str, Any] = field(default_factory=dict)  # about the table
+    by: str = ""  # who released, where somebody is known
 
     @property
     def counted(self) -> float:
@@ -66,6 +69,8 @@ class Account:
     entries: tuple[Entry, ...]
     together: tuple[str, ...] = ()  # the other data sets
     retired: str = ""  # why nothing more may be spent
+    units: tuple[Unit, ...] = ()  # what curators want people protected by
+    second: bool = False  # whether a second person has to agree to each release
 
     @property
     def spent(self) -> float:
@@ -93,7 +98,7 @@ class Account:
         """Plain fields, the total in all three units."""
         stated = [float(entry.request["delta"]) for entry in self.entries if entry.request.get("delta")]
         delta = min(stated, default=_DELTA)
-        total = Guarantee(self.spent, Neighbours.REPLACE_ONE, delta)
+        total = Guarantee(self.spent, Neighbours.REPLACE_ONE, delta, PERSON)
         epsilon = min(total.epsilon, self._mixed(delta))
         return {
             "dataset": self.dataset,
@@ -102,5 +107,7 @@ class Account:
             "left": self.left,
             "together": list(self.together),
             "retired": self.retired,
+            **({"units": [unit.as_dict() for unit in self.units]} if self.units else {}),
+            **({"second_person": True} if self.second else {}),
             "entries": [entry.as_dict() for entry in self.entries],
         }

@@ -16,6 +16,7 @@ from typing import Any, final
 import sqlalchemy as sql
 
 from pmtcore.accounting.budgets import Neighbours
+from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
 from pmtcore.ledger.beside import Head, seal
 
@@ -122,13 +123,24 @@ def _table(value: Any) -> bool:
     return isinstance(value, dict)
 
 
+def _unit(value: Any) -> bool:
+    return bool(Unit.from_dict(value))  # raises where it is none
+
+
+def _if_any(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or fits(value)
+
+
 _RESERVE = {
     "request": _table,
     "mu": _amount(0.0, 1000.0),
     "neighbours": lambda value: value in [item.value for item in Neighbours],
     "purpose": _text,
-    "pure_epsilon": lambda value: value is None or _amount(0.0, 500.0)(value),
-    "gaussian_mu": lambda value: value is None or _amount(0.0, 1000.0)(value),
+    "pure_epsilon": _if_any(_amount(0.0, 500.0)),
+    "gaussian_mu": _if_any(_amount(0.0, 1000.0)),
+    "choices": _if_any(_table),
+    "unit": _if_any(_unit),
+    "by": _if_any(_text),
 }
 _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
     "cap": {"mu": _amount(0.0, 1000.0)},
@@ -140,5 +152,14 @@ _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
     "join": {"other": _text, "share": _amount(0.0, 1.0)},
     "part": {"other": _text, "reason": _text},
     "retire": {"reason": _text},
-    "unit": {"rows": _amount(1, 10**6)},
+    "register": {
+        "private": _text,
+        "public": _text,
+        "unit": _unit,
+        "second": lambda value: isinstance(value, bool),
+        "schema": _if_any(_table),
+    },
+    "ask": {**_RESERVE, "by": _text},
+    "agree": {"by": _text, "reason": _text},
+    "decline": {"by": _text, "reason": _text},
 }

@@ -3,8 +3,8 @@
 A step is a function of its own, run under the ledger's lock in the same transaction as the new version number, so
 a process killed in between leaves the old version. Version 1 had the tables; version 2 makes the database itself
 refuse to change or remove an event, so that a slip of the hand is refused and not only found afterwards; version 3
-gives each event a seal, which needs the ledger's key. Whoever owns the database can lift the refusal: then the chain
-says so, and whoever writes the chain anew lacks the key.
+gives each event a seal, which needs the ledger's key; version 4 has events of registered data sets and of agreements.
+Whoever owns the database can lift the refusal: then the chain says so, and whoever writes the chain anew lacks the key.
 """
 
 from __future__ import annotations
@@ -69,7 +69,11 @@ def _sealed(connection: sql.Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE pmt_events ADD COLUMN seal VARCHAR(64)")
 
 
-STEPS: tuple[Callable[[sql.Connection], None], ...] = (_tables, _only_grows, _sealed)
+def _agreed(connection: sql.Connection) -> None:
+    """To version 4: no column more, but events of kinds that older programs would take for damage."""
+
+
+STEPS: tuple[Callable[[sql.Connection], None], ...] = (_tables, _only_grows, _sealed, _agreed)
 SCHEMA = len(STEPS)
 
 

@@ -1,67 +1,147 @@
-"""Registered data sets: a curator says once where a table and its public companion lie; analysts choose by name."""
+"""What curators do with data sets: register, cap, part, retire; events of the ledger's chain, with who and why.
+
+A registered data set is where its private table and its public companion lie, the unit that people are protected by,
+a declared schema, and whether a second person has to agree to releases. Analysts choose it by name and never upload.
+"""
 
 from __future__ import annotations
 
-import json
-import os
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
 
+from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError, number_between
 from pmtcore.base.roles import Action, Actor
+from pmtcore.data.choices import Choices
 from pmtcore.data.fingerprint import hashed
+from pmtcore.data.problem import Problem, default_choices, prepare
+from pmtcore.data.schema import Schema
 from pmtcore.data.tables import Table, read_path
-from pmtcore.ledger.beside import data_folder
+from pmtcore.ledger.account import Account
 from pmtcore.ledger.log import Ledger
 
 
-def place() -> Path:
-    """``PMT_REGISTER``, or a file in the user's data folder."""
-    return Path(os.environ.get("PMT_REGISTER") or data_folder() / "register.json")
+@final
+@dataclass(frozen=True)
+class Registered:
+    """A data set as a curator registered it, opened."""
+
+    name: str
+    private: Table
+    public: Table
+    unit: Unit
+    second: bool
+    schema: Schema
+
+    @property
+    def first(self) -> Choices:
+        """What to fit when nothing is chosen yet: with the curator's unit.
+
+        Raises:
+            InputError: the tables have no numeric column in common.
+        """
+        return self.keeping(default_choices(self.private, self.public))
+
+    def keeping(self, choices: Choices) -> Choices:
+        """Choices with the curator's identifier column in place of any other.
+
+        Raises:
+            InputError: a policy that refuses rows, and so tells of them before anything is recorded.
+        """
+        if "refuse" in (choices.missing, choices.unseen):
+            raise InputError("On a registered data set no policy refuses rows: that would tell of private ones.")
+        return choices.of_person(self.unit) if self.unit.column else choices
+
+    def problem(self, choices: Choices) -> Problem:
+        """The problem of these choices, under the curator's unit and schema.
+
+        Raises:
+            InputError: the tables do not fit the choices.
+        """
+        return prepare(self.private, self.public, self.keeping(choices), schema=self.schema)
 
 
-def register(actor: Actor, ledger: Ledger, name: str, private: str, public: str, cap: float) -> None:
+def register(
+    actor: Actor,
+    ledger: Ledger,
+    name: str,
+    private: str,
+    public: str,
+    cap: float,
+    *,
+    unit: Unit | None = None,
+    second: bool = False,
+    schema: Mapping[str, Any] | None = None,
+) -> None:
     """Register a table with its public companion and a cap; its fingerprint goes into the ledger.
 
+    Args:
+        unit: what people are protected by; ``None``: one row each.
+        second: whether a second person has to agree to each release.
+        schema: declared, see :meth:`Schema.from_dict`; ``None``: what the public table suggests, kept from now on.
+
     Raises:
-        Forbidden: the actor is no curator; InputError: a table cannot be read, or the ledger refuses.
+        Forbidden: the actor is no curator; InputError: the tables cannot be read or do not fit, or the ledger refuses.
     """
     actor.require(Action.REGISTER)
     number_between("cap", cap, 1e-6, 1000.0)
-    read_path(public, "public")
-    ledger.admit(name, hashed(read_path(private, "private"), ledger.fingerprint_key))
-    ledger.cap(name, cap)
-    found = {**_all(), name.strip(): {"private": str(private), "public": str(public)}}
-    file = place()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    new = file.with_name(f"{file.name}.{os.getpid()}")
-    new.write_text(json.dumps(found, indent=1), encoding="utf-8")
-    new.replace(file)
+    unit = unit or Unit()
+    shown = read_path(public, "public")
+    declared = shown.schema if schema is None else Schema.from_dict(schema)
+    found = Registered(name, read_path(private, "private"), shown, unit, second, declared)
+    found.problem(found.first)
+    ledger.admit(name, hashed(found.private, ledger.fingerprint_key, declared.dialect))
+    fields = {"private": str(private), "public": str(public), "unit": unit.as_dict(), "second": second}
+    ledger.note(name, "register", {**fields, "schema": declared.as_dict()}, by=actor.name)
+    ledger.cap(name, cap, by=actor.name)
 
 
-def registered(actor: Actor) -> list[str]:
+def registered(actor: Actor, ledger: Ledger) -> list[str]:
     """The names an actor may choose from."""
-    return sorted(_all()) if actor.may(Action.USE_REGISTERED) else []
+    return sorted(ledger.registered()) if actor.may(Action.USE_REGISTERED) else []
 
 
-def opened(actor: Actor, name: str) -> tuple[Table, Table]:
-    """The private table and its public companion.
+def opened(actor: Actor, ledger: Ledger, name: str) -> Registered:
+    """A registered data set.
 
     Raises:
         Forbidden: the actor may not; InputError: no such data set, or a file is gone.
     """
     actor.require(Action.USE_REGISTERED)
-    entry = _all().get(name)
-    if entry is None:
+    held = ledger.registered().get(name.strip())
+    if held is None:
         raise InputError(f"There is no registered data set {name!r}; ask a curator to register it.")
-    return read_path(entry["private"], "private"), read_path(entry["public"], "public")
+    private, public = read_path(held["private"], "private"), read_path(held["public"], "public")
+    schema = public.schema if held["schema"] is None else Schema.from_dict(held["schema"])
+    return Registered(name, private, public, Unit.from_dict(held["unit"]), held["second"], schema)
 
 
-def _all() -> dict[str, Any]:
-    try:
-        found = json.loads(place().read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, RecursionError):
-        raise InputError("The register of data sets cannot be read; restore it from a copy.") from None
-    return found if isinstance(found, dict) else {}
+def cap(actor: Actor, ledger: Ledger, name: str, mu: float, reason: str = "") -> Account:
+    """Set or raise a cap.
+
+    Raises:
+        Forbidden: the actor is no curator; InputError: out of range.
+    """
+    actor.require(Action.CAP)
+    return ledger.cap(name, mu, reason, actor.name)
+
+
+def part(actor: Actor, ledger: Ledger, name: str, other: str, reason: str) -> None:
+    """Let two data sets that overlap spend apart, for a stated reason.
+
+    Raises:
+        Forbidden: the actor is no curator; InputError: no reason.
+    """
+    actor.require(Action.PART)
+    ledger.part(name, other, reason, actor.name)
+
+
+def retire(actor: Actor, ledger: Ledger, name: str, reason: str) -> None:
+    """End a data set, for a stated reason.
+
+    Raises:
+        Forbidden: the actor is no curator; InputError: no reason.
+    """
+    actor.require(Action.RETIRE)
+    ledger.retire(name, reason, actor.name)

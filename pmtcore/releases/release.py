@@ -10,14 +10,16 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import MOST_ROWS, MU_RANGE, Budget, Guarantee, checked_delta, reporting_delta
+from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delta, reporting_delta
 from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
+from pmtcore.accounting.units import MOST_ROWS, Unit
 from pmtcore.base.checks import InputError, listed, number_between, whole_number_between
 from pmtcore.base.records import Standing, plain
 from pmtcore.data.fingerprint import hashed
 from pmtcore.data.overlap import SHARED, shared
 from pmtcore.data.problem import Problem
 from pmtcore.ledger.log import Ledger, LedgerError
+from pmtcore.ledger.rules import spend
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_parameters, method, of_role
@@ -33,7 +35,8 @@ _NO_GAIN = 0.9  # a release that takes less than a tenth off the public fit's er
 class Request:
     """What a user asks for: a method, a total budget, its parameters, the delta at which epsilon is stated.
 
-    ``rows_per_person``: how many rows one person may have. The budget is of one row; the ledger counts it so often.
+    ``rows_per_person``: how many rows one person is taken to have at most, where no column of the table says whose a
+    row is (there :attr:`Problem.unit` counts). The budget is of one row; the ledger counts it so often.
     """
 
     method: str
@@ -209,6 +212,7 @@ def recorded_release(
     dataset: str,
     key: str,
     purpose: str = "",
+    by: str = "",
 ) -> Recorded:
     """A release whose spend is in the ledger before a private row is encoded; once for each key.
 
@@ -220,12 +224,8 @@ def recorded_release(
     entry, _, plan = _plan(problem, request)
     if entry.standing is Standing.LAB:
         release(problem, request, source)  # raises, with the reason
-    rows = request.rows_per_person
-    parts = {"pure_epsilon": rows * pure_epsilon(plan.parts()), "gaussian_mu": rows * gaussian_mu(plan.parts())}
-    relation = entry.neighbours.value
     admit(problem, ledger, dataset)
-    room = _room(problem.public.d)
-    earlier = ledger.reserve(dataset, key, request.as_dict(), rows * plan.mu, relation, purpose, **parts, room=room)
+    earlier = ledger.spend(dataset, key, _spend(problem, request, entry, plan, purpose, by), _room(problem.public.d))
     if earlier is not None and earlier.record is not None:
         return Recorded(earlier.record, earlier.dataset, key, Release.from_dict(earlier.record))
     try:
@@ -244,6 +244,33 @@ def recorded_release(
     return Recorded(record, dataset.strip(), key, found)
 
 
+def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = "") -> dict[str, Any]:
+    """What a release would spend, in the fields of the ledger: asked for beforehand, or made.
+
+    Raises:
+        InputError: as :func:`preview`, or the method is for the lab.
+    """
+    entry, _, plan = _plan(problem, request)
+    if entry.standing is Standing.LAB:
+        raise InputError(f"{entry.id} is for the lab and cannot be released: {entry.standing_reason}.")
+    return _spend(problem, request, entry, plan, purpose, by)
+
+
+def _spend(problem: Problem, request: Request, entry: Method, plan: Plan, purpose: str, by: str) -> dict[str, Any]:
+    unit = _unit(problem, request)
+    return spend(
+        request.as_dict(),
+        unit.rows * plan.mu,
+        entry.neighbours.value,
+        purpose,
+        pure_epsilon=unit.rows * pure_epsilon(plan.parts()),
+        gaussian_mu=unit.rows * gaussian_mu(plan.parts()),
+        choices=problem.choices.as_dict(),
+        unit=unit,
+        by=by,
+    )
+
+
 def admit(problem: Problem, ledger: Ledger, dataset: str) -> None:
     """Let the ledger know the table of a problem again, whatever it is called.
 
@@ -252,7 +279,7 @@ def admit(problem: Problem, ledger: Ledger, dataset: str) -> None:
     if problem.table is not None:
         mark = (ledger.url, dataset.strip(), problem.table.sha256)
         if mark not in _ADMITTED:
-            ledger.admit(dataset, hashed(problem.table, ledger.fingerprint_key))
+            ledger.admit(dataset, hashed(problem.table, ledger.fingerprint_key, problem.dialect))
             _ADMITTED.add(mark)
 
 
@@ -287,7 +314,12 @@ def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]
 
 def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) -> Guarantee:
     delta = reporting_delta(problem.private.n) if request.delta is None else request.delta
-    return Guarantee(plan.mu, entry.neighbours, delta, request.rows_per_person)
+    return Guarantee(plan.mu, entry.neighbours, delta, _unit(problem, request))
+
+
+def _unit(problem: Problem, request: Request) -> Unit:
+    """What the table keeps of each person, or else what was declared."""
+    return problem.unit or Unit(request.rows_per_person)
 
 
 def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | None) -> tuple[str, ...]:

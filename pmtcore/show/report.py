@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from pmtcore.accounting.units import Unit
 from pmtcore.base.foreign import html as escape
 from pmtcore.base.records import plain
 from pmtcore.methods.registry import method
@@ -108,10 +109,14 @@ def _method(found: Mapping[str, Any]) -> str:
     )
 
 
-def _rows(guarantee: Mapping[str, Any]) -> str:
-    """How many rows a person may have, in words."""
-    count = guarantee.get("rows_per_person", 1)
-    return "one row" if count == 1 else f"at most {count:,} rows, and the words above are for all of them"
+def _whom(guarantee: Mapping[str, Any]) -> str:
+    """The unit of protection, in words."""
+    unit = Unit.from_dict(guarantee.get("unit") or {"rows": guarantee.get("rows_per_person", 1)})
+    sized = "people" if unit.column else "rows"
+    more = "" if unit.rows == 1 else " The words above are for all of them."
+    return (
+        f"The number of {sized} is public; public data are independent of the private rows. {escape(unit.words)}{more}"
+    )
 
 
 def _guarantee(found: Mapping[str, Any]) -> str:
@@ -122,10 +127,7 @@ def _guarantee(found: Mapping[str, Any]) -> str:
         (f"epsilon at delta = {g['delta']:g}", number(g["epsilon"])),
         ("neighbours", escape(g["neighbours"])),
     ]
-    assumptions = (
-        "The number of rows is public; public data are independent of the private rows; "
-        f"each person is in {_rows(g)}; the noise was drawn from the operating system's entropy."
-    )
+    assumptions = f"{_whom(g)} The noise was drawn from the operating system's entropy."
     if found["seed"] is not None:
         assumptions = "The noise came from a seed that can be repeated: whoever knows it can remove the noise."
     return (

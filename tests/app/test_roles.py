@@ -7,18 +7,21 @@ import os
 import pytest
 
 from pages.common import actors
+from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
 from pmtcore.base.roles import MAY, OWNER, Action, Actor, Forbidden, Role, role_of
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
-from pmtcore.releases.register import opened, register, registered
+from pmtcore.releases.agreement import answer
+from pmtcore.releases.register import cap, opened, part, register, registered, retire
 from tests.app.conftest import go, words
 from tests.app.test_pages import csv, upload
 
 WHO = {role: Actor(role.value, role) for role in Role} | {None: Actor("", None)}
+_CURATORS = ["OPEN_TABLES", "SEE_PRIVATE", "REGISTER", "CAP", "PART", "RETIRE", "AGREE"]
 FORBIDDEN = {
     None: set(Action),
-    Role.ANALYST: {a for a in Action if a.name in ["OPEN_TABLES", "SEE_PRIVATE", "REGISTER", "CAP", "PART", "RETIRE"]},
+    Role.ANALYST: {a for a in Action if a.name in _CURATORS},
     Role.REVIEWER: {a for a in Action if a.name not in ["READ_LEDGER", "REPORT"]},
     Role.CURATOR: set(),
     Role.OWNER: set(),
@@ -50,17 +53,17 @@ def test_roles_come_from_claims_or_a_list():
 
 
 @pytest.fixture
-def files(tmp_path, monkeypatch):
+def files(tmp_path):
     (tmp_path / "p.csv").write_bytes(csv(400, 1))
     (tmp_path / "b.csv").write_bytes(csv(60, 2))
-    monkeypatch.setenv("PMT_REGISTER", str(tmp_path / "register.json"))
     return str(tmp_path / "p.csv"), str(tmp_path / "b.csv")
 
 
 def as_(monkeypatch, role) -> None:
     monkeypatch.setattr(actors, "signs_in", lambda: False)
     monkeypatch.setattr(actors, "alone", lambda: role is Role.OWNER)
-    for place in ("pages.common.session.actor", "pages.common.choose.actor", "pages.common.actors.actor"):
+    places = ("session", "agreements", "book", "curate", "actors")  # each is imported before the last is changed
+    for place in [f"pages.common.{name}.actor" for name in places]:
         monkeypatch.setattr(place, lambda: WHO[role])
 
 
@@ -88,18 +91,88 @@ def test_the_switch_for_private_figures_does_nothing_for_an_analyst(app, files, 
 
 
 @pytest.mark.parametrize("role", [Role.ANALYST, Role.REVIEWER, None])
-def test_only_curators_set_caps(app, monkeypatch, role):
-    """The form answers with a sentence, and the ledger has no cap."""
+def test_only_curators_have_the_curators_forms(app, files, monkeypatch, role):
+    """No form, and no answer to give, for others; each function behind one refuses them, and nothing is written."""
+    book = Ledger(os.environ["PMT_LEDGER"])
+    register(WHO[Role.CURATOR], book, "survey", *files, 2.0)
+    before = book.verify()["events"]
     as_(monkeypatch, role)
-    monkeypatch.setattr("pages.common.actors.require", WHO[role].require)
     app.switch_page("pages/work/budget.py").run()
-    if role is None:
-        assert any("may not read the ledger" in error.value for error in app.error)
-        return
-    next(box for box in app.text_input if box.label == "Data set").set_value("mine")
-    next(button for button in app.button if button.label == "Set").click().run()
-    assert any("may not set a cap" in error.value for error in app.error)
-    assert not Ledger(os.environ["PMT_LEDGER"]).accounts()
+    assert not [button for button in app.button if button.label in ("Set", "Register", "Part", "Retire", "Agree")]
+    who = WHO[role]
+    for forbidden in (
+        lambda: cap(who, book, "survey", 9.0, "more"),
+        lambda: part(who, book, "survey", "other", "no reason"),
+        lambda: retire(who, book, "survey", "no more"),
+        lambda: register(who, book, "mine", *files, 9.0),
+        lambda: answer(who, book, "k", True),
+    ):
+        with pytest.raises(Forbidden):
+            forbidden()
+    assert book.verify()["events"] == before
+
+
+def box(app, kind, label):
+    return next(found for found in getattr(app, kind) if found.label == label)
+
+
+def test_a_curator_works_with_forms(app, files):
+    """Register with unit and second person, raise for a reason, part, retire; each with who and why in the chain."""
+    book = Ledger(os.environ["PMT_LEDGER"])
+    app.switch_page("pages/work/budget.py").run()
+    app.text_input(key="register-name-new").set_value("survey")
+    app.text_input(key="register-private").set_value(files[0])
+    app.text_input(key="register-public").set_value("/nowhere.csv")
+    app.toggle(key="register-second").set_value(True)
+    app.number_input(key="register-rows").set_value(4)
+    box(app, "button", "Register").click().run()
+    assert app.error and not app.exception and app.text_input(key="register-private").value == files[0]
+    app.text_input(key="register-public").set_value(files[1])
+    box(app, "button", "Register").click().run()
+    assert not app.error and not app.exception
+    account = book.account("survey")
+    assert account.cap == 3.0 and account.second and account.units == (Unit(4),)
+    assert "Each person is taken to have at most 4 rows" in words(app) or "4 rows" in words(app)
+    box(app, "text_input", "Data set").set_value("survey")
+    app.number_input(key="cap-mu").set_value(5.0)
+    box(app, "button", "Set").click().run()
+    assert any("Say why the cap is raised" in error.value for error in app.error)
+    app.text_input(key="cap-why").set_value("the board agreed")
+    box(app, "button", "Set").click().run()
+    assert book.account("survey").cap == 5.0
+    box(app, "button", "Retire").click().run()
+    assert any("Say why" in error.value for error in app.error)
+    app.text_input(key="retire-why").set_value("the study is over")
+    box(app, "button", "Retire").click().run()
+    assert book.account("survey").retired == "the study is over" and registered(OWNER, book) == []
+
+
+def test_two_people_in_the_app(app, files, monkeypatch):
+    """An analyst asks, a curator agrees on Budget, the analyst releases what was agreed to, once."""
+    book = Ledger(os.environ["PMT_LEDGER"])
+    register(WHO[Role.CURATOR], book, "survey", *files, 2.0, unit=Unit(2), second=True)
+    as_(monkeypatch, Role.ANALYST)
+    app.run()
+    app.segmented_control(key="source").set_value("registered").run()
+    assert "A second person agrees" in words(app) and "at most 2 rows" in words(app)
+    go(app, "release")
+    assert not [found for found in app.number_input if found.label == "Rows that one person may have"]
+    assert not [button for button in app.button if button.label == "Release"]
+    app.number_input(key="release-mu").set_value(0.5).run()
+    app.button(key="ask-second").click().run()
+    (one,) = book.agreements.all()
+    assert (one.by, one.state, one.fields["mu"]) == ("analyst", "asked", 1.0) and "not answered yet" in words(app)
+    assert not [button for button in app.button if button.label == "Release what was agreed to"]
+    as_(monkeypatch, Role.CURATOR)
+    app.switch_page("pages/work/budget.py").run()
+    assert "analyst asks to release" in words(app)
+    app.button(key=f"agree-{one.key}").click().run()
+    assert book.agreements.one(one.key).answered_by == "curator"
+    as_(monkeypatch, Role.ANALYST)
+    go(app, "release")
+    app.button(key=f"carry-{one.key}").click().run()
+    assert not app.exception and "Sound: these figures may leave" in words(app)
+    assert [entry.key for entry in book.account("survey").entries] == [one.key]
 
 
 def test_the_register(files, capsys):
@@ -110,13 +183,13 @@ def test_the_register(files, capsys):
             register(WHO[role], book, "survey", *files, 2.0)
     ask = ["ledger", "register", "--dataset", "survey", "--private", files[0], "--public", files[1], "--mu", "2"]
     assert main(ask) == 0
-    assert book.account("survey").cap == 2.0 and registered(WHO[Role.ANALYST]) == ["survey"]
-    assert registered(WHO[Role.REVIEWER]) == []
-    assert opened(WHO[Role.ANALYST], "survey")[0].n == 400
+    assert book.account("survey").cap == 2.0 and registered(WHO[Role.ANALYST], book) == ["survey"]
+    assert registered(WHO[Role.REVIEWER], book) == []
+    assert opened(WHO[Role.ANALYST], book, "survey").private.n == 400
     with pytest.raises(Forbidden):
-        opened(WHO[Role.REVIEWER], "survey")
+        opened(WHO[Role.REVIEWER], book, "survey")
     with pytest.raises(InputError, match="no registered"):
-        opened(OWNER, "other")
+        opened(OWNER, book, "other")
     capsys.readouterr()
 
 

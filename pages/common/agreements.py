@@ -1,0 +1,110 @@
+"""Releases that two people stand for, on the pages: asked for and carried out on Release, answered on Budget."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from uuid import uuid4
+
+import streamlit as st
+
+from pages.common.actors import actor, require
+from pages.common.book import Spend
+from pages.common.session import session
+from pages.common.widgets import show_error
+from pmtcore.base.checks import InputError, listed
+from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.roles import Action
+from pmtcore.data.problem import Problem
+from pmtcore.ledger.agreements import Asked
+from pmtcore.ledger.log import Ledger, default_url
+from pmtcore.mechanisms.noise import SecureNoise
+from pmtcore.releases.agreement import answer, asked, asked_for, carry_out
+from pmtcore.releases.release import Request
+
+
+def ask_for(where: Spend, problem: Problem, request: Request) -> None:
+    """The button that asks a second person; nothing is spent."""
+    st.markdown("A second person has to agree to each release from this data set. Asking spends nothing.")
+    if not st.button("Ask for agreement", type="primary", key="ask-second", icon=":material/group:"):
+        return
+    try:
+        where.ask(problem, request, session().next_request)
+    except InputError as error:
+        show_error(error)
+        return
+    session().next_request = uuid4().hex
+    st.rerun()
+
+
+def waiting() -> None:
+    """What was asked for from the open data set and is not released yet; what was agreed to can be released here."""
+    tables = session().tables
+    if tables is None or tables.source is None or not tables.source.second:
+        return
+    found: list[Asked] = []
+    with suppress(InputError):
+        every = asked(actor(), Ledger(default_url(), make=False))
+        found = [
+            one for one in every if one.dataset == tables.registered and one.state in ("asked", "agreed", "declined")
+        ]
+    if not found:
+        return
+    st.header("Asked for")
+    for one in found:
+        st.markdown(f"- {sentence(one)}")
+        if one.state == "agreed" and st.button(
+            "Release what was agreed to", key=f"carry-{one.key}", type="primary", icon=":material/verified_user:"
+        ):
+            _carry_out(one)
+
+
+def _carry_out(one: Asked) -> None:
+    try:
+        require(Action.RELEASE)
+        with st.spinner("Releasing", show_time=True):
+            made = carry_out(actor(), Ledger(default_url()), one.key, SecureNoise())
+    except InputError as error:
+        show_error(error)
+        return
+    session().keep(asked_for(one), made.release, one.key)
+    session().next_request = one.key
+    st.rerun()
+
+
+def answers() -> None:
+    """What waits for an answer, for those who may give one."""
+    if not actor().may(Action.AGREE):
+        return
+    open_ones = [one for one in asked(actor(), Ledger(default_url())) if one.state == "asked"]
+    if not open_ones:
+        return
+    st.header("Waiting for a second person")
+    for one in open_ones:
+        with st.form(f"answer-{one.key}"):
+            st.markdown(sentence(one))
+            reason = st.text_input("Reason, where it is declined", key=f"reason-{one.key}", help="Kept in the ledger.")
+            left, right = st.columns(2)
+            agrees = left.form_submit_button("Agree", icon=":material/check:", key=f"agree-{one.key}")
+            declines = right.form_submit_button("Decline", icon=":material/close:", key=f"decline-{one.key}")
+        if agrees or declines:
+            try:
+                answer(actor(), Ledger(default_url()), one.key, agrees, reason)
+            except InputError as error:
+                show_error(error)
+            else:
+                st.rerun()
+
+
+def sentence(one: Asked) -> str:
+    """Who asked for what, and how it stands."""
+    choices, request = one.fields.get("choices", {}), one.fields["request"]
+    features = choices.get("features")
+    by = "all columns" if features is None else listed(features)
+    state = {"asked": "not answered yet", "agreed": f"agreed to by {one.answered_by}"}.get(
+        one.state, f"declined by {one.answered_by}: {one.reason}"
+    )
+    purpose = f", for {one.fields['purpose']!r}" if one.fields["purpose"] else ""
+    return plain(
+        f"{one.by} asks to release {choices.get('target', '')!r} by {by} from {one.dataset!r} with "
+        f"{request['method']} at mu = {one.fields['mu']:.4g}{purpose}: {state}."
+    )

@@ -1,0 +1,77 @@
+"""Who is a person: one row each, a declared number of rows, or a column that says whose a row is."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.common.session import Tables, session
+from pmtcore.accounting.units import FIRST, MEAN, MOST_ROWS, Unit
+from pmtcore.base.foreign import markdown as plain
+from pmtcore.data.choices import Choices
+from pmtcore.data.problem import Problem
+from pmtcore.models.families import GAUSSIAN
+
+_RULES = {FIRST: "their first rows count", MEAN: "one row, the mean of theirs"}
+
+
+def whose(tables: Tables, current: Choices, target: str, key: str) -> Unit:
+    """The identifier column, and how many rows of each person count; fixed where a curator registered the table."""
+    if tables.source is not None:
+        return tables.source.unit if tables.source.unit.column else Unit()
+    columns = ["", *(name for name in tables.private.columns if name != target)]
+    left, middle, right = st.columns([2, 1, 1])
+    column = left.selectbox(
+        "Who is a person",
+        columns,
+        index=columns.index(current.person) if current.person in columns else 0,
+        format_func=lambda name: name or "each row is one person, or see Release",
+        key=f"person-{key}",
+        persist_state="session",
+        help="A column of the private table that says whose a row is. The guarantee is then one for people, however "
+        "many rows somebody has; the number of people is public.",
+    )
+    if not column:
+        return Unit()
+    rules = list(_RULES) if current.family == GAUSSIAN.id else [FIRST]
+    rule = middle.selectbox(
+        "Of each person",
+        rules,
+        index=rules.index(current.person_rule) if current.person_rule in rules else 0,
+        format_func=_RULES.__getitem__,
+        key=f"person-rule-{key}",
+        persist_state="session",
+        help="The mean weights the rows of each person to one; it is for numbers only.",
+    )
+    if rule == MEAN:
+        return Unit(1, column, MEAN)
+    rows = right.number_input(
+        "Rows that count, at most",
+        1,
+        MOST_ROWS,
+        current.person_rows,
+        key=f"person-rows-{key}",
+        persist_state="session",
+        help="A person is protected by so many times mu.",
+    )
+    return Unit(int(rows), column)
+
+
+def declared(problem: Problem) -> int:
+    """Rows that one person is taken to have, on the Release page: asked for only where nothing decides it."""
+    tables = session().tables
+    fixed = problem.unit or (tables.source.unit if tables is not None and tables.source is not None else None)
+    if fixed is not None:
+        st.caption(plain(fixed.words))
+        return fixed.rows
+    return int(
+        st.number_input(
+            "Rows that one person may have",
+            1,
+            MOST_ROWS,
+            1,
+            key="release-rows",
+            persist_state="session",
+            help="The budget is of one row; a person with k rows is protected by k times its mu, and that is what the "
+            "ledger counts. A column that says whose a row is can be chosen on the Data page.",
+        )
+    )

@@ -1,0 +1,138 @@
+"""The ledger command: caps, spends, curators' steps, agreements, and whether the log is intact."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pmtcore.accounting.units import FIRST, Unit
+from pmtcore.base.checks import InputError, listed
+from pmtcore.cli.arguments import user
+from pmtcore.cli.files import read_small
+
+if TYPE_CHECKING:
+    from pmtcore.ledger.agreements import Asked
+    from pmtcore.ledger.log import Ledger
+
+Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
+_STEPS = ("cap", "show", "verify", "accept", "part", "retire", "register", "asked", "agree", "decline", "release")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """What a step is told."""
+    parser.add_argument("step", choices=_STEPS)
+    parser.add_argument("--ledger", metavar="URL", help="a file or a database URL (default: your own ledger)")
+    parser.add_argument("--dataset", metavar="NAME")
+    parser.add_argument("--private", metavar="FILE", help="register: the table that analysts may choose by name")
+    parser.add_argument("--public", metavar="FILE", help="register: its public companion")
+    parser.add_argument("--schema", metavar="FILE", help="register: a declared schema (JSON); else the public table's")
+    parser.add_argument("--person", metavar="COLUMN", help="register: who a row is of")
+    parser.add_argument("--rows-per-person", type=int, default=1, metavar="K", help="register: how many rows count")
+    parser.add_argument("--person-rule", default=FIRST, metavar="first|mean", help="register: K rows, or their mean")
+    parser.add_argument("--second", action="store_true", help="register: a second person agrees to each release")
+    parser.add_argument("--mu", type=float, help="the cap, a total under replace-one")
+    parser.add_argument("--other", metavar="NAME", help="part: the data set that shares nobody with --dataset")
+    parser.add_argument("--reason", help="kept in the ledger: why an older copy is accepted, data sets part, ...")
+    parser.add_argument("--head", metavar="HASH", help="verify: a head noted earlier, which the chain must pass")
+    parser.add_argument("--key", metavar="KEY", help="agree, decline, release: of what was asked for")
+
+
+def run(chosen: argparse.Namespace) -> Answer:
+    """One step."""
+    from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
+
+    book = Ledger(chosen.ledger or default_url(), make=chosen.step in ("cap", "register"))
+    if chosen.step == "accept":
+        book.accept(chosen.reason or "")
+    if chosen.step in ("verify", "accept"):
+        found = book.verify(chosen.head or "")
+        if not found["intact"]:
+            raise InputError(f"The ledger is not what was written: {found['why']}; restore it from a copy.")
+        seals = "" if found["sealed"] else "; its key is not here, so seals were not checked"
+        return found, f"intact: {found['events']} events, head {found['head']}{seals}"
+    if chosen.step in ("asked", "agree", "decline", "release"):
+        return _agreement(chosen, book)
+    if chosen.step != "show":
+        _curate(chosen, book)
+    return _shown(book, chosen.dataset)
+
+
+def _curate(chosen: argparse.Namespace, book: Ledger) -> None:
+    """What a curator does with a data set."""
+    from pmtcore.releases import register as curators  # noqa: PLC0415
+
+    if chosen.step == "cap" and None in (chosen.dataset, chosen.mu):
+        raise InputError("'ledger cap' needs --dataset NAME and --mu M.")
+    if chosen.dataset is None:
+        raise InputError(f"'ledger {chosen.step}' needs --dataset NAME.")
+    if chosen.step == "cap":
+        curators.cap(user(), book, chosen.dataset, chosen.mu, chosen.reason or "")
+    elif chosen.step == "part":
+        curators.part(user(), book, chosen.dataset, chosen.other or "", chosen.reason or "")
+    elif chosen.step == "retire":
+        curators.retire(user(), book, chosen.dataset, chosen.reason or "")
+    else:
+        if None in (chosen.private, chosen.public, chosen.mu):
+            raise InputError("'ledger register' needs --private FILE, --public FILE and --mu M, the cap.")
+        unit = Unit(chosen.rows_per_person, chosen.person or "", chosen.person_rule)
+        schema = None if chosen.schema is None else _fields(read_small(chosen.schema))
+        curators.register(
+            user(),
+            book,
+            chosen.dataset,
+            chosen.private,
+            chosen.public,
+            chosen.mu,
+            unit=unit,
+            second=chosen.second,
+            schema=schema,
+        )
+
+
+def _fields(data: bytes) -> dict[str, Any]:
+    from pmtcore.data.schema import schema_from_json  # noqa: PLC0415
+
+    schema_from_json(data)
+    found: dict[str, Any] = json.loads(data)
+    return found
+
+
+def _agreement(chosen: argparse.Namespace, book: Ledger) -> Answer:
+    """What was asked for; an answer to it; the release that was agreed to."""
+    from pmtcore.estimators.summary import text as in_words  # noqa: PLC0415
+    from pmtcore.mechanisms.noise import SecureNoise  # noqa: PLC0415
+    from pmtcore.releases.agreement import answer, asked, carry_out  # noqa: PLC0415
+
+    if chosen.step == "asked":
+        found = asked(user(), book)
+        return {"asked": [one.as_dict() for one in found]}, "\n".join(map(_line, found)) or "nothing was asked for"
+    if chosen.key is None:
+        raise InputError(f"'ledger {chosen.step}' needs --key KEY; see 'ledger asked'.")
+    if chosen.step == "release":
+        made = carry_out(user(), book, chosen.key, SecureNoise())
+        return made.as_dict(), in_words(made.as_dict())
+    one = answer(user(), book, chosen.key, chosen.step == "agree", chosen.reason or "")
+    return one.as_dict(), _line(one)
+
+
+def _line(one: Asked) -> str:
+    why = f" ({one.reason})" if one.reason else ""
+    said = f", {one.state} by {one.answered_by}{why}" if one.answered_by else ", not answered"
+    what = f"{one.fields['request'].get('method', '')} mu {one.fields['mu']:.4g} {one.fields['purpose']}".strip()
+    return f"{one.key}  {one.at[:19]}  {one.dataset}  {what}: asked by {one.by}{said}"
+
+
+def _shown(book: Ledger, dataset: str | None) -> Answer:
+    accounts = [account for account in book.accounts() if dataset in (None, account.dataset)]
+    lines = []
+    for account in accounts:
+        cap = "no cap" if account.cap is None else f"cap {account.cap:.4g}, left {account.left:.4g}"
+        more = f", together with {listed(account.together)}" if account.together else ""
+        more += f", retired: {account.retired}" if account.retired else ""
+        more += ", a second person agrees to each release" if account.second else ""
+        lines.append(f"{account.dataset}: spent mu {account.spent:.4g}, {cap}{more}")
+        lines += [f"  {unit.words}" for unit in account.units]
+        lines += [f"  {e.at}  {e.method:16} mu {e.mu:<8.4g} {e.state:9} {e.purpose}" for e in account.entries]
+    return {"datasets": [account.as_dict() for account in accounts]}, "\n".join(lines) or "no data set in this ledger"

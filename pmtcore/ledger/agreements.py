@@ -1,0 +1,144 @@
+"""Releases that two people stand for: one asks, another agrees or declines, then the very same may be released.
+
+Each step is an event of the chain under one key. Where a curator wants it for a data set (and for all that spend
+together with it) a spend without the agreement of a second person to exactly this request is refused by the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import sqlalchemy as sql
+
+from pmtcore.ledger import chain, reading, rules
+from pmtcore.ledger.chain import LedgerError
+from pmtcore.ledger.database import Database
+from pmtcore.ledger.schema import EVENTS
+
+_ANSWERS = {"agree": "agreed", "decline": "declined"}
+_COMPARED = ("request", "mu", "neighbours", "choices", "unit")  # what was agreed to is what may be released
+
+
+@final
+@dataclass(frozen=True)
+class Asked:
+    """A release that somebody asked for."""
+
+    key: str
+    at: str
+    dataset: str
+    by: str
+    fields: Mapping[str, Any]  # of the spend, see rules.spend
+    state: str = "asked"  # asked, agreed, declined, then what became of the spend: reserved, released, failed
+    answered_by: str = ""
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields."""
+        own = {name: value for name, value in vars(self).items() if name != "fields"}
+        return {**own, **{name: self.fields.get(name) for name in ("request", "choices", "mu", "purpose", "unit")}}
+
+
+@final
+class Agreements:
+    """What was asked for and answered, in one ledger."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def ask(self, dataset: str, key: str, fields: Mapping[str, Any]) -> Asked:
+        """Ask for a release; nothing is spent. The same again with its key changes nothing.
+
+        Args:
+            fields: see :func:`pmtcore.ledger.rules.spend`, with who asks.
+
+        Raises:
+            LedgerError: nobody asks, the cap would be passed, or the key belongs to something else.
+        """
+        dataset, key = rules.named(dataset), rules.keyed(key)
+        if not fields.get("by"):
+            raise LedgerError("Say who asks: another person has to agree.")
+        with self._database.writing() as connection:
+            known = self._rows(connection, key).get("ask")
+            if known is None and reading.entry(connection, self._database.key, key) is not None:
+                raise LedgerError("This key was used for another request; take a new key.")
+            if known is None:
+                rules.check(reading.account(connection, self._database.key, dataset), fields)
+                self._database.append(connection, dataset, "ask", key, fields)
+            elif known[0] != dataset or _differs(known[1], fields) or known[1]["by"] != fields["by"]:
+                raise LedgerError("This key was used for another request; take a new key.")
+        return self.one(key)
+
+    def answer(self, key: str, agrees: bool, by: str, reason: str = "") -> Asked:
+        """Agree or decline, once; whoever asked cannot answer.
+
+        Raises:
+            LedgerError: nobody asked, it was answered, it is one's own, or it is declined without a reason.
+        """
+        if not by:
+            raise LedgerError("Say who answers: it must be another person than who asked.")
+        if not agrees:
+            reason = rules.reasoned(reason, "it is declined")
+        with self._database.writing() as connection:
+            found = self._asked(connection, key)
+            if found.by.casefold() == by.casefold():
+                raise LedgerError("Another person has to answer: nobody agrees to what they ask for themselves.")
+            if found.state != "asked":
+                raise LedgerError(f"This request was {found.state} already.")
+            if agrees:
+                rules.check(reading.account(connection, self._database.key, found.dataset), found.fields)
+            kind = "agree" if agrees else "decline"
+            self._database.append(
+                connection, found.dataset, kind, key, {"by": by, "reason": reason[: rules.MOST_WORDS]}
+            )
+        return self.one(key)
+
+    def one(self, key: str) -> Asked:
+        """What was asked for under this key.
+
+        Raises:
+            LedgerError: nothing.
+        """
+        with self._database.reading() as connection:
+            return self._asked(connection, key)
+
+    def all(self) -> list[Asked]:
+        """Everything that was asked for, newest first."""
+        with self._database.reading() as connection:
+            keys = [row["key"] for row in reading.of_kind(connection, "ask")]
+            return [self._asked(connection, key) for key in reversed(keys)]
+
+    def check(self, connection: sql.Connection, dataset: str, key: str, fields: Mapping[str, Any]) -> None:
+        """Raise unless a second person agreed to this very spend.
+
+        Raises:
+            LedgerError: nobody asked or answered, it was declined, or it is another request.
+        """
+        if "ask" not in self._rows(connection, key):
+            raise LedgerError(f"A second person has to agree to each release of {dataset!r}: ask for it first.")
+        found = self._asked(connection, key)
+        if found.state != "agreed":
+            what = "nobody agreed to yet" if found.state == "asked" else f"was {found.state}"
+            raise LedgerError(f"A second person has to agree to each release of {dataset!r}; this request {what}.")
+        if found.dataset != dataset or _differs(found.fields, fields):
+            raise LedgerError("This is not what was agreed to: another data set, table choice, method or budget.")
+
+    def _asked(self, connection: sql.Connection, key: str) -> Asked:
+        rows = self._rows(connection, key)
+        if "ask" not in rows:
+            raise LedgerError("Nobody asked for a release with this key.")
+        dataset, fields, at = rows["ask"]
+        state, answer = next(((_ANSWERS[kind], rows[kind][1]) for kind in _ANSWERS if kind in rows), ("asked", {}))
+        spent = reading.entry(connection, self._database.key, key)
+        state = state if spent is None else spent.state
+        return Asked(key, at, dataset, fields["by"], fields, state, answer.get("by", ""), answer.get("reason", ""))
+
+    def _rows(self, connection: sql.Connection, key: str) -> dict[str, tuple[str, dict[str, Any], str]]:
+        rows = connection.execute(EVENTS.select().where(EVENTS.c.key == key)).mappings()
+        return {row["kind"]: (row["dataset"], chain.read(row, self._database.key), row["at"]) for row in rows}
+
+
+def _differs(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return any(one.get(name) != other.get(name) for name in _COMPARED)

@@ -1,0 +1,107 @@
+"""What the events say: entries, data sets that spend together, accounts; each event is checked before it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sql
+
+from pmtcore.accounting.units import Unit
+from pmtcore.ledger import chain
+from pmtcore.ledger.account import Account, Entry
+from pmtcore.ledger.schema import EVENTS
+
+Row = sql.RowMapping | dict[str, Any]
+
+
+def entry(connection: sql.Connection, seal: bytes | None, key: str) -> Entry | None:
+    """The spend of that key."""
+    rows = {row["kind"]: row for row in connection.execute(EVENTS.select().where(EVENTS.c.key == key)).mappings()}
+    if "reserve" not in rows:
+        return None
+    found = {kind: (kind, chain.read(row, seal)) for kind, row in rows.items()}
+    return _entry(rows["reserve"], found["reserve"][1], found.get("release") or found.get("fail"))
+
+
+def joins(connection: sql.Connection, seal: bytes | None) -> dict[frozenset[str], bool]:
+    """Pairs of data sets that were joined, or parted, by what was said last."""
+    return {
+        frozenset((row["dataset"], chain.read(row, seal)["other"])): row["kind"] == "join"
+        for row in of_kind(connection, "join", "part")
+    }
+
+
+def of_kind(connection: sql.Connection, *kinds: str) -> sql.MappingResult:
+    """All events of these kinds, oldest first."""
+    return connection.execute(EVENTS.select().where(EVENTS.c.kind.in_(kinds)).order_by(EVENTS.c.seq)).mappings()
+
+
+def account(connection: sql.Connection, seal: bytes | None, dataset: str, others: Iterable[str] = ()) -> Account:
+    """The account of a data set with all that spend together with it.
+
+    Args:
+        others: data sets that it would be joined with.
+    """
+    said = joins(connection, seal)
+    joined = [pair for pair, together in said.items() if together]
+    joined += [pair for name in others if (pair := frozenset((dataset, name))) not in said]
+    group, before = {dataset}, 0
+    while len(group) > before:
+        before = len(group)
+        group |= {name for pair in joined if pair & group for name in pair}
+    parts = [_alone(connection, seal, name) for name in sorted(group)]
+    caps = [part.cap for part in parts if part.cap is not None]
+    return Account(
+        dataset,
+        min(caps, default=None),
+        tuple(sorted((entry for part in parts for entry in part.entries), key=lambda entry: entry.seq)),
+        tuple(sorted(group - {dataset})),
+        next((part.retired for part in parts if part.retired), ""),
+        tuple(unit for part in parts for unit in part.units),
+        any(part.second for part in parts),
+    )
+
+
+def _alone(connection: sql.Connection, seal: bytes | None, dataset: str) -> Account:
+    rows = connection.execute(EVENTS.select().where(EVENTS.c.dataset == dataset).order_by(EVENTS.c.seq)).mappings()
+    found: list[tuple[Row, Mapping[str, Any]]] = []
+    after: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    last: dict[str, Mapping[str, Any]] = {}  # what was said last, by kind
+    for row in rows:
+        fields, kind = chain.read(row, seal), row["kind"]
+        last[kind] = fields
+        if kind == "reserve":
+            found.append((row, fields))
+        elif kind in ("release", "fail"):
+            after[row["key"]] = (kind, fields)
+    entries = tuple(_entry(row, fields, after.get(row["key"])) for row, fields in found)
+    cap = float(last["cap"]["mu"]) if "cap" in last else None
+    held = last.get("register")
+    units = () if held is None else (Unit.from_dict(held["unit"]),)
+    return Account(
+        dataset, cap, entries, (), last.get("retire", {}).get("reason", ""), units, bool(held and held["second"])
+    )
+
+
+def _entry(row: Row, fields: Mapping[str, Any], after: tuple[str, Mapping[str, Any]] | None) -> Entry:
+    kind, done = ("", {}) if after is None else after
+    return Entry(
+        seq=row["seq"],
+        at=row["at"],
+        dataset=row["dataset"],
+        key=row["key"],
+        method=str(fields["request"].get("method", "")),
+        mu=fields["mu"],
+        neighbours=fields["neighbours"],
+        purpose=fields["purpose"],
+        request=fields["request"],
+        state={"": "reserved", "release": "released"}.get(kind, "failed"),
+        standing=done.get("standing", ""),
+        record=done.get("record"),
+        pure_epsilon=fields.get("pure_epsilon", 0.0),
+        gaussian_mu=fields.get("gaussian_mu", 0.0),
+        hash=row["hash"],
+        choices=fields.get("choices", {}),
+        by=fields.get("by", ""),
+    )

@@ -1,0 +1,109 @@
+"""What a spend has to keep: a cap, a data set that is not retired, the unit that its curator asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pmtcore.accounting.budgets import Neighbours
+from pmtcore.accounting.units import Unit
+from pmtcore.base.checks import listed, number_between, one_of
+from pmtcore.base.records import plain
+from pmtcore.ledger.account import Account, counted_mu
+from pmtcore.ledger.chain import LedgerError
+from pmtcore.ledger.schema import NAME_LENGTH
+
+MOST_WORDS = 2000  # letters of a reason or a purpose
+
+
+def named(text: str, what: str = "data set") -> str:
+    """The name without blanks around it: 'survey ' and 'survey' have one cap.
+
+    Raises:
+        LedgerError: it is empty, too long, or cannot be printed.
+    """
+    name = text.strip()
+    if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
+        raise LedgerError(f"A {what} needs a name of 1 to {NAME_LENGTH} printable characters.")
+    return name
+
+
+def keyed(key: str) -> str:
+    """The key as it was handed out.
+
+    Raises:
+        LedgerError: it has blanks around it, or is no name.
+    """
+    if named(key, "key") != key:
+        raise LedgerError("A key has no blanks around it; give it as it was handed out.")
+    return key
+
+
+def reasoned(reason: str, what: str) -> str:
+    """A reason that is kept in the ledger.
+
+    Raises:
+        LedgerError: there is none.
+    """
+    if not reason.strip():
+        raise LedgerError(f"Say why {what}; the reason is kept in the ledger.")
+    return reason[:MOST_WORDS]
+
+
+def spend(
+    request: Mapping[str, Any],
+    mu: float,
+    neighbours: str,
+    purpose: str = "",
+    *,
+    pure_epsilon: float = 0.0,
+    gaussian_mu: float = 0.0,
+    choices: Mapping[str, Any] | None = None,
+    unit: Unit | None = None,
+    by: str = "",
+) -> dict[str, Any]:
+    """The fields of a spend, as an event keeps them, asked for or made.
+
+    Raises:
+        InputError: one is out of range.
+    """
+    cost = number_between("mu", mu, 0.0, 1000.0)
+    relation = one_of("neighbours", neighbours, [item.value for item in Neighbours])
+    fields = {"request": plain(dict(request)), "mu": cost, "neighbours": relation, "purpose": purpose[:MOST_WORDS]}
+    if pure_epsilon:
+        fields["pure_epsilon"] = number_between("epsilon", pure_epsilon, 0.0, 500.0)
+        fields["gaussian_mu"] = number_between("mu", gaussian_mu, 0.0, cost)
+    if choices:
+        fields["choices"] = plain(dict(choices))
+    if unit is not None and unit != Unit():
+        fields["unit"] = unit.as_dict()
+    if by:
+        fields["by"] = by[:NAME_LENGTH]
+    return fields
+
+
+def check(account: Account, fields: Mapping[str, Any]) -> None:
+    """Raise unless a spend may be taken from this account.
+
+    Raises:
+        LedgerError: no cap, retired, another unit than the curator's, or beyond the cap.
+    """
+    name = account.dataset
+    if account.cap is None:
+        raise LedgerError(f"The data set {name!r} has no cap in this ledger; set one first ('ledger cap').")
+    if account.retired:
+        raise LedgerError(f"The data set {name!r} is retired ({account.retired}); nothing more is released.")
+    unit = Unit.from_dict(fields.get("unit", {}))
+    for wanted in account.units:
+        if not unit.covers(wanted):
+            raise LedgerError(
+                f"The curator of {name!r} wants people protected otherwise. {wanted.words} Open the data set by its "
+                f"name, or ask for that."
+            )
+    counted = counted_mu(fields["mu"], fields["neighbours"])
+    if not account.fits(counted):
+        raise LedgerError(
+            f"This release would pass the cap of {name!r}: mu {account.spent:.4g} of {account.cap:.4g} is spent, "
+            f"{account.left:.4g} is left, {counted:.4g} was asked for."
+            + (f" It spends together with {listed(account.together)}." if account.together else "")
+        )

@@ -1,0 +1,235 @@
+"""Releases that two people stand for: what was agreed to, by another person, once; nothing else gets through."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import os
+
+import numpy as np
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.accounting.units import Unit
+from pmtcore.base.checks import InputError
+from pmtcore.base.roles import Actor, Forbidden, Role
+from pmtcore.cli.main import main
+from pmtcore.data.choices import Choices
+from pmtcore.ledger.chain import LedgerError
+from pmtcore.ledger.log import Ledger
+from pmtcore.mechanisms.noise import SecureNoise
+from pmtcore.releases.agreement import answer, ask, asked, carry_out
+from pmtcore.releases.register import opened, register
+from pmtcore.releases.release import Request, recorded_release
+from tests.data.test_persons import frame
+
+ANA, CLEO, CARL, REED = (
+    Actor(name, role)
+    for name, role in (
+        ("ana", Role.ANALYST),
+        ("cleo", Role.CURATOR),
+        ("carl", Role.CURATOR),
+        ("reed", Role.REVIEWER),
+    )
+)
+REQUEST = Request("joint-pmt", Budget(0.5))
+
+
+@pytest.fixture
+def files(tmp_path):
+    private, public = tmp_path / "p.csv", tmp_path / "b.csv"
+    frame(400, 1, np.arange(400) // 2).to_csv(private, index=False)
+    frame(60, 2).to_csv(public, index=False)
+    return str(private), str(public)
+
+
+@pytest.fixture
+def book(files):
+    ledger = Ledger(os.environ["PMT_LEDGER"])
+    register(CLEO, ledger, "survey", *files, 2.0, unit=Unit(1, "who"), second=True)
+    return ledger
+
+
+def problem_of(book, actor=ANA, **choices):
+    return opened(actor, book, "survey").problem(Choices(**{"target": "y", "features": ("a", "b"), **choices}))
+
+
+def test_ask_agree_release(book):
+    """Nothing is spent until the release; who asked and who agreed is in the chain; carried out twice it is one."""
+    one = ask(ANA, problem_of(book), REQUEST, book, "survey", "k", "a study")
+    assert (one.state, one.by) == ("asked", "ana") and not book.account("survey").entries
+    assert ask(ANA, problem_of(book), REQUEST, book, "survey", "k", "a study") == one, "the same again changes nothing"
+    assert answer(CLEO, book, "k", True).state == "agreed"
+    made = carry_out(ANA, book, "k", SecureNoise())
+    assert made.release.guarantee.unit == Unit(1, "who") and made.release.n == 200
+    assert carry_out(ANA, book, "k", SecureNoise()).record == made.record
+    (entry,) = book.account("survey").entries
+    assert (entry.by, entry.purpose, entry.state) == ("ana", "a study", "released")
+    (found,) = asked(REED, book)
+    assert (found.state, found.answered_by) == ("released", "cleo") and book.verify()["intact"]
+
+
+def test_without_agreement_the_ledger_refuses(book):
+    """Nobody asked, nobody answered, declined, by every way of releasing, a copy under another name too."""
+    problem = problem_of(book)
+    for dataset in ("survey", "a copy"):
+        if dataset != "survey":
+            book.cap(dataset, 2.0)
+        with pytest.raises(LedgerError, match="second person"):
+            recorded_release(problem, REQUEST, SecureNoise(), book, dataset, "n", by="ana")
+    ask(ANA, problem, REQUEST, book, "survey", "k")
+    with pytest.raises(LedgerError, match="nobody agreed"):
+        carry_out(ANA, book, "k", SecureNoise())
+    with pytest.raises(LedgerError, match="Say why"):
+        answer(CLEO, book, "k", False)
+    answer(CLEO, book, "k", False, "too narrow")
+    with pytest.raises(InputError, match="too narrow"):
+        carry_out(ANA, book, "k", SecureNoise())
+    with pytest.raises(LedgerError, match="was declined"):
+        recorded_release(problem, REQUEST, SecureNoise(), book, "survey", "k", by="ana")
+    with pytest.raises(LedgerError, match="declined already"):
+        answer(CARL, book, "k", True)
+    with pytest.raises(LedgerError, match="Nobody asked"):
+        answer(CLEO, book, "other", True)
+    assert not book.account("survey").entries
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mu": 0.6},
+        {"method": "pmt-ols"},
+        {"features": ("a",)},
+        {"intercept": False},
+        {"delta": 1e-3},
+        {"rows_per_person": 2},
+    ],
+)
+def test_only_what_was_agreed_to_is_released(book, change):
+    """Another budget, method, column, delta or unit with the agreed key is refused."""
+    ask(ANA, problem_of(book), REQUEST, book, "survey", "k")
+    answer(CLEO, book, "k", True)
+    fields = {**REQUEST.as_dict(), **{k: v for k, v in change.items() if k not in ("features", "intercept")}}
+    choices = {k: v for k, v in change.items() if k in ("features", "intercept")}
+    with pytest.raises(LedgerError, match="not what was agreed"):
+        recorded_release(
+            problem_of(book, **choices), Request.from_dict(fields), SecureNoise(), book, "survey", "k", by="ana"
+        )
+    with pytest.raises(LedgerError, match="another request"):
+        ask(ANA, problem_of(book, **choices), Request.from_dict(fields), book, "survey", "k")
+    assert not book.account("survey").entries
+
+
+def test_nobody_agrees_with_themselves(book):
+    """In any spelling of one's name; whoever asks must be somebody."""
+    ask(CLEO, problem_of(book, CLEO), REQUEST, book, "survey", "k")
+    for same in (CLEO, Actor("Cleo", Role.CURATOR), Actor("CLEO", Role.OWNER)):
+        with pytest.raises(LedgerError, match="Another person"):
+            answer(same, book, "k", True)
+    with pytest.raises(LedgerError, match="Say who"):
+        ask(Actor("", Role.CURATOR), problem_of(book), REQUEST, book, "survey", "l")
+    with pytest.raises(LedgerError, match="Say who"):
+        answer(Actor("", Role.CURATOR), book, "k", True)
+    assert answer(CARL, book, "k", True).state == "agreed"
+
+
+def test_each_role(book):
+    """Analysts and curators ask and carry out; curators alone answer; who reads the ledger sees what was asked."""
+    nobody = Actor("x", None)
+    for who in (REED, nobody):
+        with pytest.raises(Forbidden):
+            ask(who, problem_of(book), REQUEST, book, "survey", "k")
+        with pytest.raises(Forbidden):
+            carry_out(who, book, "k", SecureNoise())
+    ask(ANA, problem_of(book), REQUEST, book, "survey", "k")
+    for who in (ANA, Actor("another", Role.ANALYST), REED, nobody):
+        for agrees in (True, False):
+            with pytest.raises(Forbidden):
+                answer(who, book, "k", agrees, "no")
+    with pytest.raises(Forbidden):
+        asked(nobody, book)
+    assert all(len(asked(who, book)) == 1 for who in (ANA, CLEO, REED))
+
+
+def test_the_cap_holds_at_each_step(book):
+    """Nobody asks beyond it; what fits alone may no longer fit when it is agreed to or carried out."""
+    big = Request("joint-pmt", Budget(1.5))
+    with pytest.raises(LedgerError, match="pass the cap"):
+        ask(ANA, problem_of(book), Request("joint-pmt", Budget(2.5)), book, "survey", "k")
+    for key in ("a", "b", "c"):
+        ask(ANA, problem_of(book), big, book, "survey", key)
+    for key in ("a", "b"):
+        answer(CLEO, book, key, True)
+    carry_out(ANA, book, "a", SecureNoise())
+    with pytest.raises(LedgerError, match="pass the cap"):
+        carry_out(ANA, book, "b", SecureNoise())
+    with pytest.raises(LedgerError, match="pass the cap"):
+        answer(CLEO, book, "c", True)
+    assert book.account("survey").spent == 1.5
+
+
+def test_the_curators_unit_cannot_be_lowered(files, tmp_path):
+    """Whatever an analyst declares: fewer rows, another column, the table under another name."""
+    ledger = Ledger(str(tmp_path / "l.db"))
+    for wanted in (Unit(3), Unit(3, "who")):
+        name = f"visits{wanted.column}"
+        register(CLEO, ledger, name, *files, 5.0, unit=wanted)
+        ledger.part(name, "visits", "a test") if wanted.column else None
+        found = opened(ANA, ledger, name)
+        plain = Choices(target="y", features=("a", "b"))
+        problem = dataclasses.replace(found.problem(plain), unit=None) if wanted.column else found.problem(plain)
+        with pytest.raises(LedgerError, match="protected otherwise"):
+            recorded_release(problem, Request("joint-pmt", Budget(0.1)), SecureNoise(), ledger, name, f"{name} 1")
+        kept = recorded_release(
+            found.problem(plain),
+            Request("joint-pmt", Budget(0.1), rows_per_person=3),
+            SecureNoise(),
+            ledger,
+            name,
+            name,
+        )
+        assert kept.release.guarantee.unit.rows == 3
+        with pytest.raises(InputError, match="no policy refuses"):
+            found.problem(dataclasses.replace(plain, missing="refuse"))
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(("ask", "agree", "release")))[1:])
+def test_steps_in_any_other_order_release_nothing(book, order):
+    """Only ask, agree, release leads to a spend."""
+    steps = {
+        "ask": lambda: ask(ANA, problem_of(book), REQUEST, book, "survey", "k"),
+        "agree": lambda: answer(CLEO, book, "k", True),
+        "release": lambda: carry_out(ANA, book, "k", SecureNoise()),
+    }
+    for step in order:
+        try:
+            steps[step]()
+        except InputError:
+            continue
+    assert not book.account("survey").entries
+
+
+def test_on_the_command_line(files, tmp_path, capsys, monkeypatch):
+    """register, release --ask, agree by another user, release with the key; by the same user it is refused."""
+    where = ["--ledger", str(tmp_path / "l.db")]
+    register_it = ["ledger", "register", *where, "--dataset", "s", "--private", files[0], "--public", files[1]]
+    assert main([*register_it, "--mu", "2", "--second", "--person", "who"]) == 0
+    assert "a second person agrees" in capsys.readouterr().out
+    want = ["release", *where, "--dataset", "s", "--private", files[0], "--public", files[1], "--target", "y"]
+    want += ["--features", "a,b", "--method", "joint-pmt", "--mu", "0.5", "--key", "k", "--json"]
+    monkeypatch.setenv("LOGNAME", "ana")
+    assert main([*want, "--ask"]) == 2 and "protected otherwise" in capsys.readouterr().err
+    want += ["--person", "who"]
+    assert main([*want, "--ask"]) == 0 and json.loads(capsys.readouterr().out)["state"] == "asked"
+    assert main(want) == 2 and "nobody agreed" in capsys.readouterr().err
+    assert main(["ledger", "agree", *where, "--key", "k"]) == 2 and "Another person" in capsys.readouterr().err
+    monkeypatch.setenv("LOGNAME", "cleo")
+    assert main(["ledger", "agree", *where, "--key", "k"]) == 0 and "agreed by cleo" in capsys.readouterr().out
+    assert main(["ledger", "asked", *where, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["asked"][0]["answered_by"] == "cleo"
+    monkeypatch.setenv("LOGNAME", "ana")
+    assert main(want) == 0 and json.loads(capsys.readouterr().out)["guarantee"]["unit"]["column"] == "who"
+    assert main(["ledger", "release", *where, "--key", "k", "--json"]) == 0, "the same record again"
+    capsys.readouterr()
+    assert main(["ledger", "decline", *where]) == 2 and "needs --key" in capsys.readouterr().err
