@@ -15,6 +15,8 @@ from pages.common.widgets import (
 )
 from pmtcore.base.checks import InputError
 from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import power_of_ten
 from pmtcore.base.records import Label, Standing
 from pmtcore.methods.registry import method, methods, recommended, suiting
 from pmtcore.public.moments import PublicData
@@ -22,9 +24,7 @@ from pmtcore.releases.release import Preview, request_from_json
 from pmtcore.show.errata import words
 from pmtcore.show.figures import release as figures
 from pmtcore.show.glossary import help_for
-from pmtcore.show.names import option
-from pmtcore.show.numbers import figure as said
-from pmtcore.show.numbers import power_of_ten
+from pmtcore.show.names import option, source
 
 
 def method_choice(public: PublicData) -> str:
@@ -42,7 +42,10 @@ def method_choice(public: PublicData) -> str:
         **start,
     )
     entry = method(chosen)
-    st.caption(f"{entry.summary} Source: {entry.source}. Sound: {entry.standing_reason}.")
+    st.caption(
+        f"{entry.summary} Source: {source(chosen)}. Sound: {entry.standing_reason}.",
+        help=help_for("papers", "sound"),
+    )
     if entry.errata:
         with st.expander(f"Errata of the paper ({', '.join(entry.errata)})", icon=":material/edit_note:"):
             st.caption(words(entry.errata))

@@ -23,6 +23,7 @@ from pages.common.widgets import (
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
 from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.numbers import figure as said
 from pmtcore.base.records import Label, Standing
 from pmtcore.ledger.account import Entry
 from pmtcore.ledger.log import Ledger, default_url
@@ -33,7 +34,7 @@ from pmtcore.show.figures import budget as budgets
 from pmtcore.show.figures import coefficients as forest
 from pmtcore.show.figures import release as figures
 from pmtcore.show.glossary import help_for
-from pmtcore.show.numbers import figure as said
+from pmtcore.show.names import title
 from pmtcore.show.report import report
 from pmtcore.show.sheet import csv
 from pmtcore.show.words import coefficient_words, release_words
@@ -157,12 +158,15 @@ def standing(found: Release) -> None:
     strength_line(found.guarantee.person.mu)
 
 
+_RESULTS = {"Residual sd": "residual_sd", "R squared": "r_squared", "Condition number, whitened": "kappa"}
+
+
 def free(found: Release) -> None:
     """What came out beside the coefficients at no further cost."""
     singles = figures.results(found)
     if singles:
-        for column, (title, value) in zip(st.columns(3), singles.items(), strict=False):
-            column.metric(title, value)
+        for column, (name, value) in zip(st.columns(3), singles.items(), strict=False):
+            column.metric(name, value, help=help_for(_RESULTS[name]))
     kind = label(found)
     if "ridge_path" in found.released:
         st.header("Ridge path")
@@ -243,7 +247,7 @@ def earlier() -> None:
     with st.expander(f"Releases from this table, in this session ({len(spent)})", icon=":material/history:"):
         rows = [
             {
-                "method": release.method,
+                "method": title(release.method),
                 "target": release.target,
                 "rows": release.n,
                 "mu": release.guarantee.mu,

@@ -10,13 +10,13 @@ from pages.common.session import session
 from pmtcore.accounting.budgets import Budget, compose
 from pmtcore.base.checks import InputError
 from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.numbers import count, figure, plural
 from pmtcore.base.records import Standing
 from pmtcore.data.problem import Problem
 from pmtcore.methods.registry import method
 from pmtcore.models.families import FAMILIES
 from pmtcore.releases.release import Request
 from pmtcore.show.names import title
-from pmtcore.show.numbers import count, figure, plural
 from pmtcore.show.words import columns_words
 
 

@@ -14,12 +14,12 @@ from pages.common import session as state
 from pmtcore.accounting.budgets import Budget, Guarantee, reporting_delta
 from pmtcore.base.checks import InputError
 from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import power_of_ten
 from pmtcore.base.records import Label
 from pmtcore.data.problem import Problem
 from pmtcore.methods.registry import Method
 from pmtcore.show.glossary import help_for
-from pmtcore.show.numbers import figure as said
-from pmtcore.show.numbers import power_of_ten
 from pmtcore.show.sheet import csv
 from pmtcore.show.strength import strength
 

@@ -18,7 +18,7 @@ from pmtcore.methods.registry import method, methods, recommended
 from pmtcore.show.errata import ERRATA, words
 from pmtcore.show.figures import audit as figures
 from pmtcore.show.glossary import help_for
-from pmtcore.show.names import option, title
+from pmtcore.show.names import option, source, title
 
 KEY, SWEEP = "audit-record", "audit-sweep"
 A_MOMENT = 0.3
@@ -83,7 +83,7 @@ def row(id: str, name: str, standing: str, found: Audit | None) -> None:
             st.markdown(f"Planted: {FAULTS[id].words}. The audit must find it.")
         else:
             entry = method(id)
-            st.markdown(f"{entry.summary} Source: {entry.source}. {standing}: {entry.standing_reason}.")
+            st.markdown(f"{entry.summary} Source: {source(id)}. {standing}: {entry.standing_reason}.")
             if entry.errata:
                 st.caption(words(entry.errata))
         if found is not None:

@@ -15,6 +15,7 @@ from pmtcore.base.records import Label
 from pmtcore.lab.gallery.catalogue import figure, figures
 from pmtcore.lab.gallery.engine import Computation, Figure, load_stored, store
 from pmtcore.show.figures import gallery as pictures
+from pmtcore.show.glossary import help_for
 
 KEY = "gallery-run"
 
@@ -30,7 +31,7 @@ def choose() -> Figure:
         index=ids.index(asked) if asked in ids else 0,
         format_func=lambda id: f"{id}  {figure(id).title} ({figure(id).source})",
         key="gallery-figure",
-        help="Letters A to D are the papers; the link in the address bar opens the chosen figure.",
+        help=f"{help_for('papers')} The link in the address bar opens the chosen figure.",
     )
     st.query_params["figure"] = chosen
     return figure(chosen)
@@ -108,7 +109,7 @@ st.markdown(
     "The published experiments, recomputed here on data of the same kind: what the paper says beside what came out."
 )
 current = choose()
-st.markdown(f"**{current.source}.** {current.claim}")
+st.markdown(f"**Paper {current.source}.** {current.claim}")
 if KEY in st.session_state:
     st.fragment(live, run_every=0.2)()
 else:

@@ -18,6 +18,7 @@ from pmtcore.show.figures import audit as audits
 from pmtcore.show.figures import learn as figures
 from pmtcore.show.figures import retrieval as budgets
 from pmtcore.show.figures.style import projected
+from pmtcore.show.glossary import help_for
 from pmtcore.show.lessons import LESSONS
 
 LINKED: dict[str, Any] = {"bind": "query-params"}
@@ -151,7 +152,9 @@ def leaks() -> None:
 
 def retrieval() -> None:
     """When a budget really comes back."""
-    factor = knob(st, "Curvature, Lambda/Lambda0", [0.3, 1.0, 3.0, 10.0, 30.0], 3.0, "curvature", "See the glossary.")
+    factor = knob(
+        st, "Curvature, Lambda/Lambda0", [0.3, 1.0, 3.0, 10.0, 30.0], 3.0, "curvature", help_for("modulus", "Lambda0")
+    )
     plan = Plan("logistic", 1.0, 0.0, "replace-one", 0.5, "recycle")
     factors, splits = plan.along([plan.least * f for f in (0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0)])
     found = plan.at(plan.least * float(factor))

@@ -15,15 +15,19 @@ from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
 from pmtcore.accounting.units import PERSON
 from pmtcore.base.checks import InputError
 from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.numbers import figure, plural
 from pmtcore.base.records import Label
 from pmtcore.base.roles import Action
+from pmtcore.ledger.account import Entry
 from pmtcore.ledger.log import Account, Ledger, default_url
 from pmtcore.releases.retrieval import retrieved
 from pmtcore.show.figures import budget as figures
 from pmtcore.show.figures import release as tradeoff
 from pmtcore.show.glossary import help_for
-from pmtcore.show.numbers import plural
+from pmtcore.show.names import title
 from pmtcore.show.report import report
+
+_HEAD = "A fingerprint of the whole log. Note it down elsewhere: then nobody can cut events off unnoticed."
 
 
 def account_page(book: Ledger, account: Account) -> None:
@@ -72,6 +76,12 @@ def account_page(book: Ledger, account: Account) -> None:
     reports(book, account)
 
 
+def said(entry: Entry) -> str:
+    """A release in one line."""
+    parts = (entry.at[:16].replace("T", " "), title(entry.method), f"mu = {figure(entry.mu, 4)}", entry.purpose)
+    return " · ".join(part for part in parts if part)
+
+
 def reports(book: Ledger, account: Account) -> None:
     """Reports of earlier releases, made again from the ledger."""
     if not actor().may(Action.REPORT):
@@ -84,7 +94,7 @@ def reports(book: Ledger, account: Account) -> None:
         "Release",
         released,
         index=len(released) - 1,
-        format_func=lambda e: f"{e.at[:19]}  {e.method}  mu {e.mu:.4g}  {e.purpose}",
+        format_func=said,
         key="budget-release",
         help="Its report is made again from what the ledger keeps.",
     )
@@ -109,7 +119,7 @@ def page() -> None:
     accounts = {account.dataset: account for account in book.accounts()}
     checked = book.verify()
     if checked["intact"] and checked["events"]:
-        st.caption(f"The log is intact: {plural(checked['events'], 'event')}, head {checked['head'][:16]}.")
+        st.caption(f"The log is intact: {plural(checked['events'], 'event')}, head {checked['head'][:16]}.", help=_HEAD)
     elif not checked["intact"]:
         st.error(f"The ledger is not what was written: {plain(checked['why'])}. Nothing can be spent on it.")
     if accounts:

@@ -50,7 +50,7 @@ def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
     low = a.number_input(f"Smallest {name}", 1e-9, 1e9, start[0], key=f"compare-low-{axis}", **more)
     high = b.number_input(f"Largest {name}", 1e-9, 1e9, start[1], key=f"compare-high-{axis}", **more)
     count = c.number_input(
-        "Places between",
+        "Places",
         1,
         50,
         10 if axis == "budget" else 6,

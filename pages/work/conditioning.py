@@ -17,13 +17,13 @@ from pages.common.widgets import (
     study_label,
 )
 from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.numbers import figure as said
 from pmtcore.base.records import Curator, Label
 from pmtcore.data.problem import Problem
 from pmtcore.lab import diagnostics
 from pmtcore.lab.diagnostics import Diagnosis
 from pmtcore.show.figures import conditioning as figures
 from pmtcore.show.glossary import help_for, term
-from pmtcore.show.numbers import figure as said
 from pmtcore.show.words import conditioning_words, truncation_words
 
 ETA = 0.05

@@ -10,9 +10,9 @@ from pages.common.showcase import quick
 from pages.common.widgets import badge, chart, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.numbers import count
 from pmtcore.base.records import Label
 from pmtcore.show.figures import compare as figures
-from pmtcore.show.numbers import count
 from pmtcore.show.words import columns_words, comparison_words
 
 

@@ -12,6 +12,7 @@ from pages.common.widgets import at_first, badge, chart, figure_first, problem_o
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
 from pmtcore.base.checks import InputError
 from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.numbers import figure, power_of_ten
 from pmtcore.base.records import Label
 from pmtcore.data.problem import Problem
 from pmtcore.releases.curves import LADDER, Curves
@@ -19,7 +20,6 @@ from pmtcore.releases.planning import Planned, rows_for, verdict_of
 from pmtcore.show.figures import planning as figures
 from pmtcore.show.glossary import help_for
 from pmtcore.show.names import option
-from pmtcore.show.numbers import figure, power_of_ten
 
 AT_ONCE = 1.0  # seconds of computing before the page shows what there is
 A_MOMENT = 0.4

@@ -157,5 +157,5 @@ def category_notes(features: Sequence[Feature], unseen: str) -> tuple[str, ...]:
     for become, homes in (("missing", False), (repr(OTHER), True)):
         names = [one.name for one in found if (one.home is not None) == homes]
         if names and unseen == "other":
-            notes.append(f"Categories that the public table does not have count as {become}: of {listed(names, 99)}.")
+            notes.append(f"Categories of {listed(names, 99)} that the public table does not have count as {become}.")
     return tuple(notes)

@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from pmtcore.accounting.budgets import compose
+from pmtcore.base.numbers import figure
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.mechanisms.truncation import moment_sensitivity, truncate
 
@@ -32,17 +33,17 @@ class Cloud:
     @property
     def sentence(self) -> str:
         """What to take away."""
-        before, after = self.kappa_before, self.kappa_after
-        if after >= before:
-            return f"Too few public rows: the condition number does not fall ({before:.3g} before, {after:.3g} after)."
-        if after > _ROUND:
+        before, after = figure(self.kappa_before), figure(self.kappa_after)
+        if self.kappa_after >= self.kappa_before:
+            return f"Too few public rows: the condition number does not fall ({before} before, {after} after)."
+        if self.kappa_after > _ROUND:
             return (
-                f"Whitening helps, and too few public rows leave it long: the condition number falls from {before:.3g} "
-                f"to {after:.3g}."
+                f"Whitening helps, and too few public rows leave it long: the condition number falls from {before} to "
+                f"{after}."
             )
         return (
-            f"A public sample turns a needle into a ball: the condition number falls from {before:.3g} to {after:.3g}, "
-            f"so noise of one size does about the same harm in every direction."
+            f"A public sample turns a needle into a ball: the condition number falls from {before} to {after}, so "
+            f"noise of one size does about the same harm in every direction."
         )
 
 
@@ -70,11 +71,12 @@ class Solutions:
     def sentence(self) -> str:
         """What to take away."""
         far, near = (float(np.median(np.linalg.norm(x - self.true, axis=1))) for x in (self.plain, self.whitened))
+        told = f"{figure(far)} off without whitening, {figure(near)} with"
         if far < 1.2 * near:
-            return f"Round rows already: {far:.3g} off without whitening, {near:.3g} with. There is nothing to gain."
+            return f"Round rows already: {told}. There is nothing to gain."
         return (
-            f"The same budget: {far:.3g} off without whitening, {near:.3g} with. Noise added to a moment is divided by "
-            f"its smallest eigenvalue when the moment is inverted."
+            f"The same budget: {told}. Noise added to a moment is divided by its smallest eigenvalue when the moment "
+            f"is inverted."
         )
 
 
@@ -118,7 +120,7 @@ class Radii:
         best = float(self.radius[np.argmin(self.total)])
         side = "too small: it cuts" if self.chosen < best / 1.3 else "too large: it pays for room nobody needs"
         word = "about right" if best / 1.3 <= self.chosen <= best * 1.3 else side
-        return f"At radius {self.chosen:.2g} the error is {word}; the best here is {best:.2g}."
+        return f"Radius {figure(self.chosen, 2)} is {word}; the best here is {figure(best, 2)}."
 
 
 def radius(chosen: float, mu: float, n: int = 2000) -> Radii:
@@ -137,7 +139,7 @@ def composition(mu: float, releases: int) -> tuple[np.ndarray, np.ndarray, str]:
     count = np.arange(1, releases + 1)
     total = np.asarray([compose([mu] * int(k)) for k in count])
     words = (
-        f"{releases} releases of mu = {mu:g} cost {total[-1]:.3g} together, not {releases * mu:.3g}: squares add up, "
-        f"as with the length of independent errors."
+        f"{releases} releases of mu = {mu:g} cost {figure(float(total[-1]))} together, not {figure(releases * mu)}: "
+        f"squares add up, as with the length of independent errors."
     )
     return total, mu * count, words

@@ -13,6 +13,7 @@ from typing import final
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, attacker_power, delta_from_mu, epsilon_from_mu
+from pmtcore.base.numbers import figure, percent, plural
 from pmtcore.lab.diagnostics import expected_after
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.bands import Z95
@@ -46,11 +47,11 @@ def public_rows(d: int, rows: int) -> Line:
     if rows <= d:
         sentence = f"{rows} public rows cannot tell {d} columns apart: at least {d + 1} are needed, better {10 * d}."
     elif here > 10:
-        sentence = f"{rows:,} public rows for {d} columns leave a condition number of {here:.3g}: far from a ball."
+        sentence = f"{rows:,} public rows for {d} columns leave a condition number of {figure(here)}: far from a ball."
     elif here > 2:
-        sentence = f"{rows:,} public rows for {d} columns leave a condition number of {here:.3g}: good enough."
+        sentence = f"{rows:,} public rows for {d} columns leave a condition number of {figure(here)}: good enough."
     else:
-        sentence = f"{rows:,} public rows for {d} columns leave a condition number of {here:.3g}: nearly a ball."
+        sentence = f"{rows:,} public rows for {d} columns leave a condition number of {figure(here)}: nearly a ball."
     return Line(m.astype(float), {"condition number after whitening": left}, float(rows), sentence)
 
 
@@ -71,7 +72,7 @@ class Bands:
     @property
     def sentence(self) -> str:
         """What to take away."""
-        share = f"{100 * self.coverage:.3g} %"
+        share = percent(self.coverage, 3)
         if self.whole:
             return f"Bands that hold the noise and the sampling contain the truth in {share} of the repetitions."
         if self.coverage > 0.93:
@@ -97,8 +98,9 @@ def pairs(mu: float, log_delta: int) -> Line:
     epsilon = np.asarray([epsilon_from_mu(mu, float(x)) for x in deltas])
     here = epsilon_from_mu(mu, delta)
     sentence = (
-        f"mu = {mu:g} is epsilon = {here:.3g} at delta = 1e{log_delta}, and epsilon = {epsilon_from_mu(mu, 1e-12):.3g} "
-        f"at delta = 1e-12: one guarantee, many pairs. An epsilon without its delta says nothing."
+        f"mu = {mu:g} is epsilon = {figure(here)} at delta = 1e{log_delta}, and epsilon = "
+        f"{figure(epsilon_from_mu(mu, 1e-12))} at delta = 1e-12: one guarantee, many pairs. An epsilon without its "
+        f"delta says nothing."
     )
     return Line(deltas, {"epsilon": epsilon}, delta, sentence)
 
@@ -108,11 +110,11 @@ def several_rows(mu: float, rows: int) -> Line:
     alarms = np.linspace(0.001, 0.999, 200)
     one, many = (float(attacker_power(k * mu, 0.05)) for k in (1, rows))
     if rows == 1:
-        sentence = f"One row: detected in at most {100 * one:.3g} % of the cases at 5 % false alarms."
+        sentence = f"One row: detected in at most {percent(one, 3)} of the cases at 5 % false alarms."
     else:
         sentence = (
-            f"A person with {rows} rows is protected only as by mu = {rows * mu:g}: detected in at most "
-            f"{100 * many:.3g} % of the cases at 5 % false alarms, a person with one row in {100 * one:.3g} %."
+            f"A person with {rows} rows is protected only as by mu = {figure(rows * mu)} for a row: detected in at "
+            f"most {percent(many, 3)} of the cases at 5 % false alarms; a person with one row in {percent(one, 3)}."
         )
     curves = {"one row": attacker_power(mu, alarms), f"{rows} rows": attacker_power(rows * mu, alarms)}
     return Line(alarms, curves, 0.05, sentence)
@@ -123,8 +125,8 @@ def trust(n: int, mu: float) -> Line:
     sizes = np.geomspace(100, 1e6, 40)
     central, local = 1 / (n * mu), 1 / (math.sqrt(n) * mu)
     sentence = (
-        f"With {n:,} people a curator's noise moves the mean by {central:.2g}; noise added on every device moves it by "
-        f"{local:.2g}, {local / central:,.0f} times as much. That is what trusting nobody costs."
+        f"With {n:,} people a curator's noise moves the mean by {figure(central, 2)}; noise added on every device "
+        f"moves it by {figure(local, 2)}, {figure(local / central)} times as much. That is what trusting nobody costs."
     )
     curves = {"with a curator": 1 / (sizes * mu), "on every device": 1 / (np.sqrt(sizes) * mu)}
     return Line(sizes, curves, float(n), sentence)
@@ -138,12 +140,14 @@ def questions(mu: float, asked: int) -> Line:
     counts = np.unique(np.round(np.geomspace(1, 1000, 8)).astype(int))
     moment, here = _expected("joint-moment", mu), _expected("joint-pmt", mu / math.sqrt(asked))
     if here <= moment:
-        many = f"For {asked} question{'s' * (asked > 1)}"
-        sentence = f"{many} a release for each is better: {here:.2g} standard errors off against {moment:.2g}."
+        sentence = (
+            f"For {plural(asked, 'question')} a release for each is better: {figure(here, 2)} standard errors off, "
+            f"against {figure(moment, 2)}."
+        )
     else:
         sentence = (
-            f"{asked:,} question{'s' * (asked > 1)}, each a release, at mu = {mu:g} together: {here:.2g} standard "
-            f"errors off. One moment for all: {moment:.2g}, and the next question is free."
+            f"{plural(asked, 'question')}, a release for each, mu = {figure(mu)} in all: off by {figure(here, 2)} of a "
+            f"standard error. One moment for all: {figure(moment, 2)}, and the next question is free."
         )
     curves = {
         "a release for each question": np.array([_expected("joint-pmt", mu / math.sqrt(k)) for k in counts]),

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pmtcore.base.numbers import figure
 from pmtcore.methods.registry import method
-from pmtcore.show.numbers import figure
 from pmtcore.show.strength import strength
 
 

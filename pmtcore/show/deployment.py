@@ -13,6 +13,7 @@ from typing import Any
 
 from pmtcore.base.foreign import one_line
 from pmtcore.methods.registry import method
+from pmtcore.show.names import source
 
 _TODO = "TODO"
 
@@ -60,7 +61,8 @@ def entry(record: Mapping[str, Any], date: str = "", purpose: str = "") -> str:
             },
             "implementation": {
                 "pre_processing_eda_hyperparameter_tuning": _TODO,
-                "mechanisms": f"{found.title} ({found.id}), {found.source}; noise: {record['public'].get('noise', '')}",
+                "mechanisms": f"{found.title} ({found.id}), {source(found.id)}; "
+                f"noise: {record['public'].get('noise', '')}",
                 "justification": found.standing_reason,
             },
             "resources": {"sources": _TODO, "registry_authors": [_TODO]},

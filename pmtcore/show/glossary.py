@@ -45,8 +45,8 @@ _ENTRIES = (
     Term(
         "epsilon",
         "epsilon",
-        "The best known unit: one row changes the odds of any outcome at most e^epsilon times, outside cases of "
-        "probability delta.",
+        "The unit that most people know: one row changes the odds of any outcome at most e^epsilon times, outside "
+        "cases of probability delta.",
         "It needs a delta to have a meaning for Gaussian noise.",
     ),
     Term(
@@ -150,6 +150,15 @@ _ENTRIES = (
         "What was planned for the Jacobian and is provably not needed; a public number in the sound form.",
     ),
     Term(
+        "papers",
+        "Papers A to D",
+        "A: Differentially Private Truncation of Unbounded Data via Public Second Moments (arXiv 2602.22282). "
+        "B: Enhancing Differentially Private Linear Regression via Public Second-Moment (arXiv 2508.18037). "
+        "C: generalized linear models in the non-interactive local model. "
+        "D: Noise-Augmented Privacy-Preserving Empirical Risk Minimization.",
+        "E and a number: a step in one of them that does not give what is claimed; Audit lists them.",
+    ),
+    Term(
         "erratum",
         f"Erratum ({next(iter(ERRATA))} to {next(reversed(ERRATA))})",
         "A published step that does not give what is claimed, with what is done here; listed on the Audit page.",
@@ -162,6 +171,12 @@ _ENTRIES = (
     ),
     Term("cap", "Cap", "The total mu that all releases from one data set may cost, set for good with the first."),
     Term("seed", "Seed", "A starting number that makes noise repeatable: for study only, since it can be undone."),
+    Term(
+        "residual_sd",
+        "Residual sd",
+        "How far a response lies from the fit, typically: what the columns do not explain. Released with noise.",
+    ),
+    Term("r_squared", "R squared", "The share of the response's variance that the fit explains. Released with noise."),
     Term(
         "claim",
         "Claimed mu and lower bound",

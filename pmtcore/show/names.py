@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pmtcore.base.records import Standing
 from pmtcore.methods.registry import method
 
@@ -17,6 +19,19 @@ def title(id: str) -> str:
 def option(id: str) -> str:
     """For lists to choose from: title and id."""
     return f"{title(id)} · {id}"
+
+
+def source(id: str) -> str:
+    """Where a method comes from, for somebody who has not met the papers' letters.
+
+    >>> source("pmt-ridge"), source("joint-pmt"), source("public-only")
+    ('paper A, Algorithm 2', 'this project, beyond papers A and B', 'a baseline')
+    """
+    parts = [part for part in method(id).source.split("; ") if not part.endswith("of the derivations")]
+    told = [re.sub(r"^(?=[A-D],)", "paper ", part) for part in parts]
+    told = [re.sub(r"^beyond ([A-D])$", r"this project, beyond paper \1", part) for part in told]
+    told = [re.sub(r"^beyond ([A-D]) and", r"this project, beyond papers \1 and", part) for part in told]
+    return "; ".join("a baseline" if part == "baseline" else part for part in told)
 
 
 def spoken(id: str) -> str:

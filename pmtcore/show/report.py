@@ -17,6 +17,7 @@ from pmtcore.methods.registry import method
 from pmtcore.show import glossary
 from pmtcore.show.checklist import checklist
 from pmtcore.show.drawings import curve, forest, number, table
+from pmtcore.show.names import source
 from pmtcore.show.reproduce import command, configuration
 from pmtcore.show.strength import strength
 
@@ -103,7 +104,7 @@ def _method(found: Mapping[str, Any]) -> str:
     entry = method(found["method"])
     errata = f" Published errata repaired here: {', '.join(entry.errata)}." if entry.errata else ""
     return (
-        f"<h2>Method</h2>\n<p>{escape(entry.title)} (<code>{escape(entry.id)}</code>), {escape(entry.source)}. "
+        f"<h2>Method</h2>\n<p>{escape(entry.title)} (<code>{escape(entry.id)}</code>), {escape(source(entry.id))}. "
         f"{escape(entry.summary)} Standing: {escape(entry.standing.value)}, {escape(entry.standing_reason)}."
         f"{escape(errata)}</p>"
     )

@@ -13,7 +13,7 @@ from typing import final
 
 from pmtcore.accounting.budgets import attacker_power
 from pmtcore.base.checks import InputError
-from pmtcore.show.numbers import percent
+from pmtcore.base.numbers import percent
 
 FALSE_ALARMS = 0.05  # the customary level of a test
 

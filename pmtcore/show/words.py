@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from pmtcore.base.numbers import figure, listing, percent, plural
+from pmtcore.base.records import Label
 from pmtcore.lab.comparison import Summary
 from pmtcore.lab.diagnostics import Diagnosis
 from pmtcore.methods.registry import method
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.show.names import spoken
-from pmtcore.show.numbers import figure, listing, percent, plural
 
 _ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts all directions about alike
 _CHANGE = 1.25  # a factor below which whitening changed nothing worth a word
@@ -77,16 +78,17 @@ def truncation_words(found: Diagnosis, radius: float) -> str:
     rate = found.rate(radius)
     if math.isnan(rate):
         return "Without public rows the share of rows outside cannot be predicted."
+    whose = found.label.value if found.label in (Label.PUBLIC, Label.PRIVATE) else ""
     if rate <= 0:
         return (
-            f"At radius {figure(radius)} no row is moved: a smaller radius would mean less noise at no loss, down to "
-            f"{figure(float(found.norms[-1]))}."
+            f"At radius {figure(radius)}, no {whose} row is moved: a smaller radius would mean less noise at no loss, "
+            f"down to {figure(float(found.norms[-1]))}."
         )
     if rate >= 1:
-        return f"At radius {figure(radius)} every row is moved inward: what is left says little."
+        return f"At radius {figure(radius)}, every {whose} row is moved inward: what is left says little."
     return (
-        f"At radius {figure(radius)} {percent(rate)} of the rows are moved inward. A smaller radius means less noise "
-        f"and more bias."
+        f"At radius {figure(radius)}, {percent(rate)} of the {whose} rows are moved inward. A smaller radius means "
+        f"less noise and more bias."
     )
 
 
@@ -103,11 +105,14 @@ def coefficient_words(release: Release) -> list[str]:
         if not (math.isfinite(low) and math.isfinite(high)):
             found.append(f"{name}: no finite band; this release says nothing about it.")
             continue
+        drawn = f"another sample by about {figure(float(bands.sampling[j]), 2)}"
+        moved = f"The privacy noise moves it by about {figure(float(bands.privacy[j]), 2)}, {drawn}."
+        if bands.privacy[j] == 0:
+            moved = f"No privacy noise moves it; {drawn}."
         sign = "could be zero" if low <= 0 <= high else "positive" if low > 0 else "negative"
         found.append(
-            f"{name}: {figure(float(release.coefficients[j]))}, between {figure(low)} and {figure(high)} ({sign}). The "
-            f"privacy noise moves it by about {figure(float(bands.privacy[j]), 2)}, another sample by about "
-            f"{figure(float(bands.sampling[j]), 2)}."
+            f"{name}: {figure(float(release.coefficients[j]))}, between {figure(low)} and {figure(high)} ({sign}). "
+            f"{moved}"
         )
     return found
 

@@ -100,7 +100,7 @@ def test_a_level_only_private_rows_have_is_never_the_reference():
     """Without a level 'other' in the public rows it is missing, and the note says so without its name."""
     problem = sides(with_other_town)
     assert not np.any(rows(problem)[:5]) and np.all(rows(problem)[5:, 0] == 1)
-    assert any("public table does not have count as missing" in note for note in problem.notes)
+    assert any("that the public table does not have count as missing" in note for note in problem.notes)
     assert "SECRET" not in " ".join(problem.notes)
 
 

@@ -238,7 +238,6 @@ def test_comparison_table_has_all_rows(problem):
     assert list(table.columns) == [
         "method",
         "total mu",
-        "place on the axis",
         "median",
         "10 %",
         "90 %",
@@ -246,4 +245,4 @@ def test_comparison_table_has_all_rows(problem):
         "sd",
         "trials",
     ]
-    assert (table.loc[table["method"] == "non-private", "median"] < 1e-9).all()
+    assert (table.loc[table["method"] == title("non-private"), "median"] < 1e-9).all()

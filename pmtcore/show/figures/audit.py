@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
+from pmtcore.base.numbers import figure as said
 from pmtcore.base.records import Standing
 from pmtcore.lab.audit import Audit, curve_points
 from pmtcore.lab.faults import FAULTS
 from pmtcore.methods.registry import methods
 from pmtcore.show.figures.style import AFTER, BEFORE, QUIET, finish
-from pmtcore.show.numbers import figure as said
 
 
 def points(found: Audit) -> go.Figure:
@@ -57,7 +57,7 @@ def result_words(found: Audit | None) -> str:
         return "nothing to attack: no private row is read"
     if not math.isfinite(found.smallest):
         return f"not refuted: at least {said(found.lower_bound)}; these runs could not have found anything"
-    return f"not refuted: at least {said(found.lower_bound)}; would have seen {said(found.smallest)}"
+    return f"not refuted: at least {said(found.lower_bound)}; a true mu of {said(found.smallest)} would have shown"
 
 
 def tally(found: Mapping[str, Audit]) -> str:

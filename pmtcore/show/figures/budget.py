@@ -7,10 +7,10 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 
+from pmtcore.base.numbers import figure as said
 from pmtcore.ledger.log import Account
 from pmtcore.releases.record import Release
 from pmtcore.show.figures.style import AFTER, BEFORE, PRIVACY, QUIET, SAMPLING, TRUNCATION, finish
-from pmtcore.show.numbers import figure as said
 
 
 def spends(account: Account) -> go.Figure:

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from pmtcore.base.numbers import figure as said
 from pmtcore.methods.registry import of_role
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.show.figures.style import PRIVACY, QUIET, finish, log_axis
-from pmtcore.show.numbers import figure as said
 
 MOST = 120  # rows drawn at once: a taller picture is no picture
 ORDERS = {"table": "as in the table", "size": "largest first", "name": "by name", "source": "grouped by column"}

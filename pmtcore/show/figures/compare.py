@@ -75,5 +75,6 @@ def _draw(figure: go.Figure, id: str, rows: Sequence[Summary], symbol: str, mean
 
 def comparison_table(summaries: Sequence[Summary]) -> pd.DataFrame:
     """The same figures in rows: distances to the fit without privacy over the trials."""
-    rows = [summary.as_dict() for summary in summaries]
-    return pd.DataFrame(rows, columns=list(_COLUMNS)).rename(columns=_COLUMNS)
+    rows = [{**summary.as_dict(), "method": title(summary.method)} for summary in summaries]
+    kept = [name for name in _COLUMNS if name != "x" or any(row["x"] != row["mu"] for row in rows)]
+    return pd.DataFrame(rows, columns=kept).rename(columns=_COLUMNS)

@@ -80,7 +80,7 @@ def truncation(found: list[Diagnosis], radius: float) -> go.Figure:
             mode="lines",
             line={"color": LABEL_COLOURS[diagnosis.label], "width": 2.5, "dash": "dot" if exact else "solid"},
         )
-    figure.add_vline(x=radius, line={"color": QUIET, "dash": "dash"}, annotation_text="radius")
+    figure.add_vline(x=radius, line={"color": QUIET, "dash": "dash"}, annotation_text="radius", annotation_yshift=14)
     figure.update_yaxes(tickformat=".0%", rangemode="tozero")
     figure.update_xaxes(range=[0, 2 * found[0].radius])
     return finish(figure, "radius, in whitened units", "share of rows outside", 320)

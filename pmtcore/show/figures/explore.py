@@ -11,13 +11,13 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.base import foreign
+from pmtcore.base.numbers import figure as said
 from pmtcore.methods.facts import Facts
 from pmtcore.releases.explore.logistic import Logistic
 from pmtcore.releases.explore.moment import Moment
 from pmtcore.releases.explore.penalized import Path
 from pmtcore.releases.explore.regression import Regression
 from pmtcore.show.figures.style import AFTER, PRIVACY, QUIET, finish, log_axis
-from pmtcore.show.numbers import figure as said
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 _ROW = 34  # pixels that a line with its name takes

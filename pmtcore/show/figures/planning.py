@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
+from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import percent
 from pmtcore.methods.registry import method
 from pmtcore.public.bands import Z95
 from pmtcore.releases.planning import Planned
 from pmtcore.show.figures.style import QUIET, SAMPLING, finish, log_axis
 from pmtcore.show.names import title
-from pmtcore.show.numbers import figure as said
-from pmtcore.show.numbers import percent
 
 
 def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) -> go.Figure:
@@ -40,7 +40,7 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
         figure.add_vline(x=mu, line={"color": QUIET, "dash": "dash"})
     log_axis(figure, "x")
     log_axis(figure, "y")
-    return finish(figure, "total budget mu", f"predicted 95 % half-width of {coefficient}", 420)
+    return finish(figure, "total budget mu", f"95 % half-width of {coefficient}", 500)  # room for a legend of nine
 
 
 def _public(id: str) -> bool:

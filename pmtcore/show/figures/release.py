@@ -10,14 +10,14 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.accounting.budgets import attacker_power
+from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import percent
 from pmtcore.methods.facts import Facts, Passes
 from pmtcore.methods.registry import Prediction
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview
 from pmtcore.show.figures.style import AFTER, PRIVACY, QUIET, SAMPLING, TRUNCATION, finish, log_axis
-from pmtcore.show.numbers import figure as said
-from pmtcore.show.numbers import percent
 
 _PALETTE = (
     "#0072B2",
@@ -74,8 +74,8 @@ def predicted_words(preview: Preview) -> str:
         return f"{start}. Privacy noise is all there is of it."
     if longer <= 1.005:
         return f"{start}. Privacy costs next to nothing beside sampling."
-    price = f"{percent(longer - 1)} longer" if longer < 2 else f"{said(longer)} times as long"
-    return f"{start}. Privacy (noise, and rows that are shortened) makes it {price} than sampling would on its own."
+    price = f"{percent(longer - 1)} longer than" if longer < 2 else f"{said(longer)} times as long as"
+    return f"{start}. Privacy (noise, and rows that are shortened) makes it {price} sampling alone would."
 
 
 def facts_words(facts: Facts) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-_WHOLE = 1e15  # beyond, digits are powers of ten
+_WHOLE = 1e9  # beyond, nobody counts the digits
 _TINY = 1e-4  # below, too many zeros to count
 
 
