@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import streamlit as st
 
+from pages.common import turns
 from pages.common.session import session
 from pmtcore.lab.comparison import Comparison
 
@@ -20,7 +21,12 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 
 def start(run: Comparison) -> None:
-    """Make it this session's comparison; where the tables are for study, a link finds it again."""
+    """Make it this session's comparison; where the tables are for study, a link finds it again.
+
+    Raises:
+        InputError: the server is at as many runs as it takes.
+    """
+    turns.take(run)
     found = session()
     found.comparison = run
     st.session_state.pop("run", None)

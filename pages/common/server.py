@@ -20,6 +20,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
 
+from pages.common import quota
 from pages.common.memory import give_back, map_large_blocks
 from pmtcore.base.checks import InputError
 from pmtcore.ledger.log import Ledger, default_url
@@ -52,6 +53,9 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
+        if scope["type"] == "websocket":
+            await self._session(scope, receive, send)
+            return
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -70,7 +74,34 @@ class Guard:
             await with_headers({"type": "http.response.start", "status": 404, "headers": []})
             await send({"type": "http.response.body", "body": b""})
             return
-        await self.app(scope, receive, with_headers)
+        try:
+            await self._counted(scope, receive, with_headers)
+        except quota.Refused as refused:
+            kind = [(b"content-type", b"text/plain; charset=utf-8")]
+            await with_headers({"type": "http.response.start", "status": refused.status, "headers": kind})
+            await send({"type": "http.response.body", "body": str(refused).encode()})
+
+    async def _session(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A browser's connection, if there is a place."""
+        if not quota.enter():
+            await send({"type": "websocket.close", "code": 1013, "reason": "This server has no place now."})
+            return
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            quota.leave()
+
+    async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A request, counted where it is an upload."""
+        upload = quota.size_of(scope)
+        if upload is None:
+            await self.app(scope, receive, send)
+            return
+        quota.admit(*upload)
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            quota.done(*upload)
 
 
 class Squeezed:

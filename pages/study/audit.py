@@ -6,6 +6,7 @@ import time
 
 import streamlit as st
 
+from pages.common import turns
 from pages.common.session import current_problem
 from pages.common.widgets import badge, chart, show_error
 from pmtcore.base.checks import InputError
@@ -47,7 +48,9 @@ def sweep() -> None:
         icon=":material/checklist:",
         help="Every method and every planted fault; takes about a minute, can be stopped, keeps what is done.",
     ):
-        st.session_state[SWEEP] = Sweep()
+        made = Sweep()
+        turns.take(made)
+        st.session_state[SWEEP] = made
         st.rerun()
 
 
@@ -62,6 +65,7 @@ def running() -> None:
     end = time.monotonic() + A_MOMENT
     while run.step() and time.monotonic() < end:
         pass
+    turns.note(run, run.live)
     if not run.live:
         made = run.record()
         keep(made.found, made.computed)

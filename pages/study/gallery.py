@@ -8,6 +8,7 @@ from threading import Lock
 
 import streamlit as st
 
+from pages.common import turns
 from pages.common.widgets import chart, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.foreign import markdown as plain
@@ -67,6 +68,7 @@ def start(chosen: Figure) -> None:
     if quick or full:
         try:
             made = Computation(chosen, chosen.quick if quick else chosen.trials)
+            turns.take(made)
             st.session_state[KEY] = (made, made.steps(), Lock())
             st.rerun()
         except InputError as error:
@@ -95,7 +97,9 @@ def live() -> None:
     st.progress(min(made.share, 1.0), f"{made.share:.0%} of {made.trials} trials")
     if st.button("Stop, keep what is done", key="gallery-stop", icon=":material/stop:"):
         made.stop()
+    turns.note(made)
     if not advance(steps, alone):
+        turns.note(made, live=False)
         record = made.as_dict()
         if record["series"]:
             store(record)

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.common import runs, thread
+from pages.common import runs, thread, turns
 from pages.common.session import curator, session
 from pages.common.showcase import quick
 from pages.common.widgets import at_first, badge, chart, problem_or_sentence, show_error, study_label
@@ -132,6 +132,7 @@ def advance(run: Comparison, seconds: float = 0.4) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end and run.step():
         pass
+    turns.note(run, run.live)
 
 
 def live() -> None:

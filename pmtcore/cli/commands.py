@@ -145,7 +145,7 @@ def report(chosen: argparse.Namespace) -> Answer:
         text = render(record, account, head)
     except InputError:
         raise
-    except (KeyError, TypeError, AttributeError, ValueError):
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError):
         raise InputError(
             "The file is not the record of a release; save one with 'release --json --out FILE'."
         ) from None

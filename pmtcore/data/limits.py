@@ -6,6 +6,8 @@ its own limit is unreadable, and so missing.
 
 from __future__ import annotations
 
+from pmtcore.base.checks import InputError
+
 MAX_UPLOAD_MB = 200  # of one file in the browser
 MAX_BYTES = 512 * 2**20  # unpacked, of a table held in memory: uploads, public tables, gzip'ed Parquet
 MAX_COLUMNS = 2000  # a moment of so many columns takes 32 MB, its factorization seconds
@@ -21,16 +23,46 @@ KEPT_STREAM_BYTES = 64 * 2**20  # the same, of a table that is read from elsewhe
 LINE = 2**20  # bytes of a line of text; a longer one is a row that cannot be read
 SPAN = LINE  # bytes of a row of text that has line breaks inside quotes
 LARGEST = 1e150  # a number beyond it is no measurement: missing
+MAX_RUNS = 500_000  # releases that one comparison repeats: methods times places times trials; hours on one core
+MAX_WORK = 10**14  # the same times rows times columns squared, where each is a fit of its own; about a day
+MAX_RUNNING = 8  # comparisons, audits and figures that a server computes at a time: more would only slow each other
+MAX_SESSIONS = 200  # open browser sessions: a session on the demo holds some MB
+MAX_SESSION_BYTES = 600 * 2**20  # uploads that one session holds: two tables, and one more to replace one
+MAX_SERVER_BYTES = 4 * 2**30  # uploads of all sessions together
 
 
 def in_words() -> str:
     """The limits, for whoever is about to choose a file."""
     return (
         f"A table held in memory: at most {MAX_BYTES // 2**20} MB unpacked, {MAX_COLUMNS:,} columns and "
-        f"{MAX_CELLS // 10**6} million cells. A file, a folder or a query that is read in blocks has no limit on rows."
+        f"{MAX_CELLS // 10**6} million cells; a session at most {MAX_SESSION_BYTES // 2**20} MB of files. A file, "
+        "a folder or a query that is read in blocks has no limit on rows."
     )
 
 
 def block_rows(columns: int) -> int:
     """Rows of a block of this many columns."""
     return max(256, min(BLOCK_ROWS, BLOCK_CELLS // max(columns, 1)))
+
+
+def check_runs(runs: int, each: int = 0) -> None:
+    """Refuse a comparison that nobody would wait for.
+
+    Args:
+        runs: releases in all.
+        each: rows times columns squared, where every run is a fit of its own; 0 where runs share their work.
+
+    Raises:
+        InputError: too many.
+    """
+    if runs > MAX_RUNS:
+        raise InputError(
+            f"This asks for {runs:,} releases (methods times places times trials); at most {MAX_RUNS:,} are repeated: "
+            "choose fewer trials."
+        )
+    if runs * each > MAX_WORK:
+        most = max(MAX_WORK // each, 1)
+        raise InputError(
+            f"This asks for {runs:,} fits of a table this large; at most {most:,} are made: choose fewer trials, "
+            "places or columns."
+        )

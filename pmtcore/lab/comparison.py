@@ -19,6 +19,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, mu_from_epsilon, reporting_delta
 from pmtcore.base.checks import InputError, listed, one_of, whole_number_between
 from pmtcore.base.records import Curator, Private, PrivateRows
+from pmtcore.data.limits import MAX_CELLS, check_runs
 from pmtcore.data.problem import Problem
 from pmtcore.local import setup
 from pmtcore.mechanisms.noise import SeededNoise
@@ -120,6 +121,7 @@ class Comparison:
             raise InputError("A comparison needs at least one method and one budget.")
         if axis != "budget" and (len(mus) != 1 or not values):
             raise InputError(f"A comparison along {axis} takes one budget, and values to try.")
+        self._check(problem, len(chosen) * max(len(mus), len(values)) * self.trials, values)
         places = [(mu, mu, problem) for mu in mus]
         if axis != "budget":
             places = [(x, mus[0], varied(problem, axis, x, self.seed)) for x in values]
@@ -133,6 +135,15 @@ class Comparison:
         self.sampling = _sampling_error(problem)
         self.stopped = False
         self._seconds = 0.0
+
+    def _check(self, problem: Problem, runs: int, values: Sequence[float] = ()) -> None:
+        n, d = problem.private.n, problem.public.d
+        check_runs(runs, 0 if problem.public.family is GAUSSIAN else n * d**2)
+        if self.axis == "private rows" and d * sum(values) > MAX_CELLS:
+            raise InputError(
+                f"So many places hold more than {MAX_CELLS // 10**6} million cells in all; choose fewer, or fewer rows."
+            )
+        self._problem = problem
 
     @property
     def live(self) -> bool:
@@ -169,7 +180,12 @@ class Comparison:
         self.stopped = True
 
     def extend(self) -> None:
-        """Ask for as many trials again, in whole blocks: the longer run holds the shorter one."""
+        """Ask for as many trials again, in whole blocks: the longer run holds the shorter one.
+
+        Raises:
+            InputError: more than are repeated.
+        """
+        self._check(self._problem, 2 * self.trials * len(self._cells))
         for cell in self._cells:  # a block cut short is drawn again, whole
             cell.errors = [block for block in cell.errors if len(block) == BLOCK]
         self.trials = BLOCK * -(-2 * self.trials // BLOCK)
