@@ -88,6 +88,18 @@ class Private(Generic[T]):
     __hash__ = None  # type: ignore[assignment]
 
 
+class Watch(Protocol):
+    """Whoever follows the looks at private rows."""
+
+    def begin(self) -> None:
+        """A look begins."""
+        ...
+
+    def rows(self, count: int) -> None:
+        """So many rows more were looked at."""
+        ...
+
+
 class PrivateRows:
     """Private rows behind the only interface methods have to them: sums over row blocks.
 
@@ -142,6 +154,24 @@ class PrivateRows:
     def pieces(self, cut: Callable[[np.ndarray, np.ndarray], Iterator[P]], bytes_each: int, most: int) -> Pieces[P]:
         """What ``cut`` makes of each block, for several looks; see :class:`Pieces`."""
         return Pieces(self._blocks, self._adder, cut, bytes_each, most)
+
+    def watched(self, watch: Watch) -> PrivateRows:
+        """The same rows, each look at them told: that it begins, and how many rows it has seen, which is public."""
+
+        def blocks() -> Iterator[Block]:
+            watch.begin()
+            for features, response in self._blocks():
+                yield features, response
+                watch.rows(len(response))
+
+        def adder(function: Summand) -> np.ndarray:
+            watch.begin()
+            found = elsewhere(function)
+            watch.rows(self.n)
+            return found
+
+        elsewhere = self._adder or (lambda function: block_sum(self._blocks(), function))
+        return PrivateRows(blocks, self.n, self.names, None if self._adder is None else adder)
 
     def sum(self, function: Summand) -> Private[np.ndarray]:
         """``sum over blocks of function(features, response)``: one pass, one private array."""

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pmtcore.base.records import Watch
 from pmtcore.data.cells import numbers, texts
 from pmtcore.data.dialect import Dialect
 from pmtcore.data.tables import Table
@@ -26,17 +27,22 @@ _ZERO = 330  # the place of 1 among them
 _FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # SplitMix64's: every bit of a word moves every other
 
 
-def hashed(table: Table, key: bytes, dialect: Dialect | None = None) -> Cells:
+def hashed(table: Table, key: bytes, dialect: Dialect | None = None, watch: Watch | None = None) -> Cells:
     """The cells of a table as hashes of what they say, under the ledger's key: of all rows, or of those chosen.
 
     Args:
         dialect: how the table is written; ``None``: in the usual way.
+        watch: told how far the look at the table is.
     """
+    if watch is not None:
+        watch.begin()
     names = table.columns[:MOST_COLUMNS]
     chosen = _Chosen(MOST_CELLS // max(len(names), 1))
     for block in table.source.blocks(names, dialect or Dialect()):
         words = [_said(block.columns[name], table.source.separator, key) for name in names]
         chosen.add(words, key)
+        if watch is not None:
+            watch.rows(block.rows)
     folded = tuple(name.strip().casefold() for name in names)
     return Cells(folded, chosen.hashes(len(names)), chosen.first())
 

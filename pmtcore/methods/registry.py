@@ -114,6 +114,11 @@ class Plan(ABC):
 
     mu: float  # what the run costs in total; 0 when no private row is read
 
+    @property
+    def looks(self) -> int:
+        """How often a run goes through the private rows, at most; what memory keeps is not read again."""
+        return 1
+
     @abstractmethod
     def measure(self, rows: PrivateRows) -> Private[Any]:
         """The statistic without noise: what a pass over the private rows yields, computed once per plan."""

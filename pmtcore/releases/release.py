@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, final
@@ -14,7 +14,7 @@ from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delt
 from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
 from pmtcore.accounting.units import MOST_ROWS, Unit
 from pmtcore.base.checks import InputError, listed, number_between, whole_number_between
-from pmtcore.base.records import Standing, plain
+from pmtcore.base.records import Standing, Watch, plain
 from pmtcore.data.fingerprint import hashed
 from pmtcore.data.overlap import SHARED, shared
 from pmtcore.data.problem import Problem
@@ -23,6 +23,7 @@ from pmtcore.ledger.rules import spend
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_parameters, method, of_role
+from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import UNRECORDED, Ground, Release
 
 _ADMITTED: set[tuple[str, str, str]] = set()  # what this process has let the ledger know already
@@ -143,10 +144,13 @@ def preview(problem: Problem, request: Request) -> Preview:
     )
 
 
-def release(problem: Problem, request: Request, source: NoiseSource) -> Release:
+def release(problem: Problem, request: Request, source: NoiseSource, watch: Watch | None = None) -> Release:
     """Run a method once, outside any ledger: what reads a private row is then a lab figure.
 
     Figures that may leave come from :func:`recorded_release`, which writes the spend down first.
+
+    Args:
+        watch: told of each look at the private rows.
 
     Guarantee: the method's own at the request's total budget; stated in the record.
 
@@ -159,7 +163,7 @@ def release(problem: Problem, request: Request, source: NoiseSource) -> Release:
             f"{entry.id} is for the lab and cannot be released: {entry.standing_reason}; "
             f"choose a sound method, or study it with compare."
         )
-    outcome = plan.run(problem.private, source, 1)
+    outcome = plan.run(problem.private if watch is None else problem.private.watched(watch), source, 1)
     reasons = problem.lab_reasons
     if not problem.choices.overlap and shared(problem.public, problem.private):
         reasons += (SHARED,)
@@ -213,10 +217,14 @@ def recorded_release(
     key: str,
     purpose: str = "",
     by: str = "",
+    progress: Progress | None = None,
 ) -> Recorded:
     """A release whose spend is in the ledger before a private row is encoded; once for each key.
 
     The only way to figures that may leave. A key that was released before gives the release kept with it.
+
+    Args:
+        progress: told of each look at the table; it may stop the release before the spend, and not after.
 
     Raises:
         InputError: as :func:`release`; LedgerError where the ledger refuses, and then nothing was released.
@@ -224,12 +232,14 @@ def recorded_release(
     entry, _, plan = _plan(problem, request)
     if entry.standing is Standing.LAB:
         release(problem, request, source)  # raises, with the reason
-    admit(problem, ledger, dataset)
+    admit(problem, ledger, dataset, progress)
+    if progress is not None:
+        progress.spend()
     earlier = ledger.spend(dataset, key, _spend(problem, request, entry, plan, purpose, by), _room(problem.public.d))
     if earlier is not None and earlier.record is not None:
         return Recorded(earlier.record, earlier.dataset, key, Release.from_dict(earlier.record))
     try:
-        found = _sound(release(problem, request, source))
+        found = _sound(release(problem, request, source, progress))
     except BaseException as error:
         with suppress(LedgerError):  # the spend stands without this note, and the first error is the one to show
             ledger.fail(key, type(error).__name__)
@@ -271,7 +281,7 @@ def _spend(problem: Problem, request: Request, entry: Method, plan: Plan, purpos
     )
 
 
-def admit(problem: Problem, ledger: Ledger, dataset: str) -> None:
+def admit(problem: Problem, ledger: Ledger, dataset: str, watch: Watch | None = None) -> None:
     """Let the ledger know the table of a problem again, whatever it is called.
 
     Which tables hold the same rows is taken to be public: it decides whose budget a release spends.
@@ -279,8 +289,15 @@ def admit(problem: Problem, ledger: Ledger, dataset: str) -> None:
     if problem.table is not None:
         mark = (ledger.url, dataset.strip(), problem.table.sha256)
         if mark not in _ADMITTED:
-            ledger.admit(dataset, hashed(problem.table, ledger.fingerprint_key, problem.dialect))
+            ledger.admit(dataset, hashed(problem.table, ledger.fingerprint_key, problem.dialect, watch))
             _ADMITTED.add(mark)
+
+
+def progress_of(
+    problem: Problem, request: Request, tell: Callable[[Report], None], stop: Callable[[], bool] = lambda: False
+) -> Progress:
+    """What follows a release of this request; see :class:`pmtcore.releases.progress.Progress`."""
+    return Progress(problem.private.n, _plan(problem, request)[2].looks, tell, stop)
 
 
 def _room(d: int) -> int:

@@ -103,6 +103,11 @@ class GradientPlan(Plan):
         """The public side."""
         return Frame(self.public, self.n)
 
+    @property
+    def looks(self) -> int:
+        """The passes, and the curvature matrix where there is one."""
+        return len(self.schedule.gradients) + (self.schedule.curvature > 0)
+
     def measure(self, rows: PrivateRows) -> Private[Pieces[Turned]]:
         """The rows, to be whitened in the first pass: each pass depends on the noise before."""
         return Private(Turning.features_only(self.frame.root, self.public.has_intercept).pieces(rows))

@@ -45,6 +45,11 @@ class JointPlan(Plan):
     second: SecondPass | None
     parameters: JointParameters
 
+    @property
+    def looks(self) -> int:
+        """The moment; with a second pass the histogram, where there is one, and the gradient."""
+        return 1 if self.second is None else 2 if self.second.clip else 3
+
     def measure(self, rows: PrivateRows) -> Private[Measured]:
         """The truncated joint moment's sum (D, D), and the rows: the second pass depends on the pilot's noise."""
         pieces = self.first.pieces(rows) if self.second is not None else self.first.pieces(rows, 0)
