@@ -20,7 +20,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 Block = tuple[np.ndarray, np.ndarray]  # features (k, d), response (k,)
 _ARENA = 16 * 2**20  # bytes: the system gives memory of such size in large pages
-MOST_KEPT = 128 * 2**20  # bytes that a method keeps between its looks: a release stays far below 300 MB
+MOST_KEPT = 96 * 2**20  # bytes that a method keeps between its looks: a release stays far below 300 MB
 Summand = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 

@@ -13,6 +13,7 @@ from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
 from pmtcore.cli.arguments import budget_from, problem_from, settings_from, user
 from pmtcore.cli.files import read_small, write_small
+from pmtcore.cli.follow import following
 from pmtcore.estimators.summary import text as in_words
 from pmtcore.methods.registry import method
 
@@ -41,6 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dataset", metavar="NAME", help="whose cap in the ledger it counts against")
     parser.add_argument("--purpose", default="", help="kept in the ledger")
     parser.add_argument("--key", metavar="KEY", help="repeating a key repeats the outcome and spends nothing")
+    parser.add_argument("--progress", action="store_true", help="say how far it is, on standard error, if no terminal")
     parser.add_argument("--out", metavar="FILE", help="also write what is printed to this file")
 
 
@@ -62,7 +64,9 @@ def run(chosen: argparse.Namespace) -> Answer:
         return _asked(chosen, problem, request)
     lab = chosen.lab or (chosen.seed is not None and chosen.ledger is None)
     if lab or (chosen.ledger is None and preview(problem, request).guarantee.mu == 0):
-        record = release(problem, request, source).as_dict()
+        with following(chosen.progress, problem, request) as progress:
+            progress.spend()  # of nothing
+            record = release(problem, request, source, progress).as_dict()
         return record, in_words(record)
     return _recorded(chosen, problem, request, source)
 
@@ -90,7 +94,8 @@ def _recorded(chosen: argparse.Namespace, problem: Any, request: Any, source: An
     if chosen.ledger is None:
         cost = preview(problem, request).guarantee
         book.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
-    found = recorded_release(problem, request, source, book, dataset, key, chosen.purpose, user().name)
+    with following(chosen.progress, problem, request) as progress:
+        found = recorded_release(problem, request, source, book, dataset, key, chosen.purpose, user().name, progress)
     account = book.account(found.dataset)
     place = {"place": book.place, "dataset": found.dataset, "key": key, "spent": account.spent, "cap": account.cap}
     where = (

@@ -37,6 +37,8 @@ def numbers(cells: pa.Array, decimal: str | None = ".") -> np.ndarray:
         decimal: the decimal mark of numbers written as text; ``None``: a point, or a single comma without one.
     """
     found = _numbers(cells, decimal)
+    if len(found) and found.max() <= LARGEST and found.min() >= -LARGEST:  # false for what is no number
+        return found
     with np.errstate(invalid="ignore"):
         return np.where(np.abs(found) <= LARGEST, found, np.nan)
 

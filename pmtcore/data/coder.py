@@ -71,7 +71,7 @@ class Coder:
 
     def rows(self, block: Cells, labelled: bool = True) -> Rows:
         """Features, response, and which rows are whole."""
-        x = np.empty((block.rows, len(self.all_names)))
+        x = np.empty((len(self.all_names), block.rows)).T  # by columns, as the cells come
         y = np.zeros(block.rows)
         x[:, 0], at = 1.0, int(self.choices.intercept)
         if labelled:
@@ -85,7 +85,8 @@ class Coder:
         if self.kept is not None:
             x = x[:, list(self.kept)]
         whole = np.isfinite(y) & np.all(np.isfinite(x), axis=1)
-        x[~whole], y[~whole] = 0.0, 0.0
+        if not np.all(whole):
+            x[~whole], y[~whole] = 0.0, 0.0
         return Rows(x, y, whole)
 
     def check(self, blocks: Iterable[Cells], whose: str, labelled: bool = True) -> None:

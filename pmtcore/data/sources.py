@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, final
@@ -166,12 +167,18 @@ class ParquetSource:
     def rows(self, dialect: Dialect) -> int:
         return self._rows
 
-    def _file(self, wanted: Sequence[str] = ()) -> pq.ParquetFile:
+    @contextmanager
+    def _file(self, wanted: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
         texts = [self._fields[name].name for name in wanted if _is_text(self._fields[name].type)]
-        try:
-            return pq.ParquetFile(opened(self.place), read_dictionary=texts, pre_buffer=False)
-        except Exception:  # pyarrow has its own family of errors; their texts may quote the file
-            raise InputError(f"{self._where} looks like Parquet but cannot be read; write the file again.") from None
+        with ExitStack() as stack:
+            try:
+                handle = opened(self.place)
+                stack.callback(handle.close)
+                file = pq.ParquetFile(handle, read_dictionary=texts, pre_buffer=False)
+            except Exception:  # pyarrow has its own family of errors; their texts may quote the file
+                message = f"{self._where} looks like Parquet but cannot be read; write the file again."
+                raise InputError(message) from None
+            yield file
 
     def blocks(self, names: Sequence[str], dialect: Dialect, groups: Sequence[int] | None = None) -> Iterator[Cells]:
         flat = [name for name in names if not pt.is_nested(self._fields[name].type)]

@@ -190,7 +190,7 @@ class Product:
         for start in range(0, len(response), step):
             x, y = features[start : start + step], response[start : start + step]
             k = _whole(len(y))
-            t, s = cells[: (width - 1) * k].reshape(k, width - 1), cells[(width - 1) * k : width * k]
+            t, s = _laid_out_as(x, cells[: (width - 1) * k]), cells[(width - 1) * k : width * k]
             z = values[: outputs * k].reshape(outputs, k)
             lift = self._cells(x, y, t, s)
             if self._split:
@@ -215,15 +215,18 @@ class Product:
         """
         found, count = self.whitening, len(y)
         shift, scale = found.tiles
-        wide = t.reshape(-1, len(shift))  # tiles of rows, so that the inner loops are long
+        if t.flags.c_contiguous:
+            wide = t.reshape(-1, len(shift))  # tiles of rows, so that the inner loops are long
+        else:
+            wide, scale = t.T, scale[: t.shape[1], None]
         if found.intercept and not np.all(x[:, 0] == 1.0):
             np.subtract(x, found.shift[:-1] * x[:, :1], out=t[:count])
             np.subtract(y, found.shift[-1] * x[:, 0], out=s[:count])
-        elif x.flags.c_contiguous and count == len(s):
+        elif x.flags.c_contiguous and t.flags.c_contiguous and count == len(s):
             np.subtract(x.reshape(wide.shape), shift, out=wide)
             np.subtract(y, found.shift[-1], out=s)
         else:
-            np.subtract(x, found.shift[:-1], out=t[:count])
+            np.subtract(x.T, found.shift[:-1, None], out=t[:count].T)
             np.subtract(y, found.shift[-1], out=s[:count])
         t[count:], s[count:] = 0.0, 0.0
         np.rint(np.multiply(wide, scale, out=wide), out=wide)
@@ -265,6 +268,14 @@ def _strips(matrix: np.ndarray) -> Strips:
         used = np.flatnonzero(np.any(matrix[rows, :-1], axis=0))
         found.append((rows, int(used[-1]) + 1 if len(used) else 1))
     return found
+
+
+def _laid_out_as(x: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """A buffer for features (k, d), by columns where they are: what is done to each cell is the same."""
+    d = x.shape[1]
+    if x.strides[0] == x.itemsize and d > 1:
+        return cells.reshape(d, -1).T
+    return cells.reshape(-1, d)
 
 
 def _whole(rows: int) -> int:

@@ -73,6 +73,11 @@ class Progress:
         self._n, self._looks, self._tell, self._stop = n, looks, tell, stop
         self._spent, self._look, self._rows, self._start = False, 0, 0, time.monotonic()
 
+    @property
+    def spent(self) -> bool:
+        """Whether the spend was begun."""
+        return self._spent
+
     def begin(self) -> None:
         """A look begins."""
         self.check()

@@ -1,0 +1,46 @@
+"""Progress of a release on standard error, and what Ctrl-C costs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_AFTER = 1.0  # seconds: whatever takes less says nothing
+_EACH = 0.5  # seconds between two lines, on a terminal; ten times as long elsewhere
+
+
+@contextmanager
+def following(asked: bool, problem: Any, request: Any) -> Iterator[Any]:
+    """Progress that is told on standard error, where that is a terminal or it was asked for.
+
+    Raises:
+        KeyboardInterrupt: with a sentence on what is spent.
+    """
+    from pmtcore.releases.progress import Report  # noqa: PLC0415
+    from pmtcore.releases.release import progress_of  # noqa: PLC0415
+
+    terminal = sys.stderr.isatty()
+    start = last = time.monotonic()
+    said = False
+
+    def tell(report: Report) -> None:
+        nonlocal last, said
+        now = time.monotonic()
+        if not (terminal or asked) or now - start < _AFTER or now - last < (_EACH if terminal else 10 * _EACH):
+            return
+        last, said = now, True
+        sys.stderr.write(f"\r\x1b[K{report.words}" if terminal else f"{report.words}\n")
+        sys.stderr.flush()
+
+    found = progress_of(problem, request, tell)
+    try:
+        yield found
+    except KeyboardInterrupt:
+        what = "the spend stands, without a result" if found.spent else "nothing was released and nothing was spent"
+        raise KeyboardInterrupt(what) from None
+    finally:
+        if said and terminal:
+            sys.stderr.write("\r\x1b[K")

@@ -1,0 +1,122 @@
+"""Progress of a release: every look told, Stop heard until the spend and never after it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.cli.main import main
+from pmtcore.data.choices import Choices
+from pmtcore.data.problem import prepare
+from pmtcore.data.tables import read_path
+from pmtcore.ledger.log import Ledger
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.registry import method
+from pmtcore.releases import progress as progress_module
+from pmtcore.releases.progress import Progress, Report, Stopped, in_time
+from pmtcore.releases.release import Request, progress_of, recorded_release, release
+
+N = 70_000
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory) -> tuple[Path, Path]:
+    home, rng = tmp_path_factory.mktemp("progress"), np.random.default_rng(5)
+    x = rng.standard_normal((N + 200, 3))
+    frame = pd.DataFrame(x, columns=list("abc")).assign(y=x.sum(axis=1) + rng.standard_normal(N + 200))
+    frame[:N].to_parquet(home / "p.parquet")
+    frame[N:].to_csv(home / "b.csv", index=False)
+    return home / "p.parquet", home / "b.csv"
+
+
+def problem_of(places):
+    return prepare(read_path(str(places[0]), "private"), read_path(str(places[1]), "public"), Choices(target="y"))
+
+
+@pytest.mark.parametrize("id", ["joint-pmt", "pmt-gradients", "joint-moment"])
+def test_every_look_is_told_and_there_are_no_more_than_promised(places, id):
+    """Shares rise to 1 within each look; the figures are the same as unwatched."""
+    problem, request, reports = problem_of(places), Request(id, Budget(1.0)), []
+    watched = progress_of(problem, request, reports.append)
+    watched.spend()
+    first = release(problem, request, SeededNoise(1), watched)
+    assert np.array_equal(first.coefficients, release(problem, request, SeededNoise(1)).coefficients)
+    assert reports and all(0 < r.share <= 1 and r.look <= r.looks and r.spent for r in reports)
+    assert reports[-1].share == 1.0 and method(id).id == id
+    assert all("look" in r.words and r.whole <= 1 for r in reports)
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_stopped_before_the_spend_nothing_is_spent(places, tmp_path, after):
+    """At any block of the look that knows the table again."""
+    book, reports = Ledger(str(tmp_path / "l.db")), []
+    book.cap("d", 5.0)
+    problem, request = problem_of(places), Request("joint-pmt", Budget(1.0))
+    stoppable = progress_of(problem, request, reports.append, lambda: len(reports) >= after)
+    with pytest.raises(Stopped, match="nothing was spent"):
+        recorded_release(problem, request, SeededNoise(1), book, "d", "k", progress=stoppable)
+    assert book.entry("k") is None and book.account("d").spent == 0 and not any(r.spent for r in reports)
+
+
+def test_after_the_spend_stop_is_not_heard(places, tmp_path):
+    """It finishes: what is spent has its figures."""
+    book, reports = Ledger(str(tmp_path / "l.db")), []
+    book.cap("d", 5.0)
+    problem, request = problem_of(places), Request("joint-pmt", Budget(1.0))
+    late = progress_of(problem, request, reports.append, lambda: any(r.spent for r in reports))
+    found = recorded_release(problem, request, SeededNoise(1), book, "d", "k", progress=late)
+    assert found.record["coefficients"] and book.account("d").spent == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("spent", [False, True])
+def test_what_an_interrupt_costs_is_said(places, tmp_path, monkeypatch, capsys, spent):
+    """Ctrl-C in the command line, before and after: a sentence, exit 130, and the ledger as the sentence says."""
+    ledger = ["--ledger", str(tmp_path / "l.db"), "--dataset", "d"]
+    assert main(["ledger", "cap", *ledger, "--mu", "5"]) == 0
+    seen = Progress.rows
+
+    def interrupted(self, count):
+        seen(self, count)
+        if self.spent == spent:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "rows", interrupted)
+    private, public = map(str, places)
+    command = ["release", "--private", private, "--public", public, "--target", "y", "--method", "joint-pmt"]
+    assert main([*command, "--mu", "1", *ledger, "--key", "k"]) == 130
+    text = capsys.readouterr().err
+    assert ("the spend stands" in text) == spent and ("nothing was spent" in text) != spent
+    assert (Ledger(ledger[1]).entry("k") is not None) == spent
+
+
+def test_lines_are_written_where_asked(places, monkeypatch, capsys):
+    """With --progress, after a second; the answer on standard output stays what it is."""
+    monkeypatch.setattr("pmtcore.cli.follow._AFTER", 0.0)
+    monkeypatch.setattr("pmtcore.cli.follow._EACH", 0.0)
+    private, public = map(str, places)
+    command = ["release", "--private", private, "--public", public, "--target", "y", "--method", "joint-pmt"]
+    assert main([*command, "--mu", "1", "--lab", "--seed", "1", "--progress"]) == 0
+    out, err = capsys.readouterr()
+    assert "look 1 of at most 3 at the private rows: " in err and "look" not in out
+    assert main([*command, "--mu", "1", "--lab", "--seed", "1"]) == 0
+    assert capsys.readouterr() == (out, "") and not sys.stderr.isatty()
+
+
+def test_time_left_is_told_from_the_speed(monkeypatch):
+    """A hundred rows a second, three looks of a thousand."""
+    clock = [0.0]
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: clock[0])
+    reports: list[Report] = []
+    progress = Progress(1000, 3, reports.append)
+    progress.spend()
+    progress.begin()
+    for _ in range(5):
+        clock[0] += 1.0
+        progress.rows(100)
+    assert reports[-1].left == pytest.approx(25.0) and reports[-1].whole == pytest.approx(0.5 / 3)
+    assert in_time(0.2) == "1 s" and in_time(600) == "10 minutes" and in_time(7200) == "2.0 hours"
