@@ -24,6 +24,8 @@ from pmtcore.models.families import GAUSSIAN, Family
 from pmtcore.public.copies import distinct
 
 INTERCEPT = "(intercept)"
+_LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five times as far as it looks, squared
+_LEAST_SLACK = 0.1  # a row that decides its own fit says little: no more than ten times its residual
 _DEPENDENT = 1e-6  # share of a column's length left after regressing it on those before it
 
 
@@ -72,6 +74,24 @@ def joint(features: np.ndarray, response: np.ndarray) -> np.ndarray:
 
 @final
 @dataclass(frozen=True, eq=False)
+class Around:
+    """A public fit other than least squares, in whitened coordinates and units of the residual scale.
+
+    Attributes:
+        covariance: of the distance from it to the population's own fit, (d, d).
+        leverage: share (m,) of each public row in its own fitted value.
+        solve: (d, d), from the equation that the fit solves to its coefficients.
+        pull: part (d, d) of the covariance that is no sampling error: what a penalty draws the fit by.
+    """
+
+    covariance: np.ndarray
+    leverage: np.ndarray
+    solve: np.ndarray
+    pull: np.ndarray
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class PublicData:
     """What is public of the population: rows, or only a second moment of ``z = (x, y)``.
 
@@ -84,6 +104,7 @@ class PublicData:
         family, lam: what is fitted: the minimizer of the mean loss plus ``lam/2 ||beta||^2``, the intercept
             unpenalized. ``lam`` is 0 for the linear family, whose methods have a penalty of their own.
         labelled: whether the public rows have the response; without it their last column is zero.
+        around: what is known of the last row of ``factor`` where it is another fit than least squares (``held``).
     """
 
     names: tuple[str, ...]
@@ -94,6 +115,7 @@ class PublicData:
     family: Family = GAUSSIAN
     lam: float = 0.0
     labelled: bool = True
+    around: Around | None = None
 
     @property
     def d(self) -> int:
@@ -123,6 +145,8 @@ class PublicData:
     @property
     def fit_variance(self) -> float:
         """Expected variance of a whitened coefficient of the public fit, ``1/(m - d - 1)`` for Gaussian rows."""
+        if self.around is not None:
+            return float(np.trace(self.around.covariance)) / self.d
         return 1 / max((self.m or 0) - self.d - 1, 1)
 
     @property
@@ -181,7 +205,51 @@ class PublicData:
     def left_out_residual(self) -> np.ndarray:
         """Public residuals (m,) in units of ``s_B``, each from the fit without its row: ``r/(1 - h/m)``."""
         z = self.whitened_in_sample
-        return np.asarray(z[:, -1] / np.maximum(1 - np.sum(z[:, :-1] ** 2, axis=1) / max(len(z), 1), 1e-6))
+        own = np.sum(z[:, :-1] ** 2, axis=1) / max(len(z), 1) if self.around is None else self.around.leverage
+        return np.asarray(z[:, -1] / np.maximum(1 - own, 1e-6))
+
+    @cached_property
+    def fit_influence(self) -> np.ndarray:
+        """What each public row moves the public fit by, times m (m, d), in whitened units, its residual left out."""
+        rows = self.whitened_in_sample[:, :-1] * self.left_out_residual[:, None]
+        return rows if self.around is None else rows @ self.around.solve
+
+    @property
+    def fit_pull(self) -> np.ndarray:
+        """Covariance (d, d) of the public fit beside that of :attr:`fit_influence`."""
+        return np.zeros((self.d, self.d)) if self.around is None else self.around.pull
+
+    @property
+    def fit_covariance(self) -> np.ndarray:
+        """Expected covariance (d, d) of the public fit in whitened coordinates."""
+        return self.fit_variance * np.eye(self.d) if self.around is None else self.around.covariance
+
+    @cached_property
+    def moment_variance(self) -> float:
+        """Expected variance of an entry of the moment of the population's features in whitened coordinates.
+
+        That of an inverse Wishart matrix, ``m^2/((m - d)(m - d - 1)(m - d - 3))`` for Gaussian rows: ``1/m`` where m is
+        far above d, and large near d. A ridge in the whitening counts as fewer columns.
+        """
+        if self.m is None:
+            return 0.25
+        freedom = self.m - self.whitened_columns
+        return self.m**2 / math.prod(max(freedom - less, 1.0) for less in (0, 1, 3))
+
+    @property
+    def whitened_columns(self) -> float:
+        """Columns that the public moment decides in the whitening: d, less with a ridge in it."""
+        if self.around is None or self.rows is None:
+            return float(self.d)
+        return float(np.mean(np.sum(self.whitened_in_sample[:, :-1] ** 2, axis=1)))
+
+    @property
+    def unbiased_squares(self) -> np.ndarray:
+        """Squared public residuals (m,), enlarged so that their mean is that of a population's own fit."""
+        square = self.whitened_in_sample[:, -1] ** 2
+        if self.around is not None:
+            return np.asarray(square / np.maximum(1 - self.around.leverage, _LEAST_SLACK))
+        return np.asarray(square * len(square) / (len(square) - self.d))
 
     @cached_property
     def whitened(self) -> np.ndarray | None:
@@ -196,7 +264,11 @@ class PublicData:
         inner = np.sum(z[:, : self.d] ** 2, axis=1)
         outer = left_out_norm(inner + z[:, -1] ** 2, self.m)
         inner_out = left_out_norm(inner, self.m)
+        if self.around is not None:
+            inner_out = np.minimum(inner_out, inner / _LEAST_SHARE)
         features = z[:, : self.d] * np.sqrt(inner_out / np.maximum(inner, 1e-300))[:, None]
+        if self.around is not None:
+            return joint(features, z[:, -1] / np.maximum(1 - self.around.leverage, _LEAST_SLACK))
         residual = np.sign(z[:, -1]) * np.sqrt(np.maximum(outer - inner_out, 0.0))
         return joint(features, residual)
 

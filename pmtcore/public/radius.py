@@ -74,7 +74,7 @@ def accurate_ball(public: PublicData, n: int, mu: float) -> Ball:
         return moment_only_ball(public.d + 1)
     if public not in _CACHE:
         _CACHE[public] = _candidates(public.whitened)
-    prior = public.d / max(public.m - public.d - 1, 1)  # expected size of the correction, squared
+    prior = public.d * public.fit_variance  # expected size of the correction, squared
     return _CACHE[public].best(prior, n, mu)
 
 

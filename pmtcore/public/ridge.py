@@ -6,12 +6,14 @@ elsewhere). Two penalties are read off: the best one gives the fit and its covar
 
     b = argmin mean loss + (lam/2)||beta||^2 + (a/2) beta'D beta,   C = (phi/m) (H + lam I + a D)^{-1},
 
-``phi`` the left-out dispersion; the least one within a standard error of the best is enough to whiten with: it keeps a
-direction that few public rows show from being blown up. With many rows both are next to nothing.
+``phi`` the left-out dispersion, a at most 0.3 in C. The least one within a standard error of the best that leaves no
+more columns than half the rows is enough to whiten with, at most 0.1: it keeps a direction that few public rows show
+from being blown up. With many rows both are next to nothing.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 from weakref import WeakKeyDictionary
@@ -26,6 +28,9 @@ _STEPS = 60  # of Newton; never met
 _NEAR = 1e-6  # relative: below what any figure prints
 _LEAST_SLACK = 0.02  # of a row's own share: a left-out prediction never moves by more than fifty residuals
 _LEAST_DISPERSION = 0.3  # few public labels that happen to fit well do not make a model certain
+# where a score of rows decide, leaving one out tells little of the penalty: coordinates and doubt rely on no more of it
+_MOST_WHITENING, _MOST_BELIEVED = 0.1, 0.3
+_SHOWN = 0.5  # columns for each row that whitening may rest on: two rows show a direction, one may blow it up
 _HELD = 1e-10  # of the spread: a direction without curvature keeps a solution
 
 
@@ -50,6 +55,12 @@ class RidgePrior:
     spread: np.ndarray
     dispersion: float
 
+    def whitening_root(self, x: np.ndarray) -> np.ndarray:
+        """``L_x`` (d, d): of the moment of public features (m, d) with the ridge that is enough."""
+        rows = np.vstack([x / math.sqrt(len(x)), np.diag(np.sqrt(self.whitening * self.spread))])
+        upper = np.linalg.qr(rows, mode="r")
+        return np.asarray((upper * np.sign(np.diag(upper))[:, None]).T)
+
     def whitened(self, root: np.ndarray, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
         """Centre (d,) and covariance (d, d) in coordinates ``root' beta/scale``."""
         return root.T @ self.fit / scale, root.T @ self.covariance @ root / scale**2
@@ -58,13 +69,14 @@ class RidgePrior:
 @final
 @dataclass(frozen=True)
 class _Point:
-    """One penalty of the path: fit, left-out losses (m,), Hessian (d, d) with penalties, dispersion."""
+    """One penalty of the path: fit, left-out losses (m,), penalized Hessian (d, d), dispersion, columns it leaves."""
 
     penalty: float
     fit: np.ndarray
     losses: np.ndarray
     hessian: np.ndarray
     dispersion: float
+    columns: float
 
 
 _CACHE: WeakKeyDictionary[PublicData, RidgePrior] = WeakKeyDictionary()  # public figures only
@@ -102,8 +114,11 @@ def prior_of(family: Family, x: np.ndarray, y: np.ndarray, free: np.ndarray, lam
     best = min(path, key=lambda point: float(np.mean(point.losses)))
     apart = [point.losses - best.losses for point in path]
     enough = [p.penalty for p, each in zip(path, apart, strict=True) if np.mean(each) <= np.std(each) / np.sqrt(m)]
-    covariance = best.dispersion / m * np.linalg.inv(best.hessian)
-    return RidgePrior(best.fit, covariance, min(enough), best.penalty, spread, best.dispersion)
+    believed = best.hessian - np.diag(max(best.penalty - _MOST_BELIEVED, 0.0) * spread)
+    covariance = best.dispersion / m * np.linalg.inv(believed)
+    sure = [point.penalty for point in path if point.columns <= _SHOWN * m]
+    whitening = min(max(min(enough), min(sure)), _MOST_WHITENING)
+    return RidgePrior(best.fit, covariance, whitening, best.penalty, spread, best.dispersion)
 
 
 def _ridge_fit(family: Family, x: np.ndarray, y: np.ndarray, held: np.ndarray, start: np.ndarray) -> np.ndarray:
@@ -132,7 +147,8 @@ def _left_out(
     own = np.einsum("ij,jk,ik->i", x, np.linalg.inv(hessian), x, optimize=True) / m
     left = z - own * (y - family.mean(z)) / np.maximum(1 - own * slope, _LEAST_SLACK)
     residual = y - family.mean(left)
-    freedom = 1 + float(np.sum(own * slope)) / m
+    columns = float(np.sum(own * slope))
+    freedom = 1 + columns / m
     dispersion = float(np.mean(residual**2) / max(float(np.mean(family.slope(left))), 1e-300)) / freedom
     least = 0.0 if family.id == "gaussian" else _LEAST_DISPERSION
-    return _Point(penalty, fit, family.loss(left) - y * left, hessian, max(dispersion, least))
+    return _Point(penalty, fit, family.loss(left) - y * left, hessian, max(dispersion, least), columns)

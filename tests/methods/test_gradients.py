@@ -172,29 +172,29 @@ def test_rows_that_are_not_alike_are_noticed_and_followed(seed):
 @pytest.mark.parametrize("mu", [0.15, 1.5])
 @pytest.mark.parametrize(("d", "m"), [(10, 12), (10, 15), (30, 32), (30, 45)])
 def test_least_squares_with_few_public_rows(d, m, mu):
-    """Geometric means over four draws: below the error of AdaSSP and the public fit, and of joint-pmt near m = d."""
+    """Geometric means over four draws: the recommended method is below AdaSSP and the public fit."""
     ratios = []
     for seed in range(4):
         draw = synthetic(4000, m, d=d, trace=2.0 * d, noise=1.0, seed=seed)
         public = public_from_rows(draw.public_x, draw.public_y, names(d), "y")
         rows = PrivateRows.from_arrays(draw.private_x, draw.private_y, names(d))
-        assert recommended(public).id == ID
+        assert recommended(public).id == "joint-pmt"
         exact = exact_fit(public, rows).reveal(TEST)
         error = {
             id: np.median(distances(plan(id, public, 4000, mu).run(rows, SeededNoise(seed), 4), exact))
             for id in (ID, "joint-pmt", "ada-ssp")
         }
         alone = np.linalg.norm(public.fit - exact)
-        ratios.append([error[ID] / other for other in (error["joint-pmt"], error["ada-ssp"], alone)])
+        ratios.append([error["joint-pmt"] / other for other in (error[ID], error["ada-ssp"], alone)])
     mean = np.exp(np.mean(np.log(ratios), axis=0))
-    assert mean[0] < (1.2 if m == 15 else 0.6) and mean[1] < 1.0 and mean[2] < 0.6
+    assert mean[0] < 1.3 and mean[1] < 1.0 and mean[2] < 0.6
 
 
 def test_what_is_recommended():
-    """Labels and counts always; least squares with few public rows; elsewhere, or without the response, another."""
-    for m, id in ((20, ID), (21, "joint-pmt")):
+    """Labels and counts; for least squares, or without the response, another."""
+    for m in (12, 60):
         draw = synthetic(100, m, d=10, seed=1)
-        assert recommended(public_from_rows(draw.public_x, draw.public_y, names(10), "y")).id == id
+        assert recommended(public_from_rows(draw.public_x, draw.public_y, names(10), "y")).id == "joint-pmt"
     for fam in ("logistic", "boosting", "poisson"):
         _, public, _ = glm(100, 60, 1, fam)
         assert recommended(public).id == ID

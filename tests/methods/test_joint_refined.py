@@ -21,6 +21,7 @@ from pmtcore.mechanisms.passes import GRADIENT, GradientSum
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.joint.plan import sizes_of
 from pmtcore.methods.joint.second_pass import SecondPass
+from pmtcore.public.held import held
 from pmtcore.public.moments import public_from_moment, public_from_rows, whiten
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan
 from tests.mechanisms.test_sensitivity import NEIGHBOURS, D, pair, public
@@ -58,15 +59,16 @@ def test_the_sensitivity_of_the_gradient_is_reached():
 
 @pytest.mark.parametrize("mu", [0.05, 1.0, 7.0])
 @pytest.mark.parametrize("mode", ["accuracy", "inference"])
-def test_the_three_mechanisms_together_cost_the_budget(mu, mode, seed):
+def test_the_mechanisms_together_cost_the_budget(mu, mode, seed):
     """Sensitivities over noise, written anew, squared and added, are mu^2."""
     _, data, _ = make(200, 60, seed)
     for values in ({}, {"clip": 3.0}):
         found = plan("joint-pmt", data, 4000, mu, radius_mode=mode, **values)
         moment = math.sqrt(2) * found.first.ball.radius**2 / 4000 / found.first.sigma
         gradient = (2 * 3.0 / 4000) / found.second.noise_at(3.0)
+        middle = (2 * 3.0 / 4000) / found.middle.noise_at(3.0)
         counting = 0.0 if found.second.clip else math.sqrt(2) / found.second.counting_sd
-        assert math.sqrt(moment**2 + gradient**2 + counting**2) == pytest.approx(mu)
+        assert math.sqrt(moment**2 + middle**2 + gradient**2 + counting**2) == pytest.approx(mu)
         assert found.mu == mu
 
 
@@ -75,12 +77,15 @@ def test_gradient_and_histogram_carry_the_noise_they_state(seed):
     _, data, rows = make(300, 60, seed)
     found, trials = plan("joint-pmt", data, 300, 1.3), 2000
     outcome = found.run(rows, SeededNoise(seed), trials)
-    points, pieces = outcome.pilot.correction, found.first.pieces(rows)
-    exact = gradient_sum(found, pieces, points, outcome.gradient.bound) / GRADIENT / 300
-    noise = (outcome.gradient.units - exact)[:, 0]
-    counts = (outcome.gradient.counts - found.second.counts(pieces, points).reveal(TEST) / FINE)[:, 3]
-    sds = 2 / (found.second.shares.gradient_mu * 300), math.sqrt(2) / found.second.shares.counting_mu
-    for drawn, sd in zip((noise, counts), sds, strict=True):
+    pieces, noise = found.first.pieces(rows), []
+    middle, last = outcome.fit.before, outcome.fit
+    for each, before in ((middle, outcome.pilot), (last, middle)):
+        exact = gradient_sum(found, pieces, before.correction, each.gradient.bound) / GRADIENT / 300
+        noise.append((each.gradient.units - exact)[:, 0])
+    exact = found.second.counts(pieces, middle.correction).reveal(TEST) / FINE
+    counts, shares = (last.gradient.counts - exact)[:, 3], found.second.shares
+    sds = 2 / (shares.middle_mu * 300), 2 / (shares.gradient_mu * 300), math.sqrt(2) / shares.counting_mu
+    for drawn, sd in zip((*noise, counts), sds, strict=True):
         total = np.sum(drawn**2) / sd**2
         assert stats.chi2.cdf(total, trials) > FALSE_ALARM and stats.chi2.sf(total, trials) > FALSE_ALARM
         assert stats.chi2.cdf(0.64 * total, trials) < FALSE_ALARM
@@ -94,7 +99,7 @@ def test_the_integer_sums_are_those_of_the_definition(seed):
     pieces, bounds = found.first.pieces(rows), np.linspace(2.0, 9.0, 5)
     counts = found.second.counts(pieces, points).reveal(TEST) / FINE
     sums = gradient_sum(found, pieces, points, bounds) / GRADIENT * bounds[:, None]
-    z = whiten(data.factor, np.column_stack([draw.private_x, draw.private_y]))
+    z = whiten(held(data).factor, np.column_stack([draw.private_x, draw.private_y]))
     for t, point in enumerate(points):
         gradients = z[:, :-1] * (z[:, -1] - z[:, :-1] @ point)[:, None]
         lengths = np.linalg.norm(gradients, axis=1)
@@ -142,6 +147,15 @@ def planted(fault, found):
 def test_planted_faults_of_the_second_pass_are_caught(fault):
     """No clipping; a histogram whose sensitivity was forgotten."""
     assert audit("joint-pmt", 1.0, 10_000, change=lambda found: replace(found, second=planted(fault, found))).violated
+
+
+def test_a_planted_fault_of_the_gradient_between_is_caught():
+    """No clipping there."""
+
+    def change(found):
+        return replace(found, middle=planted(Unclipped, replace(found, second=found.middle)))
+
+    assert audit("joint-pmt", 1.0, 10_000, change=change).violated
 
 
 def distance(public, rows, seed, trials=20, **values):

@@ -53,10 +53,7 @@ class Frame:
     @cached_property
     def root(self) -> np.ndarray:
         """``L_x`` (d, d): of the public moment of the features with the whitening ridge."""
-        x, spread = self._features, self.prior.spread
-        held = np.vstack([x / math.sqrt(len(x)), np.diag(np.sqrt(self.prior.whitening * spread))])
-        upper = np.linalg.qr(held, mode="r")
-        return np.asarray((upper * np.sign(np.diag(upper))[:, None]).T)
+        return self.prior.whitening_root(self._features)
 
     @property
     def _features(self) -> np.ndarray:

@@ -49,7 +49,6 @@ _MANY_ROWS = (5, 3.0, 0.0, 0)  # passes, growth of their shares, share of the cu
 # passes, growth of the shares, curvature before, passes before: by public prediction (decision notes)
 _FEW_ROWS = (8, 1.7, 0.25, 2)
 _LINEAR = (4, 2.5, 0.2, 0)  # the same for least squares (decision 0017)
-_TOO_FEW = 2  # public rows for each column, up to which joint-pmt leans on a Hessian and a fit that are too rough
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,8 +266,8 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: GradientParame
 
 
 def _recommended(public: PublicData) -> bool:
-    """Labels and counts; least squares where public rows are few."""
-    return public.family is not GAUSSIAN or (public.m or 0) <= _TOO_FEW * public.d
+    """Labels and counts."""
+    return public.family is not GAUSSIAN
 
 
 register(
@@ -276,7 +275,7 @@ register(
         id="pmt-gradients",
         title="Clipped gradients in passes",
         summary="Clipped gradients at one released point after another, with the public Hessian and its doubt; for "
-        "labels and counts, and for least squares where public rows are few.",
+        "labels and counts.",
         task="any",
         source="beyond A",
         neighbours=Neighbours.REPLACE_ONE,

@@ -50,14 +50,15 @@ def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
     noise = fit.noise_covariance(away)
     cut = fit.truncation_part(inverse)
     own = inverse @ (noise + first.stable_gram[0] * first.residual_variance / first.first.n) @ inverse.T
-    influence = public.whitened_in_sample[:, :-1] * public.left_out_residual[:, None]
-    theirs = influence.T @ influence / len(influence) ** 2
+    influence = public.fit_influence
+    theirs = influence.T @ influence / len(influence) ** 2 + public.fit_pull
     both = combine(away, own + (0.0 if cut is None else np.diag(cut.variance)), theirs)
     table = public.residual_scale * back_transform(public.feature_root, np.eye(len(away))).T
     solve, rest = table @ both.weight @ inverse, table @ (np.eye(len(away)) - both.weight)
     privacy = np.einsum("ij,jk,ik->i", solve, noise, solve)
     sampling = _sampling_part(first, fit.clip_weights, solve, np.zeros_like(away))
-    together = sampling.plus(robust_part(influence @ rest.T, both.widened, len(influence)))
+    pull = Part(np.einsum("ij,jk,ik->i", rest, both.widened * public.fit_pull, rest))
+    together = sampling.plus(robust_part(influence @ rest.T, both.widened, len(influence))).plus(pull)
     return limits(
         estimate, public.fit + table @ both.weight @ away, Part(privacy), together, fit.truncation_part(solve)
     )

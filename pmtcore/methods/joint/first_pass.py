@@ -86,7 +86,8 @@ class FirstPass:
     def unit(self) -> np.ndarray:
         """A whitened coefficient's standard deviation of 1, in coefficients of the table (d,)."""
         public = self.public
-        freedom = 1.0 if public.m is None else (public.m - public.d) / public.m
+        known = public.m is None or public.around is not None
+        freedom = 1.0 if known or public.m is None else (public.m - public.d) / public.m
         lengths = np.linalg.norm(back_transform(public.feature_root, np.eye(public.d)), axis=0)
         return np.asarray(public.residual_scale / np.sqrt(freedom) * lengths)
 

@@ -18,6 +18,7 @@ from pmtcore.public.bands import Part, unless_far
 from pmtcore.public.moments import PublicData
 from pmtcore.public.radius import cut_off
 
+_FAR = 3.0  # standard deviations of a chi-square over its mean, beyond which samples count as apart
 _FLOOR = 0.05  # smallest eigenvalue left to the released Gram matrix, relative to whitened units
 
 
@@ -102,12 +103,12 @@ class FirstFit:
     def gram_precision(self) -> np.ndarray:
         """Weight (trials,) of the released Gram matrix against the expected one, ``v0/(v0 + sigma^2/2)``.
 
-        ``v0 = 1/m + 1/n`` where public and private rows are alike. Where the released matrix lies further
+        ``v0`` is about ``1/m + 1/n`` where public and private rows are alike. Where the released matrix lies further
         from the expected one than that and the noise allow, ``v0`` is what the distance says.
         """
         if not self.shrinks:
             return np.ones(len(self.gram))
-        alike = 1 / self.first.n + (1 / self.public.m if self.public.m else 0.25)
+        alike = self.public.moment_variance + 1 / self.first.n
         entries = self.public.d * (self.public.d + 1) // 2
         distance = np.sum((self.gram - self._expected_gram) ** 2, axis=(1, 2)) / (2 * entries)
         v0 = unless_far(alike, distance, self.v, entries)
@@ -127,13 +128,16 @@ class FirstFit:
     def doubt(self) -> np.ndarray:
         """Covariance (trials, d, d) of the error of the correction: noise, truncation, what is shrunk (maths.md, 6)."""
         noise = self.cross_noise + self.first.truncation_variance
-        left = self.stable_gram @ self.stable_gram / noise
-        return np.linalg.inv(left + np.eye(self.public.d) / self._prior(noise))
+        return np.linalg.inv(self.stable_gram @ self.stable_gram / noise + self._prior_precision)
 
-    def _prior(self, noise: float) -> np.ndarray:
-        """Prior variance (trials, 1, 1) of a coordinate of the correction."""
-        size = np.mean(self.cross**2, axis=1)
-        return unless_far(self.public.fit_variance, size, noise, self.public.d)[:, None, None]
+    @cached_property
+    def _prior_precision(self) -> np.ndarray:
+        """Precision (trials, d, d) of the correction before the release; less where q is larger than it allows."""
+        covariance, d = self.public.fit_covariance, self.public.d
+        total = self.stable_gram @ covariance @ self.stable_gram + self.cross_noise * np.eye(d)
+        size = np.einsum("ti,ti->t", self.cross, np.linalg.solve(total, self.cross[..., None])[..., 0]) / d
+        wider = np.where(size > 1 + _FAR * np.sqrt(2 / d), size, 1.0)
+        return np.asarray(np.linalg.inv(covariance) / wider[:, None, None])
 
     @cached_property
     def unshrunk(self) -> np.ndarray:
@@ -151,12 +155,9 @@ class FirstFit:
         if not self.shrinks:
             return self.unshrunk
         if public.m is not None:
-            noise = self.cross_noise
-            if noise > public.fit_variance / 10:
-                gram = self.stable_gram
-                left = gram @ gram / noise + np.eye(public.d) / self._prior(noise)
-                right = np.einsum("tij,tj->ti", gram, self.cross) / noise
-                return np.asarray(np.linalg.solve(left, right[..., None])[..., 0])
+            left = self.stable_gram @ self.stable_gram / self.cross_noise + self._prior_precision
+            right = np.einsum("tij,tj->ti", self.stable_gram, self.cross) / self.cross_noise
+            return np.asarray(np.linalg.solve(left, right[..., None])[..., 0])
         squared = np.sum(self.cross**2, axis=1)
         keep = np.maximum(1 - max(public.d - 2, 0) * self.v_cross / np.maximum(squared, 1e-300), 0.0)
         return self.unshrunk * keep[:, None]
@@ -190,8 +191,8 @@ class FirstFit:
         noise = (2 * self.v) * (1 / self.first.ball.response_scale**2 + delta @ delta) ** 2
         if public.rows is None or public.m is None:
             return float(max(raw, 0.05))
-        z = public.whitened_in_sample[:, -1] ** 2 * self.first.public_weights
-        expected = np.mean(z) * public.m / (public.m - public.d)
+        z = public.unbiased_squares * self.first.public_weights
+        expected = np.mean(z)
         spread = np.var(z) / public.m
         return float(max(expected + spread / (spread + noise) * (raw - expected), 0.05 * expected))
 

@@ -11,7 +11,6 @@ from pmtcore.base.records import Bands
 from pmtcore.methods.joint.bands import bands, looks_shifted
 from pmtcore.methods.joint.fit import FirstFit, Fit
 from pmtcore.methods.joint.refined import RefinedFit
-from pmtcore.methods.joint.second_pass import Gradient
 from pmtcore.methods.registry import Outcome
 from pmtcore.public.likeness import acted, words
 from pmtcore.public.moments import back_transform, conditioning
@@ -21,15 +20,17 @@ _PATH_POINTS = 31  # of the ridge path: three a decade over ten decades
 
 @final
 class JointOutcome(Outcome):
-    """Post-processing of released joint moments (trials, D, D), and of gradients (trials, d) of a second pass.
+    """Post-processing of released joint moments (trials, D, D), and of gradients (trials, d) at what they say.
 
     Args:
+        pilot: what the moments say.
+        fit: what all passes say together; the same where there is no other pass.
         lam: the ridge penalty asked for.
     """
 
-    def __init__(self, pilot: FirstFit, gradient: Gradient | None, lam: float) -> None:
-        self.pilot, self.gradient, self.lam = pilot, gradient, lam
-        self.fit: Fit = pilot if gradient is None else RefinedFit(pilot, gradient)
+    def __init__(self, pilot: FirstFit, fit: FirstFit | RefinedFit, lam: float) -> None:
+        self.pilot, self.lam = pilot, lam
+        self.fit: Fit = fit
 
     def seen(self) -> np.ndarray:
         """All that was released (trials, k)."""

@@ -1,4 +1,4 @@
-"""Public parameters of ``joint-pmt``, in one pass or two."""
+"""Public parameters of ``joint-pmt``, in one pass or more."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class JointParameters(Parameters):
     passes: str = parameter(
         "auto",
         label="Passes",
-        help="2: a pilot release, then a clipped gradient at it with most of the budget; 1: one release of the moment; "
-        "auto: 2 where public rows are known and at least five more than columns.",
-        choices=("auto", "1", "2"),
+        help="1: one release of the moment; 2: then a clipped gradient at what it says, with most of the budget; 3: a "
+        "further gradient between the two; auto: 3 where public rows are known, else 1.",
+        choices=("auto", "1", "2", "3"),
     )
     clip: float = parameter(
         0.0,

@@ -25,6 +25,7 @@ from pmtcore.methods.joint.first_pass import FirstPass
 from pmtcore.methods.joint.fit import FirstFit
 from pmtcore.methods.joint.outcome import JointOutcome
 from pmtcore.methods.joint.parameters import JointParameters
+from pmtcore.methods.joint.refined import RefinedFit
 from pmtcore.methods.joint.second_pass import COUNTING, SecondPass, Shares
 from pmtcore.methods.registry import Plan, Prediction
 from pmtcore.public.moments import PublicData
@@ -32,6 +33,7 @@ from pmtcore.public.radius import Ball, accurate_ball, inference_ball, truncatio
 from pmtcore.public.sizes import Sizes
 
 _SHARES = (0.05, 0.1, 0.15, 0.25, 0.4)  # of mu^2 for the pilot: tried, and the least predicted error taken
+_MIDDLE = 0.25  # of what the last gradients have
 Measured = tuple[np.ndarray, Pieces[Turned]]  # the first pass's sum; the rows, whose second look depends on its noise
 
 
@@ -44,6 +46,7 @@ class JointPlan(Plan):
     first: FirstPass
     second: SecondPass | None
     parameters: JointParameters
+    middle: SecondPass | None = None  # a clipped gradient between the two, at a bound from public rows
 
     @property
     def looks(self) -> int:
@@ -63,14 +66,21 @@ class JointPlan(Plan):
         adaptively (maths.md, 3.1, 3.4 and 14); all else is post-processing.
         """
         moment = self.first.release(statistic.map(lambda pair: pair[0]), source, trials)
-        pilot, gradient = FirstFit(self.first, moment, self.parameters.shrinkage == "auto"), None
-        if self.second is not None:
-            gradient = self.second.release(statistic.map(lambda pair: pair[1]), pilot.correction, source)
-        return JointOutcome(pilot, gradient, self.parameters.lam)
+        pilot = FirstFit(self.first, moment, self.parameters.shrinkage == "auto")
+        fit: FirstFit | RefinedFit = pilot
+        for each in self.gradients:
+            rows = statistic.map(lambda pair: pair[1])
+            fit = RefinedFit(fit, each.release(rows, fit.correction, source))
+        return JointOutcome(pilot, fit, self.parameters.lam)
+
+    @property
+    def gradients(self) -> tuple[SecondPass, ...]:
+        """Clipped gradients in their order."""
+        return tuple(each for each in (self.middle, self.second) if each is not None)
 
     def parts(self) -> tuple[Spend, ...]:
         """The joint moment; with a second pass the histogram, where there is one, and the clipped gradient."""
-        return (self.first.part(), *(() if self.second is None else self.second.parts()))
+        return (self.first.part(), *(part for each in self.gradients for part in each.parts()))
 
     def predicted(self) -> Prediction | None:
         """Privacy sd, sampling sd of least squares at n rows, and what clipping is expected to cost.
@@ -116,12 +126,23 @@ def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointPara
     """``joint-pmt`` in two passes."""
     sizes = sizes_of(public)
     shares, first = _best_pilot(public, sizes, n, budget.mu, 0.0 if parameters.clip else COUNTING, parameters)
+    middle = None
+    if parameters.passes != "2":
+        between = _MIDDLE * (1 - shares.pilot - shares.counting)
+        middle = _middle(sizes, n, Shares(budget.mu, 1 - between, 0.0), parameters.clip)
+        shares = replace(shares, middle=between)
     second = SecondPass(sizes, n, shares, parameters.clip, 0.0)
     if parameters.radius_mode == "inference":
         second = replace(second, least=second.covering_bound())
         if second.least >= sizes.edges[-1] * (1 - 1e-9):  # no count could change it
             second = replace(second, clip=second.least, shares=replace(shares, counting=0.0))
-    return JointPlan(budget.mu, first, second, parameters)
+    return JointPlan(budget.mu, first, second, parameters, middle)
+
+
+def _middle(sizes: Sizes, n: int, shares: Shares, clip: float) -> SecondPass:
+    """A clipped gradient whose bound public rows choose: nothing is counted for it."""
+    bound = clip or sizes.foreseen_bound(n, shares.gradient_mu)
+    return SecondPass(sizes, n, shares, bound, 0.0, "clipped gradient between, in units of its bound")
 
 
 def sizes_of(public: PublicData) -> Sizes:
@@ -139,9 +160,9 @@ def pilot_variance(first: FirstPass) -> float:
     """Expected error variance of a whitened coefficient after a joint release shrunk to the public fit."""
     public, ball = first.public, first.ball
     v = first.sigma**2 / 2
-    alike = public.fit_variance
-    off = v / ball.response_scale**2 + v * public.d * alike + truncation_variance(public, ball)
-    return 1 / (1 / off + 1 / alike)
+    alike = np.maximum(np.linalg.eigvalsh(public.fit_covariance), 1e-300)
+    off = v / ball.response_scale**2 + v * np.sum(alike) + truncation_variance(public, ball)
+    return float(np.mean(1 / (1 / off + 1 / alike)))
 
 
 def _chosen(ball: Ball, parameters: JointParameters) -> Ball:
@@ -153,7 +174,7 @@ def _best_pilot(
     public: PublicData, sizes: Sizes, n: int, mu: float, counting: float, parameters: JointParameters
 ) -> tuple[Shares, FirstPass]:
     """Shares of mu^2 and pilot with the least predicted error: a pilot too small leaves more than its share saves."""
-    alike = 1 / n + 1 / (public.m or 1)
+    alike = 1 / n + public.moment_variance
     found: list[tuple[float, Shares, FirstPass]] = []
     for share in _SHARES:
         shares = Shares(mu, share, counting)

@@ -13,21 +13,21 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.methods.joint.fit import FirstFit, cut_part
-from pmtcore.methods.joint.second_pass import Gradient
+from pmtcore.methods.joint.second_pass import Gradient, Refined
 from pmtcore.public.bands import Part
 
 
 @final
 class RefinedFit:
-    """The estimate from a pilot and from clipped gradients (trials, d) at it; see ``Fit``."""
+    """The estimate from what came before and from clipped gradients (trials, d) at it; see ``Fit``."""
 
-    def __init__(self, pilot: FirstFit, gradient: Gradient) -> None:
-        self.pilot = pilot
-        self.gradient = gradient
+    def __init__(self, before: FirstFit | RefinedFit, gradient: Gradient) -> None:
+        self.before, self.gradient = before, gradient
+        self.pilot: FirstFit = before if isinstance(before, FirstFit) else before.pilot
 
     def seen(self) -> np.ndarray:
-        """The pilot's moment, the gradient in units of its bound, the histogram."""
-        return np.column_stack([self.pilot.seen(), *self.gradient.seen])
+        """The pilot's moment, each gradient in units of its bound, the histogram."""
+        return np.column_stack([self.before.seen(), *self.gradient.seen])
 
     def released(self) -> Mapping[str, Any]:
         """The bound, and the share of private rows beyond it where it was counted."""
@@ -45,23 +45,58 @@ class RefinedFit:
 
     @cached_property
     def step(self) -> np.ndarray:
-        """``(a P)^{-1} q`` (trials, d): from the pilot to the fit, whatever the pilot."""
+        """``(a P)^{-1} q`` (trials, d): from what came before to the fit, whatever came before."""
         return np.asarray(np.linalg.solve(self.slope, self.gradient.score[..., None])[..., 0])
 
     @cached_property
+    def _share(self) -> np.ndarray:
+        """Weight (trials,) of this gradient beside the one before, by precision; 1 where there is none."""
+        if isinstance(self.before, FirstFit):
+            return np.ones(len(self.whole))
+        mine, theirs = self.before.noise / self.before.whole, self.gradient.noise / self.whole
+        return np.asarray(mine**2 / (mine**2 + theirs**2))
+
+    @cached_property
+    def noise(self) -> np.ndarray:
+        """Standard deviation (trials,) of the noise on a coordinate of both gradients together."""
+        if isinstance(self.before, FirstFit):
+            return self.gradient.noise
+        before = (1 - self._share) * self.before.noise * self.whole / self.before.whole
+        return np.hypot(self._share * self.gradient.noise, before)
+
+    @cached_property
+    def base(self) -> np.ndarray:
+        """Where the gradients were taken (trials, d), in the mean."""
+        if isinstance(self.before, FirstFit):
+            return self.before.correction
+        share = self._share[:, None]
+        return np.asarray(share * self.before.correction + (1 - share) * self.before.base)
+
+    @cached_property
     def unshrunk(self) -> np.ndarray:
-        """The pilot's correction and the whole step (trials, d)."""
-        return np.asarray(self.pilot.correction + self.step)
+        """Where each whole step leads (trials, d), by the precision of its gradient."""
+        there = np.asarray(self.before.correction + self.step)
+        if isinstance(self.before, FirstFit):
+            return there
+        share = self._share[:, None]
+        return np.asarray(share * there + (1 - share) * self.before.unshrunk)
+
+    @cached_property
+    def _refined(self) -> Refined:
+        rough = self.pilot.gram_doubt(self.whole[:, None] * self.step)
+        return self.gradient.combined(self.before.doubt, self.step, self.slope, rough)
+
+    @property
+    def doubt(self) -> np.ndarray:
+        """Covariance (trials, d, d) of the error of the correction."""
+        return self._refined.doubt
 
     @cached_property
     def correction(self) -> np.ndarray:
-        """The pilot's correction and the step, shrunk by the precision of both (trials, d)."""
+        """What came before and the step, shrunk by the precision of both (trials, d)."""
         if not self.pilot.shrinks:
             return self.unshrunk
-        rough = self.pilot.gram_doubt(self.whole[:, None] * self.step)
-        return np.asarray(
-            self.pilot.correction + self.gradient.combined(self.pilot.doubt, self.step, self.slope, rough)
-        )
+        return np.asarray(self.before.correction + self._refined.step)
 
     @property
     def clip_weights(self) -> np.ndarray:
@@ -69,9 +104,9 @@ class RefinedFit:
         return self.gradient.weights
 
     def noise_covariance(self, penalized: np.ndarray) -> np.ndarray:
-        """``C`` (d, d): noise of the gradient, and of P where it multiplies the step."""
-        step = self.whole[:1, None] * (penalized - self.pilot.correction[0])
-        return np.asarray(self.gradient.noise[0] ** 2 * np.eye(step.shape[1]) + self.pilot.gram_doubt(step)[0])
+        """``C`` (d, d): noise of the gradients, and of P where it multiplies the steps."""
+        step = self.whole[:1, None] * (penalized - self.base[0])
+        return np.asarray(self.noise[0] ** 2 * np.eye(step.shape[1]) + self.pilot.gram_doubt(step)[0])
 
     def truncation_part(self, inverse: np.ndarray) -> Part | None:
         """As on public rows, and not below what the released histogram says is cut off."""

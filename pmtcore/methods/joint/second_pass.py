@@ -31,6 +31,12 @@ class Shares:
     mu: float
     pilot: float
     counting: float
+    middle: float = 0.0
+
+    @property
+    def middle_mu(self) -> float:
+        """Of a clipped gradient between the first pass and the last."""
+        return self.mu * math.sqrt(self.middle)
 
     @property
     def pilot_mu(self) -> float:
@@ -45,7 +51,7 @@ class Shares:
     @property
     def gradient_mu(self) -> float:
         """Of the clipped gradient."""
-        return self.mu * math.sqrt(1 - self.pilot - self.counting)
+        return self.mu * math.sqrt(1 - self.pilot - self.counting - self.middle)
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,7 @@ class SecondPass:
     shares: Shares
     clip: float
     least: float
+    name: str = "clipped gradient, in units of its bound"
 
     @cached_property
     def expected_bound(self) -> float:
@@ -113,7 +120,7 @@ class SecondPass:
 
     def parts(self) -> tuple[Spend, ...]:
         """The histogram, where there is one, and the clipped gradient in units of its bound."""
-        gradient = Spend.gaussian("clipped gradient, in units of its bound", 2 / self.n, float(self.noise_at(1.0)))
+        gradient = Spend.gaussian(self.name, 2 / self.n, float(self.noise_at(1.0)))
         if self.clip:
             return (gradient,)
         return (Spend.gaussian("histogram of gradient lengths", self.sizes.sensitivity, self.counting_sd), gradient)
@@ -132,6 +139,15 @@ class SecondPass:
         """Four times the longest public gradient where the noise is then below the sampling error, else twice."""
         top = float(np.max(self.sizes.lengths))
         return (4.0 if (8 * top / (self.shares.mu * self.n)) ** 2 < 1 / self.n else 2.0) * top
+
+
+@final
+@dataclass(frozen=True)
+class Refined:
+    """How far to go (T, d), and what is left to doubt (T, d, d)."""
+
+    step: np.ndarray
+    doubt: np.ndarray
 
 
 @final
@@ -193,7 +209,7 @@ class Gradient:
             found["clipped_share"] = float(np.clip(self.rows[0] @ beyond / self.plan.n, 0.0, 1.0))
         return found
 
-    def combined(self, first: np.ndarray, step: np.ndarray, slope: np.ndarray, doubt: np.ndarray) -> np.ndarray:
+    def combined(self, first: np.ndarray, step: np.ndarray, slope: np.ndarray, doubt: np.ndarray) -> Refined:
         """How far to go (T, d) of the steps (T, d): by the precision of the first pass and of the step (maths.md, 5.1).
 
         Args:
@@ -205,4 +221,5 @@ class Gradient:
         second = inverse @ ((self.noise**2)[:, None, None] * np.eye(step.shape[1]) + doubt) @ inverse
         size = np.einsum("ti,ti->t", step, np.linalg.solve(first + second, step[..., None])[..., 0])
         first = first * np.maximum(size / step.shape[1], 1.0)[:, None, None]
-        return np.asarray((first @ np.linalg.solve(first + second, step[..., None]))[..., 0])
+        gain = np.swapaxes(np.linalg.solve(first + second, first), 1, 2)
+        return Refined(np.einsum("tij,tj->ti", gain, step), first - gain @ first)
