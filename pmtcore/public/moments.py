@@ -21,12 +21,13 @@ from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import Private, PrivateRows
 from pmtcore.models import newton
 from pmtcore.models.families import GAUSSIAN, Family
+from pmtcore.public import roots
 from pmtcore.public.copies import distinct
+from pmtcore.public.roots import column_scale, positive_root, ridge_rows
 
-INTERCEPT = "(intercept)"
+INTERCEPT = roots.INTERCEPT
 _LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five times as far as it looks, squared
 _LEAST_SLACK = 0.1  # a row that decides its own fit says little: no more than ten times its residual
-_DEPENDENT = 1e-6  # share of a column's length left after regressing it on those before it
 
 
 @final
@@ -320,11 +321,11 @@ def public_from_rows(
     labelled = response is not None
     linear = labelled and family is GAUSSIAN
     rows = joint(features, np.zeros(m) if response is None else response)
-    scale = _column_scale(np.sqrt(np.mean(rows[:, : d + linear] ** 2, axis=0)), names, target)
+    scale = column_scale(np.sqrt(np.mean(rows[:, : d + linear] ** 2, axis=0)), names, target)
     stack = rows[:, : d + linear] / scale / math.sqrt(m)
     if ridge:
-        stack = np.vstack([stack, _ridge_rows(names, ridge)[:, : d + linear]])
-    factor = _positive_root(np.asarray(np.linalg.qr(stack, mode="r")), names, target, linear) * scale[:, None]
+        stack = np.vstack([stack, ridge_rows(names, ridge)[:, : d + linear]])
+    factor = positive_root(np.asarray(np.linalg.qr(stack, mode="r")), names, target, linear) * scale[:, None]
     if not linear:  # only features are whitened; the response counts as a unit of its own
         factor = block_diag(factor, 1.0)
     return PublicData(names, target, factor, m, rows, family, lam, labelled)
@@ -360,7 +361,7 @@ def public_from_moment(
         raise InputError(f"The moment matrix has no positive mean square for {listed(bad)}.")
     scale = np.sqrt(diagonal)
     equal = (moment + moment.T) / 2 / np.outer(scale, scale)
-    extra = _ridge_rows(names, ridge)
+    extra = ridge_rows(names, ridge)
     try:
         root = np.linalg.cholesky(equal + extra.T @ extra if ridge else equal).T
     except np.linalg.LinAlgError:
@@ -368,48 +369,10 @@ def public_from_moment(
             "The moment matrix is not positive definite: some features are collinear in it, or its entries "
             "were rounded too far; leave columns out, or give more digits."
         ) from None
-    factor = _positive_root(root, names, target) * scale[:, None]
+    factor = positive_root(root, names, target) * scale[:, None]
     return PublicData(names, target, factor, m, None, family, lam)
 
 
 def private_joint_moment(rows: PrivateRows) -> Private[np.ndarray]:
     """Sum over blocks of ``z z'``, exact and private: for the curator and for the lab."""
     return rows.sum(lambda x, y: (z := joint(x, y)).T @ z)
-
-
-def _column_scale(scale: np.ndarray, names: tuple[str, ...], target: str) -> np.ndarray:
-    zero = [name for name, size in zip((*names, target), scale, strict=False) if not size > 0]
-    if zero:
-        raise InputError(f"In the public table {listed(zero)} is zero in every row; leave it out.")
-    return scale
-
-
-def _ridge_rows(names: tuple[str, ...], ridge: float) -> np.ndarray:
-    """Rows whose moment is ``ridge`` on the diagonal of the features, nothing on intercept and response."""
-    weights = [0.0 if name == INTERCEPT else math.sqrt(ridge) for name in names]
-    return np.diag([*weights, 0.0])
-
-
-def _positive_root(upper: np.ndarray, names: tuple[str, ...], target: str, with_target: bool = True) -> np.ndarray:
-    """Lower triangular root with a positive diagonal from the upper factor of an equilibrated moment."""
-    upper = upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]
-    for j, name in enumerate(names):
-        if not upper[j, j] > _DEPENDENT:
-            raise InputError(_dependence(upper, j, name, names))
-    if with_target and not upper[-1, -1] > _DEPENDENT:
-        raise InputError(
-            f"The public rows fit {target!r} exactly, so they say nothing about its spread; add public rows, "
-            f"or leave out a feature that repeats the target."
-        )
-    return np.asarray(upper.T)
-
-
-def _dependence(upper: np.ndarray, j: int, name: str, names: tuple[str, ...]) -> str:
-    weights = np.linalg.lstsq(upper[:j, :j], upper[:j, j], rcond=None)[0]
-    partners = [names[i] for i in np.flatnonzero(np.abs(weights) > 1e-3)]
-    if partners == [INTERCEPT]:
-        return f"Column {name!r} is constant in the public table; leave it out."
-    return (
-        f"Column {name!r} is a linear combination of {listed(partners)} in the public table "
-        f"(collinear); leave one of them out, or set a public ridge."
-    )
