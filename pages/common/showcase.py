@@ -34,6 +34,11 @@ class Quick:
     trials: int
 
 
+def remembered(mark: tuple[str, ...]) -> Quick | None:
+    """What an earlier session found, if it is still there."""
+    return _kept.get(mark)
+
+
 def remember(mark: tuple[str, ...], make: Callable[[], Quick]) -> Quick:
     """Figures of study tables: made once in this process, found again by later sessions."""
     if mark not in _kept:

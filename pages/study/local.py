@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Sequence
 
 import streamlit as st
 
 from pages.common.session import curator, named_tables, session
-from pages.common.showcase import Quick, remember
+from pages.common.showcase import Quick, remember, remembered
 from pages.common.widgets import badge, chart, problem_or_sentence, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Curator, Label
 from pmtcore.data.problem import Problem, prepare
-from pmtcore.lab.comparison import central_and_local, rescaled
+from pmtcore.lab.comparison import Summary, rescaled
+from pmtcore.lab.sides import Sides
 from pmtcore.local import setup
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
@@ -24,6 +27,7 @@ from pmtcore.show.words import comparison_words
 
 EPSILONS = [1.0, 2.0, 4.0, 8.0, 16.0]
 TRIALS = 10
+A_MOMENT = 1.0  # seconds of work between two pictures
 
 
 def words() -> None:
@@ -84,13 +88,17 @@ def may_simulate(study: bool) -> bool:
     return False
 
 
-def fit_another(problem: Problem, kind: Label) -> None:
+def fit_another(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
     """Remark 16: many losses from one collection, simulated with a seed: whoever knows it can undo the noise."""
     st.header("Fit another model, no further cost")
     epsilon = float(st.session_state["local-epsilon"])
-    made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", 0.0, epsilon)
-    plan = LocalPlan(problem.public, problem.private.n, made.mu, made, WhitenedParameters(randomizer="privunit"))
-    outcome = plan.perturb(plan.measure(problem.private), SeededNoise(1), 1)
+    if st.session_state.get("local-collected", ("",))[0] != (*mark, epsilon):
+        made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", 0.0, epsilon)
+        plan = LocalPlan(problem.public, problem.private.n, made.mu, made, WhitenedParameters(randomizer="privunit"))
+        with st.spinner("One collection from every device", show_time=True):
+            outcome = plan.perturb(plan.measure(problem.private), SeededNoise(1), 1)
+        st.session_state["local-collected"] = ((*mark, epsilon), outcome)
+    outcome = st.session_state["local-collected"][1]
     chosen = st.segmented_control(
         "Loss",
         [id for id, family in FAMILIES.items() if family.binary],
@@ -109,10 +117,57 @@ def fit_another(problem: Problem, kind: Label) -> None:
     )
 
 
+def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -> Sides:
+    """The simulation for these tables and this axis: the one that is under way, or a new one."""
+    held: tuple[tuple[str, ...], Sides] | None = st.session_state.get("local-run")
+    if held is None or held[0] != key:
+        n = problem.private.n
+        sizes = [] if axis == "epsilon" else [n // 16, n // 8, n // 4, n // 2, n]
+        epsilons = EPSILONS if axis == "epsilon" else [epsilon]
+        held = (key, Sides(rescaled(problem, "z"), epsilons, TRIALS, 1, sizes))
+        st.session_state["local-run"] = held
+    return held[1]
+
+
+def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> None:
+    """Progress, Stop, and the picture so far; at the end kept for later sessions where it harms nobody."""
+    if run.live:
+        st.progress(run.share, f"Simulating every device: {run.share:.0%} done")
+        if st.button("Stop", key="local-stop", icon=":material/stop:", help="Keeps what is done."):
+            run.stop()
+    end = time.monotonic() + A_MOMENT
+    while time.monotonic() < end and run.step():
+        pass
+    found = run.summaries().reveal(Curator("shown on the Local page, harmless or curator"))
+    picture(found, kind, axis)
+    if not run.live:
+        if kind is Label.LAB and not run.stopped:
+            remember(key, lambda: Quick(found, None, TRIALS))
+        st.rerun()
+
+
+def picture(found: Sequence[Summary], kind: Label, axis: str) -> None:
+    """Central and local along the axis."""
+    if not found:
+        return
+    chart(
+        figures.comparison(found, axis),
+        "local-comparison",
+        f"Distance to the fit without privacy against {axis}, central and local",
+        figures.comparison_table(found),
+        kind,
+        comparison_words(found, axis),
+    )
+    st.caption(
+        f"Up to {TRIALS} simulated releases of the standardized table for each point. Central: (epsilon, delta) at the "
+        "reporting delta; local: purely epsilon for each report."
+    )
+
+
 def beside(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
     """Central and local at equal epsilon."""
     st.header("Central and local on this table")
-    axis = st.segmented_control(
+    chosen = st.segmented_control(
         "Error against",
         ["epsilon", "private rows"],
         default="epsilon",
@@ -120,34 +175,17 @@ def beside(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
         required=True,
         help=f"What changes from left to right. {help_for('epsilon')}",
     )
-    axis, epsilon, n = axis or "epsilon", float(st.session_state["local-epsilon"]), problem.private.n
-
-    def simulate() -> Quick:
-        scaled = rescaled(problem, "z")
-        sizes = [] if axis == "epsilon" else [n // 16, n // 8, n // 4, n // 2, n]
-        found = central_and_local(scaled, EPSILONS if axis == "epsilon" else [epsilon], TRIALS, 1, sizes)
-        return Quick(found.reveal(Curator("shown on the Local page, harmless or curator")), None, TRIALS)
-
+    axis, epsilon = chosen or "epsilon", float(st.session_state["local-epsilon"])
     key = ("local", *mark, axis, repr(epsilon if axis != "epsilon" else 0.0))
-    with st.spinner("Simulating every device", show_time=True):
-        if kind is Label.LAB:
-            found = remember(key, simulate)
-        else:
-            if st.session_state.get("local-mark") != key:
-                st.session_state["local-found"], st.session_state["local-mark"] = simulate(), key
-            found = st.session_state["local-found"]
-    chart(
-        figures.comparison(found.summaries, axis),
-        "local-comparison",
-        f"Distance to the fit without privacy against {axis}, central and local",
-        figures.comparison_table(found.summaries),
-        kind,
-        comparison_words(found.summaries, axis),
-    )
-    st.caption(
-        f"{TRIALS} simulated releases of the standardized table for each point. Central: (epsilon, delta) at the "
-        "reporting delta; local: purely epsilon for each report."
-    )
+    kept = remembered(key) if kind is Label.LAB else None
+    if kept is not None:
+        picture(kept.summaries, kind, axis)
+        return
+    run = running(problem, key, axis, epsilon)
+    if run.live:
+        st.fragment(live, run_every=A_MOMENT)(run, key, kind, axis)
+    else:
+        picture(run.summaries().reveal(Curator("shown on the Local page, harmless or curator")), kind, axis)
 
 
 def example() -> tuple[Problem, tuple[str, ...]]:
@@ -175,7 +213,7 @@ def page(current: Problem) -> None:
     collect(current)
     if may_simulate(study):
         kind = Label.LAB if study else Label.PRIVATE
-        fit_another(current, kind)
+        fit_another(current, mark, kind)
         beside(current, mark, kind)
 
 

@@ -16,16 +16,14 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, mu_from_epsilon, reporting_delta
+from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError, listed, one_of, whole_number_between
 from pmtcore.base.records import Curator, Private, PrivateRows
 from pmtcore.data.limits import MAX_CELLS, check_runs
 from pmtcore.data.problem import Problem
-from pmtcore.local import setup
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
-from pmtcore.methods.registry import Method, Plan, make_parameters, method, of_role, recommended
+from pmtcore.methods.registry import Method, Plan, make_parameters, method, of_role
 from pmtcore.models.families import GAUSSIAN
 from pmtcore.public.moments import joint, public_from_rows
 
@@ -66,7 +64,7 @@ AXES = {
 
 @final
 @dataclass
-class _Cell:
+class Cell:
     """One method at one place: its plan, the statistic once measured, the errors so far."""
 
     entry: Method
@@ -131,7 +129,7 @@ class Comparison:
             for name, given in chosen.items():
                 entry, settings = _comparable(name, here), _settings(method(name), given, axis, x)
                 plan = entry.plan(here.public, here.private.n, Budget(mu), make_parameters(entry, settings))
-                self._cells.append(_Cell(entry, mu, x, plan, here.private, known))
+                self._cells.append(Cell(entry, mu, x, plan, here.private, known))
         self.sampling = _sampling_error(problem)
         self.stopped = False
         self._seconds = 0.0
@@ -199,17 +197,17 @@ class Comparison:
 
     def summaries(self) -> Private[list[Summary]]:
         """What is there so far. Distances to a private fit are private: for the curator."""
-        return Private([_summary(cell) for cell in self._cells if cell.errors])
+        return Private([summary_of(cell) for cell in self._cells if cell.errors])
 
     def reference_norm(self) -> Private[float]:
         """Length of the reference coefficients."""
         return self._cells[0].reference.map(lambda fit: float(np.linalg.norm(fit)))
 
-    def _errors(self, cell: _Cell, block: int, trials: int) -> np.ndarray:
+    def _errors(self, cell: Cell, block: int, trials: int) -> np.ndarray:
         if cell.statistic is None:
             cell.statistic = cell.plan.measure(cell.rows)
         noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), block)
-        return _distances(cell.plan.perturb(cell.statistic, noise, trials).coefficients, cell.reference)
+        return distances(cell.plan.perturb(cell.statistic, noise, trials).coefficients, cell.reference)
 
 
 def budget_grid(low: float, high: float, count: int) -> list[float]:
@@ -280,37 +278,7 @@ def _sampling_error(problem: Problem) -> float | None:
     return float(np.linalg.norm(predicted.sampling) * np.sqrt(problem.public.m / problem.private.n))
 
 
-def central_and_local(
-    problem: Problem, epsilons: Sequence[float], trials: int, seed: int, sizes: Sequence[int] = ()
-) -> Private[list[Summary]]:
-    """The recommended central method and ``ldp-whitened`` with PrivUnit, at equal epsilon, on the same table.
-
-    Along epsilon, or along the number of private rows (``sizes``) at the first epsilon.
-
-    Central: (epsilon, delta) at the reporting delta of n rows. Local: purely epsilon for each report. Distances
-    to the non-private fit, for the lab.
-    """
-    public = problem.public
-    central, found = recommended(public), []
-    places: list[tuple[float, float, Problem]] = [(e, e, problem) for e in epsilons]
-    if sizes:
-        places = [(n, epsilons[0], varied(problem, "private rows", n, seed)) for n in sizes]
-    for x, epsilon, here in places:
-        rows = here.private
-        known = exact_fit(public, rows)
-        mu = mu_from_epsilon(epsilon, reporting_delta(rows.n))
-        plans = {central.id: central.plan(public, rows.n, Budget(mu), make_parameters(central, {}))}
-        made = setup.whitened(public, rows.n, 1.0, "privunit", 0.0, epsilon)
-        plans["ldp-whitened"] = LocalPlan(public, rows.n, made.mu, made, WhitenedParameters(randomizer="privunit"))
-        for id, plan in plans.items():
-            cell = _Cell(method(id), plan.mu, x, plan, rows, known)
-            outcome = plan.perturb(plan.measure(rows), SeededNoise(seed, zlib.crc32(id.encode())), trials)
-            cell.errors.append(_distances(outcome.coefficients, known))
-            found.append(_summary(cell))
-    return Private(found)
-
-
-def _distances(coefficients: np.ndarray, reference: Private[np.ndarray]) -> np.ndarray:
+def distances(coefficients: np.ndarray, reference: Private[np.ndarray]) -> np.ndarray:
     distance = reference.map(lambda fit: np.linalg.norm(coefficients - fit, axis=1)).reveal(_LAB)
     return np.nan_to_num(distance, nan=np.inf)
 
@@ -374,7 +342,7 @@ def _comparable(name: str, problem: Problem) -> Method:
     return entry
 
 
-def _summary(cell: _Cell) -> Summary:
+def summary_of(cell: Cell) -> Summary:
     errors = np.concatenate(cell.errors)
     finite = errors[np.isfinite(errors)]
     with np.errstate(invalid="ignore"):  # between two infinite errors
