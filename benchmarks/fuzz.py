@@ -239,7 +239,8 @@ def two_tables(folder: Path, chance: random.Random) -> Command:
     if wild:
         names = ["a", "b", "y"]
         private.write_bytes(damaged(chance))
-        public.write_bytes(damaged(chance) if chance.random() < 0.3 else damaged(random.Random(12)))
+        sound = messy(random.Random(12), False, names, "nnn")
+        public.write_bytes(damaged(chance) if chance.random() < 0.3 else sound)
     else:
         private.write_bytes(messy(chance, True, names, kinds))
         public.write_bytes(messy(chance, False, names, kinds))
