@@ -1,4 +1,4 @@
-"""Names out of somebody's file in a real browser: no other address is asked, nothing of theirs is a link or an image."""
+"""Names out of somebody's file in a real browser: no other address is asked, nothing of theirs is a link."""
 
 from __future__ import annotations
 
