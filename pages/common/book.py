@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
@@ -21,6 +22,7 @@ from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases import register
 from pmtcore.releases.agreement import ask
+from pmtcore.releases.progress import Progress
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, recorded_release, release
 
@@ -42,14 +44,25 @@ class Spend:
         Raises:
             InputError: the ledger refuses; then nothing was released.
         """
+        return self.ready(problem, request, noise, key)(None)
+
+    def ready(
+        self, problem: Problem, request: Request, noise: NoiseSource, key: str
+    ) -> Callable[[Progress | None], Release]:
+        """The release, allowed and with its cap set, to be run by any thread; see :meth:`release`."""
         if not self.dataset:
-            return release(problem, request, noise)
+            return lambda progress: release(problem, request, noise, progress)
         require(Action.RELEASE)
         book = Ledger(default_url())
         if self.cap is not None and book.account(self.dataset).cap is None:
             register.cap(actor(), book, self.dataset, self.cap)
-        who = actor().name
-        return recorded_release(problem, request, noise, book, self.dataset, key, self.purpose, who).release
+        place, who = (self.dataset, key, self.purpose), actor().name
+
+        def run(progress: Progress | None) -> Release:
+            book = Ledger(default_url())  # a connection belongs to its thread
+            return recorded_release(problem, request, noise, book, *place, who, progress).release
+
+        return run
 
     def ask(self, problem: Problem, request: Request, key: str) -> Asked:
         """Ask for a release that a second person has to agree to.

@@ -90,6 +90,7 @@ class Session:
     comparison: Comparison | None = None
     showcase: Comparison | None = None
     curves: Curves | None = None
+    job: Any = None  # the release that is under way (pages.common.jobs)
 
     @property
     def spent(self) -> list[Release]:
@@ -99,13 +100,18 @@ class Session:
         here = self.tables.private.sha256
         return [r for id, r in self.releases.items() if r.guarantee.mu > 0 and self.sources[id] == here]
 
-    def keep(self, request: Request, release: Release, id: str | None = None) -> None:
-        """File a release under the request id that was confirmed; the Release page's own where none is given."""
-        if self.tables is None:
-            raise InputError("No tables are open; choose them on the Data page.")
+    def keep(self, request: Request, release: Release, id: str | None = None, source: str | None = None) -> None:
+        """File a release under the request id that was confirmed; the Release page's own where none is given.
+
+        Args:
+            source: digest of the private table; the open one's where none is given.
+        """
+        if source is None:
+            if self.tables is None:
+                raise InputError("No tables are open; choose them on the Data page.")
+            source = self.tables.private.sha256
         id = self.next_request if id is None else id
-        self.requests[id], self.releases[id] = request, release
-        self.sources[id] = self.tables.private.sha256
+        self.requests[id], self.releases[id], self.sources[id] = request, release, source
 
     def open(self, tables: Tables) -> None:
         """Take up new tables; what was computed from the old ones is dropped.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.common import jobs, released, thread
 from pages.common import release_parts as parts
-from pages.common import released, thread
 from pages.common.agreements import ask_for, waiting
 from pages.common.book import SURE, spend_form
 from pages.common.persons import declared
@@ -74,9 +74,14 @@ def spend(problem: Problem, request: Request, prospect: Preview) -> None:
     if not st.button("Release", type="primary", disabled=not sure, key=f"go-{id}", icon=":material/verified_user:"):
         return
     try:
-        if id not in state.releases:
+        if id not in state.releases and state.job is None:
+            run = where.ready(problem, request, noise, id)
+            of = None if state.tables is None else state.tables.private.sha256
+            state.job = jobs.Job(problem, request, run, lambda found: state.keep(request, found, id, of))
             with st.spinner("Releasing", show_time=True):
-                state.keep(request, where.release(problem, request, noise, id))
+                state.job.wait()
+            if state.job.over:
+                jobs.ended(state.job)
         st.rerun()
     except InputError as error:
         show_error(error)
@@ -87,6 +92,14 @@ def page(problem: Problem) -> None:
     state = session()
     st.title("Release")
     thread.summary(problem)
+    if state.job is not None:
+        if not state.job.over:
+            jobs.show(state.job)
+            return
+        try:
+            jobs.ended(state.job)
+        except InputError as error:
+            show_error(error)
     done = state.releases.get(state.next_request)
     if done is not None:
         released.other_table(state.next_request)

@@ -16,6 +16,7 @@ MAX_FEATURES = 1000  # columns of the design
 MAX_NAME = 200  # characters of a name that is used: what a record keeps and a table heading shows
 MAX_LEVELS = 50  # categories of a column that nobody declared
 CHUNK = 2**22  # bytes of text parsed at a time
+PARQUET_BUFFER = 2**18  # bytes of a column of a Parquet file read at a time; without it whole row groups are held
 BLOCK_ROWS = 32_768  # rows handed to a method at a time, at most
 BLOCK_CELLS = 2**20  # numbers in such a block, at most
 KEPT_BYTES = 256 * 2**20  # numbers kept between passes, of a table that lies in memory anyway

@@ -22,7 +22,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.data import lines
 from pmtcore.data.cells import from_objects
 from pmtcore.data.dialect import SEPARATORS, Dialect, Header, check_names, header_of
-from pmtcore.data.limits import MAX_BYTES, block_rows
+from pmtcore.data.limits import MAX_BYTES, PARQUET_BUFFER, block_rows
 from pmtcore.data.streams import Place, opened, pieces
 
 
@@ -174,7 +174,7 @@ class ParquetSource:
             try:
                 handle = opened(self.place)
                 stack.callback(handle.close)
-                file = pq.ParquetFile(handle, read_dictionary=texts, pre_buffer=False)
+                file = pq.ParquetFile(handle, read_dictionary=texts, pre_buffer=False, buffer_size=PARQUET_BUFFER)
             except Exception:  # pyarrow has its own family of errors; their texts may quote the file
                 message = f"{self._where} looks like Parquet but cannot be read; write the file again."
                 raise InputError(message) from None
