@@ -119,6 +119,7 @@ class Beside:
             last = self.head()
             if self.file is None and last is not None and last.seq > seq:
                 return
+            self._head_file.parent.mkdir(parents=True, exist_ok=True)  # a server's key may come from elsewhere
             new = self._head_file.with_name(f"{self._head_file.name}.{os.getpid()}")
             text = json.dumps({"seq": seq, "hash": hash, "file": self.digest()}) + "\n"
             try:

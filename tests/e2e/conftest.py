@@ -36,8 +36,8 @@ def free_port() -> int:
 class Server:
     """The app as the README starts it, with a ledger of its own; can be started anew."""
 
-    def __init__(self, folder: Path) -> None:
-        self.log, self.ledger, self.port = folder / "server.log", folder / "ledger.db", free_port()
+    def __init__(self, folder: Path, ledger: str = "") -> None:
+        self.log, self.ledger, self.port = folder / "server.log", ledger or str(folder / "ledger.db"), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.start()
 
@@ -49,7 +49,7 @@ class Server:
                 cwd=ROOT,
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "PMT_LEDGER": str(self.ledger)},
+                env={**os.environ, "PMT_LEDGER": self.ledger},
             )
         for _ in range(300):
             if self.process.poll() is not None:
