@@ -177,13 +177,18 @@ def _known(record: Any, ledger_url: str | None) -> Any:
 def audit(chosen: argparse.Namespace) -> Answer:
     """A lower bound on a method's privacy against its claim; ``all`` audits every method."""
     from pmtcore.lab.audit import audit as run  # noqa: PLC0415
+    from pmtcore.lab.people import People  # noqa: PLC0415
     from pmtcore.methods.registry import methods  # noqa: PLC0415
 
+    count = chosen.rows_per_person
+    people = None if count is None else People.of(count, chosen.person_rule)
     if chosen.id == "all":
+        if people is not None:
+            raise InputError("With --rows-per-person name one method.")
         found = [run(entry.id, chosen.mu, chosen.trials, chosen.seed) for entry in methods()]
         lines = [f"{a.method:20} claimed {a.claimed:<6.3g} bound {a.lower_bound:<6.3g} {a.verdict}" for a in found]
         return {"audits": [a.as_dict() for a in found]}, "\n".join(lines)
-    one = run(method(chosen.id).id, chosen.mu, chosen.trials, chosen.seed)
+    one = run(method(chosen.id).id, chosen.mu, chosen.trials, chosen.seed, people=people)
     text = (
         f"{one.method}: claimed mu = {one.claimed:g}, lower bound {one.lower_bound:.4g} at {one.confidence:.0%} "
         f"confidence, {one.trials} runs ({one.pair}).\n{one.verdict}"

@@ -156,6 +156,8 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument("--mu", type=float, default=1.0, help="the claim")
     audit.add_argument("--trials", type=int, default=20_000)
     audit.add_argument("--seed", type=int, default=1)
+    audit.add_argument("--rows-per-person", type=int, metavar="K", help="neighbours differ in a person with many rows")
+    audit.add_argument("--person-rule", default="first", metavar="first|mean", help="with it: which rows count")
     report = command("report", more.report, "One self-contained HTML file about a release, for stakeholders.")
     report.add_argument("--ledger", metavar="URL")
     report.add_argument("--key", metavar="KEY", help="of the release in the ledger")

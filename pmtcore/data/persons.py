@@ -34,6 +34,19 @@ def by_person(rows: PrivateRows, table: Table, unit: Unit, dialect: Dialect) -> 
     if unit.column not in table.columns:
         raise InputError(f"The private table has no column {unit.column!r} that says whose a row is.")
     whose, people = _whose(table, unit.column, dialect)
+    return bounded(rows, whose, people, unit)
+
+
+def bounded(rows: PrivateRows, whose: np.ndarray, people: int, unit: Unit) -> PrivateRows:
+    """The rows that count.
+
+    Args:
+        whose: the person of each row (rows,), numbers from 0 on.
+        people: how many there are; public.
+
+    Raises:
+        InputError: too many people for their means.
+    """
     if unit.rule == MEAN:
         if people * (len(rows.names) + 1) > _MOST_NUMBERS:
             raise InputError("There are too many people for their means; let the first rows of each count instead.")

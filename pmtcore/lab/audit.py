@@ -18,8 +18,10 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import beta
 
 from pmtcore.accounting.budgets import Budget, epsilon_from_mu
+from pmtcore.accounting.units import MEAN
 from pmtcore.base.checks import InputError, number_between, whole_number_between
 from pmtcore.base.records import PrivateRows
+from pmtcore.lab.people import People
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
 from pmtcore.methods.registry import Method, Plan, make_parameters, method
 from pmtcore.models.families import family
@@ -101,11 +103,13 @@ def audit(
     *,
     noise: Callable[[NoiseSource], NoiseSource] = lambda source: source,
     change: Callable[[Plan], Plan] = lambda plan: plan,
+    people: People | None = None,
     **values: Any,
 ) -> Audit:
     """Audit a registered method.
 
     Args:
+        people: neighbours differ in a person with many rows, and the claim is for a person; ``None``: in a row.
         noise, change: a planted fault: another noise, another plan. For the audit's own tests.
         values: parameters of the method.
 
@@ -116,12 +120,15 @@ def audit(
     number_between("mu", mu, 1e-3, 100.0)
     whole_number_between("trials", trials, 1000, 10**7)
     public = _public(entry)
-    n = 1 if entry.local else _ROWS  # a report's guarantee is its own
+    if people is not None and (entry.local or (people.unit.rule == MEAN and public.family.binary)):
+        raise InputError(f"{id} takes no {'people: a report is one' if entry.local else 'means: labels have none'}.")
+    k = 1 if people is None else people.unit.rows
+    n = 1 if entry.local else _ROWS * k  # a report's guarantee is its own
     plan = change(entry.plan(public, n, Budget(mu), make_parameters(entry, values)))
     if plan.mu == 0 and entry.role != "reference":
         return Audit(id, 0.0, 0.0, CONFIDENCE, trials, "no private row is read", 1.0, 1.0, 0.0)
     best: tuple[float, str, Runs] | None = None
-    for at, (words, tables) in enumerate(_pairs(public, n)):
+    for at, (words, tables) in enumerate(_pairs(public, n, people)):
         runs = _runs(plan, tables, noise, seed, at)
         found = bound(runs, max(int(trials * _FIRST_SHARE), 500), at)[0]
         if best is None or found > best[0]:
@@ -129,7 +136,7 @@ def audit(
     if best is None:
         raise InputError(f"There is no worst pair for {id}.")
     lower, alarms, detections = bound(best[2], trials, 1000)
-    claimed = mu if entry.role == "reference" else plan.mu
+    claimed = k * (mu if entry.role == "reference" else plan.mu)
     return Audit(id, claimed, lower, CONFIDENCE, trials, best[1], alarms, detections, power(claimed, trials))
 
 
@@ -230,16 +237,19 @@ def _public(entry: Method) -> PublicData:
     return public_from_rows(x, y, names, "y", 0.0, chosen, 0.0 if chosen.id == "gaussian" else 0.01)
 
 
-def _pairs(public: PublicData, n: int) -> Iterator[tuple[str, tuple[PrivateRows, PrivateRows]]]:
-    """Neighbouring tables (replace-one): worst rows against each other, over several backgrounds."""
+def _pairs(
+    public: PublicData, n: int, people: People | None = None
+) -> Iterator[tuple[str, tuple[PrivateRows, PrivateRows]]]:
+    """Neighbouring tables (replace-one, a row or a person): worst rows against each other, over several backgrounds."""
     d, binary = public.d, public.family.binary
     far = _FAR * public.feature_root[:, 0]
     other = _FAR * public.feature_root[:, -1]
     low, high = (0.0, 1.0) if binary else (-_FAR, _FAR)
-    rest = np.zeros((n - 1, d))
-    backgrounds: list[tuple[str, np.ndarray, np.ndarray]] = [("over empty rows", rest, np.zeros(n - 1))]
+    others = n - (1 if people is None else people.unit.rows)
+    rest = np.zeros((others, d))
+    backgrounds: list[tuple[str, np.ndarray, np.ndarray]] = [("over empty rows", rest, np.zeros(others))]
     if binary:
-        pushing = np.tile(far, (n - 1, 1)), np.ones(n - 1)
+        pushing = np.tile(far, (others, 1)), np.ones(others)
         backgrounds.append(("against rows that push its prediction up", *pushing))
     rows = [
         ("one row with opposite responses", (far, low), (far, high)),
@@ -250,7 +260,11 @@ def _pairs(public: PublicData, n: int) -> Iterator[tuple[str, tuple[PrivateRows,
     ]
     for words, x, y in backgrounds:
         for name, one, two in rows:
-            yield f"{name}, {words}", tuple(_table(public, row, x, y) for row in (one, two))  # type: ignore[misc]
+            if people is None:
+                yield f"{name}, {words}", (_table(public, one, x, y), _table(public, two, x, y))
+            else:
+                first, second = (people.table(at, row, (x, y), public.names) for at, row in enumerate((one, two)))
+                yield f"{name} {people.words}, {words}", (first, second)
 
 
 def _table(public: PublicData, row: tuple[np.ndarray, float], x: np.ndarray, y: np.ndarray) -> PrivateRows:

@@ -12,7 +12,9 @@ from typing import Any, final
 
 import numpy as np
 
+from pmtcore.accounting.units import FIRST
 from pmtcore.lab.audit import CONFIDENCE, Audit, Runs, audit, bound, epsilon_bound, power
+from pmtcore.lab.people import People
 from pmtcore.mechanisms.noise import LabNoise, NoiseSource, SeededNoise, in_the_lab
 
 _FAR = 1e4  # a value that no honest release gives
@@ -130,6 +132,11 @@ FAULTS = {
             "truncated-noise", "noise cut off at two standard deviations", _simulated("truncated-noise", _cut_off, 1)
         ),
         Fault("own-weights", "weights from the private fit (E12)", _simulated("own-weights", _own_weights, 1)),
+        Fault(
+            "all-rows",
+            "three rows of a person count where one was promised",
+            lambda mu, trials: audit("joint-pmt", mu, trials, people=People.of(1, FIRST, kept=3), passes="1"),
+        ),
         Fault("reused-noise", "one noise for two statistics (E13)", _simulated("reused-noise", _reused, 1)),
     )
 }
