@@ -14,13 +14,14 @@ import streamlit as st
 from pages.common import turns
 from pages.common.session import session
 from pmtcore.lab.comparison import Comparison
+from pmtcore.show.reproduce import Recipe
 
 _MOST = 8
-_runs: OrderedDict[str, Comparison] = OrderedDict()
+_runs: OrderedDict[str, tuple[Comparison, Recipe]] = OrderedDict()
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
-def start(run: Comparison) -> None:
+def start(run: Comparison, recipe: Recipe) -> None:
     """Make it this session's comparison; where the tables are for study, a link finds it again.
 
     Raises:
@@ -29,13 +30,20 @@ def start(run: Comparison) -> None:
     turns.take(run)
     found = session()
     found.comparison = run
+    st.session_state["run-recipe"] = recipe
     st.session_state.pop("run", None)
     if found.tables is not None and found.tables.may_be_studied:
         id = uuid4().hex
-        _runs[id] = run
+        _runs[id] = (run, recipe)
         st.session_state["run"] = id
         while len(_runs) > _MOST:
             _runs.popitem(last=False)
+
+
+def recipe() -> Recipe | None:
+    """How to ask for this session's comparison again."""
+    found: Recipe | None = st.session_state.get("run-recipe")
+    return found
 
 
 def find() -> Comparison | None:
@@ -43,7 +51,7 @@ def find() -> Comparison | None:
     found = session()
     asked = st.query_params.get("run", "")
     if found.comparison is None and _ID.fullmatch(asked) and asked in _runs:
-        found.comparison = _runs[asked]
+        found.comparison, st.session_state["run-recipe"] = _runs[asked]
         st.session_state["run"] = asked
     known = st.session_state.get("run")
     if found.comparison is not None and known and st.query_params.get("run") != known:

@@ -20,6 +20,7 @@ from pmtcore.base.records import Label
 from pmtcore.data.problem import Problem
 from pmtcore.methods.registry import Method
 from pmtcore.show.glossary import help_for
+from pmtcore.show.reproduce import Recipe
 from pmtcore.show.sheet import csv
 from pmtcore.show.strength import strength
 
@@ -98,6 +99,17 @@ def download_table(table: pd.DataFrame, key: str) -> None:
         on_click="ignore",
         help="Comma-separated values, as shown.",
     )
+
+
+def take_along(recipe: Recipe, key: str) -> None:
+    """What is on screen as a script and as a notebook."""
+    with st.expander("Take it with you", icon=":material/code:"):
+        left, right, _ = st.columns([1, 1, 2])
+        more: dict[str, Any] = {"on_click": "ignore", "width": "stretch"}
+        left.download_button("Python script", recipe.script, f"{key}.py", "text/x-python", key=f"{key}-script", **more)
+        kind = "application/x-ipynb+json"
+        right.download_button("Notebook", recipe.notebook, f"{key}.ipynb", kind, key=f"{key}-notebook", **more)
+        st.code(recipe.script, language="python")
 
 
 def strength_line(mu: float) -> None:

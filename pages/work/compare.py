@@ -11,12 +11,13 @@ import streamlit as st
 from pages.common import runs, thread, turns
 from pages.common.session import curator, session
 from pages.common.showcase import quick
-from pages.common.widgets import at_first, badge, chart, problem_or_sentence, show_error, study_label
+from pages.common.widgets import at_first, badge, chart, problem_or_sentence, show_error, study_label, take_along
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Curator
 from pmtcore.data.problem import Problem
 from pmtcore.lab.comparison import AXES, Comparison, Summary, budget_grid, grid, rescaled
 from pmtcore.methods.registry import of_role, recommended, suiting
+from pmtcore.show import reproduce
 from pmtcore.show.figures import compare as figures
 from pmtcore.show.glossary import help_for
 from pmtcore.show.names import option
@@ -90,7 +91,11 @@ def controls(problem: Problem) -> None:
         places: dict[str, Any] = {"mus": budget_grid(low, high, count)}
         if axis != "budget":
             places = {"mus": [mu], "axis": axis, "values": grid(low, high, count, whole=axis not in ("penalty",))}
-        runs.start(Comparison(rescaled(problem, scale), chosen, trials=trials, seed=seed, **places))
+        run = Comparison(rescaled(problem, scale), chosen, trials=trials, seed=seed, **places)
+        names = {"mus": "mu"}  # as the package's own compare calls it
+        asked = {names.get(name, name): value for name, value in places.items()}
+        asked |= {"methods": chosen, "trials": trials, "seed": seed, "scale": scale}
+        runs.start(run, reproduce.compared(problem.choices.as_dict(), **asked))
     except InputError as error:
         show_error(error)
 
@@ -211,6 +216,9 @@ def page(problem: Problem) -> None:
         ):
             run.extend()
             st.rerun()
+        recipe = runs.recipe()
+        if recipe is not None:
+            take_along(recipe, "compare")
         return
     first = quick(session())
     if first is not None:

@@ -8,7 +8,16 @@ import streamlit as st
 
 from pages.common import thread
 from pages.common.session import prediction_curves
-from pages.common.widgets import at_first, badge, chart, figure_first, problem_or_sentence, show_error, strength_line
+from pages.common.widgets import (
+    at_first,
+    badge,
+    chart,
+    figure_first,
+    problem_or_sentence,
+    show_error,
+    strength_line,
+    take_along,
+)
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
 from pmtcore.base.checks import InputError
 from pmtcore.base.foreign import markdown as plain
@@ -17,6 +26,7 @@ from pmtcore.base.records import Label
 from pmtcore.data.problem import Problem
 from pmtcore.releases.curves import LADDER, Curves
 from pmtcore.releases.planning import Planned, rows_for, verdict_of
+from pmtcore.show import reproduce
 from pmtcore.show.figures import planning as figures
 from pmtcore.show.glossary import help_for
 from pmtcore.show.names import option
@@ -101,6 +111,7 @@ def page(problem: Problem) -> None:
             f"{figures.truncation_words(here)} Predictions assume that private rows are like the public ones.",
         )
     reverse(problem, curves, id, coefficient, mu)
+    take_along(reproduce.planned(problem.choices.as_dict(), problem.private.n, id, mu), "plan")
 
 
 def answer(problem: Problem, here: Planned, coefficient: str, mu: float) -> None:

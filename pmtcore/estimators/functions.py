@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 import pandas as pd
@@ -110,18 +110,26 @@ def compare(
     mu: float | Sequence[float],
     trials: int = 100,
     seed: int = 0,
+    scale: Literal["none", "z", "minmax", "max"] = "none",
+    axis: str = "budget",
+    values: Sequence[float] = (),
     **choices: Any,
 ) -> Figures:
-    """Lab: distance of methods to the non-private fit, over repeated trials with seeded noise."""
-    from pmtcore.lab.comparison import Comparison  # noqa: PLC0415
+    """Lab: distance of methods to the non-private fit, over repeated trials with seeded noise.
 
-    made = _inputs(target, choices).prepared(private, public)
-    run = Comparison(
-        made.problem, list(methods), np.atleast_1d(mu).astype(float).tolist(), trials=trials, seed=seed
-    ).run()
+    Args:
+        scale: rescales the whole table first, as the papers do (E23).
+        axis, values: another axis than the budget (private rows, public rows, penalty, steps), and where on it.
+    """
+    from pmtcore.lab.comparison import Comparison, rescaled  # noqa: PLC0415
+
+    made = rescaled(_inputs(target, choices).prepared(private, public).problem, scale)
+    mus = np.atleast_1d(mu).astype(float).tolist()
+    run = Comparison(made, list(methods), mus, trials=trials, seed=seed, axis=axis, values=list(values)).run()
     frame = pd.DataFrame([summary.as_dict() for summary in run.summaries().reveal(_CURATOR)])
     norm = run.reference_norm().reveal(_CURATOR)
-    shown = frame[["method", "mu", "error_median", "error_mean", "error_sd", "trials"]].set_index(["method", "mu"])
+    place = ["mu"] if axis == "budget" else ["mu", "x"]
+    shown = frame[["method", *place, "error_median", "error_mean", "error_sd", "trials"]].set_index(["method", *place])
     return Figures(shown, f"distance to the non-private fit, whose length is {norm:.4g}.")
 
 

@@ -24,8 +24,7 @@ def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         (
             "Unit of protection",
-            "One row of the private table. A person with k rows is protected by k times the mu only; whether each "
-            "person is in one row is yours to check.",
+            _unit(promise.get("rows_per_person", 1)),
         ),
         ("Neighbouring relation", f"{relation}: {_RELATIONS.get(relation, relation)}."),
         ("Trust model", local if entry.local else central),
@@ -74,6 +73,18 @@ _RELATIONS = {
     "replace-one": "two tables with the same number of rows that differ in one row",
     "add-remove-one": "two tables of which one has one row more",
 }
+
+
+def _unit(rows: int) -> str:
+    if rows > 1:
+        return (
+            f"One person with at most {rows:,} rows of the private table: the guarantee in words is for all of them. "
+            "That nobody has more is the curator's to see to, where the table was not cut to it."
+        )
+    return (
+        "One row of the private table. A person with k rows is protected by k times the mu only; whether each person "
+        "is in one row is yours to check."
+    )
 
 
 def _utility(record: Mapping[str, Any]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 from pmtcore.base.foreign import markdown, one_line, shell
 
@@ -13,12 +14,10 @@ _DEFAULTS = {"missing": "empty-row", "unseen": "other", "public_ridge": 0.0, "la
 
 def configuration(record: Mapping[str, Any]) -> dict[str, Any]:
     """The request in the fields that ``--config`` reads."""
-    return {
-        "method": record["method"],
-        "mu": record["guarantee"]["mu"],
-        "parameters": record["parameters"],
-        "delta": record["guarantee"]["delta"],
-    }
+    promise = record["guarantee"]
+    asked = {"method": record["method"], "mu": promise["mu"], "parameters": record["parameters"]}
+    rows = promise.get("rows_per_person", 1)
+    return {**asked, "delta": promise["delta"], **({"rows_per_person": rows} if rows > 1 else {})}
 
 
 def command(record: Mapping[str, Any]) -> str:
@@ -43,25 +42,88 @@ def command(record: Mapping[str, Any]) -> str:
     return " ".join(map(shell, [*words, "--config", "request.json"]))
 
 
+@final
+@dataclass(frozen=True)
+class Recipe:
+    """A call of the package that asks for what a page shows: as a script, and as a notebook."""
+
+    title: str
+    note: str
+    call: tuple[str, ...]
+
+    @property
+    def script(self) -> str:
+        """A Python script."""
+        return "\n".join([f'"""{self.title}"""', "", *_imports(), "", *self.call, "", "print(result)", ""])
+
+    @property
+    def notebook(self) -> str:
+        """A notebook, in the format that Jupyter reads (nbformat 4)."""
+        heading = f"# {markdown(self.title)}\n\n{self.note}"
+        cells: list[dict[str, Any]] = [{"cell_type": "markdown", "metadata": {}, "source": heading, "id": "about"}]
+        for at, lines in enumerate((_imports(), self.call, ["result"])):
+            code: dict[str, Any] = {
+                "cell_type": "code",
+                "metadata": {},
+                "execution_count": None,
+                "outputs": [],
+                "id": f"code-{at}",
+            }
+            cells.append({**code, "source": "\n".join(lines)})
+        return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+
+
 def script(record: Mapping[str, Any]) -> str:
-    """A Python script that asks for the same through the package's face."""
-    return "\n".join([f'"""{_title(record)}"""', "", *_imports(), "", *_call(record), "", "print(result)", ""])
+    """A Python script that asks for the same release through the package's face."""
+    return _released(record).script
 
 
 def notebook(record: Mapping[str, Any]) -> str:
-    """The same as a notebook, in the format that Jupyter reads (nbformat 4)."""
-    heading = f"# {markdown(_title(record))}\n\nRunning this draws new noise and spends again; the ledger counts it."
-    cells: list[dict[str, Any]] = [{"cell_type": "markdown", "metadata": {}, "source": heading, "id": "about"}]
-    for at, lines in enumerate((_imports(), _call(record), ["result"])):
-        code: dict[str, Any] = {
-            "cell_type": "code",
-            "metadata": {},
-            "execution_count": None,
-            "outputs": [],
-            "id": f"code-{at}",
-        }
-        cells.append({**code, "source": "\n".join(lines)})
-    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+    """The same as a notebook."""
+    return _released(record).notebook
+
+
+def _released(record: Mapping[str, Any]) -> Recipe:
+    note = "Running this draws new noise and spends again; the ledger counts it."
+    return Recipe(_title(record), note, tuple(_call(record)))
+
+
+def planned(choices: Mapping[str, Any], n: int, method: str, mu: float) -> Recipe:
+    """The plan of a method at a budget; reads no private row."""
+    given = {"n": n, "mu": mu, "method": method, **_tables(choices)}
+    title = f"What mu = {mu:g} buys for a regression of {_plain(choices['target'])} by {method}."
+    return Recipe(title, "Free: it reads public rows and the number of private ones.", tuple(_lines("plan", given)))
+
+
+def compared(choices: Mapping[str, Any], **asked: Any) -> Recipe:
+    """A comparison; the same seed gives the same figures."""
+    title = f"Methods compared on a regression of {_plain(choices['target'])}, for the lab."
+    note = "Distances to the exact private fit: for the curator's eyes, or for tables that harm nobody."
+    return Recipe(title, note, tuple(_lines("compare", {**_tables(choices), **asked})))
+
+
+def _lines(name: str, given: Mapping[str, Any]) -> list[str]:
+    tables = ["    public,"] if name == "plan" else ["    private,", "    public,"]
+    return [f"result = sm.{name}(", *tables, *(f"    {key}={value!r}," for key, value in given.items()), ")"]
+
+
+def _plain(target: Any) -> str:
+    """A column's name inside a title."""
+    return one_line(str(target)).replace("\\", " ").replace('"', " ")
+
+
+def _tables(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """The choices about the tables as arguments; what is usual is left out."""
+    given: dict[str, Any] = {"family": choices["family"], "target": choices["target"]}
+    if choices.get("features"):
+        given["features"] = list(choices["features"])
+    if not choices.get("intercept", True):
+        given["intercept"] = False
+    for name, usual in {**_DEFAULTS, "levels": {}}.items():
+        value = choices.get(name, usual)
+        if value not in (usual, None):
+            given[name] = value
+    return given
 
 
 def _choices(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,8 +133,8 @@ def _choices(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _title(record: Mapping[str, Any]) -> str:
-    target = one_line(str(record["target"])).replace("\\", " ").replace('"', " ")
-    return f"Private regression of {target} by {record['method']} at mu = {record['guarantee']['mu']:.4g}."
+    target, budget = _plain(record["target"]), record["guarantee"]["mu"]
+    return f"Private regression of {target} by {record['method']} at mu = {budget:.4g}."
 
 
 def _imports() -> list[str]:
@@ -81,21 +143,11 @@ def _imports() -> list[str]:
 
 def _call(record: Mapping[str, Any]) -> list[str]:
     choices, promise = _choices(record), record["guarantee"]
-    given: dict[str, Any] = {"family": choices["family"], "target": choices["target"], "method": record["method"]}
-    given |= {"mu": promise["mu"], "delta": promise["delta"]}
-    if choices.get("features"):
-        given["features"] = list(choices["features"])
-    if not choices.get("intercept", True):
-        given["intercept"] = False
-    for name, usual in {**_DEFAULTS, "levels": {}}.items():
-        value = choices.get(name, usual)
-        if value not in (usual, None):
-            given[name] = value
+    given = {**_tables(choices), "method": record["method"], "mu": promise["mu"], "delta": promise["delta"]}
     given["settings"] = dict(record["parameters"])
     if "ledger" in record:
         given["dataset"] = record["ledger"]["dataset"]
     if record.get("seed") is not None:
         given["seed"] = record["seed"]
         given["lab"] = True
-    lines = [f"    {name}={value!r}," for name, value in given.items()]
-    return ["result = sm.release(", "    private,", "    public,", *lines, ")"]
+    return _lines("release", given)

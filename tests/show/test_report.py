@@ -7,15 +7,19 @@ import re
 import shlex
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.records import Private
+from pmtcore.base.records import Curator, Private
 from pmtcore.cli.main import main
+from pmtcore.data.choices import Choices
 from pmtcore.data.named import entry, load
 from pmtcore.data.problem import default_choices, prepare
+from pmtcore.lab.comparison import Comparison, rescaled
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
+from pmtcore.releases.planning import planned
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.show import deployment, reproduce
 from pmtcore.show.checklist import checklist
@@ -190,6 +194,26 @@ def test_script_and_notebook_run(filed, tmp_path, monkeypatch):
     assert book["nbformat"] == 4 and [cell["cell_type"] for cell in book["cells"]][:2] == ["markdown", "code"]
     code = "\n".join(cell["source"] for cell in book["cells"] if cell["cell_type"] == "code")
     exec(compile(code, "notebook", "exec"), {})
+
+
+def test_a_plan_and_a_comparison_run_as_scripts(tmp_path, monkeypatch):
+    """What Plan and Compare show, asked for through the package's face: the very same figures."""
+    private, public, _ = load("demo", n=800, m=80, d=4)
+    private.frame.to_csv(tmp_path / "private.csv", index=False)
+    public.frame.to_csv(tmp_path / "public.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    made = prepare(private, public, Choices(target="y", features=("x1", "x2")))
+    recipe = reproduce.planned(made.choices.as_dict(), 800, "pmt-ridge", 2.0)
+    found: dict = {}
+    exec(compile(recipe.script, "plan", "exec"), found)
+    frame = found["result"].frame()
+    here = planned(made.public, 800, "pmt-ridge", 2.0)
+    assert np.isclose(frame["privacy_sd"].to_numpy(), here.prediction.privacy).all()
+    asked = {"methods": ["pmt-ridge"], "mu": [0.5, 2.0], "trials": 5, "seed": 3, "scale": "z"}
+    exec(compile(reproduce.compared(made.choices.as_dict(), **asked).script, "compare", "exec"), found)
+    run = Comparison(rescaled(made, "z"), ["pmt-ridge"], [0.5, 2.0], trials=5, seed=3).run()
+    errors = [one.error_median for one in run.summaries().reveal(Curator("test: synthetic rows"))]
+    assert found["result"].frame["error_median"].tolist() == pytest.approx(errors)
 
 
 def test_the_registry_entry_is_yaml(filed):
