@@ -8,15 +8,13 @@ from dataclasses import dataclass, field
 import pandas as pd
 import streamlit as st
 
-from pages.common import thread
-from pages.common.session import session
+from pages.common.explore_release import confirming
 from pages.common.widgets import badge, chart, frame, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Label
-from pmtcore.data.choices import Choices
 from pmtcore.releases.explore.moment import Moment
-from pmtcore.releases.explore.regression import Regression, confirmed
+from pmtcore.releases.explore.regression import Regression
 from pmtcore.show.figures import explore as figures
 from pmtcore.show.sheet import csv
 
@@ -140,7 +138,12 @@ def answer(here: Held, fit: Regression) -> None:
     else:
         frame(table, "Coefficients with 95 % bands")
     if fit.response in here.moment.labels and st.toggle(
-        "Logistic regression", key="explore-logistic", help="Approximate, from the same moment; its note says how far."
+        "Logistic regression",
+        key="explore-logistic",
+        disabled=not here.moment.has_rows,
+        help="Approximate, from the same moment; its note says how far."
+        if here.moment.has_rows
+        else "It needs public rows in the record: a release with public_rows=yes has them.",
     ):
         found = here.moment.logistic(response=fit.response, features=list(fit.names[1:]))
         frame(figures.logistic_table(found), "Logistic coefficients with 95 % bands")
@@ -313,25 +316,4 @@ def _columns(here: Held, fit: Regression) -> None:
 
 
 def _confirm(here: Held, fit: Regression) -> None:
-    """The chosen model again with joint-pmt on the rest of the budget, both combined."""
-    state = session()
-    given = set(here.moment.record.derived.base)
-    if any(name not in given for name in fit.names):
-        st.info("joint-pmt has no derived columns: leave them out to confirm this model.", icon=":material/info:")
-        return
-    for found in state.releases.values():
-        if found.method == "joint-pmt" and found.target == fit.response and set(found.names) == set(fit.names):
-            table = figures.combined_table(confirmed(fit, found.as_dict()))
-            st.markdown(f"{badge(here.label)} Both releases, combined coefficient by coefficient by their variances.")
-            frame(table, "The model confirmed: both releases together")
-            return
-    st.markdown(
-        "A model found by looking is best released once more: `joint-pmt` puts the rest of the budget on it alone, and "
-        "both are then combined by their variances."
-    )
-    if state.tables is None:
-        st.caption("It needs the private table: open it on the Data page.")
-    elif st.button("Take this model to the Release page", key="explore-confirm", icon=":material/arrow_forward:"):
-        state.choose(Choices(target=fit.response, features=tuple(n for n in fit.names[1:])))
-        thread.carry("joint-pmt", 1.0)
-        st.switch_page("pages/work/release.py")
+    confirming(here.moment, fit, here.label)

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
-
 import streamlit as st
 
 from pages.common import explore_parts as parts
-from pages.common.book import SURE, spend_form
+from pages.common.explore_release import releasing
 from pages.common.session import current_problem, session
-from pages.common.widgets import badge, budget_input, guarantee_line, parameter_form, show_error
-from pmtcore.base.checks import InputError, listed
-from pmtcore.base.foreign import markdown as plain
-from pmtcore.base.records import Label, Standing
-from pmtcore.data.problem import Problem
-from pmtcore.mechanisms.noise import SecureNoise
-from pmtcore.methods.registry import method
+from pages.common.widgets import show_error
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Standing
 from pmtcore.releases.explore.moment import Moment
-from pmtcore.releases.release import Request, preview
-from pmtcore.show.figures import explore as figures
 
 
 def opening() -> None:
@@ -45,7 +37,10 @@ def opening() -> None:
     with right:
         st.header("Release one here")
         try:
-            releasing(current_problem())
+            found = releasing(current_problem())
+            if found is not None:
+                parts.take_up(Moment.of(found.as_dict()), "released just now", found.standing is Standing.SOUND)
+                st.rerun()
         except InputError as error:
             show_error(error)
 
@@ -60,38 +55,6 @@ def earlier() -> None:
         ):
             parts.take_up(Moment.of(found.as_dict()), "release of this session", found.standing is Standing.SOUND)
             st.rerun()
-
-
-def releasing(problem: Problem) -> None:
-    """Columns, derived columns, budget; what to expect; the confirmation and the button."""
-    names = [name for name in (*problem.public.names, problem.public.target) if name != "(intercept)"]
-    st.caption(f"All columns chosen on the Data page go in: {plain(listed(names, 12))}.")
-    budget, delta = budget_input("explore", problem.private.n)
-    with st.expander("Derived columns and parameters", icon=":material/tune:"):
-        values = parameter_form(method("joint-moment"), "explore")
-    request = Request("joint-moment", budget, values, delta)
-    prospect = preview(problem, request)
-    st.markdown(f"{badge(Label.PUBLIC)} **{plain(figures.prospects_words(prospect.facts))}**")
-    st.caption(guarantee_line(prospect.guarantee))
-    where = spend_form(prospect.guarantee.mu)
-    if where is None:
-        return
-    id = st.session_state.setdefault("explore-request", uuid4().hex)
-    key = f"explore-sure-{id}-{prospect.guarantee.mu!r}"
-    words = f"I spend mu = {prospect.guarantee.mu:.4g} on this table. It cannot be taken back."
-    sure = st.checkbox(words, key=key, help=SURE)
-    if not st.button(
-        "Release", type="primary", disabled=not sure, key=f"explore-go-{id}", icon=":material/verified_user:"
-    ):
-        return
-    state = session()
-    if id not in state.releases:
-        with st.spinner("Releasing", show_time=True):
-            state.keep(request, where.release(problem, request, SecureNoise(), id), id)
-    found = state.releases[id]
-    st.session_state["explore-request"] = uuid4().hex
-    parts.take_up(Moment.of(found.as_dict()), "released just now", found.standing is Standing.SOUND)
-    st.rerun()
 
 
 st.title("Explore")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar, final
 
 import numpy as np
@@ -138,6 +139,18 @@ class PrivateRows:
 
         return cls(blocks, len(response), tuple(names))
 
+    def mapped(
+        self, function: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]], names: Iterable[str]
+    ) -> PrivateRows:
+        """Rows made of these: ``function`` takes (k, d), (k,) to (k, e), (k,), each row by itself, by public rules."""
+
+        def blocks() -> Iterator[Block]:
+            for features, response in self._blocks():
+                yield function(features, response)
+
+        adder = None if self._adder is None else partial(_added_after, self._adder, function)
+        return PrivateRows(blocks, self.n, tuple(names), adder)
+
     def first(self, count: int) -> PrivateRows:
         """The first rows alone: whole blocks, as many as hold so many rows."""
 
@@ -188,6 +201,15 @@ class PrivateRows:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("private rows stay in the session that loaded them")
+
+
+def _added_after(adder: Callable[[Summand], np.ndarray], function: Any, summand: Summand) -> np.ndarray:
+    return adder(partial(_after, function, summand))
+
+
+def _after(function: Any, summand: Summand, features: np.ndarray, response: np.ndarray) -> np.ndarray:
+    """The summand of what ``function`` makes of a block; at the top of the module, so that a cluster can be sent it."""
+    return summand(*function(features, response))
 
 
 class Piece(Protocol):

@@ -28,6 +28,17 @@ class Passes:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class Regressions:
+    """What to expect of random regressions from one release, in standard errors of the non-private coefficients."""
+
+    typical_error_in_standard_errors: float
+    nine_in_ten_errors_in_standard_errors: float
+    worst_error_in_standard_errors: float
+    public_error_in_standard_errors: float
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class Facts:
     """Public figures of a plan; ``None`` where a method has none.
 
@@ -40,6 +51,7 @@ class Facts:
         pure_epsilon: where the release is purely private.
         retrieved_epsilon: what a perturbed objective gives back.
         passes: of a plan in two passes.
+        regressions: of a plan that answers many.
         more: further figures and words by name, printed and read by nobody.
     """
 
@@ -51,25 +63,32 @@ class Facts:
     pure_epsilon: float | None = None
     retrieved_epsilon: float | None = None
     passes: Passes | None = None
+    regressions: Regressions | None = None
     more: Mapping[str, float | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if name != "passes":
+            if name not in _GROUPS:
                 plain(value, name)
 
     def as_dict(self) -> dict[str, Any]:
         """One flat mapping of what there is, as records have it."""
-        own = {name: value for name, value in vars(self).items() if name not in ("passes", "more")}
-        passes = {} if self.passes is None else asdict(self.passes)
-        return {name: value for name, value in {**own, **passes, **self.more}.items() if value is not None}
+        own = {name: value for name, value in vars(self).items() if name not in (*_GROUPS, "more")}
+        groups = [asdict(group) for group in (self.passes, self.regressions) if group is not None]
+        whole = {**own, **{name: value for group in groups for name, value in group.items()}, **self.more}
+        return {name: value for name, value in whole.items() if value is not None}
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Facts:
         """Back from :meth:`as_dict`."""
         rest = dict(found)
-        passes = None
+        passes = regressions = None
         if "passes" in rest:
             passes = Passes(**{item.name: rest.pop(item.name) for item in fields(Passes)})
+        if "typical_error_in_standard_errors" in rest:
+            regressions = Regressions(**{item.name: rest.pop(item.name) for item in fields(Regressions)})
         own = {item.name: rest.pop(item.name) for item in fields(cls) if item.name in rest}
-        return cls(**own, passes=passes, more=rest)
+        return cls(**own, passes=passes, regressions=regressions, more=rest)
+
+
+_GROUPS = ("passes", "regressions")  # figures that belong together

@@ -302,7 +302,7 @@ def progress_of(
 
 def _room(d: int) -> int:
     """Bytes that a record of ``d`` coefficients takes at most: measured up to d = 50 over all methods, and a tenth."""
-    return 4_096 + 1_200 * d + 25 * d * d
+    return 4_096 + 1_400 * d + 50 * d * d
 
 
 def _sound(found: Release) -> Release:

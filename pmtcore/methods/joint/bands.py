@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.stats import chi2
@@ -41,6 +42,22 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
     privacy = np.einsum("ij,jk,ik->i", inverse, fit.noise_covariance(solved), inverse)
     sampling = _sampling_part(first, fit.clip_weights, inverse, fit.unshrunk[0] - solved)
     return limits(ridge, centre, Part(privacy), sampling, fit.truncation_part(inverse))
+
+
+def alone(first: FirstFit, fit: Fit) -> dict[str, list[Any]]:
+    """What the private rows say by themselves, in the units of the table: for combining with another release of them.
+
+    Coefficients (d,) of the first trial without the public fit, the covariance (d, d) of their noise, and variances
+    (d,) for truncation.
+    """
+    public, away = first.public, fit.unshrunk[0]
+    table = public.residual_scale * back_transform(public.feature_root, np.eye(len(away))).T
+    solve = table @ np.linalg.inv(fit.whole[0] * first.stable_gram[0])
+    noise = solve @ fit.noise_covariance(away) @ solve.T
+    cut = fit.truncation_part(solve)
+    lost = np.zeros(len(away)) if cut is None else cut.variance
+    centre = public.fit + table @ away
+    return {"coefficients": centre.tolist(), "privacy": noise.tolist(), "truncation": lost.tolist()}
 
 
 def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:

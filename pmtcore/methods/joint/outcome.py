@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.base.records import Bands
-from pmtcore.methods.joint.bands import bands, looks_shifted
+from pmtcore.methods.joint.bands import alone, bands, looks_shifted
 from pmtcore.methods.joint.fit import FirstFit, Fit
 from pmtcore.methods.joint.refined import RefinedFit
 from pmtcore.methods.registry import Outcome
@@ -82,6 +82,7 @@ class JointOutcome(Outcome):
                 "lam": path.tolist(),
                 "coefficients": [self.ridge(float(lam))[0].tolist() for lam in path],
             },
+            "alone": alone(self.pilot, self.fit),
             **self.fit.released(),
         }
 

@@ -45,6 +45,12 @@ class Tail:
         middle, shares = _shares(m, k, rows)
         return cls(order[-k:], start * (k / (middle * m)) ** (1 / power), shares)
 
+    @staticmethod
+    def top(lengths: np.ndarray) -> float:
+        """The length that the longest of these rows would have by the power law."""
+        _, _, k, start, far = _outermost(lengths)
+        return float(start * k ** ((far + _PRIOR_TAIL / _PRIOR_POWER) / (k + _PRIOR_TAIL)))
+
     @classmethod
     def cautious(cls, lengths: np.ndarray, dimension: int, rows: float) -> Tail:
         """By a power law at an exponent well below its estimate, as far as the rows reach further than Gaussian ones.
@@ -105,6 +111,10 @@ class Influence(ABC):
     @abstractmethod
     def kept_of(self, matrices: np.ndarray) -> np.ndarray:
         """Variances (q,) of ``w y'J y`` over public rows."""
+
+    @abstractmethod
+    def around(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
+        """Covariance (q, q) of ``w y'(J o rest) y`` over public rows, J symmetrized ``a b'``, ``rest`` (D, D)."""
 
     @abstractmethod
     def lost_of(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -192,6 +202,13 @@ class Rows(Influence):
         """See :meth:`Influence.kept_of`."""
         return np.asarray(np.var(self.weights[:, None] * _forms(self.inside, matrices), axis=0))
 
+    def around(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
+        """See :meth:`Influence.around`."""
+        y = self.inside
+        moves = self.weights[:, None] * ((y * ((y * b) @ rest)) @ a.T)
+        moves = moves - np.mean(moves, axis=0)
+        return np.asarray(moves.T @ moves / self.m)
+
     def lost_of(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`Influence.lost_of`."""
         moves = self.cut[:, None] * _forms(self.left_out, matrices)
@@ -201,6 +218,12 @@ class Rows(Influence):
     def lost_moment(self) -> np.ndarray:
         """See :meth:`Influence.lost_moment`."""
         return np.asarray(self.left_out.T @ (self.cut[:, None] * self.left_out) / self.m)
+
+
+def _symmetrized(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``(a_q b' + b a_q')/2`` (q, D, D)."""
+    found = a[:, :, None] * b
+    return np.asarray((found + np.swapaxes(found, 1, 2)) / 2)
 
 
 def _forms(rows: np.ndarray, matrices: np.ndarray) -> np.ndarray:
@@ -265,6 +288,13 @@ class Moments(Influence):
         both = a @ np.einsum("ijkl,k,l->ij", self._four[1], b, b, optimize=True) @ a.T
         return mean, np.asarray(both - np.outer(mean, mean))
 
+    def around(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
+        """See :meth:`Influence.around`."""
+        forms = _symmetrized(a, b) * rest
+        mean = np.einsum("qij,ij->q", forms, self.kept)
+        square = np.einsum("qij,ijkl,rkl->qr", forms, self._four[0], forms, optimize=True)
+        return np.asarray(square - np.outer(mean, mean))
+
     def kept_of(self, matrices: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.kept_of`."""
         square = np.einsum("qij,ijkl,qkl->q", matrices, self._four[0], matrices, optimize=True)
@@ -305,6 +335,11 @@ class Gaussian(Influence):
     def beyond_of(self, matrices: np.ndarray) -> np.ndarray:
         """Nothing is known of it: zero."""
         return np.zeros(len(matrices))
+
+    def around(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
+        """``2 tr(J S J' S)``."""
+        half = (_symmetrized(a, b) * rest) @ self.moment
+        return np.asarray(2 * np.einsum("qij,rji->qr", half, half))
 
     def kept_of(self, matrices: np.ndarray) -> np.ndarray:
         """``2 tr(J S J S)``."""

@@ -19,6 +19,7 @@ from pmtcore.methods.joint_moment.influence import Influence
 from pmtcore.public.bands import Part, limits
 
 FLOOR = 0.05  # of the public residual variance: what is left to a released one
+_NOTHING = 1e-4  # share of the expected moment in an entry that moves no figure by a hundredth of its error
 _LEAST = 0.05  # smallest eigenvalue left to a moment, relative to the expected one
 
 
@@ -30,8 +31,10 @@ class State:
     Attributes:
         root: (D, D) lower triangular, the mechanism's coordinates.
         moment: (D, D), the released moment, combined with the expected one where the noise is large.
-        noise: (D, D), weights V with ``Var tr(J dM) = sum V_ij J_ij^2`` for symmetric J; ``sigma^2`` throughout without
-            shrinking.
+        weight: (D, D), W: what share of each entry is the released one's; 1 throughout without shrinking.
+        sigma: scale of the noise of the released moment.
+        doubt: variance of a mean of rows around the expected moment, in units of one row's: ``1/m + 1/n`` if rows are
+            alike, more where the release says that they are not.
         expected: (D, D), what public rows lead one to expect of the moment.
         influence: what public rows say of sampling and truncation.
         n, m: private rows, public rows (0 if unknown).
@@ -39,11 +42,24 @@ class State:
 
     root: np.ndarray
     moment: np.ndarray
-    noise: np.ndarray
+    weight: np.ndarray
+    sigma: float
+    doubt: float
     expected: np.ndarray
     influence: Influence
     n: int
     m: int
+
+    @property
+    def noise(self) -> np.ndarray:
+        """Variances (D, D) of the entries left by noise and expectation together, were they independent."""
+        return np.asarray(self.sigma**2 * self.weight)
+
+    @cached_property
+    def rest(self) -> np.ndarray | None:
+        """``1 - W`` (D, D): the expected moment's share; ``None`` where that is next to nothing."""
+        found = 1 - self.weight
+        return found if np.max(found) > _NOTHING else None
 
     @cached_property
     def half(self) -> np.ndarray:
@@ -56,8 +72,11 @@ class State:
         return np.asarray(np.sqrt(np.einsum("ij,jk,ik->i", self.root, self.expected, self.root)))
 
     def variances(self, matrices: np.ndarray) -> np.ndarray:
-        """Privacy variances (q,) of figures with gradients (q, D, D), symmetric."""
-        return np.asarray(np.einsum("qij,ij->q", matrices**2, self.noise))
+        """Privacy variances (q,) of figures with gradients (q, D, D), symmetric: noise, and the expected moment's."""
+        found = self.sigma**2 * np.einsum("qij,ij->q", matrices**2, self.weight**2)
+        if self.rest is not None:
+            found = found + self.doubt * self.influence.kept_of(matrices * self.rest)
+        return np.asarray(found)
 
 
 @final
@@ -81,12 +100,24 @@ class Fit:
     residual_variance: float
 
     @cached_property
-    def privacy(self) -> np.ndarray:
-        """Covariance (q, q) from the noise, exact to first order: ``sum V_ij J^k_ij J^l_ij``."""
+    def noise(self) -> np.ndarray:
+        """Covariance (q, q) from the noise, exact to first order: ``sigma^2 sum W_ij^2 J^k_ij J^l_ij``."""
         both = self.a[:, :, None] * self.b
         both = (both + np.swapaxes(both, 1, 2)) / 2
-        flat = (both * np.sqrt(self.state.noise)).reshape(len(self.a), -1)
-        return np.asarray(flat @ flat.T)
+        flat = (both * self.state.weight).reshape(len(self.a), -1)
+        return np.asarray(self.state.sigma**2 * (flat @ flat.T))
+
+    @cached_property
+    def borrowed(self) -> np.ndarray:
+        """Covariance (q, q) from what was taken from the expected moment: that of ``(1 - W) J`` over public rows."""
+        if self.state.rest is None:
+            return np.zeros((len(self.a), len(self.a)))
+        return self.state.doubt * self.state.influence.around(self.a, self.b, self.state.rest)
+
+    @property
+    def privacy(self) -> np.ndarray:
+        """Covariance (q, q) of what the guarantee costs: noise, and the public figures taken in its place."""
+        return self.noise + self.borrowed
 
     @cached_property
     def sampling(self) -> np.ndarray:
@@ -111,11 +142,13 @@ class Fit:
     def parts(self, contrasts: np.ndarray | None = None) -> tuple[Part, Part, Part | None]:
         """Privacy, sampling and truncation of contrasts (k, q) of the coefficients, or of each coefficient."""
         c = np.eye(len(self.a)) if contrasts is None else contrasts
-        privacy, sampling, truncation = (
-            Part(np.einsum("ki,ij,kj->k", c, matrix, c)) for matrix in (self.privacy, self.sampling, self.truncation)
+        noise, borrowed, sampling, truncation = (
+            np.einsum("ki,ij,kj->k", c, matrix, c)
+            for matrix in (self.noise, self.borrowed, self.sampling, self.truncation)
         )
-        sampling = Part(sampling.variance, self.state.influence.freedom(c @ self.a, self.b))
-        return privacy, sampling, truncation if self.state.influence.m else None
+        freedom = self.state.influence.freedom(c @ self.a, self.b)
+        privacy = Part(noise).plus(Part(borrowed, freedom))
+        return privacy, Part(sampling, freedom), Part(truncation) if self.state.influence.m else None
 
     @cached_property
     def bands(self) -> Bands:

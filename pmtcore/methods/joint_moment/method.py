@@ -27,13 +27,13 @@ from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_momen
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
 from pmtcore.mechanisms.whitening import Whitening
-from pmtcore.methods.facts import Facts
+from pmtcore.methods.facts import Facts, Regressions
 from pmtcore.methods.joint_moment.derived import Derived, parse
 from pmtcore.methods.joint_moment.influence import MOST_SHARED, MOST_TENSOR, Gaussian, Influence, Moments, Rows
 from pmtcore.methods.joint_moment.linear import Fit, State, floored, solve
 from pmtcore.methods.joint_moment.norm import Measured, Prospects, candidates, chosen, measured
 from pmtcore.methods.joint_moment.parameters import MomentParameters
-from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Record, combined
+from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, alike, combined
 from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, register
 from pmtcore.public.moments import PublicData, joint, public_from_rows
 
@@ -118,11 +118,10 @@ class MomentPlan(Plan):
     def prior(self) -> np.ndarray:
         """Variances (D, D) of entries of the private moment around the expected one, if rows are alike."""
         if self.rows is None:
-            alike = 1 / self.n + (1 / self.public.m if self.public.m else 0.25)
-            return alike * (1 + np.eye(self.dimension))
+            return alike(self.n, self.public.m) * (1 + np.eye(self.dimension))
         kept = self.rows.left_out * np.sqrt(ball_weights(self.rows.lengths**2, self.radius))[:, None]
         square = (kept**2).T @ kept**2 / self.rows.m
-        found = np.maximum(square - self.expected**2, 1e-3 * square) * (1 / self.rows.m + 1 / self.n)
+        found = np.maximum(square - self.expected**2, 1e-3 * square) * alike(self.n, self.rows.m)
         return np.asarray(np.maximum(found, 1e-12 * np.max(found)))  # the constant squared does not vary
 
     @cached_property
@@ -133,9 +132,13 @@ class MomentPlan(Plan):
         found = candidates(self.rows, self.n)
         return found.prospects(found.nearest(self.radius), self.mu)
 
-    def state(self, moment: np.ndarray, noise: np.ndarray) -> State:
-        """A released moment with what its bands need."""
-        return State(self.root, moment, noise, self.expected, self.influence, self.n, self.public.m or 0)
+    def state(self, moment: np.ndarray, weight: np.ndarray | None = None, widened: float = 1.0) -> State:
+        """A released moment (D, D) with what its bands need; ``weight`` (D, D) if combined with the public one."""
+        share = np.ones_like(moment) if weight is None else weight
+        doubt = widened * alike(self.n, self.public.m)
+        return State(
+            self.root, moment, share, self.sigma, doubt, self.expected, self.influence, self.n, self.public.m or 0
+        )
 
     def regression(self, state: State) -> Fit:
         """The default question: the target on all given features."""
@@ -143,29 +146,29 @@ class MomentPlan(Plan):
 
     def predicted(self) -> Prediction | None:
         """Errors of the default regression, as if the expected moment were released."""
-        fit = self.regression(self.state(self.expected, np.full_like(self.expected, self.sigma**2)))
+        fit = self.regression(self.state(self.expected))
         return Prediction(*(np.sqrt(np.diag(part)) for part in (fit.privacy, fit.sampling, fit.truncation)))
 
     def facts(self) -> Facts:
         """Radius, noise, and what to expect of a typical and of the worst regression."""
-        more: dict[str, float | str] = {"columns": self.dimension}
-        beyond = None
+        beyond = expected = None
         if self.rows is not None:
             beyond = float(np.mean(self.rows.lengths > self.radius))
         if self.prospects is not None:
             errors = self.prospects.errors
-            more |= {
-                "typical_error_in_standard_errors": float(np.median(errors)),
-                "nine_in_ten_errors_in_standard_errors": float(np.quantile(errors, 0.9)),
-                "worst_error_in_standard_errors": float(np.max(errors)),
-                "public_error_in_standard_errors": float(np.median(np.sqrt(self.prospects.public))),
-            }
+            expected = Regressions(
+                typical_error_in_standard_errors=float(np.median(errors)),
+                nine_in_ten_errors_in_standard_errors=float(np.quantile(errors, 0.9)),
+                worst_error_in_standard_errors=float(np.max(errors)),
+                public_error_in_standard_errors=float(np.median(np.sqrt(self.prospects.public))),
+            )
         return Facts(
             radius=self.radius,
             noise_sd=self.sigma,
             noise_over_signal=self.sigma * math.sqrt(2 * self.dimension),
             predicted_truncation_rate=beyond,
-            more=more,
+            regressions=expected,
+            more={"columns": self.dimension},
         )
 
 
@@ -183,23 +186,26 @@ class MomentOutcome(Outcome):
         return self.moment[:, rows, columns]
 
     @cached_property
-    def _states(self) -> tuple[np.ndarray, np.ndarray]:
+    def _combined(self) -> Combined:
         plan = self.plan
         shrunk = plan.parameters.shrinkage == "auto"
-        moments, noise = combined(self.moment, plan.expected, plan.prior, plan.sigma, shrunk)
-        return floored(moments, plan.expected), noise
+        found = combined(self.moment, plan.expected, plan.prior, plan.sigma, shrunk)
+        return replace(found, moments=floored(found.moments, plan.expected))
+
+    def state(self, trial: int = 0) -> State:
+        """The moment of a trial, combined with the public one, ready for questions."""
+        found = self._combined
+        return self.plan.state(found.moments[trial], found.weights[trial], float(found.widened[trial]))
 
     @cached_property
     def coefficients(self) -> np.ndarray:
         """The default regression of each trial (trials, d)."""
-        moments, noise = self._states
-        fits = [self.plan.regression(self.plan.state(m, v)) for m, v in zip(moments, noise, strict=True)]
-        return np.array([fit.coefficients for fit in fits])
+        plan = self.plan
+        return np.array([plan.regression(plan.state(moment)).coefficients for moment in self._combined.moments])
 
     def bands(self) -> Bands:
         """Of the default regression of the first trial (maths.md, 18.3)."""
-        moments, noise = self._states
-        return self.plan.regression(self.plan.state(moments[0], noise[0])).bands
+        return self.plan.regression(self.state()).bands
 
     def record(self) -> Record:
         """The first trial's record."""
@@ -223,34 +229,46 @@ class MomentOutcome(Outcome):
             _spread(plan.public),
             {name: promise[name] for name in ("mu", "rho", "epsilon", "delta", "neighbours")},
             plan.parameters.shrinkage == "auto",
+            _labels(plan.public),
         )
 
     def released(self) -> Mapping[str, Any]:
         """The record that answers every linear question, and the default regression's residual variance."""
-        moments, noise = self._states
-        variance = self.plan.regression(self.plan.state(moments[0], noise[0])).residual_variance
+        variance = self.plan.regression(self.state()).residual_variance
         return {"residual_variance": variance, "joint_moment": self.record().as_dict()}
 
     def notes(self) -> tuple[str, ...]:
         """What the noise did, and what cannot be said without public rows."""
         found = []
-        _, noise = self._states
-        if np.median(noise[0]) < self.plan.sigma**2 / 2:
+        if np.median(self._combined.weights[0]) < 1 / 2:
             found.append("At this budget the released moment weighs less than the public one.")
         if self.plan.rows is None:
             found.append(
                 "Only a public moment is known: bands assume Gaussian rows and have no truncation part, there are no "
                 "derived columns, and logistic regressions need public rows."
             )
+        elif self.plan.parameters.public_rows == "no" and self.plan.dimension > MOST_TENSOR:
+            found.append(
+                f"With more than {MOST_TENSOR} columns the record keeps no fourth moments: bands from it assume "
+                "Gaussian rows and have no truncation part. Choose public_rows=yes if the public rows may go along."
+            )
         return tuple(found)
 
 
 def _shared(rows: Rows, share: str, expected: np.ndarray) -> Influence:
     """What of the public rows goes into the record."""
-    if share == "auto":
+    if share != "no":
         step = math.ceil(rows.m / MOST_SHARED)
         return replace(rows, inside=rows.inside[::step], factor=rows.factor[::step])
     return Moments.of(rows) if rows.inside.shape[1] <= MOST_TENSOR else Gaussian(expected)
+
+
+def _labels(public: PublicData) -> tuple[str, ...]:
+    """Columns that are 0 or 1 in every public row, and not one of them throughout."""
+    if public.rows is None:
+        return ()
+    binary = np.all((public.rows == 0) | (public.rows == 1), axis=0) & (np.ptp(public.rows, axis=0) > 0)
+    return tuple(name for name, is_ in zip((*public.names, public.target), binary, strict=True) if is_)
 
 
 def _spread(public: PublicData) -> np.ndarray:

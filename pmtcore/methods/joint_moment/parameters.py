@@ -35,11 +35,11 @@ class MomentParameters(Parameters):
         "come from public rows.",
     )
     public_rows: str = parameter(
-        "auto",
+        "no",
         label="Public rows in the record",
-        help="What the sampling part of bands needs of the public rows. auto: the rows, at most 2000 of them; no: only "
-        "their fourth moments.",
-        choices=("auto", "no"),
+        help="What the bands need of the public rows. no: only their fourth moments; yes: at most 2000 of the rows "
+        "themselves, readable by anybody who has the record. Logistic regressions need them. auto: as yes.",
+        choices=("no", "yes", "auto"),
     )
     shrinkage: str = parameter(
         "auto",

@@ -43,6 +43,8 @@ class Record:
         influence: what the sampling and truncation parts of bands need.
         spread: public standard deviation of each column (D,).
         guarantee: in plain fields, as records have it.
+        shrunk: whether it is combined with the expected moment where the noise is large.
+        labels: columns that are 0 or 1 in every public row.
     """
 
     derived: Derived
@@ -60,6 +62,7 @@ class Record:
     spread: np.ndarray
     guarantee: Mapping[str, Any]
     shrunk: bool = True
+    labels: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,9 +71,12 @@ class Record:
 
     def state(self) -> State:
         """The moment ready for questions: combined with the expected one where the noise is large."""
-        moment, noise = combined(self.noisy[None], self.expected, self.prior, self.sigma, self.shrunk)
-        held = floored(moment, self.expected)[0]
-        return State(self.root, held, noise[0], self.expected, self.influence, self.n, self.m or 0)
+        found = combined(self.noisy[None], self.expected, self.prior, self.sigma, self.shrunk)
+        held = floored(found.moments, self.expected)[0]
+        doubt = float(found.widened[0]) * alike(self.n, self.m)
+        return State(
+            self.root, held, found.weights[0], self.sigma, doubt, self.expected, self.influence, self.n, self.m or 0
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Plain fields, with a digest of all others."""
@@ -93,6 +99,7 @@ class Record:
             "shrunk": self.shrunk,
             "influence": _influence_fields(self.influence),
             "guarantee": dict(self.guarantee),
+            "labels": list(self.labels),
         }
         return {**found, "digest": _digest(found)}
 
@@ -136,10 +143,23 @@ def record_from_bytes(data: bytes) -> Record:
     return Record.from_dict(found)
 
 
-def combined(
-    noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: float, shrunk: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Moments (T, D, D) combined with the expected one entry by entry, and what noise is left of each (T, D, D).
+@final
+@dataclass(frozen=True)
+class Combined:
+    """Moments (T, D, D), the share of the released one in each entry (T, D, D), and how much the prior was widened."""
+
+    moments: np.ndarray
+    weights: np.ndarray
+    widened: np.ndarray
+
+
+def alike(n: int, m: int | None) -> float:
+    """Variance of the difference of a public and a private mean in units of one row's, if rows are alike."""
+    return 1 / n + (1 / m if m else 0.25)  # a moment of unknown rows counts as four of them
+
+
+def combined(noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: float, shrunk: bool) -> Combined:
+    """Moments (T, D, D) combined with the expected one entry by entry.
 
     Entries of the two differ with variance ``prior`` where public and private rows are alike; where they differ by more
     than that and the noise allow, the prior is as wide as they say.
@@ -147,20 +167,21 @@ def combined(
     d = noisy.shape[-1]
     noise = sigma**2 / 2 * (1 + np.eye(d))
     if not shrunk:
-        return noisy, np.broadcast_to(sigma**2, noisy.shape)
+        return Combined(noisy, np.ones(noisy.shape), np.ones(len(noisy)))
     away = noisy - expected
     upper = np.triu_indices(d)
     size = np.mean((away**2 / (prior + noise))[:, upper[0], upper[1]], axis=1)
-    far = size > 1 + 3 * math.sqrt(2 / len(upper[0]))
-    weight = (prior * np.where(far, size, 1.0)[:, None, None]) / (
-        prior * np.where(far, size, 1.0)[:, None, None] + noise
-    )
-    return np.asarray(expected + weight * away), np.asarray(sigma**2 * weight)
+    widened = np.where(size > 1 + 3 * math.sqrt(2 / len(upper[0])), size, 1.0)
+    wide = prior * widened[:, None, None]
+    weights = wide / (wide + noise)
+    return Combined(np.asarray(expected + weights * away), weights, widened)
 
 
 def _checked(found: Mapping[str, Any]) -> Record:
     if found.get("format") != FORMAT or found.get("version") != VERSION:
         raise InputError(f"The record is of another format or version; this program reads {FORMAT}, version {VERSION}.")
+    if found.get("digest") != _digest({name: value for name, value in found.items() if name != "digest"}):
+        raise InputError("The record was changed after it was written: its digest does not fit. Ask for the original.")
     derived = _columns(found)
     d = len(derived.names)
     root, noisy = _whole(found["root"], d, "root", lower=True), _whole(found["moment"], d, "moment")
@@ -172,6 +193,9 @@ def _checked(found: Mapping[str, Any]) -> Record:
     features = tuple(int(j) for j in found["features"])
     if not features or any(not 0 <= j < d for j in features) or found["target"] not in derived.names:
         raise InputError("The record's default regression names columns that it does not have.")
+    labels = tuple(found.get("labels", ()))
+    if not set(labels) <= set(derived.names):
+        raise InputError("The record's 0/1 columns are not among its columns.")
     m = None if found["m"] is None else _count(found["m"], "m")
     radius, n = _positive(found["radius"], "radius"), _count(found["n"], "n")
     return Record(
@@ -190,6 +214,7 @@ def _checked(found: Mapping[str, Any]) -> Record:
         _numbers(found["spread"], (d,), "spread"),
         _guarantee(found["guarantee"]),
         bool(found["shrunk"]),
+        labels,
     )
 
 

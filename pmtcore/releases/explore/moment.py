@@ -92,13 +92,13 @@ class Moment:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Columns that are 0 or 1 in every public row of the record: dummies, and labels for logistic regressions."""
-        seen = self.state.influence
-        if not isinstance(seen, Rows):
-            return ()
-        values = seen.inside @ self.state.root.T
-        binary = np.all(np.minimum(np.abs(values), np.abs(values - 1)) < 1e-6, axis=0)
-        return tuple(name for name, is_ in zip(self.names, binary, strict=True) if is_ and name != INTERCEPT)
+        """Columns that are 0 or 1 in every public row: dummies, and labels for logistic regressions."""
+        return self.record.labels
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether public rows lie in the record: logistic regressions need them."""
+        return isinstance(self.record.influence, Rows)
 
     @property
     def looked(self) -> tuple[Regression, ...]:
@@ -232,4 +232,4 @@ class Moment:
         Raises:
             InputError: as :func:`synthetic.rows`.
         """
-        return synthetic.rows(self.marginals, self.record.derived, count, seed)
+        return synthetic.rows(self.marginals, self.record.derived, count, seed, self.labels)

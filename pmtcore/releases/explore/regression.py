@@ -16,7 +16,7 @@ from scipy.stats import t as student
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import Bands
 from pmtcore.methods.joint_moment.linear import Fit, State, solve
-from pmtcore.public.bands import Z95, limits
+from pmtcore.public.bands import limits
 from pmtcore.releases.explore.functionals import Estimates, figures
 
 CORRECTIONS = ("none", "bonferroni", "scheffe")
@@ -263,48 +263,3 @@ def regression(
     places = [list(names).index(name) for name in used]
     fit = solve(state, list(names).index(response), places, lam, (0,) if intercept else ())
     return Regression(fit, response, tuple(used), lam, intercept)
-
-
-def combine(
-    first: Mapping[str, tuple[float, float]], second: Mapping[str, tuple[float, float]]
-) -> dict[str, tuple[float, float]]:
-    """Two estimates (value, standard error without sampling) of the same non-private coefficients, by precision."""
-    found = {}
-    for name in first:
-        (x, s), (y, r) = first[name], second[name]
-        weight = r**2 / max(s**2 + r**2, 1e-300)
-        found[name] = (weight * x + (1 - weight) * y, math.sqrt(s**2 * weight**2 + r**2 * (1 - weight) ** 2))
-    return found
-
-
-def confirmed(mine: Regression, other: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """A regression combined with the record of a ``joint-pmt`` release of the same question on the same rows.
-
-    Noise and truncation of the two are independent, sampling is common to both: each coefficient is combined by the
-    variances of the former, and the latter is added once.
-
-    Raises:
-        InputError: the record is of another question.
-    """
-    bands = other.get("bands") or {}
-    if other.get("target") != mine.response or set(bands) != set(mine.names):
-        raise InputError("The second release answers another question: response and features must be the same.")
-    own = mine.bands
-    lost = np.zeros(len(mine.names)) if own.truncation is None else own.truncation
-    first = {n: (mine.coefficients[n], math.hypot(own.privacy[j], lost[j])) for j, n in enumerate(mine.names)}
-    second = {
-        n: (float(other["coefficients"][n]), math.hypot(bands[n]["privacy"], bands[n].get("truncation", 0.0)))
-        for n in mine.names
-    }
-    found = {}
-    for j, (name, (value, rest)) in enumerate(combine(first, second).items()):
-        sampling = min(float(own.sampling[j]), float(bands[name]["sampling"]))
-        half = Z95 * math.hypot(rest, sampling)
-        found[name] = {
-            "value": value,
-            "privacy": rest,
-            "sampling": sampling,
-            "low": value - half,
-            "high": value + half,
-        }
-    return found

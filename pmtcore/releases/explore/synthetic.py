@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -14,7 +16,7 @@ MARK = "synthetic"
 _MOST = 1_000_000  # rows; more make no code easier to try
 
 
-def rows(marginals: Marginals, derived: Derived, count: int, seed: int = 0) -> pd.DataFrame:
+def rows(marginals: Marginals, derived: Derived, count: int, seed: int = 0, labels: Sequence[str] = ()) -> pd.DataFrame:
     """Rows of the given columns: Gaussian with the released means and correlations, shaped like public columns.
 
     Where the record has public rows, each column takes the public column's shape at the Gaussian's rank, shifted and
@@ -32,8 +34,13 @@ def rows(marginals: Marginals, derived: Derived, count: int, seed: int = 0) -> p
     normal = rng.standard_normal((count, len(r))) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
     many = len(derived.base) - 1
     found = {}
-    for j in range(many):
-        found[derived.base[j + 1]] = _shaped(marginals, normal[:, j], j + 1, float(mean[j + 1]), float(sd[j]))
+    for j, name in enumerate(derived.base[1 : many + 1]):
+        m, s = float(mean[j + 1]), float(sd[j])
+        if name in labels:  # 0 and 1, in the released share
+            rank = np.argsort(np.argsort(normal[:, j]))
+            found[name] = (rank >= (1 - min(max(m, 0.0), 1.0)) * count).astype(float)
+        else:
+            found[name] = _shaped(marginals, normal[:, j], j + 1, m, s)
     frame = pd.DataFrame(found)
     frame[MARK] = True
     return frame
@@ -46,8 +53,6 @@ def _shaped(marginals: Marginals, normal: np.ndarray, j: int, mean: float, sd: f
         return np.asarray(mean + sd * normal)
     public = np.sort(seen.inside @ marginals.state.root[j])
     rank = np.argsort(np.argsort(normal))
-    if np.all(np.minimum(np.abs(public), np.abs(public - 1)) < 1e-6):  # 0 and 1, in the released share
-        return np.asarray((rank >= (1 - min(max(mean, 0.0), 1.0)) * len(rank)).astype(float))
     shaped = np.quantile(public, (rank + 0.5) / len(rank))
     spread = float(np.std(public))
     return np.asarray(mean + (shaped - np.mean(public)) * (sd / spread if spread > 0 else 0.0))

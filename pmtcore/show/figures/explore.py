@@ -13,6 +13,9 @@ import plotly.graph_objects as go
 from pmtcore.base import foreign
 from pmtcore.base.numbers import figure as said
 from pmtcore.methods.facts import Facts
+from pmtcore.methods.registry import Prediction
+from pmtcore.public.moments import INTERCEPT
+from pmtcore.releases.explore.confirm import Confirmed
 from pmtcore.releases.explore.logistic import Logistic
 from pmtcore.releases.explore.moment import Moment
 from pmtcore.releases.explore.penalized import Path
@@ -238,13 +241,20 @@ def logistic_table(found: Logistic) -> pd.DataFrame:
 
 def prospects_words(facts: Facts) -> str:
     """What to expect of a typical and of the worst regression, in standard errors of the non-private fit."""
-    typical, worst = (facts.more.get(f"{k}_error_in_standard_errors") for k in ("typical", "worst"))
-    public = facts.more.get("public_error_in_standard_errors")
-    if not isinstance(typical, float) or not isinstance(worst, float) or not isinstance(public, float):
+    found = facts.regressions
+    if found is None:
         return "Without public rows there is no prediction of a typical regression."
+    typical, worst, public = (
+        said(value, 2)
+        for value in (
+            found.typical_error_in_standard_errors,
+            found.worst_error_in_standard_errors,
+            found.public_error_in_standard_errors,
+        )
+    )
     return (
-        f"A typical regression among the columns is expected {said(typical, 2)} standard errors from the non-private "
-        f"one, the worst of 120 coefficients {said(worst, 2)}; the public fit alone is {said(public, 2)} away."
+        f"A typical regression among the columns is expected {typical} standard errors from the non-private one, the "
+        f"worst of 120 coefficients {worst}; the public fit alone is {public} away."
     )
 
 
@@ -298,6 +308,33 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else foreign.html(str(value))
 
 
-def combined_table(found: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
-    """A confirmed model: both releases together."""
-    return pd.DataFrame([{"coefficient": name, **values} for name, values in found.items()])
+def combined_table(found: Confirmed) -> pd.DataFrame:
+    """A confirmed model: both releases together, and the second alone."""
+    return pd.DataFrame(found.as_rows())
+
+
+def confirming_words(fit: Regression, predicted: Prediction | None) -> str:
+    """What a second release is expected to do for the privacy and truncation parts, from public figures."""
+    bands = fit.bands
+    lost = 0.0 if bands.truncation is None else bands.truncation
+    own = np.hypot(bands.privacy, lost)
+    if predicted is None:
+        return "Without public rows there is no prediction of what the second release adds."
+    theirs = np.hypot(predicted.privacy, predicted.truncation)
+    both = own * theirs / np.maximum(np.hypot(own, theirs), 1e-300)
+    share = float(np.median(both / np.maximum(own, 1e-300)))
+    return (
+        f"Together the two releases are expected to leave {said(100 * share, 2)} % of what privacy and truncation now "
+        "add to a typical coefficient's standard error."
+    )
+
+
+def confirmed_words(found: Confirmed) -> str:
+    """How many coefficients of the confirmed model are told from zero, together and by the second release alone."""
+    rows = [row for row in found.as_rows() if row["coefficient"] != INTERCEPT]
+    both = sum(row["low"] > 0 or row["high"] < 0 for row in rows)
+    alone = sum(row["second_low"] > 0 or row["second_high"] < 0 for row in rows)
+    return (
+        f"Of {len(rows)} coefficients {both} are told from zero by both releases together, {alone} by the second "
+        "alone. The noise of the second is new; the rows are those of the search."
+    )

@@ -1,0 +1,94 @@
+"""Releases from the Explore page: a joint moment, and one chosen model once more."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import streamlit as st
+
+from pages.common.agreements import ask_for
+from pages.common.book import SURE, spend_form
+from pages.common.session import current_problem, session
+from pages.common.widgets import badge, budget_input, frame, guarantee_line, parameter_form, show_error
+from pmtcore.base.checks import InputError, listed
+from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.records import Label
+from pmtcore.data.problem import Problem
+from pmtcore.mechanisms.noise import SecureNoise
+from pmtcore.methods.registry import method
+from pmtcore.releases.explore.confirm import confirmed, problem_of
+from pmtcore.releases.explore.moment import Moment
+from pmtcore.releases.explore.regression import Regression
+from pmtcore.releases.record import Release
+from pmtcore.releases.release import Preview, Request, preview
+from pmtcore.show.figures import explore as figures
+
+
+def releasing(problem: Problem) -> Release | None:
+    """Columns, derived columns, budget; what to expect; the confirmation and the button."""
+    names = [name for name in (*problem.public.names, problem.public.target) if name != "(intercept)"]
+    st.caption(f"All columns chosen on the Data page go in: {plain(listed(names, 12))}.")
+    budget, delta = budget_input("explore", problem.private.n)
+    with st.expander("Derived columns and parameters", icon=":material/tune:"):
+        values = parameter_form(method("joint-moment"), "explore")
+    request = Request("joint-moment", budget, values, delta)
+    prospect = preview(problem, request)
+    st.markdown(f"{badge(Label.PUBLIC)} **{plain(figures.prospects_words(prospect.facts))}**")
+    return _spending(problem, request, prospect, "explore")
+
+
+def confirming(moment: Moment, fit: Regression, label: Label) -> None:
+    """The chosen model again with ``joint-pmt`` on the rest of the budget, and both combined."""
+    state = session()
+    for found in reversed(list(state.releases.values())):
+        if found.method == "joint-pmt" and found.target == fit.response and set(found.names) == set(fit.names):
+            rows = confirmed(fit, found.as_dict())
+            st.markdown(f"{badge(label)} {plain(figures.confirmed_words(rows))}")
+            frame(figures.combined_table(rows), "The model confirmed: both releases together")
+            return
+    st.markdown(
+        "A model found by looking is best released once more: `joint-pmt` puts the rest of the budget on it alone, "
+        "with new noise, and both are combined by their covariances. Sampling is the same in both, so what the search "
+        "found by the chance of these rows stays."
+    )
+    if state.tables is None:
+        st.caption("It needs the private table: open it on the Data page.")
+        return
+    try:
+        problem = problem_of(current_problem(), moment.record, fit)
+        budget, delta = budget_input("explore-confirm", problem.private.n)
+        request = Request("joint-pmt", budget, {}, delta)
+        prospect = preview(problem, request)
+        st.markdown(f"{badge(Label.PUBLIC)} **{plain(figures.confirming_words(fit, prospect.predicted))}**")
+        if _spending(problem, request, prospect, "explore-confirm") is not None:
+            st.rerun()
+    except InputError as error:
+        show_error(error)
+
+
+def _spending(problem: Problem, request: Request, prospect: Preview, prefix: str) -> Release | None:
+    """The guarantee, the ledger, the confirmation and the button; the release once it is made."""
+    st.caption(guarantee_line(prospect.guarantee))
+    where = spend_form(prospect.guarantee.mu)
+    if where is None:
+        return None
+    id = st.session_state.setdefault(f"{prefix}-request", uuid4().hex)
+    if where.second:
+        if request.method == "joint-moment":
+            ask_for(where, problem, request)
+        else:
+            st.info("A second person agrees to each release of this data set: ask on the Release page.")
+        return None
+    key = f"{prefix}-sure-{id}-{prospect.guarantee.mu!r}"
+    words = f"I spend mu = {prospect.guarantee.mu:.4g} on this table. It cannot be taken back."
+    sure = st.checkbox(words, key=key, help=SURE)
+    if not st.button(
+        "Release", type="primary", disabled=not sure, key=f"{prefix}-go-{id}", icon=":material/verified_user:"
+    ):
+        return None
+    state = session()
+    if id not in state.releases:
+        with st.spinner("Releasing", show_time=True):
+            state.keep(request, where.release(problem, request, SecureNoise(), id), id)
+    st.session_state[f"{prefix}-request"] = uuid4().hex
+    return state.releases[id]
