@@ -215,6 +215,8 @@ def _code(_: Held, fit: Regression) -> None:
 def _test(here: Held, fit: Regression) -> None:
     """A joint test of several coefficients, and a prediction at values typed in."""
     slopes = [name for name in fit.names if not (fit.constant and name == fit.names[0])]
+    if fit.features:
+        frame(figures.shares_table(fit), "Partial R^2 and variance inflation of each feature with 95 % bands")
     tested = st.multiselect(
         "Joint test that these are zero",
         slopes,
@@ -289,6 +291,7 @@ def _network(here: Held, _: Regression) -> None:
 def _components(here: Held, _: Regression) -> None:
     figure, table = figures.scree(here.moment)
     chart(figure, "explore-scree", "Shares of variance of the principal components", table, here.label)
+    frame(pd.DataFrame(here.moment.loadings()), "Loadings of the first components with 95 % bands")
 
 
 def _columns(here: Held, fit: Regression) -> None:

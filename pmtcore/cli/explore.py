@@ -138,7 +138,9 @@ def _path(moment: Any, chosen: argparse.Namespace, kind: str) -> dict[str, Any]:
 def _components(moment: Any, _: argparse.Namespace) -> dict[str, Any]:
     found, loadings = moment.components()
     names = [f"component {k + 1}" for k in range(len(found.values))]
-    return {"components": found.as_rows(names), "columns": list(moment.columns), "loadings": loadings.tolist()}
+    return {"components": found.as_rows(names), "columns": list(moment.columns), "loadings": loadings.tolist()} | {
+        "loading_bands": moment.loadings()
+    }
 
 
 _SHOWN: dict[str, Any] = {

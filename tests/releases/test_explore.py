@@ -25,7 +25,9 @@ from pmtcore.models.newton import fit as newton
 from pmtcore.public.moments import INTERCEPT, public_from_rows
 from pmtcore.releases.explore.confirm import confirmed, problem_of
 from pmtcore.releases.explore.formula import read
+from pmtcore.releases.explore.functionals import Marginals
 from pmtcore.releases.explore.moment import Moment
+from pmtcore.releases.explore.regression import regression
 from pmtcore.releases.release import Request, recorded_release
 from tests.helpers import TEST, plan
 from tests.methods.test_joint_moment import NAMES as FOUR
@@ -72,7 +74,7 @@ def test_regressions_by_formula_and_by_name(moment):
     share = 1 - np.var(z[:, 2] - z[:, [0, 1, 3]] @ exact) / np.var(z[:, 2])
     assert one.r_squared.values[0] == pytest.approx(share, abs=0.01)
     inside = np.linalg.inv(np.corrcoef(z[:, [1, 3]].T))
-    assert one.inflation()["a"] == pytest.approx(inside[0, 0], rel=0.01)
+    assert one.inflation.values[0] == pytest.approx(inside[0, 0], rel=0.01)
 
 
 @pytest.mark.parametrize("formula", ["b", "b ~ q", "b ~ a ~ a", "b ~ b", "b ~ a + a", "b ~ a:b", "q ~ a", "b ~ a*2"])
@@ -145,8 +147,6 @@ def test_the_whole_in_pictures(moment):
 @pytest.mark.parametrize("what", ["means", "spreads", "correlations", "partial_correlations"])
 def test_gradients_are_those_of_the_figures(moment, what):
     """Privacy variances against the figures' own differences under small noise."""
-    from pmtcore.releases.explore.functionals import Marginals
-
     found, _ = moment
     state = replace(found.state, weight=np.ones_like(found.state.moment))
     rng = np.random.default_rng(5)
@@ -157,6 +157,26 @@ def test_gradients_are_those_of_the_figures(moment, what):
         moved = replace(state, moment=state.moment + 0.1 * g * np.sqrt(state.noise))
         drawn.append(getattr(Marginals(moved), what)().values)
     assert np.allclose(np.std(drawn, axis=0), 0.1 * base.bands.privacy, rtol=0.12)
+
+
+@pytest.mark.parametrize("what", ["partial_r_squared", "inflation", "loadings"])
+def test_gradients_of_shares_inflation_and_loadings(moment, what):
+    """The same for figures of a regression, and for the components."""
+    found, _ = moment
+    state = replace(found.state, weight=np.ones_like(found.state.moment))
+
+    def figures_of(one):
+        if what == "loadings":
+            return Marginals(one).loadings(2)
+        return getattr(regression(one, found.names, "b", ["a", "g=x"], 0.0, True), what)
+
+    rng, base, drawn = np.random.default_rng(6), figures_of(state), []
+    for _ in range(300):
+        g = rng.standard_normal(state.moment.shape) * np.sqrt(0.5)
+        g = np.triu(g, 1) + np.triu(g, 1).T + np.diag(rng.standard_normal(len(g)))
+        drawn.append(figures_of(replace(state, moment=state.moment + 0.1 * g * state.sigma)).values)
+    assert np.allclose(np.std(drawn, axis=0), 0.1 * base.bands.privacy, rtol=0.25, atol=1e-4 * base.bands.privacy.max())
+    assert np.all((base.bands.low <= base.values) & (base.values <= base.bands.high))
 
 
 def test_logistic_from_the_linear_model(moment):

@@ -18,6 +18,8 @@ from pmtcore.base.records import Bands
 from pmtcore.methods.joint_moment.linear import State
 from pmtcore.public.bands import Part, limits
 
+_CLOSEST = 1e-9  # of the largest share: two that are closer are the same in doubles
+
 
 @final
 @dataclass(frozen=True)
@@ -148,6 +150,28 @@ class Marginals:
             found.append(_both(x @ u, x @ u) - value * own)
         d = len(r)
         return figures(self.state, values / d, np.array(found) / d, (0.0, 1.0), True), vectors
+
+    def loadings(self, count: int) -> Estimates:
+        """Loadings of the first components, those of the first first: (count d,).
+
+        Perturbation of eigenvectors, ``dx_k = sum over l of x_l (x_l' dr x_k)/(lambda_k - lambda_l)``: where two shares
+        are close, the components are not told apart and the bands span everything.
+        """
+        r, u = self.units()
+        values, vectors = np.linalg.eigh(r)
+        values, vectors = values[::-1], vectors[:, ::-1]
+        vectors = vectors * np.where(np.sum(vectors, axis=0) < 0, -1.0, 1.0)
+        seen, found = vectors.T @ u, []
+        for k in range(count):
+            moved = np.zeros((len(r), *self.state.moment.shape))
+            for l in (l for l in range(len(r)) if l != k):  # noqa: E741  # the other component
+                own = np.einsum("j,ja,jb->ab", vectors[:, l] * vectors[:, k], u, u)  # standardizing takes it off
+                turn = _both(seen[l], seen[k]) - (values[k] + values[l]) / 2 * own
+                apart = values[k] - values[l]
+                gap = math.copysign(max(abs(apart), _CLOSEST * values[0]), apart or 1.0)
+                moved += vectors[:, l, None, None] * turn / gap
+            found.append(moved)
+        return figures(self.state, vectors[:, :count].T.ravel(), np.concatenate(found), (-1.0, 1.0), True)
 
     def groups(self, value: int, dummies: Sequence[int]) -> tuple[Estimates, np.ndarray]:
         """Means of one column where each dummy is 1, then where all are 0; and the shares of rows.

@@ -22,6 +22,8 @@ from pmtcore.releases.explore.logistic import Logistic, logistic
 from pmtcore.releases.explore.penalized import Path, Subset, best_subsets, lasso_path, ridge_path
 from pmtcore.releases.explore.regression import Regression, regression
 
+_LOADINGS = 5  # components with bands: more explain little, and each costs as much
+
 
 @final
 class Moment:
@@ -212,6 +214,13 @@ class Moment:
     def components(self) -> tuple[Estimates, np.ndarray]:
         """Shares of variance of principal components, and loadings (columns, components)."""
         return self.marginals.components()
+
+    def loadings(self) -> list[dict[str, Any]]:
+        """Loadings of the first five components with bands: how a column goes with the component."""
+        count = min(_LOADINGS, len(self.columns))
+        names = [(f"component {k + 1}", column) for k in range(count) for column in self.columns]
+        rows = self.marginals.loadings(count).as_rows([column for _, column in names])
+        return [{"component": k, "column": row.pop("name"), **row} for (k, _), row in zip(names, rows, strict=True)]
 
     def group_means(self, value: str, dummies: Sequence[str]) -> list[dict[str, Any]]:
         """Mean of a column in each group that dummies mark, and in the rest.

@@ -179,28 +179,43 @@ class Regression:
         gradient = rest / total**2 * np.outer(centred, centred) - mine / total
         return figures(self.state, np.array([1 - rest / total]), gradient[None], (0.0, 1.0))
 
-    def partial_r_squared(self) -> dict[str, float]:
-        """Of each feature: the share of what the others leave that it explains."""
-        spread = np.diag(self._inverse) * float(self.fit.b @ self.state.moment @ self.fit.b)
-        size = self.fit.coefficients**2 / spread
-        return {n: float(v) for n, v in zip(self.names, size / (1 + size), strict=True) if not self._is_constant(n)}
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features, the constant apart."""
+        return self.names[1:] if self.constant else self.names
 
-    def inflation(self) -> dict[str, float]:
-        """Variance inflation factor of each feature."""
-        root = self.state.root[list(self.fit.features)]
+    @cached_property
+    def partial_r_squared(self) -> Estimates:
+        """Of each feature: the share of what the others leave that it explains, with its band."""
+        fit, first = self.fit, int(self.constant)
+        rest, inverse = float(fit.b @ self.state.moment @ fit.b), np.diag(self._inverse)
+        size = fit.coefficients**2 / (inverse * rest)
+        found = []
+        for a, beta, own, s in list(zip(fit.a, fit.coefficients, inverse, size, strict=True))[first:]:
+            both = np.outer(a, fit.b) + np.outer(fit.b, a)
+            moved = both * beta / (own * rest) + s * (np.outer(a, a) / own - np.outer(fit.b, fit.b) / rest)
+            found.append(moved / (1 + s) ** 2)
+        return figures(self.state, (size / (1 + size))[first:], _stacked(found, self.state), (0.0, 1.0))
+
+    @cached_property
+    def inflation(self) -> Estimates:
+        """Variance inflation factor of each feature, with its band."""
+        root, first = self.state.root[list(self.fit.features)], int(self.constant)
         s = root @ self.state.moment @ root.T
-        spread = np.diag(s) - (s[0] ** 2 / s[0, 0] if self.constant else 0.0)
-        found = np.diag(self._inverse) * spread
-        return {n: float(v) for n, v in zip(self.names, found, strict=True) if not self._is_constant(n)}
+        centred = root - np.outer(s[0] / s[0, 0], root[0]) if self.constant else root
+        spread = np.einsum("qi,ij,qj->q", centred, self.state.moment, centred)
+        inverse = np.diag(self._inverse)
+        found = [
+            own * np.outer(c, c) - size * np.outer(a, a)
+            for a, c, own, size in list(zip(self.fit.a, centred, inverse, spread, strict=True))[first:]
+        ]
+        return figures(self.state, (inverse * spread)[first:], _stacked(found, self.state), (1.0, math.inf))
 
     @property
     def _inverse(self) -> np.ndarray:
         """``S_FF^{-1}`` (with the penalty, if there is one)."""
         a = self.fit.a
         return np.asarray(a @ self.state.moment @ a.T)
-
-    def _is_constant(self, name: str) -> bool:
-        return self.constant and name == self.names[0]
 
     def _row(self, weights: Mapping[str, float]) -> np.ndarray:
         unknown = [name for name in weights if name not in self.names]
@@ -211,8 +226,7 @@ class Regression:
     @property
     def formula(self) -> str:
         """The regression in words that :func:`read` takes."""
-        features = self.names[1:] if self.constant else self.names
-        right = " + ".join(map(quoted, features)) if features else "1"
+        right = " + ".join(map(quoted, self.features)) if self.features else "1"
         return f"{quoted(self.response)} ~ {right}" + ("" if self.constant else " - 1")
 
     def as_dict(self) -> dict[str, Any]:
@@ -225,16 +239,23 @@ class Regression:
         share = self.r_squared
         return {
             "response": self.response,
-            "features": [name for name in self.names if not self._is_constant(name)],
+            "features": list(self.features),
             "formula": self.formula,
             "lam": self.lam,
             "coefficients": self.coefficients,
             "bands": {n: {p: float(v[j]) for p, v in parts.items()} for j, n in enumerate(self.names)},
             "residual_sd": self.residual_sd,
             "r_squared": None if share is None else share.as_rows(("r_squared",))[0],
-            "partial_r_squared": self.partial_r_squared(),
-            "variance_inflation": self.inflation(),
+            "partial_r_squared": dict(zip(self.features, map(float, self.partial_r_squared.values), strict=True)),
+            "variance_inflation": dict(zip(self.features, map(float, self.inflation.values), strict=True)),
+            "partial_r_squared_bands": self.partial_r_squared.as_rows(self.features),
+            "variance_inflation_bands": self.inflation.as_rows(self.features),
         }
+
+
+def _stacked(found: list[np.ndarray], state: State) -> np.ndarray:
+    """Gradients (q, D, D), of no figure too."""
+    return np.array(found) if found else np.zeros((0, *state.moment.shape))
 
 
 def quoted(name: str) -> str:

@@ -66,6 +66,22 @@ def forest(shown: pd.DataFrame, spread: Mapping[str, float], response: float) ->
     return finish(figure, "standard deviations of the response for one of the column", "", 90 + _ROW * len(rows))
 
 
+def shares_table(fit: Regression) -> pd.DataFrame:
+    """Of each feature: what it explains beyond the others, and its variance inflation, with 95 % limits."""
+    share, more = fit.partial_r_squared, fit.inflation
+    return pd.DataFrame(
+        {
+            "feature": list(fit.features),
+            "partial R^2": share.values,
+            "R^2 low": share.bands.low,
+            "R^2 high": share.bands.high,
+            "variance inflation": more.values,
+            "inflation low": more.bands.low,
+            "inflation high": more.bands.high,
+        }
+    )
+
+
 def fit_words(fit: Regression, models: int, correction: str) -> str:
     """How well it fits, and what the bands are worth after so many models."""
     found = []
