@@ -420,7 +420,7 @@ def _mutants() -> list[Mutant]:
         "if False:",
         "tests/releases tests/ledger tests/base",
     )
-    plant("data: row limit of integer sums removed", grid, "if rows.n > MOST_ROWS:", "if False:", f"{ARRIVES} -k room")
+    plant("grid: words added up as one", grid, "words[0] * 2**_WORD + words[1]", "words[0] + words[1]", GRID)
     return found
 
 

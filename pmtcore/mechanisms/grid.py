@@ -10,13 +10,12 @@ neighbours in memory, as in a matrix product it may.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
-from pmtcore.base.checks import InputError
 from pmtcore.base.records import Curator, Private, PrivateRows
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.whitening import Block, Product
@@ -25,7 +24,6 @@ BITS = 15  # products of two entries, summed over blocks, stay below 2^53
 SCALE = 2**BITS
 SLACK = 2.0**-20  # more noise, for the difference between the discrete and the continuous Gaussian (maths.md, 14)
 FINE = 2**30  # steps to a bound where only sums are taken, not products
-MOST_ROWS = 2**32  # beyond, a sum of products of 16-bit integers might not fit into 63 bits
 _WORD = 32  # sums are kept as two words, so that any number of rows has room
 _FLUSH = 2**22  # columns whose products of 15 bits each add up to less than 2^53
 _SMALL = 2**28  # upper words below it leave three bits of 63 for noise
@@ -63,14 +61,9 @@ def squared_norms_int(rows: np.ndarray) -> np.ndarray:
     return np.asarray(np.sum(rows * rows, axis=1))
 
 
-def check_room(rows: PrivateRows) -> None:
-    """Whether a sum in one word over these rows has room.
-
-    Raises:
-        InputError: it has not.
-    """
-    if rows.n > MOST_ROWS:
-        raise InputError(f"This method takes at most {MOST_ROWS:,} rows; draw a sample first.")
+def integer_sum(rows: PrivateRows, integers: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Private[np.ndarray]:
+    """Integers that each block of rows comes to, added up for any number of rows."""
+    return rows.sum(lambda x, y: in_words(integers(x, y))).map(from_words)
 
 
 def truncated(block: Block, length: float, steps: int) -> np.ndarray:

@@ -161,7 +161,11 @@ def _along(piece: Turned, directions: np.ndarray, points: np.ndarray) -> Iterato
 
 def _rounded(shares: np.ndarray) -> np.ndarray:
     """Shares of the bound clipped to 1, as integers, to the nearest: no bias, and never beyond; no number is 0."""
-    return np.rint(np.clip(np.where(np.isnan(shares), 0.0, shares), -1.0, 1.0) * SIZES)
+    if np.isnan(shares.sum()):  # infinities of both signs too, which are clipped as they are
+        shares = np.where(np.isnan(shares), 0.0, shares)
+    found = np.clip(shares, -1.0, 1.0, out=shares)
+    found *= SIZES
+    return np.rint(found, out=found)
 
 
 def _sizes(family: Family, piece: Turned, along: np.ndarray) -> np.ndarray:

@@ -77,7 +77,10 @@ class Turned:
         """``x~'theta`` (t, k) at points (t, d): an exact product of integers, the points to 30 bits of their length."""
         power = _POINT - np.frexp(np.linalg.norm(points, axis=1))[1]
         whole = np.rint(np.ldexp(points, power[:, None]))
-        return np.asarray(np.ldexp(whole @ directions, -power[:, None]) * (self.lengths / STEPS))
+        found = whole @ directions
+        found *= np.ldexp(1.0 / STEPS, -power)[:, None]
+        found *= self.lengths
+        return np.asarray(found)
 
 
 @final

@@ -19,7 +19,7 @@ from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Private, PrivateRows, Standing
-from pmtcore.mechanisms.grid import SCALE, SLACK, check_room
+from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
 from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import calibration_factor, cross_sensitivity, moment_sensitivity
@@ -57,8 +57,7 @@ class AdaptivePlan(Plan):
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """Sums for moment and cross moment side by side (d, d + 1), integers, private."""
-        check_room(rows)
-        return rows.sum(lambda x, y: gram_and_cross(x, y, self.radius, self.response_radius))
+        return integer_sum(rows, lambda x, y: gram_and_cross(x, y, self.radius, self.response_radius))
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> AdaptiveOutcome:
         """The release.

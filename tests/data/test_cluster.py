@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
 from pmtcore.data.choices import Choices
 from pmtcore.data.cluster import Cluster, parts
@@ -21,6 +22,7 @@ from pmtcore.data.problem import prepare
 from pmtcore.data.tables import read_path, read_table
 from pmtcore.mechanisms.grid import from_words
 from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.releases.release import Request, release
 from tests.helpers import TEST, plan
 
 pytest.importorskip("distributed")
@@ -92,6 +94,47 @@ def test_a_worker_killed_in_the_middle_changes_no_bit(places, cluster):
     killer.join()
     assert victim not in cluster.client.run(os.getpid).values(), "it was alive to the end"
     assert np.array_equal(found, here.private.sum(statistic).map(from_words).reveal(TEST))
+
+
+def test_a_worker_killed_in_the_middle_of_a_release_changes_no_bit_of_it(places, cluster, monkeypatch):
+    """A whole release, its looks and its record: through the same door as any other, the noise drawn once."""
+    request = Request("joint-pmt", Budget(1.0))
+    here = release(problem(places, "p.parquet"), request, SeededNoise(7))
+    found, looks = problem(places, "p.parquet", cluster), []
+    adder = found.private._adder
+
+    def slowly(function):
+        looks.append(function)
+        if len(looks) == 2:  # the look at the first gradient
+            victim = next(iter(cluster.client.run(os.getpid).values()))
+            killer = threading.Timer(0.4, os.kill, (victim, signal.SIGKILL))
+            killer.start()
+            total = adder(Slowly(function))
+            killer.join()
+            assert victim not in cluster.client.run(os.getpid).values(), "it was alive to the end"
+            return total
+        return adder(function)
+
+    monkeypatch.setattr(found.private, "_adder", slowly)
+    there = release(found, request, SeededNoise(7))
+    assert len(looks) > 2 and np.array_equal(there.coefficients, here.coefficients)
+    assert there.as_dict() == here.as_dict()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_same_bits_on_one_worker_and_on_two(places, cluster, workers):
+    """By a scheduler's address, as the command line has it."""
+    distributed = pytest.importorskip("distributed")
+    here = released(problem(places, "p.parquet"))
+    if workers == 2:
+        other = Cluster(cluster.client.scheduler_info()["address"])
+        assert np.array_equal(released(problem(places, "many", other)), here)
+        other.close()
+        return
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as one:
+        other = Cluster(one.scheduler_address)
+        assert np.array_equal(released(problem(places, "p.parquet", other)), here)
+        other.close()
 
 
 def broken(x, y):

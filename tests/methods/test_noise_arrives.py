@@ -9,19 +9,20 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import total_mu
+from pmtcore.base import records
 from pmtcore.base.records import PrivateRows, Standing
 from pmtcore.data.named import entry as entry_of
 from pmtcore.data.named import load
 from pmtcore.data.problem import prepare
-from pmtcore.mechanisms.grid import FINE, MOST_ROWS, SLACK
+from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise, ZeroNoise
-from pmtcore.methods.joint.second_pass import STEPS
+from pmtcore.mechanisms.passes import GRADIENT
 from pmtcore.methods.registry import make_parameters, method, methods
 from pmtcore.models.families import FAMILIES, LOGISTIC
 from pmtcore.public.moments import PublicData, public_from_rows
 from pmtcore.releases.release import Request, preview, release
-from tests.helpers import names
+from tests.helpers import TEST, names
 
 MU, D, ROWS, TRIALS = 1.3, 2, 2, 4000
 # what one release consists of is all seen, as statistic plus noise: (method, parameters, least share of mu reached)
@@ -175,7 +176,7 @@ def test_the_integers_of_two_passes_cost_mu():
     """Pilot, histogram and clipped gradient of joint-pmt: sensitivities in whole steps over scales."""
     ((diagonal, _), (beside, _), (counts, _), (gradient, wide)), _ = spied("joint-pmt", n=400, passes="2")
     assert beside == pytest.approx(diagonal / np.sqrt(2)) and wide == D
-    costs = np.sqrt(2) * 2.0**30 / diagonal, np.sqrt(2) * FINE / counts, 2.0 * STEPS**2 / gradient
+    costs = np.sqrt(2) * 2.0**30 / diagonal, np.sqrt(2) * FINE / counts, 2.0 * GRADIENT / gradient
     assert_costs(np.sqrt(np.sum(np.square(costs))))
 
 
@@ -257,12 +258,22 @@ def test_what_is_recorded_is_what_the_parts_come_to(id):
         assert stated == pytest.approx(total_mu(found.parts)) == pytest.approx(MU)
 
 
-def test_sums_of_integers_have_room():
-    """A table of more rows than an integer sum has room for is refused before a row is read."""
-    entry = method("pmt-ols")
-    rows = PrivateRows(lambda: iter(()), MOST_ROWS + 1, names(D))
-    with pytest.raises(ValueError, match="at most"):
-        plan_of(entry, ROWS).measure(rows)
+original = records._total
+
+
+@pytest.mark.parametrize("id", ["pmt-ols", "pmt-moment", "ada-ssp", "joint-pmt"])
+def test_sums_of_integers_have_room(id, monkeypatch):
+    """More rows than 63 bits hold the sum of: 2^30 times a block of 4000, as the partial sums of so many rows are."""
+    rng = np.random.default_rng(0)
+    rows = PrivateRows.from_arrays(rng.standard_normal((4000, D)), rng.standard_normal(4000), names(D))
+    found, many = plan_of(method(id), 4000), 2**30
+    once = found.measure(rows).reveal(TEST)
+    monkeypatch.setattr(records, "_total", lambda parts: many * original(parts))
+    total = found.measure(rows)
+    first, second = (each[0] if isinstance(each, tuple) else each for each in (once, total.reveal(TEST)))
+    assert np.array_equal(second.astype(object), first.astype(object) * many)
+    if id != "joint-pmt":  # whose gradients have looks of their own
+        assert np.all(np.isfinite(found.perturb(total, SeededNoise(1), 1).coefficients))
 
 
 def test_the_parts_of_a_plan_are_what_dataclasses_say():

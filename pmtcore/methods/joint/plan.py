@@ -50,8 +50,8 @@ class JointPlan(Plan):
 
     @property
     def looks(self) -> int:
-        """The moment; with a second pass the histogram, where there is one, and the gradient."""
-        return 1 if self.second is None else 2 if self.second.clip else 3
+        """The moment; then for each gradient the histogram, where there is one, and the gradient itself."""
+        return 1 + sum(1 if each.clip else 2 for each in self.gradients)
 
     def measure(self, rows: PrivateRows) -> Private[Measured]:
         """The truncated joint moment's sum (D, D), and the rows: the second pass depends on the pilot's noise."""

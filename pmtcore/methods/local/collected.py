@@ -27,7 +27,7 @@ from pmtcore.base.records import Bands, Private, PrivateRows, Standing
 from pmtcore.local import estimators, setup
 from pmtcore.local.estimators import LINKS, Link
 from pmtcore.local.protocol import Configuration, unfold
-from pmtcore.mechanisms.grid import check_room
+from pmtcore.mechanisms.grid import integer_sum
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.randomizers import release_mean, release_sums
 from pmtcore.methods.facts import Facts
@@ -130,10 +130,9 @@ class LocalPlan(Plan):
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """The sum of what rows say, integers (dimension,); with PrivUnit every row's vector (n, d)."""
-        check_room(rows)
         if self.configuration.randomizer == "privunit":
             return rows.concatenate(self.configuration.vectors)
-        return rows.sum(lambda x, y: self.configuration.integers(x, y).sum(axis=0))
+        return integer_sum(rows, lambda x, y: self.configuration.integers(x, y).sum(axis=0))
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> LocalOutcome:
         """All people's reports, averaged.

@@ -15,7 +15,7 @@ import numpy as np
 
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Bands, Private, PrivateRows
-from pmtcore.mechanisms.grid import SCALE, SLACK, check_room
+from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
 from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import (
@@ -90,8 +90,7 @@ class TwoPartPlan(Plan):
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """Sums for Gram matrix and cross moment side by side (d, d + 1), integers, private."""
-        check_room(rows)
-        return rows.sum(self.coordinates.statistic)
+        return integer_sum(rows, self.coordinates.statistic)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> TwoPartOutcome:
         """Two Gaussian mechanisms.

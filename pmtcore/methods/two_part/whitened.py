@@ -21,7 +21,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Private, PrivateRows, Standing
-from pmtcore.mechanisms.grid import SCALE, SLACK, check_room
+from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
 from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import (
@@ -127,8 +127,7 @@ class MomentPlan(Plan):
         def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
             return gram_and_cross(features @ inverse_root, response, self.radius, 1.0)[:, :-1]
 
-        check_room(rows)
-        return rows.sum(block)
+        return integer_sum(rows, block)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> MomentOutcome:
         """The release.
