@@ -45,7 +45,7 @@ class Visitor:
         self.page.set_default_timeout(PATIENCE)
         self.page.on("pageerror", lambda error: self._count(f"script error: {error}"[:200]))
         self.page.on("request", self._asked)
-        self.page.goto(url)
+        self.page.goto(url, timeout=120_000)
 
     def _count(self, what: str) -> None:
         self.counts[what] += 1

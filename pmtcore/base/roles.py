@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import final
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.documents import parsed
 
 
 class Forbidden(InputError):
@@ -88,7 +88,7 @@ def role_of(name: str, claims: object, listed: bytes | None) -> Role | None:
     """
     if listed is not None:
         try:
-            found = json.loads(listed)
+            found = parsed(listed)
             claims = {str(key).casefold(): value for key, value in found.items()}.get(name.casefold())
         except (ValueError, AttributeError, RecursionError):
             raise InputError('The list of roles must be JSON such as {"name": "analyst"}; nobody has a role.') from None

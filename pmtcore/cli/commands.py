@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from contextlib import suppress
 from typing import Any
 
 from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.documents import parsed
 from pmtcore.base.records import Label
 from pmtcore.cli.arguments import number_from, public_from
 from pmtcore.cli.files import read_small, write_small
@@ -136,7 +136,7 @@ def report(chosen: argparse.Namespace) -> Answer:
         account, head = book.account(entry.dataset).as_dict(), book.verify()["head"]
     else:
         try:
-            record = _known(json.loads(read_small(chosen.release)), chosen.check)
+            record = _known(parsed(read_small(chosen.release)), chosen.check)
         except InputError:
             raise
         except (ValueError, RecursionError):

@@ -23,6 +23,7 @@ from pmtcore.data.dialect import Dialect
 from pmtcore.data.sources import Cells, ManySource, ParquetSource, Source, TextSource
 
 _WORKERS = 2  # of a cluster of one's own: this machine's, one thread each
+_PATIENCE = 10  # seconds that a scheduler has to answer
 _TRIES = 5  # of a part whose worker was lost
 Summand = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -98,7 +99,7 @@ class Cluster:
         if scheduler is None:
             self._own = distributed.LocalCluster(n_workers=_WORKERS, threads_per_worker=1, dashboard_address=None)
         try:
-            self.client: Any = distributed.Client(scheduler if self._own is None else self._own)
+            self.client: Any = distributed.Client(scheduler if self._own is None else self._own, timeout=_PATIENCE)
         except (OSError, ValueError):
             raise InputError(f"No Dask scheduler answers at {scheduler}; check the address.") from None
 

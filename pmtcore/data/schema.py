@@ -7,7 +7,6 @@ alone: the property on which every sensitivity rests (maths.md, 20).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, final
@@ -18,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pmtcore.base.checks import InputError, listed, one_of
+from pmtcore.base.documents import parsed
 from pmtcore.data import cells
 from pmtcore.data.dialect import Dialect
 from pmtcore.data.limits import MAX_LEVELS
@@ -104,7 +104,7 @@ def schema_from_json(data: bytes) -> Schema:
         InputError: not JSON, or no schema.
     """
     try:
-        fields = json.loads(data)
+        fields = parsed(data)
     except (ValueError, RecursionError):
         raise InputError("The schema is not JSON; it is an object with 'columns' and 'dialect'.") from None
     return Schema.from_dict(fields)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, final
 
 from pmtcore.base.checks import InputError, number_between, one_of
+from pmtcore.base.documents import parsed
 from pmtcore.base.records import Bands
 from pmtcore.data.choices import Choices
 from pmtcore.data.problem import device_rows, prepare_public
@@ -55,7 +56,7 @@ class Published:
         family, positive = "logistic", None
         raw = data.encode() if isinstance(data, str) else data
         try:
-            fields = json.loads(raw)
+            fields = parsed(raw)
             family, positive = fields.pop("family", family), fields.pop("positive", None)
             raw = json.dumps(fields).encode()
         except (ValueError, AttributeError, TypeError, RecursionError):

@@ -25,6 +25,7 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.base.checks import InputError, one_of
+from pmtcore.base.documents import parsed
 from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, grid_rows
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.randomizers import Gaussian, PrivUnit
@@ -163,7 +164,7 @@ class Configuration:
             InputError: not such a file, or of another version.
         """
         try:
-            fields = dict(json.loads(data))
+            fields = dict(parsed(data))
             version = fields.pop("version")
             made = cls(
                 **{

@@ -6,7 +6,6 @@ configuration, a wrong dimension, not finite, impossibly long, an id seen before
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable
@@ -17,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.documents import parsed
 from pmtcore.local.protocol import VERSION, Configuration
 
 REASONS = ("accepted", "unreadable", "other version or configuration", "wrong dimension", "impossible", "duplicate")
@@ -82,7 +82,7 @@ class Tally:
 
     def _read(self, line: bytes) -> tuple[str, tuple[int, list[float]] | None]:
         try:
-            record = json.loads(line)
+            record = parsed(line)
             version, digest, name, row = record["v"], record["c"], record["id"], record["r"]
             if not isinstance(name, str) or not _ID.fullmatch(name):
                 return "unreadable", None

@@ -20,6 +20,7 @@ _STEPS = 60  # budgets of a curve over five decades, twelve a decade
 _NO_GAIN = 0.9  # predictions are good to about 10 %: less than that is no gain to speak of
 _FAR_WORSE = 100.0  # beyond, the figure itself says nothing more
 _CLOSE = 1e-3  # relative: where the reverse question stops
+_MOST = 60  # budgets at a time: as many as a curve has
 
 
 @final
@@ -79,6 +80,9 @@ def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | 
         InputError: a bad budget, or a method without a prediction.
     """
     whole_number_between("private rows", n, 2, 10**12)
+    mus = list(dict.fromkeys(mus))
+    if len(mus) > _MOST:
+        raise InputError(f"{len(mus)} budgets were given; at most {_MOST} are planned at a time.")
     found = []
     for id in plannable(public) if ids is None else ids:
         for mu in mus:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delt
 from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
 from pmtcore.accounting.units import MOST_ROWS, Unit
 from pmtcore.base.checks import InputError, listed, number_between, whole_number_between
+from pmtcore.base.documents import parsed
 from pmtcore.base.records import Standing, Watch, plain
 from pmtcore.data.fingerprint import hashed
 from pmtcore.data.overlap import SHARED, shared
@@ -94,7 +94,7 @@ def request_from_json(data: bytes) -> Request:
         InputError: not JSON, not one object, or a field that :meth:`Request.from_dict` refuses.
     """
     try:
-        fields = json.loads(data)
+        fields = parsed(data)
     except (ValueError, RecursionError):
         raise InputError(
             "The configuration is not JSON; save one with 'Configuration (JSON)' or --save-config."

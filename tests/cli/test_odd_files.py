@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -120,3 +121,42 @@ def test_the_ledger_is_asked_before_a_private_row_is_read(folder, monkeypatch):
     with pytest.raises(AssertionError):
         recorded_release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, "d", "l")
     assert ledger.account("d").spent == 1.0
+
+
+def test_whole_numbers_of_400_digits(tmp_path, capsys):
+    """In every field of a record, a device's configuration, a request and a schema: one sentence."""
+    huge, kept = 10**400, tmp_path / "kept.json"
+    tables = []
+    for name, rows in (("p", 120), ("b", 60)):
+        lines = [f"{math.sin(7 * i + rows):.4f},{math.cos(3 * i):.4f},{math.sin(i * i):.4f}" for i in range(rows)]
+        (tmp_path / name).write_text("\n".join(["a,b,y", *lines]))
+        tables += ["--private" if name == "p" else "--public", str(tmp_path / name)]
+    asked = ["release", *tables, "--target", "y", "--lab", "--method", "joint-pmt", "--mu", "1", "--json"]
+    assert main([*asked, "--out", str(kept)]) == 0
+    record = json.loads(kept.read_text())
+    local = ["local", "configure", "--public", str(tmp_path / "b"), "--target", "y", "--family", "gaussian"]
+    assert main([*local, "--people", "100", "--epsilon", "4", "--out", str(tmp_path / "device")]) == 0
+    device = json.loads((tmp_path / "device").read_text())
+    request = {"method": "joint-pmt", "mu": 1.0, "parameters": {}, "delta": 1e-6}
+    schema = {"columns": [{"name": "a", "kind": "number"}]}
+    commands = [
+        (record, ["report", "--release", str(kept), "--html", str(tmp_path / "r.html")]),
+        (device, ["local", "randomize", "--config", str(kept), "--rows", str(tmp_path / "p")]),
+        (request, ["release", *tables, "--target", "y", "--lab", "--config", str(kept)]),
+        (schema, ["describe", *tables, "--target", "y", "--schema", str(kept)]),
+    ]
+    for fields, command in commands:
+        for name in fields:
+            kept.write_text(json.dumps({**fields, name: huge}))
+            capsys.readouterr()
+            assert main(command) == 2, (command[0], name)
+            assert "program itself" not in capsys.readouterr().err
+
+
+def test_five_hundred_budgets(tmp_path, capsys):
+    """One sentence, not minutes."""
+    lines = [f"{math.sin(7 * i):.4f},{math.cos(3 * i):.4f}" for i in range(60)]
+    (tmp_path / "b").write_text("\n".join(["a,y", *lines]))
+    asked = ["plan", "--public", str(tmp_path / "b"), "--target", "y", "--rows", "1000", "--mu"]
+    assert main([*asked, ",".join(str(k) for k in range(1, 501))]) == 2
+    assert "at most 60" in capsys.readouterr().err

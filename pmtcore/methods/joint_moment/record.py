@@ -16,6 +16,7 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.documents import parsed
 from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
 from pmtcore.methods.joint_moment.influence import Gaussian, Influence, Moments, Rows, unique_count
 from pmtcore.methods.joint_moment.linear import State, floored
@@ -130,7 +131,7 @@ def record_from_bytes(data: bytes) -> Record:
     if len(data) > MOST_BYTES:
         raise InputError(f"The record has more than {MOST_BYTES // 1_000_000} MB; records are much smaller.")
     try:
-        found = json.loads(data)
+        found = parsed(data)
     except (ValueError, RecursionError):
         raise InputError("The record is not JSON; make one with 'release --method joint-moment --out FILE'.") from None
     inside = found.get("released") if isinstance(found, dict) else None
