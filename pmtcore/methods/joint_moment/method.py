@@ -21,7 +21,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.checks import InputError
+from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import Bands, Private, PrivateRows, Standing
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
@@ -31,11 +31,11 @@ from pmtcore.methods.facts import Facts, Regressions
 from pmtcore.methods.joint_moment.derived import Derived, parse
 from pmtcore.methods.joint_moment.influence import MOST_SHARED, MOST_TENSOR, Gaussian, Influence, Moments, Rows
 from pmtcore.methods.joint_moment.linear import Fit, State, floored, solve
-from pmtcore.methods.joint_moment.norm import Measured, Prospects, candidates, chosen, measured
+from pmtcore.methods.joint_moment.norm import Measured, Prospects, candidates, chosen, leaning, measured
 from pmtcore.methods.joint_moment.parameters import MomentParameters
 from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, alike, combined
 from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, register
-from pmtcore.public.moments import PublicData, joint, public_from_rows
+from pmtcore.public.moments import INTERCEPT, PublicData, joint, public_from_rows
 
 _LEAST = 1e-6  # below it a radius is a typing error
 
@@ -291,9 +291,32 @@ def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameter
     if len(derived.names) > MOST_COLUMNS:
         raise InputError(f"The moment would have {len(derived.names)} columns; at most {MOST_COLUMNS} can be used.")
     rows = measured(whole, parameters.weights)
+    responses = _responses(parameters.important, derived.names)
+    if rows is not None:
+        rows = leaning(rows, responses, n, budget.mu)
+    elif responses:
+        raise InputError(
+            "Columns that matter most need public rows; a moment matrix does not say what they would gain."
+        )
     radius = chosen(rows, len(derived.names), n, budget.mu, parameters)
     places = tuple(range(public.d))
     return MomentPlan(whole, derived, public.target, places, n, budget.mu, radius, rows, parameters)
+
+
+def _responses(text: str, names: tuple[str, ...]) -> tuple[int, ...]:
+    """Places of the columns that matter most.
+
+    Raises:
+        InputError: an unknown column, or the constant.
+    """
+    wanted = list(dict.fromkeys(part.strip() for part in text.split(";") if part.strip()))
+    known = [name for name in names if name != INTERCEPT]
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise InputError(
+            f"Columns that matter most: there is no {listed(unknown)}; the columns are {listed(known, 12)}."
+        )
+    return tuple(names.index(name) for name in wanted)
 
 
 def _with_derived(public: PublicData, base: tuple[str, ...], text: str) -> tuple[PublicData, Derived]:

@@ -28,6 +28,12 @@ class MomentParameters(Parameters):
         "whitened directions count alike.",
         choices=("tails", "none"),
     )
+    important: str = parameter(
+        "",
+        label="Columns that matter most",
+        help="Names separated by semicolons: regressions of these columns get less noise, all others more, by as much "
+        "as makes the predicted error of the former least.",
+    )
     derived: str = parameter(
         "",
         label="Derived columns",
