@@ -36,16 +36,21 @@ def free_port() -> int:
 class Server:
     """The app as the README starts it, with a ledger of its own; can be started anew."""
 
-    def __init__(self, folder: Path, ledger: str = "") -> None:
+    def __init__(self, folder: Path, ledger: str = "", more: tuple[str, ...] = ()) -> None:
+        self._more = more
         self.log, self.ledger, self.port = folder / "server.log", ledger or str(folder / "ledger.db"), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self.prepare()
         self.start()
+
+    def prepare(self) -> None:
+        """What has to be there before the first start, with the port at hand."""
 
     def start(self) -> None:
         command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(self.port)]
         with self.log.open("ab") as out:
             self.process = subprocess.Popen(
-                [*command, "--server.address", "127.0.0.1"],
+                [*command, "--server.address", "127.0.0.1", *self._more],
                 cwd=ROOT,
                 stdout=out,
                 stderr=subprocess.STDOUT,

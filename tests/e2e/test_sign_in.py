@@ -1,0 +1,112 @@
+"""Sign-in by OpenID Connect in a real browser: claims become roles, and every page keeps to them, links included."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from pmtcore.base.roles import Actor, Role
+from pmtcore.ledger.log import Ledger
+from pmtcore.releases.register import register
+from tests.e2e.conftest import Server
+from tests.e2e.provider import CLIENT, SECRET, Provider
+from tests.e2e.test_browser import csv, settled
+
+PEOPLE = {
+    "cleo@example.org": {"roles": ["curator"]},
+    "ana@example.org": {"roles": ["staff", "analyst"]},
+    "reed@example.org": {"roles": "reviewer"},
+    "olga@example.org": {"roles": ["owner", "admin"]},  # no role of this application
+}
+PAGES = ("", "conditioning", "release", "explore", "compare")  # where private figures can be
+
+
+class Team(Server):
+    """A server whose people sign in."""
+
+    def __init__(self, folder: Path, provider: Provider) -> None:
+        self._folder, self._provider = folder, provider
+        super().__init__(folder, more=(f"--secrets.files={folder / 'secrets.toml'}",))
+
+    def prepare(self) -> None:
+        lines = {
+            "redirect_uri": f"{self.url}/oauth2callback",
+            "cookie_secret": "of this test and no other",
+            "client_id": CLIENT,
+            "client_secret": SECRET,
+            "server_metadata_url": f"{self._provider.issuer}/.well-known/openid-configuration",
+        }
+        text = "[auth]\n" + "".join(f'{name} = "{value}"\n' for name, value in lines.items())
+        (self._folder / "secrets.toml").write_text(text)
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    found = Provider(PEOPLE)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def restartable(tmp_path: Path, provider: Provider) -> Iterator[Server]:
+    """A server with one registered data set that takes two people for a release."""
+    for name, n, seed in (("p", 400, 1), ("b", 60, 2)):
+        (tmp_path / f"{name}.csv").write_bytes(csv(n, seed))
+    cleo = Actor("cleo@example.org", Role.CURATOR)
+    book = Ledger(str(tmp_path / "ledger.db"))
+    register(cleo, book, "survey", str(tmp_path / "p.csv"), str(tmp_path / "b.csv"), 2.0, second=True)
+    found = Team(tmp_path, provider)
+    try:
+        yield found
+        assert "Traceback" not in found.log.read_text()
+    finally:
+        found.stop()
+
+
+def sign_in(page: Page, url: str, name: str) -> None:
+    page.goto(url)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name=name).click()
+    settled(page)
+
+
+def test_nobody_gets_anywhere_without_signing_in(page, restartable):
+    """The demo is all there is: no upload, no ledger, by no link; nothing of the data set's name."""
+    for place in ("", "budget", "release"):
+        page.goto(f"{restartable.url}/{place}")
+        settled(page)
+        expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+        expect(page.get_by_text("survey")).to_have_count(0)
+    page.goto(f"{restartable.url}/budget")
+    expect(page.get_by_text("may not read the ledger")).to_be_visible()
+
+
+@pytest.mark.parametrize("name", PEOPLE)
+def test_claims_become_roles(page, restartable, name):
+    """Who one is is on screen; what a role forbids is refused on its page, by any link; signing out ends it."""
+    role = name.split("@")[0]
+    sign_in(page, restartable.url, name)
+    said = {"cleo": "curator", "ana": "analyst", "reed": "reviewer", "olga": "no role"}[role]
+    expect(page.get_by_text(re.compile(f"{role}@.?example.org, {said}"))).to_be_visible()  # no link is made of it
+    registered = page.get_by_role("radio", name="Registered")
+    expect(registered).to_have_count(1 if role in ("cleo", "ana") else 0)
+    page.get_by_role("radio", name="Upload").click()
+    settled(page)
+    refused = page.get_by_text("may not open private tables")
+    expect(refused).to_have_count(0 if role == "cleo" else 1)
+    for place in PAGES:
+        page.goto(f"{restartable.url}/{place}?curator=true&run=0123456789abcdef0123456789abcdef")
+        settled(page)
+        assert page.get_by_test_id("stException").count() == 0
+        if role != "cleo":
+            expect(page.get_by_test_id("stMain").get_by_text("private, curator only")).to_have_count(0)
+    page.goto(f"{restartable.url}/budget")
+    settled(page)
+    expect(page.get_by_text("Register a data set")).to_have_count(1 if role == "cleo" else 0)
+    expect(page.get_by_text("may not read the ledger")).to_have_count(1 if role == "olga" else 0)
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
