@@ -1,0 +1,130 @@
+"""What the application costs: CPU seconds to a first figure and for each move of Plan's slider, memory that comes back.
+
+``python -m benchmarks.app`` measures the pages without a browser, on a warm server's footing: caches of the process
+filled, a new session each time. ``--memory`` starts a server, opens sessions in Chromium, closes them, and prints the
+server's memory before, during and after. ``--wire`` prints what a first visit moves over the wire.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MOVES = (0.5, 2.0, 3.0, 1.5, 0.3)  # places of Plan's slider
+SESSIONS = 5
+LEFT = 120  # seconds: a minute to come back, and the timer that ends sessions
+
+
+def cpu(act: Callable[[], object]) -> float:
+    """CPU seconds of this process."""
+    start = time.process_time()
+    act()
+    return time.process_time() - start
+
+
+def pages(table: str) -> None:
+    """First figure, and the slider on a table with all its columns."""
+    from streamlit.testing.v1 import AppTest  # noqa: PLC0415
+
+    from tests.app.walk import prepared  # noqa: PLC0415
+
+    prepared()
+
+    def session() -> AppTest:
+        return AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
+
+    print(f"first figure, first session of a process: {cpu(lambda: session().run()):.2f} CPU s")
+    print(f"first figure, a new session on a warm one: {statistics.median(_warm(session)):.2f} CPU s")
+    app = session()
+    app.query_params["table"] = table
+    print(f"{table}: opened in {cpu(app.run):.2f} CPU s")
+    first = cpu(lambda: app.switch_page("pages/work/plan.py").run())
+    curves = app.session_state["second_moment"].curves
+    print(
+        f"{table}: Plan shows figures after {first:.2f} CPU s, all curves after {cpu(lambda: _fill(curves)):.2f} more"
+    )
+    moves = [1000 * cpu(app.select_slider(key="plan-mu").set_value(mu).run) for mu in MOVES]
+    print(f"{table}: a move of Plan's slider takes {statistics.median(moves):.0f} CPU ms, at most {max(moves):.0f}")
+
+
+def _warm(session: Callable[[], object]) -> list[float]:
+    return [cpu(lambda: session().run()) for _ in range(5)]  # type: ignore[attr-defined]
+
+
+def _fill(curves: object) -> None:
+    while curves.step():  # type: ignore[attr-defined]
+        pass
+
+
+def resident(pid: int) -> float:
+    """Megabytes that a process holds."""
+    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    return int(found.group(1)) / 1024 if found else float("nan")
+
+
+def browser(memory: bool) -> None:
+    """Sessions in a real browser: what they move, or what they hold and give back."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+
+    from tests.e2e.conftest import ARGUMENTS, CHROMIUM, Server  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        server = Server(Path(folder))
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        try:
+            (_hold if memory else _wire)(server, chromium)
+        finally:
+            chromium.close()
+            server.stop()
+
+
+def _wire(server: object, chromium: object) -> None:
+    """Bytes of a first visit, as they come and unpacked."""
+    page = chromium.new_page()  # type: ignore[attr-defined]
+    client = page.context.new_cdp_session(page)
+    client.send("Network.enable")
+    moved: dict[str, float] = {"packed": 0.0, "unpacked": 0.0}
+    client.on("Network.loadingFinished", lambda e: moved.update(packed=moved["packed"] + e["encodedDataLength"]))
+    client.on("Network.dataReceived", lambda e: moved.update(unpacked=moved["unpacked"] + e["dataLength"]))
+    page.goto(server.url)  # type: ignore[attr-defined]
+    page.wait_for_selector(".js-plotly-plot", timeout=120_000)
+    page.wait_for_timeout(3000)
+    print(f"a first visit: {moved['packed'] / 1e6:.1f} MB over the wire, {moved['unpacked'] / 1e6:.1f} MB unpacked")
+
+
+def _hold(server: object, chromium: object) -> None:
+    """Forest cover type in several sessions, one after the other, then all closed."""
+    pid, visitors = server.process.pid, []  # type: ignore[attr-defined]
+    for address in ("", *("?table=covertype",) * SESSIONS):
+        context = chromium.new_context()  # type: ignore[attr-defined]
+        page = context.new_page()
+        page.goto(f"{server.url}/{address}")  # type: ignore[attr-defined]
+        page.wait_for_selector("[data-testid='stApp'][data-test-script-state='notRunning']", timeout=300_000)
+        page.get_by_text("private rows").first.wait_for(timeout=300_000)
+        visitors.append(context)
+        print(f"{address or 'the demo'}: {resident(pid):.0f} MB")
+    for context in visitors:
+        context.close()
+    time.sleep(LEFT)
+    print(f"all closed, {LEFT} seconds later: {resident(pid):.0f} MB")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--table", default="adult")
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--wire", action="store_true")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        os.environ["PMT_LEDGER"] = str(Path(place) / "ledger.db")
+        if chosen.memory or chosen.wire:
+            browser(chosen.memory)
+        else:
+            pages(chosen.table)
