@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -102,7 +103,7 @@ def test_lines_are_written_where_asked(places, monkeypatch, capsys):
     command = ["release", "--private", private, "--public", public, "--target", "y", "--method", "joint-pmt"]
     assert main([*command, "--mu", "1", "--lab", "--seed", "1", "--progress"]) == 0
     out, err = capsys.readouterr()
-    assert "look 1 of at most 3 at the private rows: " in err and "look" not in out
+    assert re.search(r"look 1 of at most \d at the private rows: ", err) and "look" not in out
     assert main([*command, "--mu", "1", "--lab", "--seed", "1"]) == 0
     assert capsys.readouterr() == (out, "") and not sys.stderr.isatty()
 
