@@ -112,7 +112,10 @@ def coefficients(found: Release) -> None:
         frame(shown, f"Coefficients: {unit.words}")
         download_table(shown, "coefficients-shown")
     if found.bands is None:
-        st.caption("There are no error bands for this method.")
+        st.caption(
+            "There are no error bands for this method: part of its error is not known from public figures, the pull of "
+            "a penalty or of an iteration that is cut short. Methods that Plan lists have bands."
+        )
         return
     error_parts(found)
 
