@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from threading import Lock
@@ -14,7 +15,9 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Label
 from pmtcore.lab.gallery.catalogue import figure, figures
-from pmtcore.lab.gallery.engine import Computation, Figure, load_stored, store
+from pmtcore.lab.gallery.engine import Computation, Figure, load_stored, needed, store
+from pmtcore.methods.registry import method
+from pmtcore.show.errata import ERRATA
 from pmtcore.show.figures import gallery as pictures
 from pmtcore.show.glossary import help_for
 
@@ -48,8 +51,8 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
         Label.LAB,
     )
     st.caption(
-        f"{record['trials']} trials, computed on {record['computed']}; the paper has {chosen.trials}. Line: mean; "
-        f"band: one standard deviation (not below the 10 % quantile on a log axis)."
+        f"{chosen.words} Line: mean; band: one standard deviation (not below the 10 % quantile on a log axis). "
+        f"{pictures.trials_words(chosen, record)}"
     )
     st.header("What the paper says, and what came out")
     for line, entry in zip(pictures.verdict_words(record["verdict"]), record["verdict"], strict=True):  # type: ignore[arg-type, call-overload]
@@ -58,13 +61,53 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
         st.caption(plain(omitted))
     if chosen.notes:
         st.caption(chosen.notes)
+    st.download_button(
+        "Download all numbers",
+        lambda: json.dumps(record, indent=1),
+        f"{chosen.id}.json",
+        "application/json",
+        key="gallery-numbers",
+        on_click="ignore",
+        icon=":material/download:",
+        help="Series, first trial, trials and verdict as stored: means, deviations, quantiles, counts at each point.",
+    )
+    explained(chosen)
+
+
+def explained(chosen: Figure) -> None:
+    """What the methods do, and which published steps the figure touches."""
+    with st.expander("Methods in this figure", icon=":material/function:"):
+        for id in chosen.methods:
+            entry = method(id)
+            st.markdown(f"**{entry.title}** `{entry.id}` ({entry.source}): {entry.summary}")
+        st.page_link("pages/study/learn.py", label="How they work, step by step", icon=":material/school:")
+    if found := pictures.errata_of(chosen):
+        with st.expander("Published steps that do not give what is claimed", icon=":material/report:"):
+            for id in found:
+                entry_words = ERRATA[id]
+                st.markdown(f"**{id}** ({entry_words.where}): {entry_words.what}. Here: {entry_words.here}.")
+
+
+def missing(chosen: Figure) -> str:
+    """Why there is no result: no table, with where to get it, or nobody computed it yet."""
+    try:
+        needed(chosen)
+    except InputError as error:
+        return str(error)
+    return "Not computed yet on this machine; a quick run takes seconds to minutes."
 
 
 def start(chosen: Figure) -> None:
-    """Buttons that recompute."""
+    """Buttons that recompute, each with the time that it takes."""
+    record = load_stored(chosen)
     left, right, _ = st.columns([1, 1, 2])
-    quick = left.button(f"Recompute, {chosen.quick} trials", key="gallery-quick", icon=":material/bolt:")
-    full = right.button(f"Recompute, {chosen.trials} trials", key="gallery-full", icon=":material/replay:")
+    waits = [pictures.wait_words(record, count) for count in (chosen.quick, chosen.trials)]
+    labels = [
+        f"Recompute, {count:,} trials" + (f" ({wait})" if wait else "")
+        for count, wait in zip((chosen.quick, chosen.trials), waits, strict=True)
+    ]
+    quick = left.button(labels[0], key="gallery-quick", icon=":material/bolt:")
+    full = right.button(labels[1], key="gallery-full", icon=":material/replay:")
     if quick or full:
         try:
             made = Computation(chosen, chosen.quick if quick else chosen.trials)
@@ -120,6 +163,6 @@ else:
     start(current)
     found = st.session_state.get(f"gallery-last-{current.id}") or load_stored(current)
     if found is None:
-        st.info("Not computed yet on this machine; a quick run takes seconds to a minute.", icon=":material/info:")
+        st.info(missing(current), icon=":material/info:")
     else:
         show(current, found)

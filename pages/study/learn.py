@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from pages.common import learn_papers
 from pages.common.widgets import at_first, badge, chart, figure_first
 from pmtcore.base.records import Label
 from pmtcore.lab import attacks, lessons, lessons_more
@@ -193,6 +195,7 @@ DEMOS: dict[str, Callable[[], None]] = {
     "trust": trust,
     "leaks": leaks,
     "retrieval": retrieval,
+    **{id: partial(demo, knob, show) for id, demo in learn_papers.DEMOS.items()},
 }
 
 st.title("Learn")

@@ -12,6 +12,7 @@ from pages.common.widgets import (
     badge,
     chart,
     figure_first,
+    frame,
     keep_within,
     problem_or_sentence,
     study_label,
@@ -22,6 +23,8 @@ from pmtcore.base.records import Curator, Label
 from pmtcore.data.problem import Problem
 from pmtcore.lab import diagnostics
 from pmtcore.lab.diagnostics import Diagnosis
+from pmtcore.lab.theory_local import two_rounds
+from pmtcore.show import bounds as bounds_words
 from pmtcore.show.figures import conditioning as figures
 from pmtcore.show.glossary import help_for, term
 from pmtcore.show.words import conditioning_words, truncation_words
@@ -117,7 +120,37 @@ def page(problem: Problem) -> None:
         "These are norms of the features alone, as the papers truncate them. Each method chooses its own radius, or "
         "bound on gradients, from public rows: Plan and Release show what that one shortens."
     )
+    proved(problem)
     thread.onward("plan", "Plan")
+
+
+def proved(problem: Problem) -> None:
+    """What the papers prove about this step, at this shape of table, beside what is measured on made-up rows."""
+    st.header("What the papers prove")
+    shape = bounds_words.shape(problem.public.d, problem.public.m, problem.private.n)
+    if shape is None:
+        st.caption("The bounds need more public rows than columns.")
+        return
+    mu = st.select_slider(
+        "mu of each part", [0.1, 0.3, 1.0, 3.0, 10.0], 1.0, key="bounds-mu", help="As the papers count their budgets."
+    )
+    found = bounds_words.central(shape, float(mu))
+    chart(
+        figures.bounds(found),
+        "bounds",
+        "How many times each proved bound is away from what is measured",
+        bounds_words.table(found),
+        Label.LAB,
+        bounds_words.sentence(found),
+    )
+    st.caption(
+        f"{shape.d} columns, {shape.m:,} public and {shape.n:,} private rows, drawn Gaussian with an averaged "
+        "condition number of 15, as the theorems assume; no row of the table is read. Open constants are 1."
+    )
+    with st.expander("Other bounds of the papers", icon=":material/rule:"):
+        if st.toggle("Compute them (seconds)", key="bounds-more"):
+            frame(bounds_words.table(bounds_words.others()), "Bounds of papers A, C and D")
+            st.markdown(two_rounds().sentence)
 
 
 current = problem_or_sentence()

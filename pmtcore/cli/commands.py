@@ -83,6 +83,8 @@ def gallery(chosen: argparse.Namespace) -> Answer:
     from pmtcore.lab.gallery.catalogue import figure, figures  # noqa: PLC0415
     from pmtcore.lab.gallery.engine import Computation, store  # noqa: PLC0415
 
+    if chosen.figure is None and chosen.check:
+        return _all_checked()
     if chosen.figure is None:
         shown = [{"id": f.id, "title": f.title, "claim": f.claim, "trials": f.trials} for f in figures()]
         return {"figures": shown}, "\n".join(f"{f['id']:5} {f['title']}: {f['claim']}" for f in shown)
@@ -117,6 +119,25 @@ def _checked(made: Any) -> Answer:
     changed = stale(made, record)
     words = "as today's code gives it" if not changed else f"STALE: {', '.join(changed)} come out differently today"
     return {"id": made.id, "computed": record["computed"], "stale": list(changed)}, f"{made.id}: {words}"
+
+
+def _all_checked() -> Answer:
+    """The same for every figure whose table is here; those without a table or a result are named."""
+    from pmtcore.lab.gallery.catalogue import figures  # noqa: PLC0415
+
+    lines, changed, silent = [], [], []
+    for made in figures():
+        try:
+            found, words = _checked(made)
+        except InputError:
+            silent.append(made.id)
+            continue
+        lines.append(words)
+        changed += [made.id] if found["stale"] else []
+    lines.append(
+        f"{len(changed)} of {len(lines)} stale" + (f"; no table or no result: {', '.join(silent)}" * bool(silent))
+    )
+    return {"stale": changed, "unchecked": silent}, "\n".join(lines)
 
 
 def report(chosen: argparse.Namespace) -> Answer:

@@ -125,6 +125,16 @@ _ENTRIES = {
             "logistic",
             "2",
         ),
+        Entry(
+            "susy",
+            "SUSY (UCI)",
+            "5,000,000 simulated collisions, 18 features, signal or background; 20,000 rows taken as public (paper C). "
+            "Its file has no line of names: put signal,x1,...,x18 above it.",
+            "signal",
+            20_000,
+            "susy.csv.gz",
+            "logistic",
+        ),
     )
 }
 

@@ -13,10 +13,11 @@ import numpy as np
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.numbers import figure
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
-from pmtcore.mechanisms.truncation import moment_sensitivity, truncate
+from pmtcore.mechanisms.truncation import cross_sensitivity, moment_sensitivity, truncate
 
 _ROWS = 400  # points of a cloud that the eye still tells apart
 _N = 5000  # rows at which the noise of the lesson's budgets is seen
+_REACH = 3.0  # times the root of the summed variances: one row in a thousand, or fewer, is longer
 _ROUND = 2.0  # a condition number up to which two directions count as alike
 
 
@@ -81,20 +82,23 @@ class Solutions:
 
 
 def inverse(ratio: float, mu: float, trials: int = 200) -> Solutions:
-    """Least squares from noisy moments of the same rows, as they are and whitened, at one budget."""
+    """Least squares from noisy moments of the same rows, as they are and whitened, at one total budget.
+
+    Either way each of the two parts has ``mu/sqrt(2)``, responses are clipped at the same bound, and the radius holds
+    99.9 % of rows of this design, which is known here: nothing is read from the rows.
+    """
     rng = np.random.default_rng(12)
     true = np.array([1.0, -1.0])
-    x = rng.standard_normal((_N, 2)) @ np.diag([1.0, 1 / ratio])
-    y = x @ true + 0.1 * rng.standard_normal(_N)
-    root = np.diag([1.0, 1 / ratio])
-    found = []
-    for at, w in enumerate((np.eye(2), np.linalg.inv(root))):
-        z = x @ w
-        radius = float(np.quantile(np.linalg.norm(z, axis=1), 0.999))
-        z = truncate(z, radius)
-        sigma = moment_sensitivity(radius, _N) / mu
-        noise = sigma * symmetric_noise(SeededNoise(13, at), trials, 2, "isometric")
-        cross = z.T @ y / _N + sigma * SeededNoise(14, at).normal(trials, 2)
+    axes = np.array([1.0, 1 / ratio])
+    x = rng.standard_normal((_N, 2)) * axes
+    bound = _REACH * float(np.linalg.norm(axes * true))
+    y = np.clip(x @ true + 0.1 * rng.standard_normal(_N), -bound, bound)
+    part, found = mu / np.sqrt(2), []
+    for at, w in enumerate((np.eye(2), np.diag(1 / axes))):
+        radius = _REACH * float(np.linalg.norm(np.diag(w) * axes))
+        z = truncate(x @ w, radius)
+        noise = moment_sensitivity(radius, _N) / part * symmetric_noise(SeededNoise(13, at), trials, 2, "isometric")
+        cross = z.T @ y / _N + cross_sensitivity(radius, bound, _N) / part * SeededNoise(14, at).normal(trials, 2)
         found.append(np.linalg.solve(z.T @ z / _N + noise, cross[..., None])[..., 0] @ w)
     return Solutions(found[0], found[1], true)
 

@@ -193,7 +193,7 @@ def _norms(draws: Draws) -> Iterator[Bound]:
     )
 
 
-def _shrunk(at: Setting) -> float:
+def shrunk(at: Setting) -> float:
     """``(1 - sqrt(d/n) - sqrt(log(1/eta)/n))^2``."""
     return max(1 - math.sqrt(at.d / at.n) - math.sqrt(math.log(1 / at.eta) / at.n), 0.0) ** 2
 
@@ -213,15 +213,15 @@ class _Rates:
     def of(cls, at: Setting, public_size: float) -> _Rates:
         """Args: public_size: the norm of S_B."""
         rate = math.sqrt(at.d**3 * math.log(2 * at.d / at.eta)) / (at.mu * at.n)
-        shrunk, (low, _) = _shrunk(at), isotropy(at.d, at.m, at.eta)
+        factor, (low, _) = shrunk(at), isotropy(at.d, at.m, at.eta)
         least = float(at.spectrum[0])
         one, two = 1 + math.log(2 * at.n / at.eta), float(at.spectrum.mean()) + math.log(at.n / at.eta)
         return cls(
             rate,
-            rate * one / (low**2 * shrunk**2 + (at.lam / public_size) ** 2),
-            rate * two / (least**2 * shrunk**2 + at.lam**2),
-            rate * one / (low * shrunk + at.lam / public_size),
-            rate * two / (least * shrunk + at.lam),
+            rate * one / (low**2 * factor**2 + (at.lam / public_size) ** 2),
+            rate * two / (least**2 * factor**2 + at.lam**2),
+            rate * one / (low * factor + at.lam / public_size),
+            rate * two / (least * factor + at.lam),
         )
 
 
@@ -317,16 +317,16 @@ def _of_paper_b(
         return
     found, plain, exact = estimates
     rate = at.d**1.5 * math.log(1 / at.eta) / (at.mu / math.sqrt(2) * at.n)
-    (low, _), shrunk, length = isotropy(at.d, at.m, at.eta), _shrunk(at), float(np.linalg.norm(draws.beta))
+    (low, _), factor, length = isotropy(at.d, at.m, at.eta), shrunk(at), float(np.linalg.norm(draws.beta))
     log_n, least = math.log(2 * at.n / at.eta), float(at.spectrum[0])
     inverse_size = float(np.median(np.linalg.norm(np.linalg.inv(draws.public), 2, axis=(1, 2))))
     yield Bound(
         "B, Theorem 3",
         "error of whitened private least squares",
-        rate * length * float(at.spectrum[-1]) * inverse_size * (1 + log_n) / (low**2 * shrunk**2),
+        rate * length * float(at.spectrum[-1]) * inverse_size * (1 + log_n) / (low**2 * factor**2),
         _quantile(scale[:, None] * np.einsum("tij,tj->ti", root, found) - exact, at),
         open=True,
-        condition=rate * (1 + log_n) / (low * shrunk),
+        condition=rate * (1 + log_n) / (low * factor),
     )
     kappa, average = float(at.spectrum[-1]) / least, float(at.spectrum.mean())
     yield Bound(

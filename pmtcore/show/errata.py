@@ -89,6 +89,12 @@ ERRATA = {
             "the bounds on noise and inverse drop a factor 2 root 2 of Lemma A.1, and equation 1 has 1 + log under the root",
             "Lemma A.1; every bound is measured beside (lab)",
         ),
+        (
+            "E25",
+            "C, Theorems 19, 20, 26",
+            "the lengths assumed of w* and of least squares differ by 5 where the scale between them is 4.06",
+            "each condition is computed at the length that it names",
+        ),
     )
 }
 

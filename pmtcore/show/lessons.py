@@ -104,6 +104,43 @@ _LESSONS = (
         "When does a budget really come back?",
         "When the amount is known before a private row is read. Computed from the private fit, it has to be paid.",
     ),
+    Lesson(
+        "newton",
+        "Newton and labels",
+        "Take more steps at a small budget, then at a large one.",
+        "Why not take fifty steps, to be sure?",
+        "Each step looks at the rows, so each is paid for: noise per step grows with the root of their number, and "
+        "after a few steps the fit moves no further anyway.",
+    ),
+    Lesson(
+        "objective",
+        "Noise in the objective",
+        "Raise the ridge at mu = 0.1, then at mu = 3.",
+        "Why is one draw of noise enough here, where Newton needs two for every step?",
+        "The noise is part of what is minimized, and only the minimum leaves, once. The ridge is what makes that safe.",
+    ),
+    Lesson(
+        "moor",
+        "One weight, two purposes",
+        "Raise the ridge that privacy needs, and see where the lasso ends.",
+        "What does it cost to add the two penalties instead of taking the larger?",
+        "Coefficients are pulled by both where one would do: over-regularization. The larger of the two adds less.",
+    ),
+    Lesson(
+        "response-scale",
+        "The response scale",
+        "Move c from 0.3 to 10.",
+        "Why stretch the response before the release?",
+        "One ball holds row and response. A longer response gets a larger share of the same noise budget, until the "
+        "ball itself grows: the best is where both are equally long.",
+    ),
+    Lesson(
+        "bounds",
+        "Theory and measurement",
+        "Take private rows away until the theorem is silent.",
+        "A bound holds and is a hundred times away. What is it good for?",
+        "For how things grow: with rows, columns, budget. For how large an error will be, predict it from public rows.",
+    ),
 )
 
 LESSONS = {lesson.id: lesson for lesson in _LESSONS}

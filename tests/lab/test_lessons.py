@@ -7,6 +7,7 @@ import pytest
 
 from pmtcore.lab import lessons
 from pmtcore.lab import lessons_more as more
+from pmtcore.lab import lessons_papers as papers
 from pmtcore.lab.faults import FAULTS
 from pmtcore.show.lessons import LESSONS
 
@@ -99,3 +100,43 @@ def test_every_lesson_asks_and_answers():
 def test_the_leaks_leak(id):
     """The lesson on leaks shows an attacker who wins."""
     assert FAULTS[id].run(1.0, 10_000).violated
+
+
+def test_noisy_newton_has_a_best_number_of_steps():
+    """Neither one step nor twelve; whitening helps; a larger budget is better."""
+    found = papers.newton(3.0, 12)
+    whitened, plain = found.curves.values()
+    assert 0 < np.argmin(whitened) < len(whitened) - 1 and "Every step is paid for" in found.sentence
+    assert whitened.min() < plain.min() and papers.newton(10.0, 6).curves["whitened"].min() < whitened.min()
+    assert "on its way" in papers.newton(10.0, 1).sentence
+
+
+def test_a_perturbed_objective_trades_noise_for_pull():
+    """Noise falls and the pull grows with the ridge; the least ridge is 8 R^2/mu^2."""
+    found = papers.objective(0.3, 1.0)
+    moved, pulled, both = found.curves.values()
+    assert np.all(np.diff(moved) < 0) and np.all(np.diff(pulled) > 0) and np.all(both >= np.maximum(moved, pulled))
+    assert f"ridge of {8 * 9 / 0.09:.3g}" in found.sentence
+
+
+def test_moor_adds_less():
+    """Between the wanted penalty and the sum everywhere; nothing where the lasso is curved enough."""
+    found = papers.moor(1.0, 1.0)
+    wanted, larger, both = found.curves.values()
+    assert np.all(wanted <= larger + 1e-12) and np.all(larger <= both) and found.chosen == 1.0
+    np.testing.assert_allclose(larger[found.x < 1], wanted[found.x < 1])
+    assert "nothing is added" in papers.moor(2.0, 0.25).sentence
+
+
+def test_the_response_scale_is_best_where_both_are_equally_long():
+    """The noise on the cross moment is least at c = Rx/Rr, where it is that of releasing it alone (maths.md, 5)."""
+    found = papers.response_scale(3.0, 3.0)
+    cross = found.curves["noise on the cross moment"]
+    assert abs(found.x[np.argmin(cross)] - 3.0) < 0.3 and cross.min() >= 1 and "rides free" in found.sentence
+    assert "of what it could be" in papers.response_scale(0.3, 3.0).sentence
+
+
+def test_the_bounds_lesson_tells_silence_from_holding():
+    """Many rows: it holds, and is so many times away; few: it says nothing."""
+    assert "holds, and is" in papers.looseness(10, 100_000).sentence
+    assert "says nothing here" in papers.looseness(20, 3000).sentence

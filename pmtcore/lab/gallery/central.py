@@ -26,26 +26,43 @@ from pmtcore.methods.registry import Method, make_parameters, method
 from pmtcore.models.families import family as family_of
 from pmtcore.public.moments import PublicData, public_from_rows
 
+_TRACE = 26.0  # of the papers' synthetic second moment
 _PUBLISHED = {"calibration": "papers"}  # each part by itself, as in the figures that are recomputed
-_HARMLESS = Curator("a published experiment on synthetic or public rows")
+HARMLESS = Curator("a published experiment on synthetic or public rows")
 Tried = Sequence[tuple[str, str, float, Mapping[str, Any]]]  # series, method, total mu, parameters
 
 
-def trial(seed: int, *, problem: Mapping[str, Any], tried: Tried, path: bool = False) -> dict[str, list[float]]:
-    """One draw of data, one release of each method: distances to the truth or to the exact fit."""
+def trial(
+    seed: int, *, problem: Mapping[str, Any], tried: Tried, path: bool = False, reference: float | None = None
+) -> dict[str, list[float]]:
+    """One draw of data, one release of each method: distances to the truth or to the exact fit.
+
+    Args:
+        reference: the penalty of the exact fit that distances are to; the problem's own if ``None``.
+    """
     public, rows, truth = sides(seed, **problem)
-    reference = exact_fit(public, rows).reveal(_HARMLESS) if truth is None else truth
+    fitted = public if reference is None else dataclasses.replace(public, lam=reference)
+    target = exact_fit(fitted, rows).reveal(HARMLESS) if truth is None else truth
     errors: dict[str, list[float]] = {}
     for at, (series, id, mu, values) in enumerate(tried):
         entry = method(id)
-        plan = entry.plan(public, rows.n, Budget(mu), make_parameters(entry, _published(entry) | dict(values)))
+        chosen = _published(entry) | _known(values, problem, truth)
+        plan = entry.plan(public, rows.n, Budget(mu), make_parameters(entry, chosen))
         found = plan.run(rows, SeededNoise(seed, at), 1)
         path_of = found.iterates[:, 0] if path and isinstance(found, NewtonOutcome) else found.coefficients
-        distance = np.linalg.norm(path_of - reference, axis=-1)
+        distance = np.linalg.norm(path_of - target, axis=-1)
         if path and len(distance) == 1:  # not iterative: the same at every step
             distance = np.repeat(distance, len(next(iter(errors.values()), [0.0])))
         errors[series] = np.nan_to_num(distance, nan=np.inf).tolist()
     return errors
+
+
+def _known(values: Mapping[str, Any], problem: Mapping[str, Any], truth: np.ndarray | None) -> dict[str, Any]:
+    """Parameters with ``known`` replaced by what Theorem 4.3 of A takes as known: the trace, and ``||beta||``."""
+    found = dict(values)
+    if found.pop("known", False) and truth is not None:
+        found |= {"trace": problem.get("trace", _TRACE), "length": float(np.linalg.norm(truth))}
+    return found
 
 
 def _published(entry: Method) -> dict[str, Any]:
@@ -57,7 +74,7 @@ def _published(entry: Method) -> dict[str, Any]:
 def conditioning_trial(seed: int, *, problem: Mapping[str, Any]) -> dict[str, list[float]]:
     """Averaged condition number of the private moment, as it is and whitened."""
     public, rows, _ = sides(seed, **problem)
-    moment = rows.sum(lambda x, y: x.T @ x).reveal(_HARMLESS) / rows.n
+    moment = rows.sum(lambda x, y: x.T @ x).reveal(HARMLESS) / rows.n
     _, root = public.symmetric_root
     before, after = np.linalg.eigvalsh(moment), np.linalg.eigvalsh(root @ moment @ root)
     return {
@@ -73,7 +90,7 @@ def sides(
     m: int,
     n: int | None = None,
     d: int = 10,
-    trace: float = 26.0,
+    trace: float = _TRACE,
     family: str = "gaussian",
     lam: float = 0.0,
     scale: Literal["none", "max", "minmax", "z"] = "none",

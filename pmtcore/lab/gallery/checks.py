@@ -10,6 +10,7 @@ from scipy.stats import norm
 from pmtcore.lab.gallery.findings import LEVEL, Answer, Check, Curve, Curves, Finding, Statistic, below_zero, together
 from pmtcore.lab.gallery.slopes import along
 
+_ROUNDING = 1e-9  # relative: equal curves computed in two ways
 _Z = float(norm.isf(LEVEL / 2))
 
 
@@ -22,6 +23,17 @@ def below(lower: str, upper: str, statistic: Statistic = "mean", factor: float =
             ratio = a.values(statistic) / b.values(statistic)
             answer = below_zero(np.log(ratio / factor), np.hypot(a.doubt(statistic), b.doubt(statistic)))
         return Finding(answer, f"{statistic} ratio {np.nanmin(ratio):.3g} to {np.nanmax(ratio):.3g}")
+
+    return check
+
+
+def never_below(upper: str, lower: str) -> Check:
+    """A curve of means is nowhere below another but for rounding; both without chance."""
+
+    def check(curves: Curves) -> Finding:
+        ratio = curves[upper].mean / curves[lower].mean
+        answer = Answer.HOLDS if np.min(ratio) >= 1 - _ROUNDING else Answer.FAILS
+        return Finding(answer, f"ratio {np.min(ratio):.3g} to {np.max(ratio):.3g}")
 
     return check
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -69,6 +70,19 @@ class Figure:
     log_x: bool = False
     log_y: bool = True
     needs: str | None = None  # a table by name
+    errata: tuple[str, ...] = ()  # of its data and settings; those of its methods come with the methods
+    named: tuple[str, ...] = ()  # ids of methods that its task names by itself
+
+    @property
+    def words(self) -> str:
+        """What is plotted, in words."""
+        over = "at every step" if self.runs[0].x is None else f"at {len({run.x for run in self.runs})} values of it"
+        return f"Up: {self.y_label}. Across: {self.x_label}, {over}. A line for each method and setting."
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Ids of the registered methods that are tried, in their order."""
+        return tuple(dict.fromkeys([*(id for run in self.runs for id in _tried(run)), *self.named]))
 
     @property
     def claim(self) -> str:
@@ -100,6 +114,7 @@ class Computation:
     workers: int = 0
     stopped: bool = False
     _errors: dict[int, dict[int, list[Errors]]] = field(default_factory=dict)
+    _seconds: float = 0.0
 
     def __post_init__(self) -> None:
         self.trials = whole_number_between(
@@ -120,13 +135,13 @@ class Computation:
             for run, start in jobs:
                 if self.stopped:
                     return
-                self._keep(run, start, _chunk(self.figure.runs[run], start, self._until(start)))
+                self._keep(run, start, _timed(self.figure.runs[run], start, self._until(start)))
                 yield self.share
             return
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process per core, not one thread pool each
         with ProcessPoolExecutor(self.workers) as pool:
-            live: dict[Future[list[Errors]], tuple[int, int]] = {
-                pool.submit(_chunk, self.figure.runs[run], start, self._until(start)): (run, start)
+            live: dict[Future[tuple[list[Errors], float]], tuple[int, int]] = {
+                pool.submit(_timed, self.figure.runs[run], start, self._until(start)): (run, start)
                 for run, start in jobs
             }
             try:
@@ -152,8 +167,9 @@ class Computation:
     def _until(self, start: int) -> int:
         return min(start + _CHUNK, self.trials or 0)
 
-    def _keep(self, run: int, start: int, block: list[Errors]) -> None:
-        self._errors.setdefault(run, {})[start] = block
+    def _keep(self, run: int, start: int, block: tuple[list[Errors], float]) -> None:
+        self._errors.setdefault(run, {})[start] = block[0]
+        self._seconds += block[1]
 
     def curves(self) -> dict[str, Curve]:
         """What is there so far, a curve for each series."""
@@ -179,6 +195,7 @@ class Computation:
             "computed": datetime.now(UTC).date().isoformat(),
             "digest": self.figure.digest,
             "first": probe(self.figure),
+            "seconds_per_trial": round(self._seconds / max(self.share * (self.trials or 1), 1e-9), 3),
             "series": [curve.as_dict() for curve in curves.values()],
             "verdict": self.figure.verdict(curves) if curves else [],
             "notes": self.figure.notes,
@@ -217,14 +234,30 @@ def needed(figure: Figure) -> None:
     if figure.needs is not None:
         from pmtcore.data import named  # noqa: PLC0415  # only figures on real tables need it
 
-        if not named.entry(figure.needs).available:
-            raise InputError(f"Figure {figure.id} needs the table {figure.needs!r}, which is not on this machine.")
+        table = named.entry(figure.needs)
+        if not table.available:
+            raise InputError(
+                f"Figure {figure.id} needs the table {figure.needs!r}, which is not on this machine: get {table.title} "
+                f"from archive.ics.uci.edu and put it as {table.file} into the folder that PMT_DATA_DIR names."
+            )
 
 
 def _chunk(run: Run, start: int, stop: int) -> list[Errors]:
     module, _, name = run.task.partition(":")
     task = getattr(import_module(f"pmtcore.lab.gallery.{module}"), name)
     return [task(seed, **run.setting) for seed in range(start, stop)]
+
+
+def _timed(run: Run, start: int, stop: int) -> tuple[list[Errors], float]:
+    """Trials, and the processor seconds that they took."""
+    began = time.process_time()
+    return _chunk(run, start, stop), time.process_time() - began
+
+
+def _tried(run: Run) -> list[str]:
+    """Method ids of a run: those that it lists, or that its task names."""
+    listed = [entry[1] for entry in run.setting.get("tried", ())]
+    return [*listed, *run.setting.get("methods", ())]
 
 
 def _curve(name: str, points: list[tuple[float, np.ndarray]]) -> Curve:

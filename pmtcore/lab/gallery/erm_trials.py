@@ -46,6 +46,24 @@ def weight_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> E
     }
 
 
+def modulus_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> Errors:
+    """The modulus of strong convexity at one coefficient (figure 1, below): both frameworks, and rows drawn."""
+    lam, floor, gamma = 1.0, 0.5, {"lasso": 1.0, "elastic-net": 1.0, "bridge": 1.5}[kind]
+    at = np.array([[theta]])
+    with_moor, without = (
+        Target(kind=kind, lam=lam, gamma=gamma, floor=floor, moor=m, printed=True) for m in (True, False)
+    )
+    weight = with_moor.weights(at)[0]
+    e, y = augmented(LOGISTIC, np.zeros(1), weight, rows, np.random.default_rng((1, seed)))
+    drawn = float(np.sum(e[:, 0] ** 2 * LOGISTIC.second(e @ at[0], y)))
+    return {
+        "required": [2 * floor],
+        "NAPP-ERM": [2 * float(weight[0])],
+        "DP-ERM": [2 * float(without.weights(at)[0, 0])],
+        "NAPP-ERM, rows drawn": [drawn],
+    }
+
+
 def moor_trial(seed: int, *, kind: str, n: int, lam: float, floor: float) -> Errors:
     """Distance to the plain lasso without noise, with MOOR and without (figure 3)."""
     data = made(seed, kind, n, 50).data

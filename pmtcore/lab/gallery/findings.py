@@ -111,7 +111,10 @@ class Claim:
 
     def answer(self, curves: Curves) -> dict[str, Any]:
         """The claim, its answer and its figures in plain fields."""
-        found = self.check(curves)
+        try:
+            found = self.check(curves)
+        except KeyError as missing:  # of a result that an earlier version of the code stored
+            found = Finding(Answer.OPEN, f"{missing.args[0]} is not in the stored result")
         answer = Answer.UNSTATED if self.unstated else found.answer
         figures = f"{found.figures}; {self.unstated}" if self.unstated else found.figures
         return {

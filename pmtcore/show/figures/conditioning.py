@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -9,6 +11,7 @@ from plotly.subplots import make_subplots
 
 from pmtcore.base.records import Label
 from pmtcore.lab.diagnostics import QUANTILES, Diagnosis
+from pmtcore.lab.theory import Bound
 from pmtcore.public.moments import Conditioning
 from pmtcore.show.figures.style import AFTER, BEFORE, LABEL_COLOURS, QUIET, finish, log_axis
 
@@ -91,3 +94,27 @@ def truncation_table(found: list[Diagnosis]) -> pd.DataFrame:
     radii = np.linspace(0.5, 2 * found[0].radius, 16)
     columns = {f"share outside, {d.label.value}": [d.rate(radius) for radius in radii] for d in found}
     return pd.DataFrame({"radius": radii, **columns})
+
+
+def bounds(found: Sequence[Bound]) -> go.Figure:
+    """How many times each bound is away from what is measured; to the left of 1 it does not hold."""
+    figure = go.Figure()
+    for name, colour, picked in (
+        ("holds", AFTER, [b for b in found if b.applies and b.holds]),
+        ("does not hold", "#D55E00", [b for b in found if b.applies and not b.holds]),
+        ("says nothing here", QUIET, [b for b in found if not b.applies]),
+    ):
+        if picked:
+            figure.add_bar(
+                x=[b.looseness for b in picked],
+                y=[f"{b.source.split(';')[0]}{', from below' if b.lower else ''}" for b in picked],
+                customdata=[b.words for b in picked],
+                hovertemplate="%{y}: %{customdata}<br>%{x:.3g} times away<extra></extra>",
+                orientation="h",
+                name=name,
+                marker={"color": colour},
+            )
+    figure.add_vline(x=1, line={"color": QUIET, "dash": "dash"})
+    log_axis(figure, "x")
+    figure.update_yaxes(automargin=True, autorange="reversed")
+    return finish(figure, "bound over what is measured", "", 90 + 30 * len(found))

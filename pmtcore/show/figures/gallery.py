@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from pmtcore.base import foreign
 from pmtcore.lab.gallery.engine import Figure
 from pmtcore.lab.gallery.findings import Answer, Curve
-from pmtcore.methods.registry import methods, of_role
+from pmtcore.methods.registry import method, methods, of_role
 from pmtcore.show.figures.style import finish, log_axis, translucent
 
 _COLOURS = ("#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#44AA99", "#777777", "#332288", "#999933")
@@ -87,3 +87,36 @@ def omitted_words(record: Mapping[str, Any]) -> str:
     if not found:
         return ""
     return f"Trials without an estimate are in no mean ({'; '.join(found)} of {record['trials']})."
+
+
+def trials_words(figure: Figure, record: Mapping[str, Any]) -> str:
+    """How many trials there are, how many the paper has, and what those would take."""
+    have = f"{record['trials']:,} trials, computed on {record['computed']}"
+    if not record.get("first"):
+        have += " by an earlier version of the code"
+    if record["trials"] >= figure.trials:
+        return f"{have}, as many as the paper has."
+    if not (seconds := record.get("seconds_per_trial")):
+        return f"{have}; the paper has {figure.trials:,}."
+    return f"{have}; the {figure.trials:,} of the paper take about {duration(seconds * figure.trials)} on one core."
+
+
+def wait_words(record: Mapping[str, Any] | None, trials: int) -> str:
+    """How long so many trials take, as measured when the stored ones were made; empty where nobody knows."""
+    seconds = (record or {}).get("seconds_per_trial")
+    return f"{duration(seconds * trials)}" if seconds else ""
+
+
+def duration(seconds: float) -> str:
+    """Seconds, minutes, hours or days, to one figure or two."""
+    for size, word in ((86_400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            count = f"{seconds / size:.2g}"
+            return f"{count} {word}{'' if count == '1' else 's'}"
+    return f"{max(seconds, 1):.0f} second{'' if round(max(seconds, 1)) == 1 else 's'}"
+
+
+def errata_of(figure: Figure) -> list[str]:
+    """Errata of the figure's data and of the methods that it tries, in the order of their numbers."""
+    found = set(figure.errata).union(*(set(method(id).errata) for id in figure.methods))
+    return sorted(found, key=lambda id: int(id[1:]))

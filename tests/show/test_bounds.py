@@ -1,0 +1,25 @@
+"""Words about the bounds: what holds, what does not, what is silent."""
+
+from __future__ import annotations
+
+from pmtcore.lab.theory import Bound, Setting
+from pmtcore.show import bounds
+from pmtcore.show.figures import conditioning, gallery
+
+
+def test_a_sentence_for_each_mixture():
+    """Counts and factors are those of the bounds; a table too small for any theorem has no shape."""
+    holds, fails = Bound("A", "one", 2.0, 1.0), Bound("B", "two", 1.0, 2.0)
+    silent = Bound("C", "three", 1.0, 1.0, condition=3.0)
+    assert bounds.sentence([holds]) == "Of 1 bounds 1 hold, 2 to 2 times away from what is measured."
+    words = bounds.sentence([holds, fails, silent])
+    assert "1 do not hold" in words and "1 say nothing at this shape" in words
+    assert len(bounds.table([holds, fails])) == 2 and len(conditioning.bounds([holds, fails, silent]).data) == 3
+    assert bounds.shape(10, 8, 1000) is None and bounds.shape(10, None, 1000) is None
+    assert bounds.shape(100, 5000, 10**6) == Setting(d=60, m=5000, n=10**6)
+
+
+def test_durations_in_words():
+    """Seconds to days, singular and plural."""
+    said = [gallery.duration(s) for s in (0.2, 1.4, 45, 60, 150, 3600, 9000, 200_000)]
+    assert said == ["1 second", "1 second", "45 seconds", "1 minute", "2.5 minutes", "1 hour", "2.5 hours", "2.3 days"]
