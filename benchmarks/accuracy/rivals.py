@@ -1,4 +1,4 @@
-"""Rivals that use the public rows: noisy gradient descent started at their fit, or preconditioned by them.
+"""Rivals that use the public rows: noisy gradient descent started at their fit, preconditioned by them or not.
 
 Both clip gradients in length at the median of the public ones and spend mu in equal parts on their steps; full batches,
 so that no subsampling has to be accounted for. Learning rates are what the public Hessian says is stable.
@@ -20,8 +20,7 @@ def descent(
     """Coefficients (trials, d) for private rows (n, d), (n,).
 
     Args:
-        preconditioned: in coordinates that whiten the public rows and from 0; else in units of the columns' public root
-            mean square and from the public fit.
+        preconditioned: in coordinates that whiten the public rows; else in units of their columns' root mean square.
     """
     if public.rows is None:
         raise ValueError("public rows are needed")
@@ -30,7 +29,7 @@ def descent(
     root = public.feature_root if preconditioned else np.diag(size)
     inverse = np.linalg.inv(root).T  # coefficients of the table = inverse @ whitened ones
     mine, theirs = x @ inverse, public.rows[:, :-1] @ inverse
-    start = np.zeros(d) if preconditioned else root.T @ public.fit
+    start = root.T @ public.fit
     residual = public.rows[:, -1] - family.mean(theirs @ (root.T @ public.fit))
     clip = float(np.median(np.linalg.norm(theirs, axis=1) * np.abs(residual))) or 1.0
     slope = family.slope(theirs @ (root.T @ public.fit))
@@ -45,3 +44,27 @@ def descent(
         gradient = (length_weights(norms * np.abs(r), clip) * r).T @ mine / n - points @ ridge
         points = points + rate * (gradient + 2 * clip * np.sqrt(STEPS) / (mu * n) * rng.standard_normal(points.shape))
     return points @ inverse.T
+
+
+def limit(public: PublicData, x: np.ndarray, y: np.ndarray, mu: float, exact: np.ndarray) -> float:
+    """Error of one clipped gradient with all of mu, at the private fit itself, its Hessian and best bound known.
+
+    Rows are whitened by their own moment, gradients clipped in length, the squared distance is bias and noise together.
+    No Gaussian release of d clipped numbers can do what this one knows; public rows help below it at small budgets.
+    """
+    n, family = len(y), public.family
+    root = np.linalg.cholesky(x.T @ x / n + 1e-12 * np.eye(public.d))
+    z = np.linalg.solve(root, x.T).T
+    fitted = x @ exact
+    residual, slope = y - family.mean(fitted), family.slope(fitted)
+    free = np.ones(public.d)
+    free[0] = 0.0 if public.has_intercept else 1.0
+    hessian = (x * slope[:, None]).T @ x / n + public.lam * np.diag(free)
+    solve = np.linalg.inv(hessian) @ root  # from whitened gradients to coefficients
+    v = z * residual[:, None]
+    lengths = np.linalg.norm(v, axis=1)
+    found = []
+    for bound in np.quantile(lengths, np.append(np.linspace(0.3, 0.98, 12), np.linspace(0.99, 1.0, 12))):
+        lost = v.T @ (1 - length_weights(lengths, bound)) / n
+        found.append(float(np.sum((solve @ lost) ** 2) + (2 * bound / (mu * n)) ** 2 * np.sum(solve**2)))
+    return float(np.sqrt(min(found)))

@@ -6,8 +6,8 @@ Error is the Euclidean distance to the non-private fit of the same private rows,
 ratio is to the papers' own method (pmt-ridge; pmt-logistic at the best of five step counts) at the same total mu
 under replace-one. Peers get the (epsilon, delta) of that mu at delta = 1/n^2 and the true bounds of the private rows.
 diffprivlib runs in an environment of its own, named by PMT_PEERS; without it its column is empty. Real tables only
-where PMT_DATA_DIR has them. Four settings have public rows that are no sample of the private ones: another scale,
-selected on a feature or the response, copies.
+where PMT_DATA_DIR has them. Some settings have public rows that are no sample of the private ones: another scale,
+selected on a feature or the response, outliers, copies. "limit" is no method: one clipped gradient that knows the fit.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import plotly.graph_objects as go
 sys.path.insert(0, str(Path(__file__).parent))
 import ihm
 import rivals
+import tukey
 
 from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.base.records import Curator, PrivateRows
@@ -60,6 +61,10 @@ LINEAR: dict[str, Mapping[str, Any]] = {
     "power plant, z, a column twice as large": {"table": "power-plant", "scale": "z", "m": 192, "shift": "scale"},
     "power plant, z, selected on a feature": {"table": "power-plant", "scale": "z", "m": 192, "shift": "feature"},
     "white wine, z, selected on the response": {"table": "white-wine", "scale": "z", "m": 245, "shift": "response"},
+    "synthetic d = 100 (10000, 200)": {"table": "synthetic", "m": 200, "n": 10_000, "d": 100},
+    "synthetic d = 200 (2000, 250)": {"table": "synthetic", "m": 250, "n": 2000, "d": 200},
+    "power plant, z, m = 2 d": {"table": "power-plant", "scale": "z", "m": 8},
+    "white wine, max, public outliers": {"table": "white-wine", "scale": "max", "m": 245, "shift": "outliers"},
     "power plant, z, 48 rows four times": {"table": "power-plant", "scale": "z", "m": 48, "shift": "copies"},
 }
 LABELS: dict[str, Mapping[str, Any]] = {
@@ -68,6 +73,41 @@ LABELS: dict[str, Mapping[str, Any]] = {
         "table": "banknote",
         "scale": "z",
         "m": 10,
+        "one": True,
+        "family": "logistic",
+        "lam": 0.01,
+    },
+    "banknote, min-max": {
+        "table": "banknote",
+        "scale": "minmax",
+        "m": 137,
+        "one": True,
+        "family": "logistic",
+        "lam": 0.01,
+    },
+    "Adult, z (8000, 300)": {
+        "table": "adult",
+        "scale": "z",
+        "m": 300,
+        "n": 8000,
+        "one": True,
+        "family": "logistic",
+        "lam": 0.01,
+    },
+    "Adult, min-max (8000, 300)": {
+        "table": "adult",
+        "scale": "minmax",
+        "m": 300,
+        "n": 8000,
+        "one": True,
+        "family": "logistic",
+        "lam": 0.01,
+    },
+    "bank marketing, z (9000, 1000)": {
+        "table": "bank",
+        "scale": "z",
+        "m": 1000,
+        "n": 9000,
         "one": True,
         "family": "logistic",
         "lam": 0.01,
@@ -85,9 +125,11 @@ METHODS = {
         "napp-public",
         "ada-ssp",
         "ihm",
+        "tukey",
         "descent",
         "preconditioned",
         "diffprivlib",
+        "limit",
     ),
     "labels": (
         "public-only",
@@ -100,6 +142,7 @@ METHODS = {
         "descent",
         "preconditioned",
         "diffprivlib",
+        "limit",
     ),
 }
 COLOURS = {  # ours are filled circles, the papers' are crosses, peers are open
@@ -118,9 +161,11 @@ COLOURS = {  # ours are filled circles, the papers' are crosses, peers are open
     "dp-erm": ("#CC79A7", "diamond-open"),
     "ada-ssp": ("#882255", "diamond-open"),
     "ihm": ("#117733", "square-open"),
+    "tukey": ("#44AA99", "triangle-down-open"),
     "diffprivlib": ("#555555", "triangle-up-open"),
+    "limit": ("#999999", "line-ns-open"),
 }
-OWN = ("recommended", "joint-pmt", "pmt-gradients", "pmt-objective", "pmt-score", "napp-public")
+OWN = ("recommended", "joint-pmt", "pmt-gradients", "pmt-objective", "pmt-score", "napp-public", "limit")
 PAPERS = {"linear": "pmt-ridge", "labels": "pmt-logistic"}
 
 
@@ -155,6 +200,9 @@ def drawn(split: int, shift: str = "", **setting: Any) -> tuple[PublicData, Priv
     theirs = public.rows
     if shift == "scale":
         z[:, 1] *= 2
+    elif shift == "outliers":
+        theirs = theirs.copy()
+        theirs[::50, -1] *= 10
     elif shift == "copies":
         theirs = np.tile(theirs, (4, 1))
     else:
@@ -180,6 +228,10 @@ def errors(kind: str, setting: Mapping[str, Any], mu: float, split: int, trials:
     for id in METHODS[kind]:
         if id == "ihm":
             found[id] = distance(ihm.fit(x, y, epsilon, delta, trials, split))
+        elif id == "tukey":
+            found[id] = distance(tukey.fit(x, y, epsilon, delta, trials, split))
+        elif id == "limit":
+            found[id] = rivals.limit(public, x, y, mu, exact)
         elif id in ("descent", "preconditioned"):
             found[id] = distance(rivals.descent(public, x, y, mu, trials, split, id == "preconditioned"))
         elif id == "diffprivlib":

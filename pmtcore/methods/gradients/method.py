@@ -45,8 +45,8 @@ from pmtcore.public.moments import PublicData
 
 _DRAWS, _MOST = 8, 2.0  # draws with replacement; an error further beyond its doubt counts as this many times
 _MANY = 8  # public rows for each column, from which on their Hessian is near enough
-_MANY_ROWS = (5, 3.0, 0.0, 0)  # passes, growth of their shares, share of the curvature, passes before it
-# passes, growth of the shares, curvature before, passes before: by public prediction (decision notes)
+# passes, growth of their shares, share of the curvature, passes before it: the one with the least predicted error
+_MANY_ROWS = ((5, 3.0, 0.0, 0), (8, 2.0, 0.0, 0))
 _FEW_ROWS = (8, 1.7, 0.25, 2)
 _LINEAR = (4, 2.5, 0.2, 0)  # the same for least squares (decision 0017)
 
@@ -58,8 +58,8 @@ class GradientParameters(Parameters):
     passes: int = parameter(
         0,
         label="Passes (0: automatic)",
-        help="Clipped gradients; automatic: 5, and 8 with a curvature matrix where public rows are few; 4 with one for "
-        "least squares.",
+        help="Clipped gradients; automatic: 5 or 8, whichever is predicted to be nearer; 8 with a curvature matrix "
+        "where public rows are few; 4 with one for least squares.",
         low=0,
         high=50,
     )
@@ -173,6 +173,11 @@ class GradientPlan(Plan):
             state, _ = advance(self.frame, state, chosen, state.points @ self.frame.penalty - chosen.cut.mean)
         return state
 
+    @property
+    def doubt(self) -> float:
+        """Squared error of predictions to expect."""
+        return float(np.trace(self.expected.doubt[0])) * self.stretch**2
+
     def predicted(self) -> Prediction | None:
         """What the passes are expected to leave of the public doubt, and sampling sd from public influence."""
         return Prediction(self.left(self.expected).sd, self.sampling(self.expected).sd)
@@ -259,10 +264,15 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: GradientParame
     """
     if public.rows is None or public.m is None:
         raise InputError("pmt-gradients needs public rows; with a moment matrix choose pmt-objective.")
-    passes, growth, curvature, before = _MANY_ROWS if public.m >= _MANY * public.d else _FEW_ROWS
     if public.family is GAUSSIAN:
-        passes, growth, curvature, before = _LINEAR
-    return GradientPlan(public, n, budget.mu, Schedule.of(parameters.passes or passes, growth, curvature, before))
+        tried: tuple[tuple[int, float, float, int], ...] = (_LINEAR,)
+    else:
+        tried = _MANY_ROWS if public.m >= _MANY * public.d else (_FEW_ROWS,)
+    found = [
+        GradientPlan(public, n, budget.mu, Schedule.of(parameters.passes or passes, growth, curvature, before))
+        for passes, growth, curvature, before in tried
+    ]
+    return found[0] if len(found) == 1 else min(found, key=lambda each: each.doubt)
 
 
 def _recommended(public: PublicData) -> bool:
