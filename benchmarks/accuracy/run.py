@@ -319,7 +319,7 @@ if __name__ == "__main__":
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
     chosen = parser.parse_args()
     results = table("linear", LINEAR, chosen.splits, chosen.trials)
-    results += table("labels", LABELS, max(chosen.splits // 2, 1), max(chosen.trials // 4, 1))
+    results += table("labels", LABELS, chosen.splits, max(chosen.trials // 3, 1))
     (chosen.out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     (chosen.out / "results.md").write_text(markdown(results) + "\n")
     picture(results).write_html(chosen.out / "results.html", include_plotlyjs=True)

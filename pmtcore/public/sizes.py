@@ -170,6 +170,15 @@ class Sizes:
 
         A clipped row moves the mean by what is cut off: in a direction of its own, in part in a common one.
         """
-        middle = np.append((self.edges[1:-1] + self.edges[:-2]) / 2, self.edges[-1])  # the last bin is open
-        cut = np.maximum(middle - bounds[:, None], 0.0)  # (B, K)
+        cut = np.maximum(self._middles - bounds[:, None], 0.0)  # (B, K)
         return np.asarray(rows @ (cut**2).T / n**2 + ABSOLUTE_SHARE * (rows @ cut.T / n) ** 2)
+
+    def lost(self, rows: np.ndarray, n: int, bounds: np.ndarray) -> np.ndarray:
+        """The same (T,) of a bound (T,) for each row of counts (T, K)."""
+        cut = np.maximum(self._middles - bounds[:, None], 0.0)
+        return np.asarray(np.sum(rows * cut**2, axis=1) / n**2 + ABSOLUTE_SHARE * (np.sum(rows * cut, axis=1) / n) ** 2)
+
+    @cached_property
+    def _middles(self) -> np.ndarray:
+        """Of the bins (K,); of the last, which is open, its edge."""
+        return np.append((self.edges[1:-1] + self.edges[:-2]) / 2, self.edges[-1])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import final
 
 import numpy as np
@@ -30,9 +31,11 @@ from pmtcore.methods.joint.second_pass import COUNTING, SecondPass, Shares
 from pmtcore.methods.registry import Plan, Prediction
 from pmtcore.public.moments import PublicData
 from pmtcore.public.radius import Ball, accurate_ball, inference_ball, truncation_variance
-from pmtcore.public.sizes import Sizes
+from pmtcore.public.sizes import Sizes, beyond
 
 _SHARES = (0.05, 0.1, 0.15, 0.25, 0.4)  # of mu^2 for the pilot: tried, and the least predicted error taken
+_WIDER = (1.0, 1.5, 2.25)  # than the ball that is best for a pilot alone: its Gram matrix serves all passes
+_RELUCTANCE = 1.25  # a wider one has to be a fifth better: what is beyond the public rows is a guess
 _MIDDLE = 0.25  # of what the last gradients have
 Measured = tuple[np.ndarray, Pieces[Turned]]  # the first pass's sum; the rows, whose second look depends on its noise
 
@@ -93,7 +96,8 @@ class JointPlan(Plan):
             return Prediction(unit * first.sigma / np.sqrt(2) / first.ball.response_scale, sampling)
         bound = self.second.expected_bound
         pilot = pilot_variance(first)
-        noise = float(self.second.noise_at(bound)) ** 2
+        spent = math.hypot(self.second.shares.gradient_mu, self.second.shares.middle_mu)
+        noise = (2 * bound / (spent * first.n)) ** 2
         kept = pilot / (pilot + noise)
         lost = float(self.second.sizes.foreseen(first.n, np.array([bound]))[0]) / first.public.d
         return Prediction(unit * math.sqrt(kept * noise), sampling, unit * kept * math.sqrt(lost))
@@ -170,18 +174,31 @@ def _chosen(ball: Ball, parameters: JointParameters) -> Ball:
     return Ball(parameters.radius or ball.radius, parameters.response_scale or ball.response_scale)
 
 
+def taken(public: PublicData, ball: Ball) -> float:
+    """Share of the Gram matrix that the ball is expected to take: public rows, and a power law for those beyond them."""
+    rows = public.whitened
+    if rows is None:
+        return 0.0
+    squares = np.sort(np.sum(rows[:, :-1] ** 2, axis=1) + (ball.response_scale * rows[:, -1]) ** 2)
+    lost = float(beyond(squares[None], np.array([[ball.radius**2]]))[1][0, 0])
+    return min(lost / float(np.mean(squares)), 1.0)
+
+
 def _best_pilot(
     public: PublicData, sizes: Sizes, n: int, mu: float, counting: float, parameters: JointParameters
 ) -> tuple[Shares, FirstPass]:
     """Shares of mu^2 and pilot with the least predicted error: a pilot too small leaves more than its share saves."""
     alike = 1 / n + public.moment_variance
     found: list[tuple[float, Shares, FirstPass]] = []
-    for share in _SHARES:
+    for share, wider in product(_SHARES, _WIDER):
         shares = Shares(mu, share, counting)
-        first = FirstPass(public, n, shares.pilot_mu, _chosen(accurate_ball(public, n, shares.pilot_mu), parameters))
+        ball = accurate_ball(public, n, shares.pilot_mu)
+        ball = _chosen(Ball(wider * ball.radius, ball.response_scale), parameters)
+        first = FirstPass(public, n, shares.pilot_mu, ball)
         left = pilot_variance(first)
         second = sizes.price_as_seen(n, shares.gradient_mu) / public.d
         v = first.sigma**2 / 2
-        rough = v * alike / (v + alike) * (public.d + 1) * left  # the Hessian is as rough as this, the pilot as wrong
-        found.append((left * second / (left + second) + rough, shares, first))
+        off = v * alike / (v + alike) * (public.d + 1) + taken(public, ball) ** 2
+        price = left * second / (left + second) + off * left
+        found.append((price * (1.0 if wider == 1 else _RELUCTANCE), shares, first))
     return min(found, key=lambda each: each[0])[1:]

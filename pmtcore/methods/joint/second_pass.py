@@ -188,11 +188,11 @@ class Gradient:
         inside[:, -1] = 0.0  # an open bin
         return np.maximum(np.sum(self.rows * inside, axis=1) / np.maximum(np.sum(self.rows, axis=1), 1.0), 0.05)
 
-    @property
-    def lost(self) -> float:
-        """What the histogram says that clipping moves a coordinate of the mean by, squared, in the first trial."""
-        losses = self.plan.sizes.losses(self.rows[:1], self.plan.n, self.bound[:1])
-        return float(losses[0, 0]) / self.plan.sizes.d
+    @cached_property
+    def lost(self) -> np.ndarray:
+        """What the histogram says that clipping moves a coordinate of the mean by, squared (T,)."""
+        losses = self.plan.sizes.lost(self.rows, self.plan.n, self.bound)
+        return np.asarray(losses / self.plan.sizes.d)
 
     @cached_property
     def weights(self) -> np.ndarray:
@@ -218,7 +218,8 @@ class Gradient:
             doubt: covariance (T, d, d) of what the slope's own error adds to the gradient.
         """
         inverse = np.linalg.inv(slope)
-        second = inverse @ ((self.noise**2)[:, None, None] * np.eye(step.shape[1]) + doubt) @ inverse
+        own = (self.noise**2 + self.lost)[:, None, None] * np.eye(step.shape[1])
+        second = inverse @ (own + doubt) @ inverse
         size = np.einsum("ti,ti->t", step, np.linalg.solve(first + second, step[..., None])[..., 0])
         first = first * np.maximum(size / step.shape[1], 1.0)[:, None, None]
         gain = np.swapaxes(np.linalg.solve(first + second, first), 1, 2)
