@@ -175,7 +175,7 @@ def _chosen(ball: Ball, parameters: JointParameters) -> Ball:
 
 
 def taken(public: PublicData, ball: Ball) -> float:
-    """Share of the Gram matrix that the ball is expected to take: public rows, and a power law for those beyond them."""
+    """Share of the Gram matrix that the ball is expected to take: public rows, and a power law beyond them."""
     rows = public.whitened
     if rows is None:
         return 0.0
