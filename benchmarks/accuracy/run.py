@@ -1,6 +1,6 @@
 """Accuracy: error ratios over tables, scalings, budgets and methods, in one command.
 
-    PYTHONPATH=. python benchmarks/accuracy/run.py [--splits 8] [--trials 20] [--out benchmarks/accuracy]
+    PYTHONPATH=. python benchmarks/accuracy/run.py [--splits 8] [--trials 20] [--out benchmarks/accuracy] [--again]
 
 Error is the Euclidean distance to the non-private fit of the same private rows, median over trials and splits; the
 ratio is to the papers' own method (pmt-ridge; pmt-logistic at the best of five step counts) at the same total mu
@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -312,15 +314,40 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
     return figure
 
 
+def photograph(page: Path, target: Path) -> None:
+    """The picture as PNG, by the browser that the tests use; without one the page alone is written."""
+    if find_spec("playwright") is None:
+        print("no picture: playwright is not installed")
+        return
+    api = import_module("playwright.sync_api")
+    with api.sync_playwright() as found:
+        try:
+            browser = found.chromium.launch(executable_path=os.environ.get("PMT_CHROMIUM"))
+        except api.Error as error:
+            print("no picture:", str(error).splitlines()[0])
+            return
+        view = browser.new_page(viewport={"width": 1020, "height": 800})
+        view.goto(page.resolve().as_uri())
+        view.wait_for_selector(".main-svg")
+        view.screenshot(path=str(target), full_page=True)
+        browser.close()
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--splits", type=int, default=8)
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
+    parser.add_argument("--again", action="store_true", help="table and picture from the figures that are there")
+    parser.add_argument("--picture", type=Path, default=Path(__file__).parents[2] / "assets" / "accuracy.png")
     chosen = parser.parse_args()
-    results = table("linear", LINEAR, chosen.splits, chosen.trials)
-    results += table("labels", LABELS, chosen.splits, max(chosen.trials // 3, 1))
-    (chosen.out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    if chosen.again:
+        results = json.loads((chosen.out / "results.json").read_text())
+    else:
+        results = table("linear", LINEAR, chosen.splits, chosen.trials)
+        results += table("labels", LABELS, chosen.splits, max(chosen.trials // 3, 1))
+        (chosen.out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     (chosen.out / "results.md").write_text(markdown(results) + "\n")
     picture(results).write_html(chosen.out / "results.html", include_plotlyjs=True)
+    photograph(chosen.out / "results.html", chosen.picture)
     print(markdown(results))
