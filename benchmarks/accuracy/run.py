@@ -306,8 +306,8 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
             name=id,
             marker={"size": 10, "color": COLOURS[id][0], "symbol": COLOURS[id][1]},
         )
-    figure.update_xaxes(type="log", title="error over that of the papers' method")
-    figure.update_yaxes(autorange="reversed")
+    figure.update_xaxes(type="log", title="error over that of the papers' method", exponentformat="none")
+    figure.update_yaxes(range=[len(rows) - 0.5, -0.5])
     figure.update_layout(
         height=100 + 24 * len(rows), width=1000, template="plotly_white", margin={"l": 260, "t": 20, "b": 60}
     )
