@@ -180,6 +180,14 @@ def test_the_integers_of_two_passes_cost_mu():
     assert_costs(np.sqrt(np.sum(np.square(costs))))
 
 
+def test_the_integers_of_three_passes_cost_mu():
+    """The same with a clipped gradient between the two, before the histogram."""
+    ((diagonal, _), _, (between, width), (counts, _), (last, wide)), _ = spied("joint-pmt", n=400)
+    assert width == wide == D
+    steps = 2.0 * GRADIENT / np.array([between, last])
+    assert_costs(np.sqrt(2 * (2.0**30 / diagonal) ** 2 + 2 * (FINE / counts) ** 2 + np.sum(steps**2)))
+
+
 def test_the_integers_of_newtons_steps_cost_mu():
     """T steps of pmt-logistic: what a row can move of Hessian and score, in whole steps, over the noise of both."""
     asked, _ = spied("pmt-logistic", steps=3)
