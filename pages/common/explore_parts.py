@@ -73,7 +73,7 @@ def head(here: Held) -> None:
     left, middle, right = st.columns([4, 1, 1], vertical_alignment="center")
     left.markdown(f"{badge(here.label)} **{plain(here.title)}**: {plain(figures.record_words(here.moment))}")
     middle.download_button(
-        "Save the record",
+        "Save record",
         lambda: json.dumps(here.moment.record.as_dict()),
         "R.json",
         "application/json",
@@ -130,7 +130,7 @@ def answer(here: Held, fit: Regression) -> None:
     correction = st.session_state.get("explore-correction") or "none"
     table = figures.table(fit, correction, many)
     names = here.moment.names
-    spread = {n: float(s) for n, s in zip(names, here.moment.record.spread, strict=True) if n in fit.names and s > 0}
+    spread = {n: float(s) for n, s in zip(names, here.moment.record.spread, strict=True) if n in fit.features and s > 0}
     scale = float(here.moment.record.spread[names.index(fit.response)]) or 1.0
     if spread:
         words = figures.fit_words(fit, many, correction)

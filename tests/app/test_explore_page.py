@@ -43,6 +43,14 @@ def test_every_tab_draws(explored, tab):
     assert not explored.exception and not explored.error
 
 
+def test_the_picture_has_the_features_alone(explored):
+    """The intercept has no standard deviation to be scaled by, so it is in the table and not in the picture."""
+    held = explored.session_state["explore-held"]
+    fit = held.moment.regress()
+    assert "(intercept)" in fit.names and "(intercept)" not in fit.features
+    assert not any("(intercept)" in str(spec) for spec in (c.proto.spec for c in explored.get("plotly_chart")))
+
+
 def test_a_record_opens_without_a_table(explored, tmp_path):
     """The saved record is what the command line and the package read; markup in a name stays text."""
     held = explored.session_state["explore-held"]

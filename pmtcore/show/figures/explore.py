@@ -63,7 +63,7 @@ def forest(shown: pd.DataFrame, spread: Mapping[str, float], response: float) ->
     figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
     figure.update_yaxes(autorange="reversed")
     figure.update_layout(showlegend=False)
-    return finish(figure, "standard deviations of the response for one of the column", "", 90 + _ROW * len(rows))
+    return finish(figure, "response, in sd, for one sd more", "", 90 + _ROW * len(rows))
 
 
 def shares_table(fit: Regression) -> pd.DataFrame:
@@ -351,6 +351,6 @@ def confirmed_words(found: Confirmed) -> str:
     both = sum(row["low"] > 0 or row["high"] < 0 for row in rows)
     alone = sum(row["second_low"] > 0 or row["second_high"] < 0 for row in rows)
     return (
-        f"Of {len(rows)} coefficients {both} are told from zero by both releases together, {alone} by the second "
-        "alone. The noise of the second is new; the rows are those of the search."
+        f"Coefficients told from zero by both releases together: {both} of {len(rows)}; by the second alone: {alone} "
+        f"of {len(rows)}. The noise of the second is new; the rows are those of the search."
     )
