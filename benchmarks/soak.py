@@ -195,7 +195,8 @@ def main() -> int:
     bad = sum(count for name, count in counts.items() if not name.startswith(("did", "could not")))
     told = [line for line in log.splitlines() if re.search("Traceback|Error|Exception|own fault", line)]
     done = sum(count for name, count in counts.items() if name.startswith("did"))
-    print("\n".join(dict.fromkeys(told[:20])))
+    if told:
+        print(log[-20_000:])
     print(
         f"{chosen.browsers} browsers, {chosen.minutes:g} minutes: {done} steps, {bad} exceptions and errors in pages, "
         f"{len(told)} lines of errors in the server's log, server {'alive' if alive else 'DEAD'}; memory: at most "

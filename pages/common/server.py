@@ -123,13 +123,18 @@ class Squeezed:
                 messages.append(message)
 
             await self.squeezing(scope, receive, keep)
-            if not _found(messages[0]) or len(self.kept) >= _MOST_FILES:
+            if not _complete(messages) or not _found(messages[0]) or len(self.kept) >= _MOST_FILES:
                 for message in messages:
                     await send(message)
                 return
             self.kept[path] = messages
         for message in self.kept[path]:
             await send(dict(message))
+
+
+def _complete(messages: list[Message]) -> bool:
+    """Whether an answer came to its end: a browser that leaves cuts it anywhere, before its first byte too."""
+    return bool(messages) and messages[-1]["type"] == "http.response.body" and not messages[-1].get("more_body", False)
 
 
 def _found(start: Message) -> bool:

@@ -8,6 +8,7 @@ JSON object; without it, text for people.
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import math
 import os
@@ -84,6 +85,8 @@ def _hand_out(output: str, path: str | None) -> None:
     """
     if path:
         write_small(path, output + "\n")
+    if sys.stdout is None:  # closed by whoever started this
+        raise OSError(errno.EBADF, "standard output is closed")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter gets its code
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from collections import Counter
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.common import quota, turns
-from pages.common.server import Guard
+from pages.common.server import Guard, Squeezed
 from pmtcore.base.checks import InputError
 from pmtcore.data import limits
 from pmtcore.data.named import load
@@ -136,3 +137,31 @@ def test_the_page_says_so(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None
     next(button for button in app.button if button.key == "compare-run").click().run()
     assert not app.exception and "are repeated" in app.error[0].value
     assert app.number_input(key="compare-trials").value == 5000
+
+
+def test_a_browser_that_leaves_cuts_nothing_for_others() -> None:
+    """A script's answer that ended early, or never began, is not kept; the next one gets it whole."""
+    scope = {"type": "http", "method": "GET", "path": "/static/js/a.js", "headers": [(b"accept-encoding", b"gzip")]}
+    ends: list[int] = []
+
+    async def file(scope: Any, receive: Any, send: Any) -> None:
+        ends.append(0)
+        messages = [
+            {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/javascript")]},
+            {"type": "http.response.body", "body": b"a" * 2000, "more_body": True},
+            {"type": "http.response.body", "body": b"b" * 2000, "more_body": False},
+        ]
+        for message in messages[: (0, 2, 3, 3)[len(ends) - 1]]:
+            await send(message)
+
+    server = Squeezed(file)
+    answers = []
+    for _ in range(4):
+        sent: list[dict[str, Any]] = []
+
+        async def send(message: dict[str, Any], sent: list[dict[str, Any]] = sent) -> None:
+            sent.append(message)
+
+        asyncio.run(server(scope, None, send))  # type: ignore[arg-type]
+        answers.append(b"".join(message.get("body", b"") for message in sent))
+    assert len(ends) == 3 and gzip.decompress(answers[3]) == b"a" * 2000 + b"b" * 2000

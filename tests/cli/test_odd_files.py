@@ -160,3 +160,10 @@ def test_five_hundred_budgets(tmp_path, capsys):
     asked = ["plan", "--public", str(tmp_path / "b"), "--target", "y", "--rows", "1000", "--mu"]
     assert main([*asked, ",".join(str(k) for k in range(1, 501))]) == 2
     assert "at most 60" in capsys.readouterr().err
+
+
+def test_a_closed_output_is_a_sentence(tmp_path):
+    """Standard output closed by the caller: one line, status 2."""
+    command = f"{sys.executable} -m pmtcore convert --mu 1 >&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert done.returncode == 2 and "nothing was printed" in done.stderr and "program itself" not in done.stderr
