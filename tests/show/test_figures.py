@@ -22,7 +22,7 @@ from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview, Request, preview, release
 from pmtcore.show.figures import coefficients as forest
-from pmtcore.show.figures import compare
+from pmtcore.show.figures import compare, style
 from pmtcore.show.figures import release as figures
 from pmtcore.show.names import title
 from tests.helpers import suited
@@ -246,3 +246,11 @@ def test_comparison_table_has_all_rows(problem):
         "trials",
     ]
     assert (table.loc[table["method"] == title("non-private"), "median"] < 1e-9).all()
+
+
+def test_no_axis_title_is_cut():
+    """A long title is broken into lines; only a name without end is cut, and no markup in it is one of ours."""
+    long = "change of the log-odds of income for one standard deviation of the feature"
+    figure = style.finish(go.Figure(), long, "<b>" + 1000 * "x")
+    assert figure.layout.xaxis.title.text.replace("<br>", " ") == long
+    assert "<b>" not in figure.layout.yaxis.title.text and len(figure.layout.yaxis.title.text) < 200

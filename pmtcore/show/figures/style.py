@@ -6,6 +6,7 @@ light and dark. Kinds of numbers and methods have one colour each, everywhere.
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import plotly.graph_objects as go
@@ -19,6 +20,7 @@ QUIET = "#8a8f98"
 PRIVACY, SAMPLING, TRUNCATION = "#0072B2", "#E69F00", "#CC79A7"
 _OURS = {"hovertemplate", "texttemplate", "annotations", "template"}  # tags of our own; no name stands in them
 _AT_MARKS = {"x", "y", "text", "categoryarray", "ticktext", "labels"}  # beside a mark there is little room
+_TITLE, _LINE = 132, 44  # characters of an axis title, and of one line of it
 _NARROW = 40  # characters there, as in the report's drawings
 
 
@@ -31,9 +33,16 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360) -> go.Figure:
         hovermode="closest",
         font={"size": 14},
     )
-    figure.update_xaxes(title=x, automargin=True, zeroline=False)
-    figure.update_yaxes(title=y, automargin=True, zeroline=False)
-    return harmless(figure)
+    harmless(figure)
+    figure.update_xaxes(title=_axis_title(x), automargin=True, zeroline=False)
+    figure.update_yaxes(title=_axis_title(y), automargin=True, zeroline=False)
+    return figure
+
+
+def _axis_title(text: str) -> str:
+    """A title in lines that fit a phone: whole, but for a name without end."""
+    lines = textwrap.wrap(foreign.one_line(text)[:_TITLE], _LINE)
+    return "<br>".join(foreign.chart(line) for line in lines)
 
 
 def harmless(figure: go.Figure) -> go.Figure:
