@@ -65,7 +65,7 @@ def _mutants() -> list[Mutant]:
     passes, turned = "mechanisms/passes.py", "mechanisms/turned.py"
     plant("turned: directions 2 % too long", turned, "STEPS * (1 - 2.0**-40)", "STEPS * 1.02", TURNED)
     plant("turned: rows far out at their scaled length", turned, "lengths * unit * lift", "lengths * unit", TURNED)
-    plant("passes: lengths not clipped", passes, "-1.0, 1.0) * SIZES", "-9.0, 9.0) * SIZES", GRADIENTS)
+    plant("passes: lengths not clipped", passes, "-1.0, 1.0, out=shares", "-9.0, 9.0, out=shares", GRADIENTS)
     plant(
         "kept: the first blocks counted twice",
         "base/records.py",

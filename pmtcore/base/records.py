@@ -110,9 +110,10 @@ class PrivateRows:
         n: number of rows, public under the replace-one relation.
         names: the d feature names, the intercept first when there is one.
         adder: adds a function up over all blocks elsewhere (a cluster); ``None``: here, one after the other.
+        keeps: bytes that may be kept between looks, at most.
     """
 
-    __slots__ = ("_adder", "_blocks", "n", "names")
+    __slots__ = ("_adder", "_blocks", "_keeps", "n", "names")
 
     def __init__(
         self,
@@ -120,7 +121,9 @@ class PrivateRows:
         n: int,
         names: tuple[str, ...],
         adder: Callable[[Summand], np.ndarray] | None = None,
+        keeps: int = MOST_KEPT,
     ) -> None:
+        self._keeps = keeps
         self._blocks = blocks
         self._adder = adder
         self.n = n
@@ -149,7 +152,7 @@ class PrivateRows:
                 yield function(features, response)
 
         adder = None if self._adder is None else partial(_added_after, self._adder, function)
-        return PrivateRows(blocks, self.n, tuple(names), adder)
+        return PrivateRows(blocks, self.n, tuple(names), adder, self._keeps)
 
     def first(self, count: int) -> PrivateRows:
         """The first rows alone: whole blocks, as many as hold so many rows."""
@@ -162,11 +165,11 @@ class PrivateRows:
                 if seen >= count:
                     return
 
-        return PrivateRows(blocks, min(self.n, count), self.names)
+        return PrivateRows(blocks, min(self.n, count), self.names, keeps=self._keeps)
 
     def pieces(self, cut: Callable[[np.ndarray, np.ndarray], Iterator[P]], bytes_each: int, most: int) -> Pieces[P]:
         """What ``cut`` makes of each block, for several looks; see :class:`Pieces`."""
-        return Pieces(self._blocks, self._adder, cut, bytes_each, most)
+        return Pieces(self._blocks, self._adder, cut, bytes_each, min(most, self._keeps))
 
     def watched(self, watch: Watch) -> PrivateRows:
         """The same rows, each look at them told: that it begins, and how many rows it has seen, which is public."""
@@ -184,7 +187,7 @@ class PrivateRows:
             return found
 
         elsewhere = self._adder or (lambda function: block_sum(self._blocks(), function))
-        return PrivateRows(blocks, self.n, self.names, None if self._adder is None else adder)
+        return PrivateRows(blocks, self.n, self.names, None if self._adder is None else adder, self._keeps)
 
     def sum(self, function: Summand) -> Private[np.ndarray]:
         """``sum over blocks of function(features, response)``: one pass, one private array."""

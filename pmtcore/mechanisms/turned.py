@@ -111,7 +111,7 @@ class Turning:
         """Of the rows (n, d), (n,) of one block of a table, some at a time."""
         d, unit, at = self.d, float(self.product.units[0]), 0
         whitened = len(self.product.units) > d
-        for block in self.product.blocks(features, response if whitened else np.zeros(len(response))):
+        for block in self.product.blocks(features, response if whitened else np.broadcast_to(0.0, len(response))):
             lengths = block.lengths(d)
             lift = 1.0 if block.lift is None else block.lift
             if whitened:
@@ -124,4 +124,9 @@ class Turning:
 
     def pieces(self, rows: PrivateRows, most: int = MOST_KEPT) -> Pieces[Turned]:
         """Private rows for several looks; ``most`` bytes are kept between them."""
-        return rows.pieces(self, 4 * self.d + _BESIDE, most)
+        return rows.pieces(self, bytes_kept(self.d), most)
+
+
+def bytes_kept(d: int) -> int:
+    """What a row of d features takes that is kept between looks."""
+    return 4 * d + _BESIDE
