@@ -148,7 +148,11 @@ def proved(problem: Problem) -> None:
         "condition number of 15, as the theorems assume; no row of the table is read. Open constants are 1."
     )
     with st.expander("Other bounds of the papers", icon=":material/rule:"):
-        if st.toggle("Compute them (seconds)", key="bounds-more"):
+        if st.toggle(
+            "Compute them (seconds)",
+            key="bounds-more",
+            help="On made-up rows, at the settings named in each line; no row of your tables is read.",
+        ):
             frame(bounds_words.table(bounds_words.others()), "Bounds of papers A, C and D")
             st.markdown(two_rounds().sentence)
 

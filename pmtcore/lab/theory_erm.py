@@ -24,7 +24,7 @@ _SHARE = 0.5  # r of D, in all its experiments
 _ODDS = 0.05  # pi of Theorem 8
 
 
-def noise_bounds(epsilon: float = 1.0, delta: float = 1e-3) -> tuple[Bound, ...]:
+def noise_bounds(epsilon: float, delta: float) -> tuple[Bound, ...]:
     """The standard deviations that D prints, each against the least that keeps the noise's half of epsilon (labels)."""
     terms = Terms(LOGISTIC, 1.0, 1.0)
     least = noise_for(terms, _SHARE * epsilon, delta, Neighbours.ADD_REMOVE_ONE, free=False).scale

@@ -51,10 +51,10 @@ def test_a_second_round_is_worse():
 
 def test_what_paper_d_proves():
     """Equation 4 and Corollary 5 at epsilon 0.4 are 1.9 times the least noise; Lemma 7 holds for every draw."""
-    for bound in noise_bounds(0.4):
+    for bound in noise_bounds(0.4, 1e-3):
         assert bound.holds and bound.looseness == pytest.approx(1.9, abs=0.02)
     for bound in risk_bounds(trials=20):
         assert bound.holds and bound.looseness > 2
-    assert noise_bounds(0.4)[1].bound == pytest.approx(
+    assert noise_bounds(0.4, 1e-3)[1].bound == pytest.approx(
         (math.sqrt(-2 * math.log(1e-3) + 0.4) + math.sqrt(-2 * math.log(1e-3))) / 0.4
     )
