@@ -23,7 +23,6 @@ from pmtcore.base.records import Curator, Label
 from pmtcore.data.problem import Problem
 from pmtcore.lab import diagnostics
 from pmtcore.lab.diagnostics import Diagnosis
-from pmtcore.lab.theory_local import two_rounds
 from pmtcore.show import bounds as bounds_words
 from pmtcore.show.figures import conditioning as figures
 from pmtcore.show.glossary import help_for, term
@@ -154,7 +153,7 @@ def proved(problem: Problem) -> None:
             help="On made-up rows, at the settings named in each line; no row of your tables is read.",
         ):
             frame(bounds_words.table(bounds_words.others()), "Bounds of papers A, C and D")
-            st.markdown(two_rounds().sentence)
+            st.markdown(bounds_words.rounds().sentence)
 
 
 current = problem_or_sentence()

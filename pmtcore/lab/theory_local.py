@@ -83,8 +83,8 @@ class Rounds:
         )
 
 
-def two_rounds(n: int = 100_000, epsilon: float = 2.0, delta: float = 1e-5, trials: int = 40, seed: int = 0) -> Rounds:
-    """Remark 10 for the logistic loss with ``x'w_ols ~ N(0, 1/4)``: n scores, public or noisy, clipped at 3 sds.
+def two_rounds(delta: float, n: int = 100_000, epsilon: float = 2.0, trials: int = 40, seed: int = 0) -> Rounds:
+    """Remark 10 for the logistic loss with ``x'w_ols ~ N(0, 1/16)``: n scores, public or noisy, clipped at 3 sds.
 
     The noise is calibrated exactly for one number in ``[-3 sd, 3 sd]``, and enters the equation as the remark has it.
     """

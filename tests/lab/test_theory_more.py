@@ -43,9 +43,9 @@ def test_the_radius_of_lemma_6():
 
 def test_a_second_round_is_worse():
     """Remark 10: at epsilon 2 the noisy scores have no root at all, at a large budget an error many times larger."""
-    none = two_rounds(n=20_000, trials=5)
+    none = two_rounds(1e-5, n=20_000, trials=5)
     assert "there is none in 5 of 5" in none.sentence
-    some = two_rounds(n=20_000, epsilon=60.0, trials=9)
+    some = two_rounds(1e-5, n=20_000, epsilon=60.0, trials=9)
     assert some.ratio > 3 and "times as much" in some.sentence
 
 
