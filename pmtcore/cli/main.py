@@ -174,6 +174,11 @@ def _parser() -> argparse.ArgumentParser:
     gallery.add_argument("--quick", action="store_true", help="fewer trials than the paper")
     gallery.add_argument("--trials", type=int, help="a number of trials of your own")
     gallery.add_argument("--check", action="store_true", help="whether the stored result is what today's code gives")
+    gallery.add_argument(
+        "--mend",
+        action="store_true",
+        help="compute again only what today's code gives otherwise, with the stored trials",
+    )
     gallery.add_argument("--workers", type=int, default=2, help="processes")
     return parser
 

@@ -33,11 +33,18 @@ Tried = Sequence[tuple[str, str, float, Mapping[str, Any]]]  # series, method, t
 
 
 def trial(
-    seed: int, *, problem: Mapping[str, Any], tried: Tried, path: bool = False, reference: float | None = None
+    seed: int,
+    *,
+    problem: Mapping[str, Any],
+    tried: Tried,
+    path: bool = False,
+    reference: float | None = None,
+    only: Sequence[str] | None = None,
 ) -> dict[str, list[float]]:
     """One draw of data, one release of each method: distances to the truth or to the exact fit.
 
     Args:
+        only: series to release; all if ``None``.
         reference: the penalty of the exact fit that distances are to; the problem's own if ``None``.
     """
     public, rows, truth = sides(seed, **problem)
@@ -45,6 +52,8 @@ def trial(
     target = exact_fit(fitted, rows).reveal(HARMLESS) if truth is None else truth
     errors: dict[str, list[float]] = {}
     for at, (series, id, mu, values) in enumerate(tried):
+        if only is not None and series not in only:
+            continue
         entry = method(id)
         chosen = _published(entry) | _known(values, problem, truth)
         plan = entry.plan(public, rows.n, Budget(mu), make_parameters(entry, chosen))

@@ -107,11 +107,13 @@ class Computation:
     Args:
         trials: repetitions; the figure's own full count if ``None``.
         workers: processes; 0 computes in this one.
+        only: names of the series to compute; all if ``None``. What is left out changes nothing in the others.
     """
 
     figure: Figure
     trials: int | None = None
     workers: int = 0
+    only: tuple[str, ...] | None = None
     stopped: bool = False
     _errors: dict[int, dict[int, list[Errors]]] = field(default_factory=dict)
     _seconds: float = 0.0
@@ -135,13 +137,13 @@ class Computation:
             for run, start in jobs:
                 if self.stopped:
                     return
-                self._keep(run, start, _timed(self.figure.runs[run], start, self._until(start)))
+                self._keep(run, start, _timed(self.figure.runs[run], start, self._until(start), self.only))
                 yield self.share
             return
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process per core, not one thread pool each
         with ProcessPoolExecutor(self.workers) as pool:
             live: dict[Future[tuple[list[Errors], float]], tuple[int, int]] = {
-                pool.submit(_timed, self.figure.runs[run], start, self._until(start)): (run, start)
+                pool.submit(_timed, self.figure.runs[run], start, self._until(start), self.only): (run, start)
                 for run, start in jobs
             }
             try:
@@ -217,6 +219,39 @@ def stale(figure: Figure, record: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name for name, values in today.items() if not _same(kept.get(name), values))
 
 
+def lines_to_mend(figure: Figure, record: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Series to compute again: all of a method one of whose series is stale; ``None`` where it must be all.
+
+    One method's change leaves the trials of the others as they are: each has its own stream of noise.
+    """
+    changed = stale(figure, record)
+    every = {name: id for run in figure.runs for name, id in _series(run).items()}
+    if not set(changed) <= set(every) or not record.get("first") or figure.runs[0].x is None:
+        return None
+    methods = {every[name] for name in changed}
+    return tuple(name for name, id in every.items() if id in methods)
+
+
+def mended(record: Mapping[str, Any], made: Computation) -> dict[str, Any]:
+    """A stored result with the series of a computation of :func:`lines_to_mend` in place of its own.
+
+    Raises:
+        ValueError: the computation has other trials than the result.
+    """
+    today = made.as_dict()
+    if today["trials"] != record["trials"]:
+        raise ValueError(f"{today['trials']} trials do not fit into a result of {record['trials']}")
+    new = {fields["name"]: fields for fields in today["series"]}
+    series = [new.get(fields["name"], fields) for fields in record["series"]]
+    curves = [Curve.from_dict(fields) for fields in series]
+    return {
+        **record,
+        **{key: today[key] for key in ("title", "claim", "computed", "first", "notes")},
+        "series": series,
+        "verdict": made.figure.verdict({curve.name: curve for curve in curves}),
+    }
+
+
 def _same(kept: Any, today: list[float]) -> bool:
     if not isinstance(kept, list) or len(kept) != len(today):
         return False
@@ -242,22 +277,30 @@ def needed(figure: Figure) -> None:
             )
 
 
-def _chunk(run: Run, start: int, stop: int) -> list[Errors]:
+def _chunk(run: Run, start: int, stop: int, only: tuple[str, ...] | None = None) -> list[Errors]:
     module, _, name = run.task.partition(":")
     task = getattr(import_module(f"pmtcore.lab.gallery.{module}"), name)
-    return [task(seed, **run.setting) for seed in range(start, stop)]
+    setting = dict(run.setting)
+    if only is not None and "tried" in setting:
+        setting["only"] = only  # a series has its own stream of noise, whether the others are drawn or not
+    found = [task(seed, **setting) for seed in range(start, stop)]
+    return found if only is None else [{k: v for k, v in errors.items() if k in only} for errors in found]
 
 
-def _timed(run: Run, start: int, stop: int) -> tuple[list[Errors], float]:
+def _timed(run: Run, start: int, stop: int, only: tuple[str, ...] | None) -> tuple[list[Errors], float]:
     """Trials, and the processor seconds that they took."""
     began = time.process_time()
-    return _chunk(run, start, stop), time.process_time() - began
+    return _chunk(run, start, stop, only), time.process_time() - began
 
 
 def _tried(run: Run) -> list[str]:
     """Method ids of a run: those that it lists, or that its task names."""
-    listed = [entry[1] for entry in run.setting.get("tried", ())]
-    return [*listed, *run.setting.get("methods", ())]
+    return [*_series(run).values(), *run.setting.get("methods", ())]
+
+
+def _series(run: Run) -> dict[str, str]:
+    """Method id of each series that a run lists; tasks that name their methods themselves list none."""
+    return {entry[0]: entry[1] for entry in run.setting.get("tried", ())}
 
 
 def _curve(name: str, points: list[tuple[float, np.ndarray]]) -> Curve:
@@ -305,7 +348,7 @@ def store(record: Mapping[str, Any], directory: Path | None = None) -> Path | No
 
 
 def load_stored(figure: Figure) -> dict[str, Any] | None:
-    """The stored result with the most trials that belongs to this description; ``None`` if there is none."""
+    """The stored result of this description with the most trials, then the newest; ``None`` if there is none."""
     found = []
     for directory in (cache_directory(), _ASSETS):
         path = directory / f"{figure.id}.json"
@@ -318,7 +361,7 @@ def load_stored(figure: Figure) -> dict[str, Any] | None:
             record["claim"] = figure.claim
             record["verdict"] = figure.verdict({curve.name: curve for curve in curves})  # by the checks of today
             found.append(record)
-    return max(found, key=lambda record: record["trials"], default=None)
+    return max(found, key=lambda record: (record["trials"], record["computed"]), default=None)
 
 
 def _finite(value: Any) -> Any:

@@ -160,12 +160,14 @@ def prediction_trial(
     lam: float = 1.0,
     m: int = 50,
     floor: float | None = None,
+    only: Sequence[str] | None = None,
 ) -> Errors:
     """Prediction error on new rows: mean squared, or the share of labels missed."""
     at = Tries.of(made(seed, kind, n, m), epsilon, delta, seed, floor)
     return {
         series: [float(at.found.error(at.theta(id, values, [float(values.get("lam", lam))], k))[0])]
         for k, (series, id, values) in enumerate(tried)
+        if only is None or series in only
     }
 
 
@@ -179,6 +181,7 @@ def selection_trial(
     lams: Sequence[float],
     delta: float,
     m: int = 50,
+    only: Sequence[str] | None = None,
 ) -> Errors:
     """Area under the ROC curve of selection, Lambda running through ``lams`` (figure 4)."""
     at = Tries.of(made(seed, kind, n, m), epsilon, delta, seed)
@@ -186,7 +189,9 @@ def selection_trial(
     if truth is None:
         raise ValueError("selection needs known coefficients")
     return {
-        series: [area(*rates(at.theta(id, values, lams, k), truth))] for k, (series, id, values) in enumerate(tried)
+        series: [area(*rates(at.theta(id, values, lams, k), truth))]
+        for k, (series, id, values) in enumerate(tried)
+        if only is None or series in only
     }
 
 
