@@ -24,16 +24,20 @@ from pmtcore.base.records import PrivateRows
 from pmtcore.lab.people import People
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
 from pmtcore.methods.registry import Method, Plan, make_parameters, method
-from pmtcore.models.families import family
+from pmtcore.models.families import GAUSSIAN, family
+from pmtcore.public.held import held
 from pmtcore.public.moments import PublicData, public_from_rows
+from pmtcore.public.radius import RESPONSE_SCALES
 
 CONFIDENCE = 0.99  # of every bound: one false accusation in a hundred audits at the most
 _ROWS = 8  # private rows; the effect of one against its noise does not depend on their number
 _PUBLIC = 60  # rows enough for two passes, few enough that an audit starts at once
 _FEATURES = 3  # two directions to tell apart, and one more
 _FAR = 1e4  # beyond every radius, so that truncation and not the row decides
+_HALFWAY = float(np.sqrt(RESPONSE_SCALES[0] * RESPONSE_SCALES[-1]))  # no scale is farther from it than a factor 1.7
 _BATCH = 5000  # releases at once: a few tens of megabytes
 _FIRST_SHARE = 0.25  # of the trials, to choose the pair
+_NEIGHBOURS = 10  # on either side of a threshold, of 200 in all: a twentieth of the runs each
 _DELTA = 1e-3  # where 10,000 runs can still see an event
 Runs = Callable[[int, int, int], np.ndarray]  # table (0 or 1), trials, stream -> what is seen (trials, k)
 
@@ -196,12 +200,17 @@ def _direction(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _threshold(a: np.ndarray, b: np.ndarray) -> float:
-    """The threshold with the best bound on the learning half."""
+    """The threshold around which bounds are best on the learning half: in the mean of its neighbours.
+
+    One bound far out in the tail may be good by luck, and is then poor in the half that counts.
+    """
     levels = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0.002, 0.998, 200)))
     alarms = len(a) - np.searchsorted(np.sort(a), levels, side="right")
     misses = np.searchsorted(np.sort(b), levels, side="right")
     bounds = [mu_bound(int(x), int(y), len(a)) for x, y in zip(alarms, misses, strict=True)]
-    return float(levels[int(np.argmax(bounds))])
+    wide = np.pad(bounds, _NEIGHBOURS, mode="edge")
+    smooth = np.convolve(wide, np.full(2 * _NEIGHBOURS + 1, 1.0), mode="valid")
+    return float(levels[int(np.argmax(smooth))])
 
 
 def _runs(
@@ -258,6 +267,8 @@ def _pairs(
         ("a row at the radius against an empty one", (far, low), (0 * far, 0.0)),
         ("residual rows at right angles", (far, float(far @ public.fit)), (0 * far, high)),
     ]
+    if public.family is GAUSSIAN:
+        rows.append(("one row with opposite residuals", *_opposite_residuals(held(public))))
     for words, x, y in backgrounds:
         for name, one, two in rows:
             if people is None:
@@ -265,6 +276,16 @@ def _pairs(
             else:
                 first, second = (people.table(at, row, (x, y), public.names) for at, row in enumerate((one, two)))
                 yield f"{name} {people.words}, {words}", (first, second)
+
+
+def _opposite_residuals(public: PublicData) -> tuple[tuple[np.ndarray, float], tuple[np.ndarray, float]]:
+    """A far row whose scaled residual is as long as its features, of either sign: the joint moment moves the most.
+
+    Each gradient of such a row is beyond its bound, in opposite directions, wherever a pass before it led.
+    """
+    x = _FAR * public.feature_root[:, 0]
+    level, away = float(x @ public.fit), _FAR * public.residual_scale / _HALFWAY
+    return (x, level - away), (x, level + away)
 
 
 def _table(public: PublicData, row: tuple[np.ndarray, float], x: np.ndarray, y: np.ndarray) -> PrivateRows:

@@ -160,6 +160,15 @@ class Sizes:
         """The bound that costs least by :meth:`foreseen`: what to expect before rows are counted."""
         return float(self._bounds[np.argmin(self.foreseen(n, self._bounds) + self._noise(n, mu))])
 
+    def counted_bound(self, n: int, mu: float, noise: float) -> float:
+        """The bound to expect of a histogram of rows that fall as public ones lead one to expect.
+
+        In whole rows: of bins that less than half a row is expected in or beyond, a histogram says that they are empty.
+        """
+        farther = np.cumsum((n * self.shares)[::-1])[::-1]
+        whole = np.floor(farther + 0.5)
+        return float(self.bound(n, mu, (whole - np.append(whole[1:], 0.0))[None], noise)[0])
+
     def bound(self, n: int, mu: float, counts: np.ndarray | None, noise: float) -> np.ndarray:
         """Clipping bounds (T,) with the least predicted squared error at this budget."""
         losses = self.losses(self.expected(n, counts, noise), n, self._bounds)

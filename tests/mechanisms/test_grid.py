@@ -121,7 +121,7 @@ def test_without_noise_it_is_the_float_moment(seed):
     draw, public, rows = make(3000, 60, seed)
     first = plan("joint-pmt", public, 3000, 1.0).first
     ours = first.release(first.measure(first.pieces(rows)), ZeroNoise(), 1)[0]
-    z = whiten(public.factor, np.column_stack([draw.private_x, draw.private_y]))
+    z = whiten(first.public.factor, np.column_stack([draw.private_x, draw.private_y]))
     z[:, -1] *= first.ball.response_scale
     z *= np.minimum(1, first.ball.radius / np.linalg.norm(z, axis=1))[:, None]
     assert np.allclose(ours, z.T @ z / 3000, atol=3 * first.ball.radius**2 / SCALE)

@@ -20,7 +20,6 @@ from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.mechanisms.passes import GRADIENT, GradientSum
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.joint.plan import sizes_of, taken
-from pmtcore.methods.joint.refined import secant
 from pmtcore.methods.joint.second_pass import SecondPass
 from pmtcore.public.held import held
 from pmtcore.public.moments import public_from_moment, public_from_rows, whiten
@@ -285,22 +284,6 @@ def test_a_direction_that_one_public_row_decides(seed):
         bands = plan("joint-pmt", data, 3000, 3.0).run(rows, SeededNoise(seed, at), 2).bands()
         hits += bool(bands.low[2] <= 1.0 <= bands.high[2])
     assert stats.binom.cdf(hits, 100, 0.85) > FALSE_ALARM
-
-
-def test_a_gram_matrix_is_corrected_by_the_difference_of_two_gradients(seed):
-    """Without noise it maps the way to what was seen; within the noise, or where it would turn, it stays."""
-    rng = np.random.default_rng(seed)
-    root = rng.standard_normal((3, 5, 5))
-    gram = root @ np.swapaxes(root, 1, 2) + np.eye(5)
-    way, none = rng.standard_normal((3, 5)), np.zeros((3, 5, 5))
-    along = np.einsum("tij,tj->ti", gram, way)
-    seen = 2 * along + 0.1 * way
-    found = secant(gram, way, seen, np.zeros(3), none)
-    assert np.allclose(np.einsum("tij,tj->ti", found, way), seen)
-    assert np.all(np.linalg.eigvalsh(found) > 0) and np.allclose(found, np.swapaxes(found, 1, 2))
-    assert np.array_equal(secant(gram, way, seen, np.full(3, 1e9), none), gram)
-    assert np.array_equal(secant(gram, way, -along, np.zeros(3), none), gram)
-    assert np.array_equal(secant(gram, np.zeros((3, 5)), seen, np.zeros(3), none), gram)
 
 
 def test_what_a_ball_takes(seed):

@@ -16,8 +16,6 @@ from pmtcore.methods.joint.fit import FirstFit, cut_part
 from pmtcore.methods.joint.second_pass import Gradient, Refined
 from pmtcore.public.bands import Part
 
-_AHEAD = 0.1  # of the slope that P has along the way: a flatter one would blow the next step up
-
 
 @final
 class RefinedFit:
@@ -43,22 +41,7 @@ class RefinedFit:
     @cached_property
     def slope(self) -> np.ndarray:
         """How the expected gradient falls with the coefficients (trials, d, d): P times the unclipped share."""
-        return np.asarray(self.whole[:, None, None] * self.gram)
-
-    @cached_property
-    def gram(self) -> np.ndarray:
-        """P (trials, d, d), corrected along the way between two gradients by what their difference says of it."""
-        gram, before = self.pilot.stable_gram, self.before
-        if isinstance(before, FirstFit) or not self.pilot.shrinks:
-            return gram
-        way = before.correction - before.before.correction
-        seen = before.gradient.score / before.whole[:, None] - self.gradient.score / self.whole[:, None]
-        return secant(gram, way, seen, before.noise_of_slope + self.noise_of_slope, self.pilot.gram_doubt(way))
-
-    @property
-    def noise_of_slope(self) -> np.ndarray:
-        """Variance (trials,) of a coordinate of the gradient, as if nothing were clipped."""
-        return np.asarray((self.gradient.noise**2 + self.gradient.lost) / self.whole**2)
+        return np.asarray(self.whole[:, None, None] * self.pilot.stable_gram)
 
     @cached_property
     def step(self) -> np.ndarray:
@@ -131,22 +114,3 @@ class RefinedFit:
         if part is None or self.gradient.counts is None:
             return part
         return Part(np.maximum(part.variance, self.gradient.lost[0] * np.sum(inverse**2, axis=1)))
-
-
-def secant(gram: np.ndarray, way: np.ndarray, seen: np.ndarray, noise: np.ndarray, doubt: np.ndarray) -> np.ndarray:
-    """Matrices (T, d, d) that take ways (T, d) nearer to what was seen of them (T, d): a BFGS update, damped.
-
-    Where the difference is no larger than noise (T,) and the doubt about the matrix (T, d, d) explain, nothing changes;
-    else as much of it is believed as they do not explain. Positive definite matrices stay so.
-    """
-    along = np.einsum("tij,tj->ti", gram, way)
-    gap = seen - along
-    expected = way.shape[1] * noise + np.trace(doubt, axis1=1, axis2=2)
-    share = np.maximum(1 - expected / np.maximum(np.sum(gap**2, axis=1), 1e-300), 0.0)
-    aim = along + share[:, None] * gap
-    size, ahead = np.sum(way * along, axis=1), np.sum(way * aim, axis=1)
-    sound = (size > 0) & (ahead > _AHEAD * size)
-    size, ahead = np.where(sound, size, 1.0), np.where(sound, ahead, 1.0)
-    change = aim[:, :, None] * aim[:, None, :] / ahead[:, None, None]
-    change -= along[:, :, None] * along[:, None, :] / size[:, None, None]
-    return np.asarray(gram + np.where(sound[:, None, None], change, 0.0))

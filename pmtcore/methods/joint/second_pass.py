@@ -73,7 +73,9 @@ class SecondPass:
     @cached_property
     def expected_bound(self) -> float:
         """The clipping bound that public rows lead one to expect."""
-        return self.clip or max(self.sizes.foreseen_bound(self.n, self.shares.gradient_mu), self.least)
+        if self.clip:
+            return self.clip
+        return max(self.sizes.counted_bound(self.n, self.shares.gradient_mu, self.counting_sd), self.least)
 
     @property
     def counting_sd(self) -> float:
