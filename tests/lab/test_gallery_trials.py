@@ -8,7 +8,7 @@ import pytest
 from pmtcore.base.checks import InputError
 from pmtcore.lab.gallery.catalogue import figures
 from pmtcore.lab.gallery.erm import table4
-from pmtcore.lab.gallery.erm_trials import Tries, area, moor_trial, prediction_trial, rates, weight_trial
+from pmtcore.lab.gallery.erm_trials import Tries, area, corner_trial, moor_trial, prediction_trial, rates, weight_trial
 from pmtcore.lab.gallery.selection import LAMS, study
 from pmtcore.releases.retrieval import LOSSES, RELATIONS, Plan
 from pmtcore.show.figures import retrieval as pictures
@@ -47,8 +47,12 @@ def test_all_budgets_of_a_trial_are_under_one_relation():
 
 def test_moor_and_weights():
     """With MOOR nearer to the lasso; realized penalties lie between target and sum; drawn rows realize the weight."""
-    found = moor_trial(1, kind="linear", n=200, lam=1.0, floor=1.0)
-    assert found["with MOOR"][0] < found["without MOOR"][0]
+    found = moor_trial(1, kind="linear", n=200, lams=[0.5, 1.0], floor=1.0)
+    alone = moor_trial(1, kind="linear", n=200, lams=[1.0], floor=1.0)
+    for lam in ("0.5", "1"):
+        assert found[f"with MOOR, Lambda = {lam}"][0] < found[f"without MOOR, Lambda = {lam}"][0]
+    for name, value in alone.items():
+        assert found[name] == pytest.approx(value, rel=1e-3)
     one = weight_trial(1, kind="lasso", theta=0.5)
     assert one["target"][0] <= one["NAPP-ERM"][0] <= one["DP-ERM"][0]
     assert one["NAPP-ERM, rows drawn"][0] == pytest.approx(one["NAPP-ERM"][0], rel=0.1)
@@ -69,6 +73,16 @@ def test_a_prediction_trial_has_every_series():
     assert set(few[0]) == {"a", "b", "c", "d"}
     for name in ("a", "b"):
         assert np.mean([t[name][0] for t in many]) < np.mean([t[name][0] for t in few])
+
+
+def test_false_features_are_counted():
+    """Without privacy none is kept at a large Lambda, and some at a small one; never more than the 8 without effect."""
+    tried = (("plain", "non-private", {}), ("plus", "napp-vs-plus", {}), ("erm", "napp-erm", {}))
+    few, many = (corner_trial(2, kind="linear", n=200, epsilon=0.5, tried=tried, lam=lam) for lam in (1e3, 1e-3))
+    assert few["plain"] == [0.0] and few["plus"] == [0.0] and 0 < many["plain"][0] <= 8 and many["erm"][0] <= 8
+    assert corner_trial(2, kind="linear", n=200, epsilon=0.5, tried=tried, lam=1e-3, only=("erm",)) == {
+        "erm": many["erm"]
+    }
 
 
 def test_study_of_selection():

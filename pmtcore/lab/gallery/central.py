@@ -82,14 +82,25 @@ def _published(entry: Method) -> dict[str, Any]:
 
 def conditioning_trial(seed: int, *, problem: Mapping[str, Any]) -> dict[str, list[float]]:
     """Averaged condition number of the private moment, as it is and whitened."""
-    public, rows, _ = sides(seed, **problem)
-    moment = rows.sum(lambda x, y: x.T @ x).reveal(HARMLESS) / rows.n
-    _, root = public.symmetric_root
-    before, after = np.linalg.eigvalsh(moment), np.linalg.eigvalsh(root @ moment @ root)
+    before, after = _spectra(seed, problem)
     return {
         "before whitening": [float(before.mean() / before[0])],
         "after whitening": [float(after.mean() / after[0])],
     }
+
+
+def eigenvalue_trial(seed: int, *, problem: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Smallest eigenvalue of the private moment, as it is and whitened."""
+    before, after = _spectra(seed, problem)
+    return {"before whitening": [float(before[0])], "after whitening": [float(after[0])]}
+
+
+def _spectra(seed: int, problem: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues (d,), rising, of the private moment and of the whitened one."""
+    public, rows, _ = sides(seed, **problem)
+    moment = rows.sum(lambda x, y: x.T @ x).reveal(HARMLESS) / rows.n
+    _, root = public.symmetric_root
+    return np.linalg.eigvalsh(moment), np.linalg.eigvalsh(root @ moment @ root)
 
 
 def sides(

@@ -171,6 +171,36 @@ def lasting(names: Sequence[str], factor: float, statistic: Statistic = "mean") 
     return lambda curves: together([one(curves[name]) for name in names])
 
 
+def gains_more(first: tuple[str, str], second: tuple[str, str], statistic: Statistic = "median") -> Check:
+    """From before to after, the first pair of curves falls by a larger factor than the second, at every x."""
+
+    def check(curves: Curves) -> Finding:
+        logs, doubts = [], []
+        for before, after in (first, second):
+            a, b = curves[before], curves[after]
+            logs.append(np.log(b.values(statistic) / a.values(statistic)))
+            doubts.append(np.hypot(a.doubt(statistic), b.doubt(statistic)))
+        figures = "; ".join(
+            f"{before} by {1 - np.exp(log.max()):.0%} to {1 - np.exp(log.min()):.0%}"
+            for (before, _), log in zip((first, second), logs, strict=True)
+        )
+        return Finding(below_zero(logs[0] - logs[1], np.hypot(*doubts)), f"it falls: {figures}")
+
+    return check
+
+
+def counted(name: str, least: float, most: float) -> Check:
+    """The mean of a count lies between two bounds at every x."""
+
+    def check(curves: Curves) -> Finding:
+        curve = curves[name]
+        error = np.where(curve.sd > 0, curve.sd / np.sqrt(np.maximum(curve.trials, 1)), 0.0)
+        answer = below_zero(np.concatenate([least - curve.mean, curve.mean - most]) - _ROUNDING, np.tile(error, 2))
+        return Finding(answer, f"{name}: {curve.mean.min():.3g} to {curve.mean.max():.3g} on average")
+
+    return check
+
+
 def settles(name: str, yes: bool = True) -> Check:
     """The last step changes the median error by less than a tenth, and trials agree; or not."""
 
@@ -212,6 +242,18 @@ def near(name: str, value: float, tolerance: float, x: float | None = None) -> C
         half = _Z * float(curve.doubt("median")[at]) * abs(y)
         answer = below_zero(np.array([abs(y - value) - tolerance]), np.array([half / _Z]))
         return Finding(answer, f"{y:.3g} here (known to {half:.2g}), {value:g} printed")
+
+    return check
+
+
+def all_near(names: Sequence[str], value: float, tolerance: float) -> Check:
+    """The last median of each curve is near a figure."""
+    each = [near(name, value, tolerance) for name in names]
+
+    def check(curves: Curves) -> Finding:
+        found = [one(curves) for one in each]
+        named = zip(names, found, strict=True)
+        return together([Finding(one.answer, f"{name}: {one.figures}") for name, one in named])
 
     return check
 

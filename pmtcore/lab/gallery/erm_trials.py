@@ -64,16 +64,18 @@ def modulus_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> 
     }
 
 
-def moor_trial(seed: int, *, kind: str, n: int, lam: float, floor: float) -> Errors:
-    """Distance to the plain lasso without noise, with MOOR and without (figure 3)."""
+def moor_trial(seed: int, *, kind: str, n: int, lams: Sequence[float], floor: float) -> Errors:
+    """Distance to the plain lasso of each Lambda without noise, with MOOR and without (figure 3)."""
     data = made(seed, kind, n, 50).data
-    p = data.x.shape[1]
-    zero = np.zeros((1, p))
-    plain = minimize(data, Penalty.of(zero, 1e-9, 0.0, lam), 1e-8).theta
-    targets = [Target(kind="lasso", lam=lam, floor=floor, moor=moor) for moor in (True, False)]
-    theta = iterate(data, np.zeros((2, p)), targets, 200).theta
-    far = np.linalg.norm(theta - plain, axis=1)
-    return {"with MOOR": [float(far[0])], "without MOOR": [float(far[1])]}
+    p, t = data.x.shape[1], len(lams)
+    sharp = np.broadcast_to(np.asarray(lams, dtype=float)[:, None], (t, p))
+    plain = minimize(data, Penalty.of(np.zeros((t, p)), 1e-9, 0.0, sharp), 1e-8).theta
+    names = {True: "with MOOR", False: "without MOOR"}
+    targets = [Target(kind="lasso", lam=lam, floor=floor, moor=moor) for moor in names for lam in lams]
+    theta = iterate(data, np.zeros((2 * t, p)), targets, 200).theta
+    far = np.linalg.norm(theta - np.vstack([plain, plain]), axis=1)
+    series = [f"{name}, Lambda = {lam:g}" for name in names.values() for lam in lams]
+    return {name: [float(distance)] for name, distance in zip(series, far, strict=True)}
 
 
 @final
@@ -190,6 +192,29 @@ def selection_trial(
         raise ValueError("selection needs known coefficients")
     return {
         series: [area(*rates(at.theta(id, values, lams, k), truth))]
+        for k, (series, id, values) in enumerate(tried)
+        if only is None or series in only
+    }
+
+
+def corner_trial(
+    seed: int,
+    *,
+    kind: str,
+    n: int,
+    epsilon: float,
+    tried: Tried,
+    lam: float,
+    m: int = 50,
+    only: Sequence[str] | None = None,
+) -> Errors:
+    """How many features without effect are kept at one Lambda (the text on figure 4)."""
+    at = Tries.of(made(seed, kind, n, m), epsilon, 0.0, seed)
+    truth = at.found.truth
+    if truth is None:
+        raise ValueError("selection needs known coefficients")
+    return {
+        series: [float(np.sum(at.theta(id, values, [lam], k)[0][truth == 0] != 0))]
         for k, (series, id, values) in enumerate(tried)
         if only is None or series in only
     }

@@ -68,7 +68,7 @@ def _by_privacy(id: str, title: str, design: str, target: str) -> Figure:
                     f"Squared relative error is proportional to 1/n at epsilon = {e:g}.",
                     slope_near(f"{name}, eps = {e:g}", -1.0),
                 )
-                for e in _EPSILONS[-2:]
+                for e in _EPSILONS
             ),
             Claim(
                 "Squared relative error is proportional to 1/epsilon^2 (at the largest n).",
