@@ -20,10 +20,15 @@ import pyarrow.types as pt
 
 from pmtcore.data.limits import LARGEST
 
-MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A")
+MISSING = (
+    *("", "?", "-", "--", ".", "NA", "N/A", "n/a", "N.A.", "n.a.", "NaN", "NAN", "nan", "NULL", "null", "None", "<NA>"),
+    *("k.A.", "#N/A", "#NA", "#VALUE!", "#DIV/0!", "#REF!", "#NULL!", "#NUM!", "#NAME?"),  # what spreadsheets leave
+)
 ABSENT, UNSEEN = -1, -2  # codes of a missing cell and of a text that is no level
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_APART = "'\u2019 \u00a0\u202f"  # marks between groups of three digits whatever the decimal mark
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?Z?)?"
+_DOTTED = r"[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}(?: [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?"  # 31.12.2020: the day is first
 _DAY = 86_400_000_000  # microseconds
 _CODE = re.compile(r"[+-]?0[0-9]")  # a number that starts with a zero too many is a code, such as 01
 
@@ -31,7 +36,8 @@ _CODE = re.compile(r"[+-]?0[0-9]")  # a number that starts with a zero too many 
 def numbers(cells: pa.Array, decimal: str | None = ".") -> np.ndarray:
     """Cells as floats (k,), NaN where missing: no number, not finite, or beyond 1e150.
 
-    ``true`` and ``false`` count as 1 and 0.
+    ``true`` and ``false`` count as 1 and 0. Thousands may be set apart by a space, an apostrophe, or whichever of
+    point and comma is not the decimal mark.
 
     Args:
         decimal: the decimal mark of numbers written as text; ``None``: a point, or a single comma without one.
@@ -93,7 +99,8 @@ def _places(levels: tuple[str, ...]) -> tuple[dict[str, int], dict[float, int]]:
 def days(cells: pa.Array) -> np.ndarray:
     """Dates as days since 1970-01-01 (k,), with the time of day as a fraction; NaN where missing.
 
-    Text is read in ISO order (2020-12-31, 2020-12-31 23:59:59); other text, and a date that is none, is missing.
+    Text is read in ISO order (2020-12-31, 2020-12-31 23:59:59) or with points (31.12.2020); other text, and a date
+    that is none, is missing.
     """
     if pt.is_date(cells.type):
         cells = cells.cast(pa.timestamp("ms"), safe=False)
@@ -101,7 +108,7 @@ def days(cells: pa.Array) -> np.ndarray:
         stamps = cells.cast(pa.timestamp("us", cells.type.tz), safe=False).cast(pa.int64())
         return _plain(stamps.cast(pa.float64(), safe=False)) / _DAY
     found = texts(cells)
-    form = pc.fill_null(pc.match_substring_regex(found, rf"\A(?:{_DATE})\z"), False)
+    form = pc.fill_null(pc.match_substring_regex(found, rf"\A(?:{_DATE}|{_DOTTED})\z"), False)
     text = pc.if_else(form, found, pa.scalar(None, found.type)).dictionary_encode()
     table = [_day(value) for value in text.dictionary.to_pylist()]
     at = text.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)
@@ -120,6 +127,9 @@ def canonical(text: str) -> str:
 
 
 def _day(text: str) -> float:
+    if "." in text[:3]:
+        (day, month, year), time = text[:10].split(" ", maxsplit=1)[0].split("."), text.partition(" ")[2]
+        text = f"{year}-{month:0>2}-{day:0>2}" + (f" {time}" if time else "")
     try:
         stamp = np.datetime64(text.removesuffix("Z").replace(" ", "T")[:26], "us")
     except ValueError:
@@ -149,7 +159,7 @@ def _from_text(cells: pa.Array, decimal: str | None) -> np.ndarray:
             return _plain(cells.cast(pa.float64()))  # reads what the pattern below reads, and nan and inf
         except pa.ArrowInvalid:
             pass
-    text = texts(cells)
+    text = _ungrouped(texts(cells), decimal)
     if decimal != ".":
         text = _with_point(text, decimal)
     form = pc.fill_null(pc.match_substring_regex(text, rf"\A(?:{_NUMBER})\z"), False)
@@ -159,6 +169,17 @@ def _from_text(cells: pa.Array, decimal: str | None) -> np.ndarray:
         for word, value in (("true", 1.0), ("false", 0.0)):
             found[pc.fill_null(pc.equal(lower, word), False).to_numpy(zero_copy_only=False)] = value
     return found
+
+
+def _ungrouped(text: pa.Array, decimal: str | None) -> pa.Array:
+    """Numbers whose thousands are set apart, without the marks: 1.234,5 under the comma, 1,234.5 under the point."""
+    marks = _APART + {".": ",", ",": ".", None: ""}[decimal]
+    groups = "|".join(f"(?:{re.escape(mark)}[0-9]{{3}})+" for mark in marks)
+    point = {".": r"\.", ",": ",", None: "[.,]"}[decimal]
+    form = pc.match_substring_regex(text, rf"\A[+-]?[1-9][0-9]{{0,2}}(?:{groups})(?:{point}[0-9]*)?\z")
+    if not pc.any(form).as_py():
+        return text
+    return pc.if_else(pc.fill_null(form, False), pc.replace_substring_regex(text, f"[{marks}]", ""), text)
 
 
 def _with_point(text: pa.Array, decimal: str | None) -> pa.Array:

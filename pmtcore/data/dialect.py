@@ -164,8 +164,16 @@ def _is_number(cell: str) -> bool:
 
 
 def _decimal(lines: list[str], separator: str) -> str:
-    """The decimal mark that public numbers have; ``either`` where none has one."""
-    cells = [cell.strip().strip('"') for line in lines[:200] for cell in line.split(separator)]
-    if any(re.fullmatch(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?", cell) for cell in cells) or separator == ",":
+    """The decimal mark that public numbers have; ``either`` where none has one.
+
+    Three digits after a single mark may be thousands: other numbers decide first.
+    """
+    if separator == ",":
         return "."
-    return "," if any(re.fullmatch(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?", cell) for cell in cells) else "either"
+    cells = [cell.strip().strip('"') for line in lines[:200] for cell in line.split(separator)]
+    for after in (r"(?:\d{0,2}|\d{4,})", r"\d*"):
+        for mark, other in ((".", ","), (",", ".")):
+            form = rf"[+-]?\d{{1,3}}(?:\{other}\d{{3}})+\{mark}\d*|[+-]?\d*\{mark}{after}(?:[eE][+-]?\d+)?"
+            if any(re.fullmatch(form, cell) and re.search(r"\d", cell) for cell in cells):
+                return mark
+    return "either"

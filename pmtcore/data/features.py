@@ -8,6 +8,7 @@ level, rare public categories merged; elsewhere it is missing: never the referen
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
@@ -22,6 +23,7 @@ from pmtcore.data.limits import MAX_LEVELS
 from pmtcore.data.schema import Column, as_kind
 
 OTHER = "other"
+_SLASHED = re.compile(r"[0-9]{1,4}[/-][0-9]{1,2}[/-][0-9]{1,4}.*")  # a date whose order a cell does not tell
 _FEWEST_ROWS = 2  # a level seen once is a dummy that one public row decides
 
 
@@ -124,9 +126,10 @@ def _categories(name: str, counts: dict[str, int], choices: Choices) -> Feature:
     """Levels of a categorical column: public ones with at least two rows, or the declared among them."""
     declared = {cells.canonical(level) for level in choices.levels.get(name, ())}
     if not declared and len(counts) > MAX_LEVELS:
+        dates = "; dates are read as 2020-12-31 or 31.12.2020" if any(map(_SLASHED.fullmatch, counts)) else ""
         raise InputError(
             f"Column {name!r} has {len(counts)} different texts in the public table (at most {MAX_LEVELS} "
-            f"categories); leave it out, or declare its levels."
+            f"categories{dates}); leave it out, or declare its levels."
         )
     often = sorted(k for k, count in counts.items() if count >= _FEWEST_ROWS and (not declared or k in declared))
     if len(often) < 2:

@@ -97,7 +97,8 @@ def _columns(private: Table, public: Table | MomentTable, choices: Choices) -> I
     if only:
         yield Finding("columns", f"The private table has no column {listed(only)}: left out.", tuple(only))
     if more:
-        yield Finding("columns", f"{more} columns of the private table are not in the public one: left out.")
+        words = "1 column of the private table is" if more == 1 else f"{more} columns of the private table are"
+        yield Finding("columns", f"{words} not in the public one: left out.")
     lost = [name for name in choices.features or () if name not in common]
     if lost:
         rest = tuple(name for name in choices.features or () if name in common) or None

@@ -7,12 +7,13 @@ import io
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from pmtcore.base.checks import InputError
 from pmtcore.data.choices import Choices, levels_from_text
 from pmtcore.data.problem import default_choices, prepare, schema_summary
-from pmtcore.data.tables import read_moment, read_table, split
+from pmtcore.data.tables import read_moment, read_table, split, table_from
 from pmtcore.public.moments import INTERCEPT
 from tests.helpers import TEST
 
@@ -196,3 +197,44 @@ def test_splits_and_guesses():
     assert sorted([*private.frame["age"], *public.frame["age"]]) == sorted(whole.frame["age"])
     assert default_choices(private, public).target == "pay"
     assert list(schema_summary(private, public)["kind"])[2] == "3 categories"
+
+
+@pytest.mark.parametrize(
+    ("separator", "decimal", "cells"),
+    [
+        (";", ",", ["1.234,5", "2.000.000,25", "-17,5", "1.500", "1'234,5", "k.A."]),
+        (";", ".", ["1,234.5", "2,000,000.25", "-17.5", "1,500", "1 234.5", "-"]),
+        (",", ".", ["1,234.5", "2,000,000.25", "-17.5", "1,500", "1\u202f234.5", "#VALUE!"]),
+        ("\t", ",", ["1 234,5", "2\u00a0000\u00a0000,25", "-17,5", "1.500", "1\u2019234,5", "n.a."]),
+    ],
+)
+def test_numbers_as_people_write_them(separator, decimal, cells):
+    """Thousands apart, in each file's own way; a blank of any name is missing; the decimal mark is found."""
+    text = separator.join(["pay", "y"]) + "\n"
+    text += "\n".join(separator.join([f'"{cell}"', str(j)]) for j, cell in enumerate(cells))
+    table = read_table(text.encode(), "b.csv", "public")
+    assert table.dialect.decimal == decimal
+    found = table.schema["pay"].read(pa.array(cells), table.decimal)
+    assert table.schema["pay"].kind == "number"
+    np.testing.assert_array_equal(found, [1234.5, 2000000.25, -17.5, 1500, 1234.5, np.nan])
+
+
+def test_three_digits_after_one_mark_are_thousands_where_other_numbers_say_so():
+    """2.050 beside 1,5 is two thousand and fifty; alone it is a little more than two."""
+    for more, value in (("1,5", 2050.0), ("1.5", 2.05), ("7", 2.05)):
+        table = read_table(f"a;y\n2.050;1\n{more};2\n".encode(), "b.csv", "public")
+        assert table.schema["a"].read(pa.array(["2.050"]), table.decimal)[0] == value
+
+
+def test_dates_with_points():
+    """The day comes first; a day that is none is missing; with slashes the order is not known, and is said."""
+    rows = [f"{1 + j % 28}.{1 + j % 12:02}.20{10 + j // 9}" for j in range(60)]
+    table = table_from(
+        pd.DataFrame({"since": rows, "seen": [r.replace(".", "/") for r in rows], "y": range(60)}), "b", "public"
+    )
+    assert table.schema["since"].kind == "date"
+    found = table.schema["since"].read(pa.array(["31.12.2020", "1.2.1970 12:00", "31.2.2020", "12.31.2020"]))
+    np.testing.assert_array_equal(found, [18627.0, 31.5, np.nan, np.nan])
+    private = table_from(table.frame[::-1], "p", "private")
+    with pytest.raises(InputError, match=r"dates are read as 2020-12-31 or 31\.12\.2020"):
+        prepare(private, table, Choices(target="y", features=("since", "seen")))
