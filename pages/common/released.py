@@ -37,7 +37,7 @@ from pmtcore.show.glossary import help_for
 from pmtcore.show.names import title
 from pmtcore.show.report import report
 from pmtcore.show.sheet import csv
-from pmtcore.show.words import coefficient_words, release_words
+from pmtcore.show.words import coefficient_words, leaning_words, release_words
 
 
 def other_table(id: str) -> None:
@@ -117,17 +117,20 @@ def coefficients(found: Release) -> None:
             "a penalty or of an iteration that is cut short. Methods that Plan lists have bands."
         )
         return
-    error_parts(found)
+    error_parts(shown, unit)
+    leaning = leaning_words(table, unit)
+    if leaning:
+        st.caption(leaning)
 
 
-def error_parts(found: Release) -> None:
-    """What the bands are made of, apart."""
-    apart = figures.parts(found)
+def error_parts(shown: pd.DataFrame, unit: forest.Unit) -> None:
+    """What the bands are made of, apart, for the rows and in the unit that are shown."""
+    apart = figures.parts(shown, unit)
     with st.expander("What the bands are made of", icon=":material/stacked_bar_chart:"):
         if apart is not None:
             alt = "Standard errors from the privacy noise, from sampling and from truncation, apart"
             st.plotly_chart(apart, width="stretch", key="parts", alt=alt, config=PLAIN)
-        st.markdown("\n".join(f"- {plain(sentence)}" for sentence in coefficient_words(found)))
+        st.markdown("\n".join(f"- {plain(sentence)}" for sentence in coefficient_words(shown, unit)))
     st.caption(
         "The band holds all parts together, at 95 %. Privacy: the noise that was added. Sampling: other rows from the "
         "same population. Truncation: rows moved in to the radius. The intercept is in the table. Bands miss more "

@@ -21,9 +21,10 @@ from pmtcore.lab.comparison import Comparison
 from pmtcore.releases.curves import Curves
 from pmtcore.releases.record import Release
 from pmtcore.releases.register import Registered
-from pmtcore.releases.release import Request
+from pmtcore.releases.release import Preview, Request, preview
 
 _KEY = "second_moment"
+_PREVIEWS = 30  # kept: each is some vectors of the number of columns
 
 
 @dataclass(slots=True)
@@ -90,6 +91,7 @@ class Session:
     comparison: Comparison | None = None
     showcase: Comparison | None = None
     curves: Curves | None = None
+    previews: dict[str, Preview] = field(default_factory=dict)  # request: what it would cost on the open tables
     job: Any = None  # the release that is under way (pages.common.jobs)
 
     @property
@@ -122,7 +124,12 @@ class Session:
         if not tables.may_be_studied:
             require(Action.USE_REGISTERED if tables.registered else Action.OPEN_TABLES)
         self.tables, self.choices, self.problem = tables, None, None
+        self._drop()
+
+    def _drop(self) -> None:
+        """What was computed from tables or choices before these."""
         self.comparison = self.showcase = self.curves = None
+        self.previews = {}
 
     def choose(self, choices: Choices) -> Problem:
         """The problem for these choices, prepared once.
@@ -134,7 +141,7 @@ class Session:
             raise InputError("No tables are open; choose them on the Data page.")
         if self.problem is None or choices != self.choices:
             self.choices, self.problem = choices, None
-            self.comparison = self.showcase = self.curves = None
+            self._drop()
             self.problem = self.tables.problem(choices)
         return self.problem
 
@@ -188,6 +195,20 @@ def prediction_curves(problem: Problem) -> Curves:
     if found.curves is None:
         found.curves = Curves(problem.public, problem.private.n)
     return found.curves
+
+
+def prospect(problem: Problem, request: Request) -> Preview:
+    """The request's cost and prospects on the open tables, computed once.
+
+    Raises:
+        InputError: a parameter is out of range.
+    """
+    found, key = session().previews, repr(request)
+    if key not in found:
+        if len(found) >= _PREVIEWS:
+            found.clear()
+        found[key] = preview(problem, request)
+    return found[key]
 
 
 def curator() -> bool:

@@ -15,7 +15,7 @@ from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
 from pmtcore.accounting.units import PERSON
 from pmtcore.base.checks import InputError
 from pmtcore.base.foreign import markdown as plain
-from pmtcore.base.numbers import figure, plural
+from pmtcore.base.numbers import figure, plural, power_of_ten
 from pmtcore.base.records import Label
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import Entry
@@ -45,7 +45,7 @@ def account_page(book: Ledger, account: Account) -> None:
     c.metric(
         "Spent, epsilon",
         f"{spent['epsilon']:.4g}",
-        f"at delta {spent['delta']:g}",
+        f"at delta {power_of_ten(spent['delta'])}",
         delta_color="off",
         delta_arrow="off",
     )

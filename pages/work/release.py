@@ -9,13 +9,13 @@ from pages.common import release_parts as parts
 from pages.common.agreements import ask_for, waiting
 from pages.common.book import SURE, spend_form
 from pages.common.persons import declared
-from pages.common.session import session
+from pages.common.session import prospect, session
 from pages.common.widgets import budget_input, parameter_form, problem_or_sentence, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.data.problem import Problem
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import method
-from pmtcore.releases.release import Preview, Request, preview
+from pmtcore.releases.release import Preview, Request
 from pmtcore.show.glossary import help_for
 
 
@@ -30,14 +30,15 @@ def ask(problem: Problem) -> tuple[Request, Preview] | None:
             with st.expander("Parameters", icon=":material/tune:"):
                 values = parameter_form(method(chosen), "release")
             request = Request(chosen, budget, values, delta, declared(problem))
-            prospect = preview(problem, request)
+            with st.spinner("Predicting", show_time=True):
+                found = prospect(problem, request)
         except InputError as error:
             show_error(error)
             return None
-        parts.cost(prospect)
+        parts.cost(found)
     with right:
-        parts.meaning(prospect)
-    return request, prospect
+        parts.meaning(found)
+    return request, found
 
 
 def source() -> NoiseSource:
@@ -57,20 +58,20 @@ def source() -> NoiseSource:
     return SeededNoise(int(seed)) if seeded else SecureNoise()
 
 
-def spend(problem: Problem, request: Request, prospect: Preview) -> None:
+def spend(problem: Problem, request: Request, expected: Preview) -> None:
     """The confirmation and the button. One request id releases once, however often it is pressed."""
     state = session()
     id = state.next_request
     st.header("Spend it")
     noise = source()
-    where = spend_form(prospect.guarantee.person.mu)
+    where = spend_form(expected.guarantee.person.mu)
     if where is None:
         return
     # The key holds what is confirmed: another amount, method or table is another question, not yet answered.
     if where.second:
         ask_for(where, problem, request)
         return
-    sure = st.checkbox(parts.confirmation(prospect), key=parts.confirmation_key(prospect), help=SURE)
+    sure = st.checkbox(parts.confirmation(expected), key=parts.confirmation_key(expected), help=SURE)
     if not st.button("Release", type="primary", disabled=not sure, key=f"go-{id}", icon=":material/verified_user:"):
         return
     try:

@@ -18,6 +18,7 @@ from pmtcore.models.families import Family
 
 Derivatives = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # (t, d) -> gradients (t, d), Hessians (t, d, d)
 _CHUNK_NUMBERS = 4_000_000  # in memory at once: 32 MB
+_FEW_FITS = 4  # one by one up to here: making all products of columns costs as much as ten Hessians
 ROWS_AT_ONCE = 4096  # sums are made in blocks of at most so many rows: rounding grows with the block, not the table
 Tolerance = float | Callable[[np.ndarray], np.ndarray]  # of coefficients (t, d), if not of all: (t,)
 _MOST_STEPS = 5000  # far beyond what damped steps need; reached by rounding alone
@@ -36,6 +37,8 @@ class Rows:
     def sums(self, family: Family, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """``sum w (b' - y) x`` (t, d) and ``sum w b'' x x'`` (t, d, d) at coefficients (t, d)."""
         t, d = theta.shape
+        if t <= _FEW_FITS:
+            return self._one_by_one(family, theta)
         upper = np.triu_indices(d)
         gradient, packed = np.zeros((t, d)), np.zeros((t, len(upper[0])))
         step = min(max(256, _CHUNK_NUMBERS // max(3 * t, len(upper[0]))), ROWS_AT_ONCE)
@@ -46,6 +49,19 @@ class Rows:
             gradient += (w * (family.mean(z) - self.response[part][:, None])).T @ x
             packed += (w * family.slope(z)).T @ (x[:, upper[0]] * x[:, upper[1]])
         return gradient, unpacked(packed, d)
+
+    def _one_by_one(self, family: Family, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same without the products of columns, which only many fits share."""
+        t, d = theta.shape
+        gradient, hessian = np.zeros((t, d)), np.zeros((t, d, d))
+        for start in range(0, len(self.response), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            x, w = self.features[part], self.weights[part][:, None]
+            z = x @ theta.T  # (k, t)
+            gradient += (w * (family.mean(z) - self.response[part][:, None])).T @ x
+            for total, weight in zip(hessian, (w * family.slope(z)).T, strict=True):
+                total += (x * weight[:, None]).T @ x
+        return gradient, hessian
 
     def gradients(self, family: Family, theta: np.ndarray) -> np.ndarray:
         """``sum w (b' - y) x`` (t, d)."""

@@ -52,7 +52,7 @@ class Report:
     def words(self) -> str:
         """A sentence."""
         what = f"look {self.look} of at most {self.looks} at the private rows" if self.spent else "before the spend"
-        left = "" if self.left is None else f", about {in_time(self.left)} left"
+        left = "" if self.left is None else f", about {in_time(self.left)} left in all"
         return f"{what}: {self.share:.0%}{left}"
 
 

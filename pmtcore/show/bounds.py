@@ -56,12 +56,13 @@ def sentence(found: Sequence[Bound]) -> str:
     silent = sum(not bound.applies for bound in found)
     said = [bound for bound in found if bound.applies]
     holding = [bound.looseness for bound in said if bound.holds]
-    words = f"Of {len(found)} bounds {len(holding)} hold"
+    words = f"Of {len(found)} bounds {len(holding)} {'holds' if len(holding) == 1 else 'hold'}"
     if holding:
         words += f", {min(holding):.3g} to {max(holding):.3g} times away from what is measured"
     if len(said) > len(holding):
-        words += f"; {len(said) - len(holding)} do not hold with open constants at 1"
-    return words + (f"; {silent} say nothing at this shape." if silent else ".")
+        many = len(said) - len(holding)
+        words += f"; {many} {'does' if many == 1 else 'do'} not hold with open constants at 1"
+    return words + (f"; {silent} {'says' if silent == 1 else 'say'} nothing at this shape." if silent else ".")
 
 
 def table(found: Sequence[Bound]) -> pd.DataFrame:

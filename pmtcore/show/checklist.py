@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pmtcore.base.numbers import figure
+from pmtcore.base.numbers import figure, power_of_ten
 from pmtcore.methods.registry import method
 from pmtcore.show.strength import strength
 
@@ -31,7 +31,7 @@ def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
         (
             "Strength",
             f"mu = {figure(promise['mu'], 4)}, epsilon = {figure(promise['epsilon'], 4)} at delta = "
-            f"{promise['delta']:g}. "
+            f"{power_of_ten(promise['delta'])}. "
             f"{strength(float(promise['mu'])).sentence}",
         ),
         ("Mechanism", f"{entry.title} ({entry.id}): {entry.standing_reason}. Proof: docs/maths.md."),
@@ -45,7 +45,7 @@ def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
         ),
         (
             "Composition",
-            "All releases from one data set are added up in the ledger, of which an extract is below."
+            "All releases from one data set are added up in the ledger, of which this report holds an extract."
             if "ledger" in record
             else "This release is in no ledger: what else was released from these rows is not known here.",
         ),

@@ -12,6 +12,7 @@ from typing import Any
 
 from pmtcore.accounting.units import Unit
 from pmtcore.base.foreign import html as escape
+from pmtcore.base.numbers import power_of_ten
 from pmtcore.base.records import plain
 from pmtcore.methods.registry import method
 from pmtcore.show import glossary
@@ -125,7 +126,7 @@ def _guarantee(found: Mapping[str, Any]) -> str:
     facts = [
         ("mu (Gaussian differential privacy)", number(g["mu"])),
         ("rho (zero-concentrated)", number(g["rho"])),
-        (f"epsilon at delta = {g['delta']:g}", number(g["epsilon"])),
+        (f"epsilon at delta = {power_of_ten(g['delta'])}", number(g["epsilon"])),
         ("neighbours", escape(g["neighbours"])),
     ]
     assumptions = f"{_whom(g)} The noise was drawn from the operating system's entropy."
@@ -175,7 +176,7 @@ def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
     spent, cap = account["spent"], account["cap"]
     words = (
         f"Data set {escape(account['dataset'])}: spent in all mu = {number(spent['mu'])} "
-        f"(epsilon = {number(spent['epsilon'])} at delta = {spent['delta']:g}), "
+        f"(epsilon = {number(spent['epsilon'])} at delta = {power_of_ten(spent['delta'])}), "
         + ("no cap." if cap is None else f"cap {number(cap)}, left for one more release: {number(account['left'])}.")
     )
     mark = f'<p class="note">Head of the ledger: <code>{escape(head)}</code></p>' if head else ""

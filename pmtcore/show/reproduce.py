@@ -7,9 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
+from pmtcore.accounting.units import FIRST
 from pmtcore.base.foreign import markdown, one_line, shell
 
-_DEFAULTS = {"missing": "empty-row", "unseen": "other", "public_ridge": 0.0, "lam": None, "positive": None}
+_DEFAULTS = {
+    "missing": "empty-row",
+    "unseen": "other",
+    "public_ridge": 0.0,
+    "lam": None,
+    "positive": None,
+    "overlap": "",
+}
+_TYPED = {
+    **_DEFAULTS,
+    "collinear": "drop",
+    "person": "",
+    "person_rule": FIRST,
+}  # what the command line takes beside them
 
 
 def configuration(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,12 +43,14 @@ def command(record: Mapping[str, Any]) -> str:
         words += ["--features", ",".join(choices["features"])]
     if not choices.get("intercept", True):
         words.append("--no-intercept")
-    for name, usual in _DEFAULTS.items():
+    for name, usual in _TYPED.items():
         value = choices.get(name, usual)
         if value not in (usual, None):
             words += [f"--{name.replace('_', '-')}", str(value)]
     for column, levels in choices.get("levels", {}).items():
         words += ["--levels", f"{column}={'|'.join(levels)}"]
+    for column, kind in choices.get("kinds", {}).items():
+        words += ["--kind", f"{column}={kind}"]
     if record.get("seed") is not None:
         words += ["--seed", str(record["seed"])]
     else:
@@ -54,7 +70,8 @@ class Recipe:
     @property
     def script(self) -> str:
         """A Python script."""
-        return "\n".join([f'"""{self.title}"""', "", *_imports(), "", *self.call, "", "print(result)", ""])
+        heading = f'"""{self.title}\n\n{self.note}\n"""'
+        return "\n".join([heading, "", *_imports(), "", *self.call, "", "print(result)", ""])
 
     @property
     def notebook(self) -> str:
@@ -85,6 +102,9 @@ def notebook(record: Mapping[str, Any]) -> str:
 
 def _released(record: Mapping[str, Any]) -> Recipe:
     note = "Running this draws new noise and spends again; the ledger counts it."
+    person = _choices(record).get("person")
+    if person:
+        note += f" It takes each row for a person; for the column {_plain(person)!r} use the command line."
     return Recipe(_title(record), note, tuple(_call(record)))
 
 
@@ -119,7 +139,7 @@ def _tables(choices: Mapping[str, Any]) -> dict[str, Any]:
         given["features"] = list(choices["features"])
     if not choices.get("intercept", True):
         given["intercept"] = False
-    for name, usual in {**_DEFAULTS, "levels": {}}.items():
+    for name, usual in {**_DEFAULTS, "levels": {}, "kinds": {}}.items():
         value = choices.get(name, usual)
         if value not in (usual, None):
             given[name] = value

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from pmtcore.base.numbers import figure, listing, percent, plural
 from pmtcore.base.records import Label
@@ -14,11 +16,20 @@ from pmtcore.lab.diagnostics import Diagnosis
 from pmtcore.methods.registry import method
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
+from pmtcore.show.figures.coefficients import Unit
 from pmtcore.show.names import spoken
 
 _ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts all directions about alike
 _CHANGE = 1.25  # a factor below which whitening changed nothing worth a word
 _TIE = 1.05  # distances within 5 % are called equal: medians of tens of trials are no finer
+_MOVERS = (
+    ("The privacy noise moves it", "privacy sd"),
+    ("another sample", "sampling sd"),
+    ("truncation", "truncation sd"),
+)
+_MOST_LOG = 700.0  # beyond, e to its power is no number any more
+_ASIDE = 0.02  # of a band's width: less cannot be seen in a picture
+_SIDES = {False: ("negative", "positive"), True: ("below 1", "above 1")}  # by whether the unit is a ratio
 _NO_ERROR = 1e-12  # relative: below, a distance is rounding
 
 
@@ -92,39 +103,65 @@ def truncation_words(found: Diagnosis, radius: float) -> str:
     )
 
 
-def coefficient_words(release: Release) -> list[str]:
-    """One line for each coefficient: what the privacy noise and the sampling each do to it."""
-    if release.bands is None:
-        return []
-    bands = release.bands
+def coefficient_words(table: pd.DataFrame, unit: Unit) -> list[str]:
+    """One line for each row of a table of coefficients in this unit: what noise, sampling and truncation do to it."""
     found = []
-    for j, name in enumerate(release.names):
-        if name == INTERCEPT:
+    for row in table.to_dict("records"):
+        if "low (95 %)" not in row or row["coefficient"] == INTERCEPT:
             continue
-        low, high = float(bands.low[j]), float(bands.high[j])
+        name, low, high = row["coefficient"], float(row["low (95 %)"]), float(row["high (95 %)"])
         if not (math.isfinite(low) and math.isfinite(high)):
             found.append(f"{name}: no finite band; this release says nothing about it.")
             continue
-        drawn = f"another sample by about {figure(float(bands.sampling[j]), 2)}"
-        moved = f"The privacy noise moves it by about {figure(float(bands.privacy[j]), 2)}, {drawn}."
-        if bands.privacy[j] == 0:
-            moved = f"No privacy noise moves it; {drawn}."
-        sign = "could be zero" if low <= 0 <= high else "positive" if low > 0 else "negative"
-        found.append(
-            f"{name}: {figure(float(release.coefficients[j]))}, between {figure(low)} and {figure(high)} ({sign}). "
-            f"{moved}"
-        )
+        none = f"{figure(unit.neutral)}, no effect" if unit.ratio else "zero"
+        sign = f"could be {none}" if low <= unit.neutral <= high else _SIDES[unit.ratio][low > unit.neutral]
+        limits = f"between {figure(low)} and {figure(high)} ({sign})"
+        found.append(f"{name}: {figure(float(row['value']))}, {limits}. {_moved(row, unit)}")
     return found
+
+
+def _moved(row: Mapping[Hashable, Any], unit: Unit) -> str:
+    """What moves one coefficient, by how much."""
+    told = []
+    for who, part in _MOVERS:
+        size = float(row.get(part, 0.0))
+        if unit.ratio and size > 0:
+            told.append(f"{who} by a factor of about {figure(math.exp(min(size, _MOST_LOG)))}")
+        elif size > 0:
+            told.append(f"{who} by about {figure(size, 2)}")
+    if float(row["privacy sd"]) > 0:
+        return f"{', '.join(told)}."
+    return f"No privacy noise moves it{'; ' * bool(told)}{', '.join(told)}."
+
+
+def leaning_words(table: pd.DataFrame, unit: Unit) -> str:
+    """Why values are not in the middle of their bands, where some are not."""
+    if "low (95 %)" not in table:
+        return ""
+    with np.errstate(all="ignore"):
+        value, low, high = (np.asarray(table[name], dtype=float) for name in ("value", "low (95 %)", "high (95 %)"))
+        if unit.ratio:
+            value, low, high = np.log(value), np.log(low), np.log(high)
+        aside = np.abs(value - (low + high) / 2) > _ASIDE * (high - low)
+    if not np.any(aside):
+        return ""
+    return (
+        "A value leans on the public fit where noise is large; its band does not take that fit for right. So the value "
+        "is inside its band, but not always in the middle."
+    )
 
 
 def release_words(release: Release) -> str:
     """The release in one sentence."""
     if release.bands is None or release.guarantee.mu == 0:
         return release.guarantee.words
+    bands, features = release.bands, [j for j, name in enumerate(release.names) if name != INTERCEPT]
+    at = features or list(range(len(release.names)))  # a fit of the intercept alone has no other
+    unit = release.ground.spread[at] if features else 1.0
     parts = {
-        "privacy": float(np.median(release.bands.privacy)),
-        "sampling": float(np.median(release.bands.sampling)),
-        "truncation": 0.0 if release.bands.truncation is None else float(np.median(release.bands.truncation)),
+        "privacy": float(np.median(bands.privacy[at] * unit)),
+        "sampling": float(np.median(bands.sampling[at] * unit)),
+        "truncation": 0.0 if bands.truncation is None else float(np.median(bands.truncation[at] * unit)),
     }
     if not all(math.isfinite(part) for part in parts.values()):
         return "The noise swamped this release: its bands are without end for the typical coefficient."
@@ -135,7 +172,8 @@ def release_words(release: Release) -> str:
         "truncation": "shortened rows are the largest part of the error: choose the inference radius, or a wider one.",
     }[largest]
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
-    return f"For the typical coefficient {advice} Standard errors: {figures}." + _clipped(release.released)
+    per = ", for one standard deviation of a feature" if features else ""
+    return f"For the typical coefficient {advice} Standard errors{per}: {figures}." + _clipped(release.released)
 
 
 def _price(parts: Mapping[str, float]) -> str:

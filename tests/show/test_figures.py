@@ -110,11 +110,12 @@ def test_all_coefficients_can_be_found():
 def test_parts_are_the_record(problem):
     """The three parts of each standard error are drawn apart, in the forest plot's units and order."""
     found = released(problem)
-    drawn = traces(figures.parts(found))
-    assert list(drawn) == ["privacy", "sampling", "truncation"]
-    spread = found.ground.spread[1:]
-    for part in drawn:
-        np.testing.assert_allclose(drawn[part]["x"], getattr(found.bands, part)[1:] * spread)
+    for unit, spread in (("sd", found.ground.spread[1:]), ("table", 1.0)):
+        chosen = forest.units(found)[unit]
+        drawn = traces(figures.parts(forest.table(found, chosen), chosen))
+        assert list(drawn) == ["privacy", "sampling", "truncation"]
+        for part in drawn:
+            np.testing.assert_allclose(drawn[part]["x"], getattr(found.bands, part)[1:] * spread)
     hatches = {trace["marker"]["pattern"]["shape"] for trace in drawn.values()}
     assert len(hatches) == 3, "the parts are told apart by more than colour"
 
@@ -123,7 +124,8 @@ def test_no_bands_no_parts(problem):
     """A method without bands has a forest plot without them, and no picture of parts."""
     entry = next(e for e in methods() if e.gives_coefficients and released_bands(problem, e.id) is None)
     found = released(problem, entry.id)
-    assert figures.parts(found) is None
+    chosen = forest.units(found)["sd"]
+    assert figures.parts(forest.table(found, chosen), chosen) is None
     assert "95 % band" not in traces(drawn_forest(found))
 
 

@@ -178,6 +178,27 @@ def test_the_command_reproduces(filed, problem, tmp_path, capsys):
     assert list(again["coefficients"]) == list(record["coefficients"])
 
 
+def test_the_command_carries_every_choice():
+    """Each field of the choices that is not the usual one is in the command, so that it asks for the same."""
+    given = {
+        "target": "y", "family": "logistic", "features": ["a", "b"], "intercept": False, "missing": "public-median",
+        "unseen": "refuse", "levels": {"a": ["u", "v"]}, "public_ridge": 0.1, "lam": 0.2, "positive": "yes",
+        "kinds": {"b": "number"}, "collinear": "refuse", "overlap": "the same survey", "person": "id",
+        "person_rows": 3, "person_rule": "mean",
+    }  # fmt: skip
+    assert set(given) == set(Choices(target="y").as_dict()), "a new choice is to be carried too"
+    record = {"target": "y", "public": {"family": "logistic", "choices": given}, "seed": 1}
+    words = reproduce.command(record)
+    for part in ("--kind b=number", "--collinear refuse", "--person id", "--person-rule mean", "--overlap", "'a=u|v'"):
+        assert part in words
+    for flag in ("--no-intercept", "--missing", "--unseen", "--public-ridge", "--lam", "--positive", "--features"):
+        assert flag in words
+    promise = {"mu": 1.0, "delta": 1e-6, "rows_per_person": 3}
+    more = {**record, "method": "pmt-ridge", "parameters": {}, "guarantee": promise}
+    assert reproduce.configuration(more)["rows_per_person"] == 3
+    assert "kinds={'b': 'number'}" in reproduce.script(more) and "for the column 'id'" in reproduce.script(more)
+
+
 def test_script_and_notebook_run(filed, tmp_path, monkeypatch):
     """Both are code that runs as it is, through the package's face, and asks for the same."""
     private, public, _ = load("demo", n=800, m=80, d=4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from pmtcore.methods.registry import methods
 from pmtcore.public.moments import Conditioning
 from pmtcore.releases.record import Ground, Release
 from pmtcore.show import glossary, words
+from pmtcore.show.figures import coefficients
 from pmtcore.show.names import option, spoken, title
 from pmtcore.show.strength import scale, strength
 
@@ -130,10 +132,35 @@ def test_a_release():
     assert "nothing was spent" in words.release_words(released([0, 0], [1, 1], mu=0.0))
     assert "less than 0.01 %" in words.release_words(released([1, 1], [1, 1], clipped_share=1e-9))
     assert "100 %" in words.release_words(released([1, 1], [1, 1], clipped_share=1.7))
-    one, two = words.coefficient_words(released([1, 1], [1, 1]))
-    assert "could be zero" in one and "positive" in two
-    (swamped,) = words.coefficient_words(released([1], [1], low=(-math.inf,), high=(math.inf,)))
+
+
+def lines(found, unit="table"):
+    chosen = coefficients.units(found)[unit]
+    return words.coefficient_words(coefficients.table(found, chosen), chosen)
+
+
+def test_each_coefficient():
+    """In the unit of the table beside it; what moves it, truncation too; without end, without noise, as a ratio."""
+    one, two = lines(released([1, 1], [1, 1]))
+    assert "could be zero" in one and "positive" in two and "truncation" not in one
+    (swamped,) = lines(released([1], [1], low=(-math.inf,), high=(math.inf,)))
     assert "no finite band" in swamped
+    (cut,) = lines(released([0], [1], [4.7]))
+    assert "No privacy noise moves it" in cut and "truncation by about 4.7" in cut
+    wide = released([0.5], [1], low=(2,), high=(4,))
+    wide = replace(wide, coefficients=np.array([3.0]), ground=Ground("logistic", np.array([2.0]), None, "exact"))
+    (per_sd,), (ratio,) = lines(wide, "sd"), lines(wide, "table-ratio")
+    assert "a: 6, between 4 and 8 (positive)" in per_sd and "noise moves it by about 1," in per_sd
+    assert "between 7.39 and 54.6 (above 1)" in ratio and "a factor of about 1.65" in ratio
+
+
+def test_why_a_value_is_not_in_the_middle():
+    """Said where it is so, in any unit, and only there."""
+    for middle, said in ((1.5, False), (1.2, True)):
+        found = replace(released([1], [1], low=(1,), high=(2,)), coefficients=np.array([middle]))
+        found = replace(found, ground=Ground("poisson", np.ones(1), None, "exact"))
+        for unit in coefficients.units(found).values():
+            assert bool(words.leaning_words(coefficients.table(found, unit), unit)) == said
 
 
 def test_strength():

@@ -20,6 +20,7 @@ from pmtcore.public.ridge import RidgePrior, ridge_prior
 
 _MOST_ROWS = 4000  # public rows behind a choice; more change it by less than its own doubt
 _NUMBERS = 4_000_000  # held at once
+_FEW_POINTS = 4  # Hessians one by one up to here: making all products of columns costs as much as ten of them
 _LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five times as far as it looks, squared
 _LEAST_SLACK = 0.1  # a row that decides its own fit says little: no more than ten times its residual
 _SHORT, _ROOM = 0.3, 1.5  # bounds: from this share of the median length to so many times the longest
@@ -123,6 +124,8 @@ class Frame:
     def hessians(self, slopes: np.ndarray) -> np.ndarray:
         """Public Hessians (t, d, d) of the mean loss from slopes (m, t), without the penalty."""
         x, d = self.left_out, self.public.d
+        if slopes.shape[1] <= _FEW_POINTS:
+            return np.stack([(x * slope[:, None]).T @ x for slope in slopes.T]) / self.m
         above = np.triu_indices(d)
         packed = np.zeros((slopes.shape[1], len(above[0])))
         rows = max(_NUMBERS // len(above[0]), 1)

@@ -17,6 +17,7 @@ from pmtcore.methods.registry import Prediction
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview
+from pmtcore.show.figures.coefficients import Unit
 from pmtcore.show.figures.style import AFTER, PRIVACY, QUIET, SAMPLING, TRUNCATION, finish, log_axis
 
 _PALETTE = (
@@ -151,23 +152,17 @@ def tradeoff_table(mu: float) -> pd.DataFrame:
     return pd.DataFrame({"false alarms": alarms, "detections, at most": attacker_power(mu, alarms)})
 
 
-def parts(release: Release) -> go.Figure | None:
-    """Standard errors of the privacy noise, of sampling and of truncation, apart; in the forest plot's units."""
-    if release.bands is None:
+def parts(found: pd.DataFrame, unit: Unit) -> go.Figure | None:
+    """Standard errors of the privacy noise, of sampling and of truncation, apart; rows of a table in this unit.
+
+    Those of ratios are on the scale of their logarithms, where errors add.
+    """
+    rows = found[found["coefficient"] != INTERCEPT].head(_MOST)
+    apart = {part: rows[f"{part} sd"].to_numpy() for part in _PARTS if f"{part} sd" in rows}
+    if not apart or rows.empty:
         return None
-    shown, names, spread = _shown(release)
-    bands = release.bands
-    found = {"privacy": bands.privacy, "sampling": bands.sampling}
-    if bands.truncation is not None:
-        found["truncation"] = bands.truncation
-    figure = _bars(names, {part: values[shown] * spread for part, values in found.items()})
-    return finish(figure, "standard error, same units", "", _tall(len(names)))
-
-
-def _shown(release: Release) -> tuple[list[int], list[str], np.ndarray]:
-    """Which coefficients are drawn, their names, the public spread (k,) of their columns."""
-    shown = [j for j, name in enumerate(release.names) if name != INTERCEPT][:_MOST]
-    return shown, [release.names[j] for j in shown], release.ground.spread[shown]
+    title = f"standard error of the {'logarithm of the ' if unit.ratio else ''}{unit.words}"
+    return finish(_bars(list(rows["coefficient"]), apart), title, "", _tall(len(rows)))
 
 
 def coefficients_table(release: Release) -> pd.DataFrame:
