@@ -10,6 +10,7 @@ from pages.common.actors import actor
 from pages.common.widgets import show_error
 from pmtcore.accounting.units import FIRST, MEAN, MOST_ROWS, Unit
 from pmtcore.base.checks import InputError
+from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.roles import Action
 from pmtcore.data.schema import schema_from_json
 from pmtcore.ledger.log import Ledger
@@ -47,7 +48,7 @@ def _run(form: Callable[[Ledger, list[str]], bool], book: Ledger, names: list[st
 
 def _cap(book: Ledger, names: list[str]) -> bool:
     with st.form("cap-form"):
-        name = st.text_input("Data set", help=f"There are: {', '.join(names) or 'none'}.")
+        name = st.text_input("Data set", help=plain(f"There are: {', '.join(names) or 'none'}."))
         cap = st.number_input("Cap (total mu)", 1e-3, 1000.0, 3.0, format="%g", key="cap-mu", help=help_for("cap"))
         why = st.text_input("Why (asked for where a cap is raised)", key="cap-why", help=_WHY)
         sent = st.form_submit_button("Set")

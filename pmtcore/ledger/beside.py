@@ -1,10 +1,10 @@
 """What a ledger keeps outside its database: its key, the newest head, room for one record, and a lock.
 
-Beside an SQLite file lie ``.key``, ``.head`` and for a moment ``.room``; for a server they lie in the user's data
-folder, under a digest of its address. The key seals every event, so that whoever can write to the database alone
-cannot forge one. The head says how far the log had come, so that a log cut short, an older copy or a deleted file is
-noticed; for a file it also holds the file's digest. ``PMT_LEDGER_KEY`` gives the key where several machines share one
-server.
+Beside an SQLite file lie ``.key`` (or ``.lock``, where the key is elsewhere), ``.head`` and for a moment ``.room``; for
+a server they lie in the user's data folder, under a digest of its address. The key seals every event, so that whoever
+can write to the database alone cannot forge one. The head says how far the log had come, so that a log cut short, an
+older copy or a deleted file is noticed; for a file it also holds the file's digest. ``PMT_LEDGER_KEY`` gives the key
+where several machines share one server.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Beside:
     def __init__(self, file: Path | None, place: str) -> None:
         self.file = file
         stem = data_folder() / hashlib.sha256(place.encode()).hexdigest()[:16] if file is None else file
-        self.key_file, self._head_file, self._room_file = (
-            stem.with_name(stem.name + end) for end in (".key", ".head", ".room")
+        self.key_file, self._head_file, self._room_file, self._lock_file = (
+            stem.with_name(stem.name + end) for end in (".key", ".head", ".room", ".lock")
         )
 
     def key(self, *, make: bool) -> bytes | None:
@@ -92,12 +92,21 @@ class Beside:
         Raises:
             TimeoutError: another process held it for a minute.
         """
-        if self.file is None or not self.key_file.is_file():
+        held = None if self.file is None else self._lock()
+        if held is None:
             yield
             return
-        with self.key_file.open("rb") as file:
+        with os.fdopen(held, "rb") as file:
             _wait(file.fileno())
             yield
+
+    def _lock(self) -> int | None:
+        """What to lock: the key's file, or one for this alone where the key comes from elsewhere."""
+        if self.key_file.is_file():
+            return os.open(self.key_file, os.O_RDONLY)
+        with suppress(OSError):  # a folder that cannot be written to has no writers either
+            return os.open(self._lock_file, os.O_RDONLY | os.O_CREAT, 0o600)
+        return None
 
     def head(self) -> Head | None:
         """The head noted last; ``None`` where there is no note.

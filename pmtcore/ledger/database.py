@@ -19,12 +19,12 @@ import sqlalchemy as sql
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import plain
 from pmtcore.ledger import chain
-from pmtcore.ledger.beside import WAIT_SECONDS, Beside, Head, seal
+from pmtcore.ledger.beside import Beside, Head, seal
 from pmtcore.ledger.chain import Damaged, LedgerError
+from pmtcore.ledger.engines import engine, lock
 from pmtcore.ledger.schema import EVENTS, SCHEMA, upgrade, version
 
 _LOG = logging.getLogger("second_moment.ledger")
-_LOCK = 20_261_121  # any number that no other program of the database locks by
 _VERIFIED: dict[str, Head] = {}  # by address: what this process has walked through already
 
 
@@ -41,7 +41,7 @@ class Database:
         if self.url.startswith("postgresql://"):
             self.url = self.url.replace("postgresql://", "postgresql+psycopg://", 1)
         try:
-            self._engine = sql.create_engine(self.url, **self._settings())
+            self._engine = engine(self.url)
             self._beside = Beside(self._file, self.place)
             if self._file is not None and not make and not self._file.exists():
                 raise LedgerError(f"There is no ledger at {self.place!r}; check --ledger.")
@@ -81,29 +81,17 @@ class Database:
     def _file(self) -> Path | None:
         return Path(self.place.removeprefix("file:").split("?")[0]) if self._lite else None
 
-    def _settings(self) -> dict[str, Any]:
-        if not self._lite:
-            return {"pool_pre_ping": True, "pool_size": 2}
-        return {"connect_args": {"timeout": WAIT_SECONDS}, "poolclass": sql.pool.NullPool}
-
     def _prepare(self) -> None:
-        if self._lite:
-
-            @sql.event.listens_for(self._engine, "connect")
-            def connect(connection: Any, _: Any) -> None:
-                connection.isolation_level = None  # transactions are ours: BEGIN IMMEDIATE below
-                connection.execute("PRAGMA synchronous=FULL")
-
         new = self._file is not None and not self._file.exists()
         self.key = self._beside.key(make=new)
         with self._beside.locked():
-            with self._alone() as connection:
+            with self._alone(reads=True) as connection:
                 found = version(connection)
-                if found > SCHEMA:
-                    raise LedgerError(f"The ledger has version {found}, this program writes {SCHEMA}; use its match.")
-                if found < SCHEMA:
-                    self._unchanged(connection, found)
-                    upgrade(connection, found)
+            if found > SCHEMA:
+                raise LedgerError(f"The ledger has version {found}, this program writes {SCHEMA}; use its match.")
+            if found < SCHEMA:
+                self._upgrade()
+            with self._alone(reads=True) as connection:
                 sealed = connection.execute(sql.select(EVENTS.c.seq).where(EVENTS.c.seal.is_not(None)).limit(1)).first()
                 head = self.head(connection)
             if self.key is None and sealed is None:
@@ -111,15 +99,26 @@ class Database:
             if found < SCHEMA:
                 self._beside.note(*head)
 
+    def _upgrade(self) -> None:
+        """Bring the tables to this program's version, unless another process has; the file must be as it was noted."""
+        self._settle()
+        file = self._beside.digest()
+        with self._alone() as connection:
+            found = version(connection)
+            if found < SCHEMA:
+                self._unchanged(connection, found)
+                self._own_file(connection, file)
+                upgrade(connection, found)
+
     @contextmanager
-    def _alone(self) -> Iterator[sql.Connection]:
-        """A transaction that no other writer overlaps."""
+    def _alone(self, *, reads: bool = False) -> Iterator[sql.Connection]:
+        """A transaction that no other writer overlaps; on a server those that only read overlap one another."""
         try:
             with self._engine.connect() as connection, connection.begin():
                 if self._lite:
                     connection.exec_driver_sql("BEGIN IMMEDIATE")
                 else:
-                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+                    lock(connection, shared=reads)
                 yield connection
         except InputError:
             raise
@@ -131,7 +130,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sql.Connection]:
         """A transaction that only reads."""
-        with self._locked(), self._alone() as connection:
+        with self._locked(), self._alone(reads=True) as connection:
             yield connection
 
     @contextmanager
@@ -172,9 +171,8 @@ class Database:
         key = self.seal_key
         noted = self._noted()
         self._unchanged(connection, 0, noted)
+        self._own_file(connection, file, noted)
         head = Head(*self.head(connection))
-        if noted is not None and noted.hash == head.hash and "" not in (file, noted.file) and noted.file != file:
-            raise Damaged("its file was changed by another program")
         if connection.execute(sql.select(sql.func.count()).select_from(EVENTS)).scalar() != head.seq:
             raise Damaged("events are missing")
         start = _VERIFIED.get(self.url)
@@ -199,6 +197,14 @@ class Database:
                 f"it does not hold event {noted.seq}, which was noted beside it: it was cut short, removed, or is an "
                 f"older copy ('ledger accept' takes an older one, with a reason)"
             )
+
+    def _own_file(self, connection: sql.Connection, file: str, noted: Head | None = None) -> None:
+        """Raise unless the file is, byte for byte, what was noted with its head; a step of upgrade notes it anew."""
+        noted = noted or self._noted()
+        if noted is None or "" in (file, noted.file) or noted.file == file:
+            return
+        if not sql.inspect(connection).has_table(EVENTS.name) or self.head(connection)[1] == noted.hash:
+            raise Damaged("its file was changed by another program")
 
     def _noted(self) -> Head | None:
         try:
@@ -324,6 +330,10 @@ def sentence(error: Exception) -> str:
         "no space": "the disk is full",
         "file too large": "the disk is full",
         "locked": "another process holds it",
+        "lock timeout": "another process holds it",
+        "queuepool": "others hold all connections to its server",
+        "too many clients": "others hold all connections to its server",
+        "connection slots": "others hold all connections to its server",
         "unable to open": "the file cannot be opened",
         "not a database": "the file is not a ledger",
         "permission": "access is refused",

@@ -78,10 +78,17 @@ SCHEMA = len(STEPS)
 
 
 def version(connection: sql.Connection) -> int:
-    """The version of the database; 0 where there is no ledger yet."""
+    """The version of the database; 0 where there is no ledger yet.
+
+    Raises:
+        ValueError: what stands there is no version.
+    """
     if not sql.inspect(connection).has_table(VERSION.name):
         return 0
-    return int(connection.execute(sql.select(VERSION.c.version)).scalar() or 0)
+    found = int(connection.execute(sql.select(VERSION.c.version)).scalar() or 0)
+    if found <= 0:
+        raise ValueError("a ledger without a version")
+    return found
 
 
 def upgrade(connection: sql.Connection, found: int) -> None:

@@ -11,6 +11,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 _LONG = 300.0  # seconds for one run of a page on a machine that does much else
+_MOMENT = 0.5  # seconds between two looks at work under way
 _KINDS = {
     "checkbox": "bool_value",
     "button": "trigger_value",
@@ -52,6 +53,12 @@ class Visitor:
         self._values[self.find(kind, name).id] = (_KINDS[kind], value)
         await self._run()
         self._values = {id: held for id, held in self._values.items() if held[0] != "trigger_value"}
+
+    async def ended(self) -> None:
+        """Until no work is under way on the page: what a browser asks by itself, twice a second, is asked here."""
+        while any(element.WhichOneof("type") in ("progress", "spinner") for element in self.elements):
+            await asyncio.sleep(_MOMENT)
+            await self._run()
 
     def find(self, kind: str, name: str) -> Any:
         """The widget of that key, or whose label starts so."""

@@ -13,6 +13,7 @@ import pytest
 
 from pmtcore.ledger import database
 from pmtcore.ledger.log import Ledger, LedgerError
+from pmtcore.ledger.schema import SCHEMA
 from tests.ledger.test_log import REQUEST, url  # noqa: F401  # fixture
 
 CORRUPTIONS = int(os.environ.get("PMT_CORRUPTIONS", "400"))
@@ -136,6 +137,31 @@ def test_no_spend_on_a_damaged_file(original, tmp_path):
             break
     assert damaged == CORRUPTIONS
     assert tried(copied(original, tmp_path / "untouched.db")), "the test could not fail"
+
+
+@pytest.mark.parametrize("version", [-1, *range(SCHEMA), SCHEMA + 1, "", "x", 2**62])
+def test_another_version_is_no_way_around(original, tmp_path, version):
+    """A ledger said to be older is not upgraded, and so noted as whole, when its file is not what was noted."""
+    path = copied(original, tmp_path / "l.db")
+    with sqlite3.connect(path) as connection:
+        for verb in ("update", "delete"):
+            connection.execute(f"DROP TRIGGER pmt_no_{verb}")
+        connection.execute("UPDATE pmt_schema SET version = ?", (version,))
+    connection.close()
+    assert not tried(path)
+
+
+def test_a_server_with_an_impossible_version_is_refused(url):  # noqa: F811
+    """A version that no program wrote is damage on every database."""
+    from tests.ledger.test_limits import engine
+
+    Ledger(url).cap("survey", 1.0)
+    outside = engine(url)
+    with outside.begin() as connection:
+        connection.exec_driver_sql("UPDATE pmt_schema SET version = -1")
+    outside.dispose()
+    with pytest.raises(LedgerError, match="damaged"):
+        Ledger(url)
 
 
 def test_a_copy_without_its_key_takes_no_spend(original, tmp_path):

@@ -15,6 +15,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -318,3 +319,38 @@ def test_no_private_value_is_in_the_ledger(tmp_path):
     ledger.cap("survey", 2.0)
     recorded_release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(1), ledger, "survey", "k")
     assert not re.search(rb"98,?765\.4", path.read_bytes())  # five digits alone turn up in random ones
+
+
+def test_writers_whose_key_comes_from_elsewhere_wait_for_one_another(tmp_path, monkeypatch):
+    """Without a key beside the file there is still a lock: nobody takes another's write for damage."""
+    monkeypatch.setenv("PMT_LEDGER_KEY", "from a safe")
+    place = str(tmp_path / "l.db")
+    Ledger(place).cap("survey", 3.0)
+
+    def spent(at):
+        Ledger(place).reserve("survey", f"k{at}", REQUEST, 0.1, "replace-one")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(spent, range(40)))
+    assert len(Ledger(place).account("survey").entries) == 40 and not (tmp_path / "l.db.key").exists()
+
+
+def test_many_threads_hold_few_connections(postgres):
+    """Sixty ledgers at once in sixty threads: a server sees ten connections of this process, and refuses none."""
+    address = emptied(postgres)
+    Ledger(address).cap("survey", 3.0)
+
+    def spent(at):
+        Ledger(address).reserve("survey", f"k{at}", REQUEST, 0.1, "replace-one")
+        return Ledger(address)
+
+    with ThreadPoolExecutor(60) as pool:
+        held = list(pool.map(spent, range(60)))
+    assert len(held[0].account("survey").entries) == 60
+    outside = sql.create_engine(address.replace("postgresql://", "postgresql+psycopg://"))
+    with outside.connect() as connection:
+        count = (
+            "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+        assert connection.exec_driver_sql(count).scalar() <= 10
+    outside.dispose()
