@@ -19,7 +19,7 @@ from pmtcore.base.records import Curator, Pieces, Private
 from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, from_words, in_words, release_integers
 from pmtcore.mechanisms.integers import grid_numbers
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.mechanisms.turned import STEPS, Turned
+from pmtcore.mechanisms.turned import STEPS, Turned, in_steps
 from pmtcore.models.families import Family
 
 _MECHANISM = Curator("integer noise is added to it")
@@ -85,8 +85,9 @@ class LengthCounts:
     def __call__(self, pieces: Iterable[Turned]) -> np.ndarray:
         """Of the pieces of one block of a table."""
         below = np.zeros((len(self.points), len(self.edges)), dtype=np.int64)  # rows below each edge
+        points = in_steps(self.points)
         for piece in pieces:
-            for part, along in _along(piece, piece.directions, self.points):
+            for part, along in _along(piece, piece.directions, points):
                 sizes = np.abs(_sizes(self.family, piece, along))[:, : piece.rows]
                 sizes.sort(axis=1)
                 for count, ordered in zip(below[part], sizes, strict=True):
@@ -112,9 +113,10 @@ class GradientSum:
     def __call__(self, pieces: Iterable[Turned]) -> np.ndarray:
         """Of the pieces of one block of a table."""
         total = np.zeros(self.points.shape, dtype=np.int64)
+        points = in_steps(self.points)
         for piece in pieces:
             directions = piece.directions
-            for part, along in _along(piece, directions, self.points):
+            for part, along in _along(piece, directions, points):
                 sizes = _rounded(_sizes(self.family, piece, along) / self.bounds[part, None])
                 total[part] += (sizes @ directions.T).astype(np.int64)
         return in_words(total)
@@ -140,9 +142,10 @@ class CurvatureSum:
         """Of the pieces of one block of a table."""
         t, d = self.points.shape
         total = np.zeros((t, d, d), dtype=np.int64)
+        points = in_steps(self.points)
         for piece in pieces:
             directions = piece.directions
-            for part, along in _along(piece, directions, self.points):
+            for part, along in _along(piece, directions, points):
                 lengths = np.sqrt(self.family.slope(along)) * piece.lengths
                 factor = grid_numbers(lengths / self.bounds[part, None], 1.0, SCALE) / STEPS
                 for at, each in zip(range(t)[part], factor, strict=True):
@@ -152,7 +155,7 @@ class CurvatureSum:
 
 
 def _along(piece: Turned, directions: np.ndarray, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """``x~'theta`` (t', k) at some of the points (t, d) at a time."""
+    """``x~'theta`` (t', k) at some of the points (t, d), which are in steps, at a time."""
     many = max(_NUMBERS // directions.shape[1], 1)
     for first in range(0, len(points), many):
         part = slice(first, first + many)

@@ -74,13 +74,16 @@ class Turned:
         return np.multiply(block.values[:d], _BELOW / np.maximum(lengths, 1e-300), out=block.spare[:d])
 
     def along(self, directions: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """``x~'theta`` (t, k) at points (t, d): an exact product of integers, the points to 30 bits of their length."""
-        power = _POINT - np.frexp(np.linalg.norm(points, axis=1))[1]
-        whole = np.rint(np.ldexp(points, power[:, None]))
-        found = whole @ directions
-        found *= np.ldexp(1.0 / STEPS, -power)[:, None]
+        """``x~'theta`` (t, k) at points (t, d) as :func:`in_steps` gives them: an exact product of integers."""
+        found = points @ directions
         found *= self.lengths
         return np.asarray(found)
+
+
+def in_steps(points: np.ndarray) -> np.ndarray:
+    """Points (t, d) to 30 bits of their length, over the steps of a direction: whole multiples of a power of two."""
+    power = _POINT - np.frexp(np.linalg.norm(points, axis=1))[1][:, None]
+    return np.asarray(np.ldexp(np.rint(np.ldexp(points, power)) / STEPS, -power))
 
 
 @final

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pmtcore.base.records import PrivateRows
 from pmtcore.mechanisms.grid import from_words, in_words
-from pmtcore.mechanisms.turned import STEPS, Turned, Turning
+from pmtcore.mechanisms.turned import STEPS, Turned, Turning, in_steps
 from tests.helpers import TEST, names
 
 
@@ -98,10 +98,10 @@ def test_a_product_with_a_point_is_exact(seed):
 
     def look(parts):
         for piece in parts:
-            along = piece.along(piece.directions, points)
+            along = piece.along(piece.directions, in_steps(points))
             found.append(along[:, : piece.rows])
             alone = Turned(64, piece.lengths[:64], piece.response[:64], held=piece.directions[:, :64].astype(np.int32))
-            assert np.array_equal(alone.along(alone.directions, points[1:2])[0], along[1, :64])
+            assert np.array_equal(alone.along(alone.directions, in_steps(points[1:2]))[0], along[1, :64])
         return np.zeros(1)
 
     Turning.features_only(np.eye(5), False).pieces(rows, 0).sum(look)

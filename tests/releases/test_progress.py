@@ -17,7 +17,6 @@ from pmtcore.data.problem import prepare
 from pmtcore.data.tables import read_path
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SeededNoise
-from pmtcore.methods.registry import method
 from pmtcore.releases import progress as progress_module
 from pmtcore.releases.progress import Progress, Report, Stopped, in_time
 from pmtcore.releases.release import Request, progress_of, recorded_release, release
@@ -39,16 +38,19 @@ def problem_of(places):
     return prepare(read_path(str(places[0]), "private"), read_path(str(places[1]), "public"), Choices(target="y"))
 
 
+@pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("id", ["joint-pmt", "pmt-gradients", "joint-moment"])
-def test_every_look_is_told_and_there_are_no_more_than_promised(places, id):
-    """Shares rise to 1 within each look; the figures are the same as unwatched."""
+def test_every_look_is_told_and_there_are_no_more_than_promised(places, id, kept):
+    """Shares rise to 1 within each look; the figures are the same as unwatched; all are told where none is kept."""
     problem, request, reports = problem_of(places), Request(id, Budget(1.0)), []
+    if not kept:
+        problem.private._keeps = 0
     watched = progress_of(problem, request, reports.append)
     watched.spend()
     first = release(problem, request, SeededNoise(1), watched)
     assert np.array_equal(first.coefficients, release(problem, request, SeededNoise(1)).coefficients)
     assert reports and all(0 < r.share <= 1 and r.look <= r.looks and r.spent for r in reports)
-    assert reports[-1].share == 1.0 and method(id).id == id
+    assert reports[-1].share == 1.0 and (kept or reports[-1].look == reports[-1].looks)
     assert all("look" in r.words and r.whole <= 1 for r in reports)
 
 
