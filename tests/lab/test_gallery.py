@@ -149,6 +149,24 @@ def test_a_claim_that_hangs_on_an_unstated_setting_says_so():
     assert not found["holds"] and found["answer"] == Answer.UNSTATED.value and "T is not stated" in found["figures"]
 
 
+@pytest.mark.filterwarnings("error")
+def test_no_claim_breaks_on_curves_without_spread_or_numbers(tmp_path, monkeypatch):
+    """One trial, errors of exactly zero, and no number at all: every claim of every figure still answers."""
+    monkeypatch.setenv("PMT_GALLERY_DIR", str(tmp_path))
+    for entry in figures():
+        record = load_stored(entry)
+        if record is None:
+            continue
+        curves = [Curve.from_dict(fields) for fields in record["series"]]
+        for change in (
+            lambda c: {"sd": 0 * c.mean, "low": c.mean, "high": c.mean, "trials": np.ones(len(c.x))},
+            lambda c: dict.fromkeys(("mean", "median", "sd", "low", "high"), 0 * c.x),
+            lambda c: dict.fromkeys(("mean", "median", "sd", "low", "high"), np.nan * c.x),
+        ):
+            changed = {c.name: dataclasses.replace(c, **change(c)) for c in curves}
+            assert len(entry.verdict(changed)) == len(entry.claims), entry.id
+
+
 def test_a_claim_about_a_series_that_is_not_stored_says_so():
     """A result of an earlier version lacks a series: nobody can tell, and the series is named."""
     found = Claim("It is below.", checks.below("a", "b")).answer({"a": curve("a", [1, 2])})

@@ -128,7 +128,8 @@ def last_below(lower: str, upper: str, factor: float = 1.0, statistic: Statistic
 
     def check(curves: Curves) -> Finding:
         a, b = curves[lower], curves[upper]
-        ratio = float(a.values(statistic)[-1] / b.values(statistic)[-1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = float(a.values(statistic)[-1] / b.values(statistic)[-1])
         doubt = np.hypot(a.doubt(statistic)[-1:], b.doubt(statistic)[-1:])
         return Finding(below_zero(np.log([ratio / factor]), doubt), f"at the end, {statistic} ratio {ratio:.3g}")
 
@@ -140,7 +141,8 @@ def alike_at_end(first: str, second: str, factor: float, statistic: Statistic = 
 
     def check(curves: Curves) -> Finding:
         a, b = curves[first], curves[second]
-        ratio = float(a.values(statistic)[-1] / b.values(statistic)[-1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = float(a.values(statistic)[-1] / b.values(statistic)[-1])
         doubt = np.hypot(a.doubt(statistic)[-1:], b.doubt(statistic)[-1:])
         answer = below_zero(np.array([abs(np.log(ratio)) - np.log(factor)]), doubt)
         return Finding(answer, f"at the end, {first} over {second}: {ratio:.3g}")
@@ -152,7 +154,8 @@ def alike(pairs: Sequence[tuple[str, str]], factor: float, statistic: Statistic 
     """The two curves of each pair lie within a factor of each other at every x."""
 
     def one(a: Curve, b: Curve) -> Finding:
-        gap = np.abs(np.log(a.values(statistic) / b.values(statistic)))
+        with np.errstate(divide="ignore", invalid="ignore"):  # one trial has no deviation
+            gap = np.abs(np.log(a.values(statistic) / b.values(statistic)))
         answer = below_zero(gap - np.log(factor), np.hypot(a.doubt(statistic), b.doubt(statistic)))
         return Finding(answer, f"{a.name} and {b.name} within a factor of {np.exp(gap.max()):.3g}")
 
@@ -178,7 +181,8 @@ def gains_more(first: tuple[str, str], second: tuple[str, str], statistic: Stati
         logs, doubts = [], []
         for before, after in (first, second):
             a, b = curves[before], curves[after]
-            logs.append(np.log(b.values(statistic) / a.values(statistic)))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logs.append(np.log(b.values(statistic) / a.values(statistic)))
             doubts.append(np.hypot(a.doubt(statistic), b.doubt(statistic)))
         figures = "; ".join(
             f"{before} by {1 - np.exp(log.max()):.0%} to {1 - np.exp(log.min()):.0%}"

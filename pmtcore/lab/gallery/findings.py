@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -112,9 +113,13 @@ class Claim:
     def answer(self, curves: Curves) -> dict[str, Any]:
         """The claim, its answer and its figures in plain fields."""
         try:
-            found = self.check(curves)
+            with np.errstate(all="ignore"), warnings.catch_warnings():  # one trial has no deviation, some have no error
+                warnings.simplefilter("ignore", RuntimeWarning)
+                found = self.check(curves)
         except KeyError as missing:  # of a result that an earlier version of the code stored
             found = Finding(Answer.OPEN, f"{missing.args[0]} is not in the stored result")
+        except (ZeroDivisionError, ValueError):
+            found = Finding(Answer.OPEN, "a series has no number where the claim needs one")
         answer = Answer.UNSTATED if self.unstated else found.answer
         figures = f"{found.figures}; {self.unstated}" if self.unstated else found.figures
         return {
