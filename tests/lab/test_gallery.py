@@ -241,6 +241,21 @@ def test_slope_intervals_cover():
     assert np.mean([slope.low <= -1.0 <= slope.high for slope in found]) > 0.93
 
 
+@pytest.mark.parametrize("law", ["normal", "lognormal", "heavy"])
+def test_a_median_is_known_as_well_as_it_is_said_to_be(law):
+    """Over 2,000 sets of 100 trials the log of the median scatters as its doubt says: from as much to half of it."""
+    rng = np.random.default_rng(5)
+    draws = {
+        "normal": lambda: 1 + 0.2 * rng.standard_normal((2000, 100)),
+        "lognormal": lambda: np.exp(1.5 * rng.standard_normal((2000, 100))),
+        "heavy": lambda: np.abs(rng.standard_t(1.0, (2000, 100))),
+    }[law]()
+    low, middle, high = np.quantile(draws, [0.1, 0.5, 0.9], axis=1)
+    made = Curve("law", np.arange(2000.0), middle, middle, middle, low, high, np.full(2000, 100), np.zeros(2000))
+    ratio = np.std(np.log(middle)) / np.mean(made.doubt("median"))
+    assert 0.5 < ratio < 1.1, ratio
+
+
 def test_a_slope_across_curves_is_that_of_their_last_points():
     """Errors proportional to 1/epsilon^2 at the largest n."""
     curves = {f"e{e}": dataclasses.replace(power_law(-1.0, 0.1, 400), name=f"e{e}") for e in (2, 3, 5, 10)}

@@ -77,15 +77,18 @@ class Curve:
         """Relative standard errors (k,) of :meth:`values`; infinite where one trial is all there is.
 
         A mean's is ``sd/mean/sqrt(T)``; a median's ``sqrt(pi/2)`` times that of a normal law with the same distance
-        between the 10 % and 90 % quantiles; a standard deviation's ``sqrt((k - 1)/(4 T))``, the kurtosis k judged
-        by how far the sd lies above that of the quantiles, and never taken below a normal law's.
+        between the 10 % and 90 % quantiles, or of a log-normal one where that is less; a standard deviation's
+        ``sqrt((k - 1)/(4 T))``, the kurtosis k judged by how far the sd lies above that of the quantiles, and never
+        taken below a normal law's.
         """
         with np.errstate(all="ignore"):
             middle = (self.high - self.low) / (2 * norm.isf(0.1))  # the sd of a normal law with these quantiles
             if statistic == "mean":
                 found = self.sd / np.abs(self.mean) / np.sqrt(self.trials)
             elif statistic == "median":
-                found = np.sqrt(np.pi / 2) * middle / np.abs(self.median) / np.sqrt(self.trials)
+                logs = (np.log(self.high) - np.log(self.low)) / (2 * norm.isf(0.1))
+                spread = np.fmin(middle / np.abs(self.median), logs)  # a law that does not fit has wider tails: less
+                found = np.sqrt(np.pi / 2) * spread / np.sqrt(self.trials)
             else:
                 kurtosis = np.minimum(3 * np.maximum(self.sd / middle, 1.0) ** 4, np.maximum(self.trials, 3))
                 found = np.where(self.sd > 0, np.sqrt((kurtosis - 1) / (4 * self.trials)), 0.0)
