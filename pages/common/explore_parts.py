@@ -34,14 +34,13 @@ class Held:
 
     moment: Moment
     title: str
-    sound: bool = True
     names: dict[str, str] = field(default_factory=dict)
     pinned: list[str] = field(default_factory=list)
 
     @property
     def label(self) -> Label:
         """The kind of its figures."""
-        return Label.RELEASED if self.sound else Label.LAB
+        return self.moment.label
 
 
 def held() -> Held | None:
@@ -50,9 +49,9 @@ def held() -> Held | None:
     return found
 
 
-def take_up(moment: Moment, title: str, sound: bool = True) -> None:
+def take_up(moment: Moment, title: str) -> None:
     """Open a record."""
-    st.session_state[_KEY] = Held(moment, title, sound)
+    st.session_state[_KEY] = Held(moment, title)
     for key in ("explore-response", "explore-features", "explore-family"):
         st.session_state.pop(key, None)
 

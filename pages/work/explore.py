@@ -9,7 +9,6 @@ from pages.common.explore_release import releasing
 from pages.common.session import current_problem, session
 from pages.common.widgets import show_error
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Standing
 from pmtcore.releases.explore.moment import Moment
 
 
@@ -39,7 +38,7 @@ def opening() -> None:
         try:
             found = releasing(current_problem())
             if found is not None:
-                parts.take_up(Moment.of(found.as_dict()), "released just now", found.standing is Standing.SOUND)
+                parts.take_up(Moment.of(found.as_dict()), "released just now")
                 st.rerun()
         except InputError as error:
             show_error(error)
@@ -53,7 +52,7 @@ def earlier() -> None:
             key=f"explore-open-{id}",
             icon=":material/folder_open:",
         ):
-            parts.take_up(Moment.of(found.as_dict()), "release of this session", found.standing is Standing.SOUND)
+            parts.take_up(Moment.of(found.as_dict()), "release of this session")
             st.rerun()
 
 

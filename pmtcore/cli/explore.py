@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.documents import parsed
+from pmtcore.base.foreign import one_line
 from pmtcore.base.records import Label
 from pmtcore.cli.arguments import number_from
+from pmtcore.cli.files import read_small, write_small
 
 Answer = tuple[dict[str, Any], str]
 
@@ -24,6 +26,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ridge", type=float, default=0.0, metavar="LAM", help="penalty in the units of the table")
     parser.add_argument("--family", default="gaussian", metavar="gaussian|logistic", help="of a 0/1 response")
     parser.add_argument("--test", metavar="A,B", help="joint test that these coefficients are zero")
+    parser.add_argument(
+        "--confirm", metavar="FILE", help="what release --method joint-pmt --json wrote of the same model; combined"
+    )
     parser.add_argument("--at", metavar="'A=1,B=2'", help="prediction at these values")
     parser.add_argument(
         "--show",
@@ -46,7 +51,7 @@ def run(chosen: argparse.Namespace) -> Answer:
         return _synthetic(moment, chosen)
     if chosen.show in _SHOWN:
         record = _SHOWN[chosen.show](moment, chosen)
-        return {"label": Label.RELEASED.value, **record}, _lines(record)
+        return {"label": moment.label.value, **record}, _lines(record)
     if chosen.show is not None:
         raise InputError(f"--show takes one of {', '.join(_SHOWN)}.")
     return _answer(moment, chosen)
@@ -78,6 +83,8 @@ def _answer(moment: Any, chosen: argparse.Namespace) -> Answer:
         for j, name in enumerate(fit.names):
             found["bands"][name] |= {"low": float(bands.low[j]), "high": float(bands.high[j])}
         found["correction"] = chosen.correction
+    if chosen.confirm:
+        found["confirmed"] = _confirmed(fit, chosen.confirm)
     if chosen.test:
         found["test"] = fit.test([part.strip() for part in chosen.test.split(",")]).as_dict()
     if chosen.at:
@@ -85,7 +92,7 @@ def _answer(moment: Any, chosen: argparse.Namespace) -> Answer:
         numbers = {name.strip(): number_from("--at", value) for name, value in values.items()}
         found["prediction"] = vars(moment.predict(fit, numbers))
     record = {
-        "label": Label.RELEASED.value,
+        "label": moment.label.value,
         "method": "joint-moment",
         **found,
         "guarantee": dict(moment.record.guarantee),
@@ -95,14 +102,27 @@ def _answer(moment: Any, chosen: argparse.Namespace) -> Answer:
     return record, _text(record, moment)
 
 
+def _confirmed(fit: Any, path: str) -> list[dict[str, Any]]:
+    """The model from both releases together."""
+    from pmtcore.releases.explore.confirm import confirmed  # noqa: PLC0415
+
+    try:
+        other = parsed(read_small(path))
+    except ValueError:
+        other = None
+    if not isinstance(other, Mapping):
+        raise InputError("The file of --confirm is no release; make one with 'release --method joint-pmt --json'.")
+    return confirmed(fit, other).as_rows()
+
+
 def _text(record: Mapping[str, Any], moment: Any) -> str:
-    lines = [f"{record['formula']}" + (f"   ridge {record['lam']:g}" if record["lam"] else "")]
-    width = max(len(name) for name in record["coefficients"])
+    lines = [one_line(record["formula"]) + (f"   ridge {record['lam']:g}" if record["lam"] else "")]
+    width = max(len(one_line(name)) for name in record["coefficients"])
     lines.append(f"{'':{width}} {'coefficient':>12} {'privacy sd':>11} {'sampling sd':>11}   95 % band")
     for name, value in record["coefficients"].items():
         band = record["bands"][name]
         lines.append(
-            f"{name:{width}} {value:12.5g} {band['privacy']:11.4g} {band['sampling']:11.4g}   "
+            f"{one_line(name):{width}} {value:12.5g} {band['privacy']:11.4g} {band['sampling']:11.4g}   "
             f"[{band['low']:.4g}, {band['high']:.4g}]"
         )
     if record["r_squared"] is not None and "family" not in record:
@@ -116,6 +136,10 @@ def _text(record: Mapping[str, Any], moment: Any) -> str:
             f"prediction {at['value']:.5g}, mean in [{at['low']:.5g}, {at['high']:.5g}], a new row in "
             f"[{at['new_low']:.5g}, {at['new_high']:.5g}]"
         )
+    if "confirmed" in record:
+        lines += ["both releases together:", *_table(record["confirmed"])]
+    if record["label"] == Label.LAB.value:
+        lines.append("A figure of the lab: its release was in no ledger, or its noise can be repeated.")
     lines.append(
         f"From a release at mu = {moment.record.guarantee['mu']:.4g}; this question spends nothing. Bands hold for a "
         f"regression chosen beforehand; after a search use --correction."
@@ -160,22 +184,26 @@ def _lines(record: Mapping[str, Any]) -> str:
     lines = []
     for name, value in record.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            keys = [key for key in value[0] if not isinstance(value[0][key], list | dict)]
-            lines.append("  ".join(f"{key:>14}" for key in keys))
-            lines += ["  ".join(_cell(row[key]) for key in keys) for row in value]
+            lines += _table(value)
         else:
-            lines.append(f"{name}: {value}")
+            lines.append(one_line(f"{name}: {value}"))
     return "\n".join(lines)
 
 
+def _table(rows: list[dict[str, Any]]) -> list[str]:
+    """A line for the names of the figures and one for each row."""
+    keys = [key for key in rows[0] if not isinstance(rows[0][key], list | dict)]
+    return ["  ".join(f"{key:>14}" for key in keys), *("  ".join(_cell(row[key]) for key in keys) for row in rows)]
+
+
 def _cell(value: Any) -> str:
-    return f"{value:14.5g}" if isinstance(value, float) else f"{value!s:>14}"
+    return f"{value:14.5g}" if isinstance(value, float) else f"{one_line(str(value)):>14}"
 
 
 def _synthetic(moment: Any, chosen: argparse.Namespace) -> Answer:
     from pmtcore.show.sheet import csv  # noqa: PLC0415
 
     frame = moment.synthetic(chosen.rows)
-    Path(chosen.synthetic).write_text(csv(frame), encoding="utf-8")
+    write_small(chosen.synthetic, csv(frame))
     words = f"{len(frame)} synthetic rows written to {chosen.synthetic}: for trying code, never for inference."
     return {"file": chosen.synthetic, "rows": len(frame), "synthetic": True}, words

@@ -258,7 +258,9 @@ def test_the_record_comes_back(record, rows_in_it):
         record = json.loads(json.dumps(found.run(rows, SeededNoise(1), 1).record().as_dict()))
     again = Record.from_dict(record)
     assert again.as_dict() == record
-    held = record_from_bytes(json.dumps({"released": {"joint_moment": record}}).encode())
+    release = {"released": {"joint_moment": record}}
+    held, sound = record_from_bytes(json.dumps(release).encode())
+    assert sound and not record_from_bytes(json.dumps({**release, "standing": "lab"}).encode())[1]
     assert np.array_equal(solve(held.state(), 4, [0, 1]).coefficients, solve(again.state(), 4, [0, 1]).coefficients)
     assert isinstance(again.influence, Rows) == rows_in_it
 

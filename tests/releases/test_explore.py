@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import PrivateRows
+from pmtcore.cli.explore import _text
 from pmtcore.cli.main import main
 from pmtcore.data.named import entry as entry_of
 from pmtcore.data.named import load
@@ -323,6 +325,28 @@ def files(problem, tmp_path):
         frame = pd.DataFrame(rng.standard_normal((n, 3)), columns=["a", "b", "c d"])
         frame.assign(y=frame["a"] + rng.standard_normal(n)).to_csv(tmp_path / f"{name}.csv", index=False)
     return ["--private", str(tmp_path / "private.csv"), "--public", str(tmp_path / "public.csv"), "--target", "y"]
+
+
+def test_the_command_line_confirms(problem, tmp_path, capsys):
+    """Both releases combined, as the package combines them; figures of the lab are said to be so; no odd name acts."""
+    made = {}
+    for id in ("joint-moment", "joint-pmt"):
+        made[id] = str(tmp_path / f"{id}.json")
+        ask = ["release", *files(problem, tmp_path), "--method", id, "--mu", "1", "--lab", "--json", "--out", made[id]]
+        assert main([*ask, "--features", "a,b"]) == 0
+    capsys.readouterr()
+    asked = ["explore", "--record", made["joint-moment"], "--confirm", made["joint-pmt"]]
+    assert main([*asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    moment, second = Moment.load(made["joint-moment"]), json.loads(Path(made["joint-pmt"]).read_text())
+    assert found["confirmed"] == confirmed(moment.regress(), second).as_rows() and found["label"] == "lab"
+    assert main(asked) == 0
+    assert "both releases together" in (shown := capsys.readouterr().out) and "lab" in shown
+    assert main([*asked, "--response", "a", "--features", "y"]) == 2
+    for bad in ("[]", "nonsense", json.dumps({**second, "bands": []}), json.dumps({**second, "coefficients": 3})):
+        (tmp_path / "bad.json").write_text(bad)
+        assert main([*asked[:3], "--confirm", str(tmp_path / "bad.json")]) == 2, bad
+    assert "\x1b" not in (shown := _text({**found, "formula": "y ~ a\n\x1b[2J"}, moment)) and "a\\n" in shown
 
 
 def test_the_command_line_releases_and_asks(problem, tmp_path, capsys):

@@ -17,6 +17,7 @@ import numpy as np
 
 from pmtcore.base.checks import InputError
 from pmtcore.base.documents import parsed
+from pmtcore.base.records import Standing
 from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
 from pmtcore.methods.joint_moment.influence import Gaussian, Influence, Moments, Rows, unique_count
 from pmtcore.methods.joint_moment.linear import State, floored
@@ -122,8 +123,8 @@ class Record:
             ) from None
 
 
-def record_from_bytes(data: bytes) -> Record:
-    """A record from a file: the record alone, or the release that holds it.
+def record_from_bytes(data: bytes) -> tuple[Record, bool]:
+    """A record from a file, alone or in the release that holds it; and whether that does not say it is of the lab.
 
     Raises:
         InputError: too long, not JSON, or not a record.
@@ -135,13 +136,14 @@ def record_from_bytes(data: bytes) -> Record:
     except (ValueError, RecursionError):
         raise InputError("The record is not JSON; make one with 'release --method joint-moment --out FILE'.") from None
     inside = found.get("released") if isinstance(found, dict) else None
+    sound = not (isinstance(found, dict) and found.get("standing") == Standing.LAB.value)
     if isinstance(inside, dict) and isinstance(inside.get("joint_moment"), dict):
         found = inside["joint_moment"]
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InputError(
             "The file is no record of a joint moment; make one with 'release --method joint-moment --out FILE'."
         )
-    return Record.from_dict(found)
+    return Record.from_dict(found), sound
 
 
 @final

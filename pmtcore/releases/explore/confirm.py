@@ -120,21 +120,20 @@ def confirmed(mine: Regression, other: Mapping[str, Any]) -> Confirmed:
     Raises:
         InputError: the record is of another question or method, or of other rows.
     """
-    theirs = (other.get("released") or {}).get("alone")
-    bands, n = other.get("bands") or {}, other.get("n")
-    if other.get("target") != mine.response or set(bands) != set(mine.names) or n != mine.state.n:
+    released, bands = other.get("released"), other.get("bands")
+    same = isinstance(bands, Mapping) and set(bands) == set(mine.names)
+    if not same or other.get("target") != mine.response or other.get("n") != mine.state.n:
         raise InputError(REFUSED)
+    theirs = released.get("alone") if isinstance(released, Mapping) else None
     if not isinstance(theirs, Mapping):
         raise InputError("The second release says nothing of its covariance; release the model with joint-pmt again.")
-    order = [list(other["coefficients"]).index(name) for name in mine.names]
-    value, noise, cut = _alone(theirs, order)
+    value, noise, cut, limits = _alone(theirs, other, mine.names)
     own, lost = mine.fit.privacy, mine.fit.truncation
     first, second = own + lost, noise + np.diag(cut)
     scale = np.sqrt(np.diag(first + second))
     weight = np.linalg.solve((first + second) / np.outer(scale, scale), first / scale[:, None]).T / scale
     rest = np.eye(len(weight)) - weight
     length = np.sqrt(np.diag(rest @ lost @ rest.T)) + np.sqrt(np.diag(weight @ np.diag(cut) @ weight.T))
-    limits = tuple(np.array([bands[name][side] for name in mine.names]) for side in ("low", "high"))
     return Confirmed(
         mine.names,
         mine.fit.coefficients + weight @ (value - mine.fit.coefficients),
@@ -145,15 +144,19 @@ def confirmed(mine: Regression, other: Mapping[str, Any]) -> Confirmed:
     )
 
 
-def _alone(found: Mapping[str, Any], order: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Coefficients, noise covariance and truncation variances of the second release, in the order of the first."""
+def _alone(
+    found: Mapping[str, Any], release: Mapping[str, Any], names: tuple[str, ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Coefficients, noise covariance, truncation variances and limits (2, q) of the second release, in this order."""
     try:
+        order = [list(release["coefficients"]).index(name) for name in names]
         value = np.array(found["coefficients"], dtype=float)[order]
         noise = np.array(found["privacy"], dtype=float)[np.ix_(order, order)]
         cut = np.array(found["truncation"], dtype=float)[order]
+        limits = np.array([[float(release["bands"][name][side]) for name in names] for side in ("low", "high")])
     except (KeyError, TypeError, ValueError, IndexError):
         raise InputError("The second release's covariance cannot be read; release the model again.") from None
-    finite = all(np.all(np.isfinite(x)) for x in (value, noise, cut))
+    finite = all(np.all(np.isfinite(x)) for x in (value, noise, cut, limits))
     if not finite or np.any(cut < 0) or np.min(np.diag(noise)) <= 0:
         raise InputError("The second release's covariance cannot be read; release the model again.")
-    return value, noise, cut
+    return value, noise, cut, limits

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.base.checks import InputError, listed
+from pmtcore.base.records import Label, Standing
 from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.methods.joint_moment.linear import State
 from pmtcore.methods.joint_moment.record import Record, record_from_bytes
@@ -33,8 +34,9 @@ class Moment:
     >>> moment.regress("quality ~ alcohol + pH").coefficients  # doctest: +SKIP
     """
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Record, sound: bool = True) -> None:
         self.record = record
+        self.label = Label.RELEASED if sound else Label.LAB
         self._looked: list[Regression] = []
 
     @classmethod
@@ -57,7 +59,7 @@ class Moment:
         Raises:
             InputError: no record.
         """
-        return cls(record_from_bytes(data))
+        return cls(*record_from_bytes(data))
 
     @classmethod
     def of(cls, release: Any) -> Moment:
@@ -70,7 +72,7 @@ class Moment:
         inside = fields.get("released", {})
         if "joint_moment" not in inside:
             raise InputError("The release has no joint moment; make one with the method joint-moment.")
-        return cls(Record.from_dict(inside["joint_moment"]))
+        return cls(Record.from_dict(inside["joint_moment"]), fields.get("standing") != Standing.LAB.value)
 
     @cached_property
     def state(self) -> State:
