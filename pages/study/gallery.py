@@ -51,7 +51,7 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
         Label.LAB,
     )
     st.caption(
-        f"{chosen.words} Line: mean; band: one standard deviation (not below the 10 % quantile on a log axis). "
+        f"Line: mean; band: one standard deviation (not below the 10 % quantile on a log axis). "
         f"{pictures.trials_words(chosen, record)}"
     )
     st.header("What the paper says, and what came out")
@@ -100,14 +100,14 @@ def missing(chosen: Figure) -> str:
 def start(chosen: Figure) -> None:
     """Buttons that recompute, each with the time that it takes."""
     record = load_stored(chosen)
-    left, right, _ = st.columns([1, 1, 2])
+    row = st.container(horizontal=True)
     waits = [pictures.wait_words(record, count) for count in (chosen.quick, chosen.trials)]
     labels = [
         f"Recompute, {count:,} trials" + (f" ({wait})" if wait else "")
         for count, wait in zip((chosen.quick, chosen.trials), waits, strict=True)
     ]
-    quick = left.button(labels[0], key="gallery-quick", icon=":material/bolt:")
-    full = right.button(labels[1], key="gallery-full", icon=":material/replay:")
+    quick = row.button(labels[0], key="gallery-quick", icon=":material/bolt:")
+    full = row.button(labels[1], key="gallery-full", icon=":material/replay:")
     if quick or full:
         try:
             made = Computation(chosen, chosen.quick if quick else chosen.trials)
@@ -156,7 +156,7 @@ st.markdown(
     "The published experiments, recomputed here on data of the same kind: what the paper says beside what came out."
 )
 current = choose()
-st.markdown(f"**Paper {current.source}.** {current.claim}")
+st.markdown(f"**Paper {current.source}.** {current.words}")
 if KEY in st.session_state:
     st.fragment(live, run_every=0.2)()
 else:
@@ -164,5 +164,6 @@ else:
     found = st.session_state.get(f"gallery-last-{current.id}") or load_stored(current)
     if found is None:
         st.info(missing(current), icon=":material/info:")
+        st.markdown(f"What the paper says: {current.claim}")
     else:
         show(current, found)

@@ -105,6 +105,7 @@ def test_checks_say_yes_and_no():
         (checks.near("down", 2, 0.1, 2.0), checks.near("down", 4, 0.1, 2.0)),
         (checks.all_near(["down", "down"], 1, 0.1), checks.all_near(["down", "level"], 1, 0.1)),
         (checks.counted("level", 4, 6), checks.counted("up", 2, 6)),
+        (checks.grows_more("up", "level"), checks.grows_more("down", "level")),
         (checks.counted("up", 0, 5), checks.counted("up", 0, 3)),
         (checks.gains_more(("level", "up"), ("up", "level")), checks.gains_more(("up", "level"), ("level", "up"))),
     ]
@@ -137,6 +138,7 @@ def test_checks_say_when_nobody_can_tell():
         checks.near("level", 2, 0.1),
         checks.interior_minimum("level"),
         checks.counted("up", 0, 3),
+        checks.grows_more("up", "level"),
         checks.gains_more(("level", "down"), ("up", "level")),
     ):
         assert check(known).answer is Answer.OPEN

@@ -193,6 +193,21 @@ def gains_more(first: tuple[str, str], second: tuple[str, str], statistic: Stati
     return check
 
 
+def grows_more(first: str, second: str, statistic: Statistic = "mean") -> Check:
+    """From its first point to its last, the first curve is multiplied by more than the second."""
+
+    def check(curves: Curves) -> Finding:
+        logs, doubts = [], []
+        for curve in (curves[first], curves[second]):
+            y, doubt = curve.values(statistic), curve.doubt(statistic)
+            logs.append(np.log(y[-1] / y[0]))
+            doubts.append(np.hypot(doubt[0], doubt[-1]))
+        answer = below_zero(np.array([logs[1] - logs[0]]), np.array([np.hypot(*doubts)]))
+        return Finding(answer, f"last over first {np.exp(logs[0]):.3g} against {np.exp(logs[1]):.3g}")
+
+    return check
+
+
 def counted(name: str, least: float, most: float) -> Check:
     """The mean of a count lies between two bounds at every x."""
 

@@ -7,8 +7,8 @@ from pmtcore.lab.gallery.checks import (
     all_below,
     all_near,
     below,
-    flatter,
     gains_more,
+    grows_more,
     lasting,
     rises,
 )
@@ -70,7 +70,7 @@ def _retrieved_by_epsilon(id: str, kind: str) -> Figure:
         claims=(
             Claim("NAPP-ERM and NAPP-VS retrieve more as epsilon grows.", rises(["NAPP-ERM", "NAPP-VS"])),
             *(
-                Claim(f"The share of {name} grows more than that of NAPP-VS+.", flatter("NAPP-VS+", name))
+                Claim(f"The share of {name} grows more than that of NAPP-VS+.", grows_more(name, "NAPP-VS+"))
                 for name in ("NAPP-ERM", "NAPP-VS")
             ),
         ),
