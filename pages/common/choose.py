@@ -18,7 +18,7 @@ from pmtcore.base.foreign import markdown as plain
 from pmtcore.base.records import Label
 from pmtcore.data import named
 from pmtcore.data.choices import MISSING_POLICIES, UNSEEN_POLICIES, Choices, levels_from_text
-from pmtcore.data.findings import Finding, findings
+from pmtcore.data.findings import Finding, findings, repaired
 from pmtcore.data.problem import Problem, schema_summary
 from pmtcore.data.tables import Table
 from pmtcore.models.families import FAMILIES, GAUSSIAN
@@ -113,9 +113,19 @@ def _say(tables: Tables, choices: Choices) -> set[str]:
     """Everything that is wrong or was done about it, each with its repair: one click. Returns what stops."""
     found = findings(tables.private, tables.public, choices, tables.public_rows)
     stops, rest = [one for one in found if one.stops], [one for one in found if not one.stops]
+    mendable = sum(bool(one.repairs) for one in stops)
+    if mendable > 1 and st.button(
+        f"Repair all {mendable} at once",
+        key="repair-all",
+        type="primary",
+        icon=":material/build:",
+        help="The first repair offered for each, and for what comes up after it.",
+    ):
+        _take(repaired(tables.private, tables.public, choices))
     for at, one in enumerate(stops):
         st.error(plain(one.sentence), icon=":material/error:")
         _repairs(one, choices, f"stop-{at}")
+    st.session_state["noticed"] = {one.sentence for one in rest}
     if rest:
         with st.expander(f"What was noticed ({len(rest)})", icon=":material/fact_check:"):
             for at, one in enumerate(rest):
@@ -127,9 +137,14 @@ def _say(tables: Tables, choices: Choices) -> set[str]:
 def _repairs(one: Finding, choices: Choices, key: str) -> None:
     for at, repair in enumerate(one.repairs):
         if st.button(plain(repair.label), key=f"repair-{key}-{at}", icon=":material/build:"):
-            state.session().choices = repair.apply(choices)
-            st.session_state["choices-made"] = st.session_state.get("choices-made", 0) + 1
-            st.rerun()
+            _take(repair.apply(choices))
+
+
+def _take(choices: Choices) -> None:
+    """Go on with these choices; their widgets start anew."""
+    state.session().choices = choices
+    st.session_state["choices-made"] = st.session_state.get("choices-made", 0) + 1
+    st.rerun()
 
 
 def _choices(tables: Tables, current: Choices) -> Choices:
@@ -184,7 +199,8 @@ def _choices(tables: Tables, current: Choices) -> Choices:
             index=UNSEEN_POLICIES.index(current.unseen),
             key=f"unseen-{key}",
             persist_state="session",
-            help="Categories that only private rows have: refuse them, or count them as 'other'.",
+            help="Categories that only private rows have: refuse them, or count them as 'other', which is missing "
+            "where the public rows have no such category.",
         )
     with c:
         ridge = st.number_input(
@@ -264,11 +280,12 @@ def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, s
 
 
 def notes(problem: Problem) -> None:
-    """What was done to the columns, folded where it is long."""
-    if not problem.notes:
+    """What was done to the columns and was not said among what was noticed, folded."""
+    left = [note for note in problem.notes if note not in st.session_state.get("noticed", ())]
+    if not left:
         return
-    with st.expander(f"What was done to the columns ({len(problem.notes)})", icon=":material/notes:"):
-        st.markdown("\n".join(f"- {plain(note)}" for note in problem.notes))
+    with st.expander(f"What was done to the columns ({len(left)})", icon=":material/notes:"):
+        st.markdown("\n".join(f"- {plain(note)}" for note in left))
 
 
 def preview() -> None:

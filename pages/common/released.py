@@ -37,7 +37,7 @@ from pmtcore.show.glossary import help_for
 from pmtcore.show.names import title
 from pmtcore.show.report import report
 from pmtcore.show.sheet import csv
-from pmtcore.show.words import coefficient_words, leaning_words, release_words
+from pmtcore.show.words import coefficient_words, leaning_words, parts_words, release_words
 
 
 def other_table(id: str) -> None:
@@ -45,10 +45,12 @@ def other_table(id: str) -> None:
     state = session()
     if state.tables is not None and state.sources[id] != state.tables.private.sha256:
         st.info(
-            f"This release came from another table. '{plain(state.tables.title)}' is open now; New release starts "
-            "from it.",
+            f"This release came from another table. '{plain(state.tables.title)}' is open now.",
             icon=":material/swap_horiz:",
         )
+        if st.button("New release from the open table", key="release-other", type="primary", icon=":material/add:"):
+            session().next_request = uuid4().hex
+            st.rerun()
 
 
 def show(found: Release, request: Request) -> None:
@@ -131,12 +133,7 @@ def error_parts(shown: pd.DataFrame, unit: forest.Unit) -> None:
             alt = "Standard errors from the privacy noise, from sampling and from truncation, apart"
             st.plotly_chart(apart, width="stretch", key="parts", alt=alt, config=PLAIN)
         st.markdown("\n".join(f"- {plain(sentence)}" for sentence in coefficient_words(shown, unit)))
-    st.caption(
-        "The band holds all parts together, at 95 %. Privacy: the noise that was added. Sampling: other rows from the "
-        "same population. Truncation: rows moved in to the radius. The intercept is in the table. Bands miss more "
-        "often where public rows follow other coefficients by several residual standard deviations, which the release "
-        "then says, and where one row far from all public ones decides the fit."
-    )
+    st.caption(parts_words(shown))
 
 
 def retrieved(found: Release) -> None:

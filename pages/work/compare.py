@@ -177,10 +177,8 @@ def picture(found: Sequence[Summary], axis: str, sampling: float | None, note: s
         study_label(),
         comparison_words(found, axis),
     )
-    st.caption(
-        f"{note} The fit without privacy is at distance 0 from itself; the dotted line is what it is itself expected "
-        "to be off by, from public rows."
-    )
+    off = "; the dotted line is what it is itself expected to be off by, from public rows"
+    st.caption(f"{note} The fit without privacy is at distance 0 from itself{off if sampling else ''}.")
 
 
 def may_show() -> bool:

@@ -10,7 +10,7 @@ import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
@@ -92,11 +92,13 @@ class Prediction:
         privacy: from privacy noise.
         sampling: from the private rows being a sample.
         truncation: from rows that are truncated or clipped, as far as public rows tell.
+        clipping_in_privacy: whether what clipping moves is not told apart, but part of ``privacy``.
     """
 
     privacy: np.ndarray
     sampling: np.ndarray
     truncation: np.ndarray | float = 0.0
+    clipping_in_privacy: bool = field(default=False, kw_only=True)
 
     @property
     def to_exact(self) -> np.ndarray:

@@ -134,6 +134,18 @@ def _moved(row: Mapping[Hashable, Any], unit: Unit) -> str:
     return f"No privacy noise moves it{'; ' * bool(told)}{', '.join(told)}."
 
 
+def parts_words(table: pd.DataFrame) -> str:
+    """What the bands of a table of coefficients hold."""
+    cut = "Truncation: rows moved in to the radius." if "truncation sd" in table else ""
+    lost = "" if cut else "What shortened rows move is not told apart."
+    return (
+        "The band holds all parts together, at 95 %. Privacy: the noise that was added. Sampling: other rows from the "
+        f"same population. {cut or lost} The intercept is in the table. Bands miss more often where public rows follow "
+        "other coefficients by several residual standard deviations, which the release then says, and where one row "
+        "far from all public ones decides the fit."
+    )
+
+
 def leaning_words(table: pd.DataFrame, unit: Unit) -> str:
     """Why values are not in the middle of their bands, where some are not."""
     if "low (95 %)" not in table:

@@ -154,6 +154,13 @@ def test_each_coefficient():
     assert "between 7.39 and 54.6 (above 1)" in ratio and "a factor of about 1.65" in ratio
 
 
+def test_what_a_band_holds():
+    """Truncation is in the words where it is in the figures, and there alone."""
+    for cut, said in (([2.0], "Truncation: rows moved"), (None, "not told apart")):
+        found = released([1], [1], cut)
+        assert said in words.parts_words(coefficients.table(found, coefficients.units(found)["sd"]))
+
+
 def test_why_a_value_is_not_in_the_middle():
     """Said where it is so, in any unit, and only there."""
     for middle, said in ((1.5, False), (1.2, True)):

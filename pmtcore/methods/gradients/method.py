@@ -180,7 +180,8 @@ class GradientPlan(Plan):
 
     def predicted(self) -> Prediction | None:
         """What the passes are expected to leave of the public doubt, and sampling sd from public influence."""
-        return Prediction(self.left(self.expected).sd, self.sampling(self.expected).sd)
+        found = self.left(self.expected).sd, self.sampling(self.expected).sd
+        return Prediction(*found, clipping_in_privacy=True)
 
     def left(self, state: State) -> Part:
         """What the passes leave open in the first trial, in the units of the table."""

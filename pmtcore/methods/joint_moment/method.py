@@ -147,7 +147,8 @@ class MomentPlan(Plan):
     def predicted(self) -> Prediction | None:
         """Errors of the default regression, as if the expected moment were released."""
         fit = self.regression(self.state(self.expected))
-        return Prediction(*(np.sqrt(np.diag(part)) for part in (fit.privacy, fit.sampling, fit.truncation)))
+        privacy, sampling, truncation = (np.sqrt(np.diag(p)) for p in (fit.privacy, fit.sampling, fit.truncation))
+        return Prediction(privacy, sampling, truncation)
 
     def facts(self) -> Facts:
         """Radius, noise, and what to expect of a typical and of the worst regression."""

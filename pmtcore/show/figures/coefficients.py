@@ -126,7 +126,8 @@ def forest(found: pd.DataFrame, unit: Unit) -> go.Figure:
     if "low (95 %)" in rows:
         figure.add_scatter(**_bands(rows, names), name="95 % band")
     figure.add_vline(x=unit.neutral, line={"color": QUIET, "width": 1})
-    figure.update_yaxes(autorange="reversed", categoryorder="array", categoryarray=names)
+    rows_shown = [len(names) - 0.5, -0.5]  # the first on top, no margin however many
+    figure.update_yaxes(range=rows_shown, categoryorder="array", categoryarray=names)
     if unit.ratio:
         log_axis(figure, "x")
     return finish(figure, unit.words, "", _EDGES + _ROW * max(len(names), 3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -71,7 +72,9 @@ def table(found: Sequence[Planned]) -> pd.DataFrame:
 def metrics(one: Planned, coefficient: str) -> dict[str, str]:
     """The parts of one coefficient's error in words; an unknown part says so and is not a zero."""
     j, p = one.names.index(coefficient), one.prediction
-    lost = said(float(p.truncation[j])) if one.knows_truncation else "not predicted"  # type: ignore[index]
+    lost = "in privacy sd" if p.clipping_in_privacy else "not predicted"
+    if one.knows_truncation:
+        lost = said(float(np.broadcast_to(p.truncation, len(one.names))[j]))
     return {
         "Privacy sd": said(float(p.privacy[j])),
         "Sampling sd": said(float(p.sampling[j])),
@@ -87,6 +90,8 @@ def truncation_words(one: Planned) -> str:
         return "How many rows this method shortens is not predicted."
     share = "No public row is" if rate == 0 else f"About {percent(rate)} of the public rows are"
     tail = "the truncation sd says what that moves." if one.knows_truncation else "the widths above leave it out."
+    if one.prediction.clipping_in_privacy:
+        tail = "the privacy sd holds what that moves."
     if rate == 0 and one.knows_truncation:
         tail = "the truncation sd allows for rows that none of them shows."
     return f"{share} beyond this method's own radius or bound; {tail}"

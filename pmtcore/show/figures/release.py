@@ -88,7 +88,7 @@ def facts_words(facts: Facts) -> str:
     if rate is not None:
         found.append("no row expected outside it" if rate == 0 else f"{percent(rate)} of the rows expected outside")
     if facts.noise_sd is not None:
-        found.append(f"noise sd {facts.noise_sd:.2g} on each entry of a moment near 1")
+        found.append(f"noise sd {facts.noise_sd:.2g} on each entry of the main statistic, a mean over rows")
     return ", ".join(found)
 
 
