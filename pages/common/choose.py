@@ -23,6 +23,7 @@ from pmtcore.data.problem import Problem, schema_summary
 from pmtcore.data.tables import Table
 from pmtcore.models.families import FAMILIES, GAUSSIAN
 
+_LOOKING = "Looking at the public table"
 _SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload", "registered": "Registered"}
 
 
@@ -81,7 +82,8 @@ def _by_name() -> None:
 def _open_named(id: str, **knobs: float) -> None:
     mark = repr((id, sorted(knobs.items())))
     if st.session_state.get("opened") != mark:
-        tables = state.named_tables(id, **knobs)
+        with st.spinner(f"Opening {named.entry(id).title}", show_time=True):
+            tables = state.named_tables(id, **knobs)
         current = state.session().tables
         if current is None or current.key != tables.key:
             state.session().open(tables)
@@ -97,12 +99,14 @@ def columns() -> Problem | None:
         first = found.tables.first
         with st.expander("Columns and policies", icon=":material/tune:", expanded=not found.tables.may_be_studied):
             choices = _choices(found.tables, found.choices or first)
-        said = _say(found.tables, choices)
+        with st.spinner(_LOOKING, show_time=True):
+            said = _say(found.tables, choices)
     except InputError as error:
         show_error(error)
         return None
     try:
-        return found.choose(choices)
+        with st.spinner(_LOOKING, show_time=True):
+            return found.choose(choices)
     except InputError as error:
         if str(error) not in said:
             show_error(error)

@@ -116,6 +116,8 @@ def prospects(found: Preview) -> None:
         Label.PUBLIC,
         figures.predicted_words(found),
     )
+    if note := figures.predicted_note(found):
+        st.caption(note)
     _facts(found)
 
 

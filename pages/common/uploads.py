@@ -72,7 +72,8 @@ def own_tables() -> None:
         return
     mark = repr((private[0], public[0], kind, behind))
     if st.session_state.get("opened") != mark:
-        _open_own(private[1], public[1], int(behind) or None)
+        with st.spinner("Looking at both tables", show_time=True):
+            _open_own(private[1], public[1], int(behind) or None)
         st.session_state["opened"] = mark
 
 

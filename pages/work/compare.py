@@ -157,7 +157,7 @@ def live() -> None:
     found = run.summaries().reveal(Curator("shown on the Compare page"))
     if found:
         note = "stopped" if run.stopped else "done" if not run.live else "running"
-        picture(found, run.axis, run.sampling, f"{run.trials_done:,} trials for each method and place, {note}.")
+        picture(found, run.axis, run.sampling, f"{figures.trials_words(found)}, {note}.")
     if run.live:
         advance(run)
         if not run.live:

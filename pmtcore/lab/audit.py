@@ -72,7 +72,7 @@ class Audit:
         """In one sentence."""
         if self.violated:
             return f"violation: at least mu = {self.lower_bound:.3g} where {self.claimed:.3g} was claimed"
-        return f"no violation found; from mu = {self.smallest:.3g} on this audit would have seen one"
+        return f"no violation found; a leak of mu = {self.smallest:.3g} on these tables would have been seen"
 
     @property
     def epsilon_lower_bound(self) -> float:

@@ -146,8 +146,8 @@ def questions(mu: float, asked: int) -> Line:
         )
     else:
         sentence = (
-            f"{plural(asked, 'question')}, a release for each, mu = {figure(mu)} in all: off by {figure(here, 2)} of a "
-            f"standard error. One moment for all: {figure(moment, 2)}, and the next question is free."
+            f"{plural(asked, 'question')}, a release for each, mu = {figure(mu)} in all: {figure(here, 2)} standard "
+            f"errors off. One moment for all: {figure(moment, 2)}, and the next question is free."
         )
     curves = {
         "a release for each question": np.array([_expected("joint-pmt", mu / math.sqrt(k)) for k in counts]),

@@ -89,8 +89,8 @@ def objective(mu: float, times: float) -> Line:
     moved, pulled = parts(along)
     one, two = (float(part) for part in parts(np.asarray(times)))
     sentence = (
-        f"One draw of noise moves the fit by {one:.2g}; the ridge of {times * least:.3g} pulls it by {two:.2g}. From a "
-        f"ridge of {least:.3g} on the change of variables costs nothing: below that the guarantee is gone."
+        f"One draw of noise moves the fit by {one:.2g}; the ridge of {times * least:.3g} pulls it by {two:.2g}. With "
+        f"a ridge of at least {least:.3g} the change of variables costs nothing; with less the guarantee is gone."
     )
     both = np.hypot(moved, pulled)
     return Line(along, {"noise": moved, "pull of the ridge": pulled, "both": both}, times, sentence)
@@ -134,7 +134,7 @@ def response_scale(chosen: float, ratio: float) -> Line:
         return np.asarray((ratio**2 + c**2) / ratio**2)
 
     one, two = float(cross(np.asarray(chosen))), float(gram(np.asarray(chosen)))
-    words = "the price of releasing it alone, and the Gram matrix rides free" if one < 1.02 else "of what it could be"
+    words = "the price of releasing it alone, and the Gram matrix rides free" if one < 1.02 else "what it could be"
     sentence = (
         f"At c = {chosen:g} the noise on the cross moment is {one:.3g} times {words}; that on the Gram matrix is "
         f"{two:.3g} times that without a response. The least for the cross moment is at c = Rx/Rr = {ratio:g}."
@@ -149,7 +149,9 @@ def looseness(d: int, n: int) -> Line:
     found = [_inverse_bound(d, int(size)) for size in sizes]
     here = _inverse_bound(d, n)
     curves = {"proved": np.asarray([b.bound for b in found]), "measured": np.asarray([b.measured for b in found])}
-    return Line(sizes.astype(float), curves, float(n), f"With {n:,} rows: {here.verdict[0].lower()}{here.verdict[1:]}")
+    return Line(
+        sizes.astype(float), curves, float(n), f"With {n:,} rows the bound {here.verdict[0].lower()}{here.verdict[1:]}"
+    )
 
 
 @cache

@@ -90,7 +90,7 @@ def test_compare_runs_stops_and_draws(page: Page, server: str, tmp_path: Path) -
     page.get_by_role("button", name="Run").click()
     expect(page.get_by_text(re.compile(r"\d+% done"))).to_be_visible()
     page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
-    expect(page.get_by_text(re.compile("trials for each method and place, stopped"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"trials? for each method and place, stopped"))).to_be_visible()
     expect(page.locator(".js-plotly-plot")).to_have_count(1)
     expect(page.locator(".js-plotly-plot")).to_be_visible()
     expect(page.get_by_role("button", name="More trials")).to_be_visible()

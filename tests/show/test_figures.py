@@ -15,6 +15,7 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_p
 from pmtcore.base.records import Curator
 from pmtcore.data.named import entry, load
 from pmtcore.data.problem import Problem, default_choices, prepare
+from pmtcore.lab import lessons_papers as papers
 from pmtcore.lab.comparison import Comparison, Summary
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import method, methods
@@ -22,7 +23,7 @@ from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview, Request, preview, release
 from pmtcore.show.figures import coefficients as forest
-from pmtcore.show.figures import compare, style
+from pmtcore.show.figures import compare, learn, style
 from pmtcore.show.figures import release as figures
 from pmtcore.show.names import title
 from tests.helpers import suited
@@ -105,6 +106,22 @@ def test_all_coefficients_can_be_found():
     assert forest.note(table, table.head(2)) == "2 of 4 coefficients."
     many = pd.concat([table] * 40)
     assert "first 120" in forest.note(many, many)
+
+
+def test_how_many_trials_are_behind_a_picture():
+    """A run that was stopped in its first round says what is there, not the least of it."""
+    made = [
+        Summary("joint-pmt", mu, mu, 1.0, 1.0, 0.1, 0.9, 1.1, trials) for mu, trials in ((0.5, 7), (1.0, 7), (2.0, 3))
+    ]
+    assert compare.trials_words(made[:2]) == "7 trials for each method and place"
+    assert compare.trials_words(made).startswith("Between 3 and 7 trials")
+
+
+def test_curves_of_a_lesson_are_told_apart():
+    """By colour and by dash, however many there are."""
+    for found in (papers.objective(0.3, 1.0), papers.moor(1.0, 1.0)):
+        lines = [t.line for t in learn.line(found, "x", "y").data if t.mode == "lines"]
+        assert len({line.color for line in lines}) == len({line.dash for line in lines}) == len(found.curves) == 3
 
 
 def test_parts_are_the_record(problem):

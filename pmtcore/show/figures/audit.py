@@ -57,7 +57,7 @@ def result_words(found: Audit | None) -> str:
         return "nothing to attack: no private row is read"
     if not math.isfinite(found.smallest):
         return f"not refuted: at least {said(found.lower_bound)}; these runs could not have found anything"
-    return f"not refuted: at least {said(found.lower_bound)}; a true mu of {said(found.smallest)} would have shown"
+    return f"not refuted: at least {said(found.lower_bound)}; a leak of mu = {said(found.smallest)} would show"
 
 
 def tally(found: Mapping[str, Audit]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
+from pmtcore.base.numbers import plural
 from pmtcore.lab.comparison import AXES, Summary
 from pmtcore.methods.registry import method, of_role
 from pmtcore.show.figures.style import finish, log_axis, translucent
@@ -71,6 +72,14 @@ def _draw(figure: go.Figure, id: str, rows: Sequence[Summary], symbol: str, mean
         hovertemplate=f"{title(id)}<br>{axis} %{{x:.3g}}<br>{'mean' if mean else 'median'} distance %{{y:.3g}}"
         "<extra></extra>",
     )
+
+
+def trials_words(summaries: Sequence[Summary]) -> str:
+    """How many trials are behind each place drawn."""
+    least, most = min(s.trials for s in summaries), max(s.trials for s in summaries)
+    if least == most:
+        return f"{plural(most, 'trial')} for each method and place"
+    return f"Between {least:,} and {most:,} trials for each method and place"
 
 
 def comparison_table(summaries: Sequence[Summary]) -> pd.DataFrame:

@@ -23,6 +23,7 @@ from pmtcore.releases.explore.regression import Regression
 from pmtcore.show.figures.style import AFTER, PRIVACY, QUIET, finish, log_axis
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
+_FAR = 1000  # standard errors: beyond, the figure says no more than that it is far
 _ROW = 34  # pixels that a line with its name takes
 
 
@@ -261,7 +262,7 @@ def prospects_words(facts: Facts) -> str:
     if found is None:
         return "Without public rows there is no prediction of a typical regression."
     typical, worst, public = (
-        said(value, 2)
+        said(value, 2) if value <= _FAR else f"more than {_FAR:,}"
         for value in (
             found.typical_error_in_standard_errors,
             found.worst_error_in_standard_errors,

@@ -69,14 +69,16 @@ def radii_table(found: Radii) -> pd.DataFrame:
     return pd.DataFrame({"radius": found.radius, "truncation": found.bias, "noise": found.noise, "both": found.total})
 
 
-_TONES = (AFTER, BEFORE, PRIVACY)
+_TONES = ((AFTER, "solid"), (BEFORE, "longdash"), ("#882255", "dashdot"))  # told apart without colour, too
 
 
 def line(found: Line, x: str, y: str, log: str = "xy", guess: bool = False) -> go.Figure:
     """Curves along a knob, the chosen place marked."""
     figure = go.Figure()
-    for (name, values), colour in zip(found.curves.items(), _TONES, strict=False):
-        figure.add_scatter(x=found.x, y=values, mode="lines", name=name, line={"color": colour, "width": 3})
+    for at, (name, values) in enumerate(found.curves.items()):
+        colour, dash = _TONES[at]
+        style = {"color": colour, "width": 3, "dash": dash}
+        figure.add_scatter(x=found.x, y=values, mode="lines", name=name, line=style)
     if guess:
         figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", name="guessing", line={"color": QUIET, "dash": "dot"})
     figure.add_vline(x=found.chosen, line={"color": QUIET, "dash": "dash"})

@@ -92,6 +92,8 @@ def truncation_words(one: Planned) -> str:
     tail = "the truncation sd says what that moves." if one.knows_truncation else "the widths above leave it out."
     if one.prediction.clipping_in_privacy:
         tail = "the privacy sd holds what that moves."
+    if rate == 0 and one.prediction.clipping_in_privacy:
+        tail = "the privacy sd allows for rows that none of them shows."
     if rate == 0 and one.knows_truncation:
         tail = "the truncation sd allows for rows that none of them shows."
     return f"{share} beyond this method's own radius or bound; {tail}"

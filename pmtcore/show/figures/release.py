@@ -32,6 +32,7 @@ _PALETTE = (
     "#44AA99",
     "#888888",
 )
+_MOST_EXPECTED = 30  # coefficients drawn before a release: what is to be confirmed stands below the picture
 _MOST = 120  # coefficients that one picture still shows; the table has all
 _PARTS = {"privacy": (PRIVACY, ""), "sampling": (SAMPLING, "/"), "truncation": (TRUNCATION, ".")}  # colour, hatch
 
@@ -40,7 +41,7 @@ def predicted(preview: Preview) -> go.Figure | None:
     """Predicted standard errors, privacy and sampling, relative to those of the public fit alone."""
     if preview.predicted is None or preview.public_alone is None:
         return None
-    names = list(preview.names)[:_MOST]
+    names = list(preview.names)[:_MOST_EXPECTED]
     figure = _bars(names, _relative(preview.predicted, preview.public_alone))
     figure.add_vline(x=1, line={"color": QUIET, "dash": "dash"})
     return finish(figure, "standard error, public fit alone = 1 (dashed)", "", _tall(len(names)))
@@ -77,6 +78,14 @@ def predicted_words(preview: Preview) -> str:
         return f"{start}. Privacy costs next to nothing beside sampling."
     price = f"{percent(longer - 1)} longer than" if longer < 2 else f"{said(longer)} times as long as"
     return f"{start}. Privacy (noise, and rows that are shortened) makes it {price} sampling alone would."
+
+
+def predicted_note(preview: Preview) -> str:
+    """How many coefficients the picture leaves to the table; empty where it has all."""
+    many = len(preview.names)
+    return f"The picture has the first {_MOST_EXPECTED} of {many} coefficients, the table all." * (
+        many > _MOST_EXPECTED
+    )
 
 
 def facts_words(facts: Facts) -> str:
