@@ -69,13 +69,14 @@ def rises(names: Sequence[str], statistic: Statistic = "mean") -> Check:
 
 
 def closer(near: str, far: str, target: str) -> Check:
-    """One curve of means is closer to a third than another is, at every x."""
+    """Two curves of means deviate from a third, the first nowhere by more than the second."""
 
     def check(curves: Curves) -> Finding:
         goal = curves[target].mean
         one, two = (np.abs(curves[name].mean - goal) for name in (near, far))
         doubts = [curves[name].doubt("mean") * curves[name].mean for name in (near, far)]
-        answer = below_zero(one - two, np.hypot(*doubts))
+        ends = [np.any(far > _ROUNDING * np.max(goal)) for far in (one, two)]
+        answer = below_zero(one - two - _ROUNDING, np.hypot(*doubts)) if all(ends) else Answer.FAILS
         return Finding(answer, f"distance {np.max(one):.3g} at most against {np.max(two):.3g}")
 
     return check

@@ -28,7 +28,7 @@ _SHARE = 0.5  # r of D, in all its experiments
 
 def weight_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> Errors:
     """The penalty realized at one coefficient (figure 1): target, both frameworks, and rows drawn for the first."""
-    lam, floor, gamma = 1.0, 0.5, {"lasso": 1.0, "elastic-net": 1.0, "bridge": 1.5}[kind]
+    lam, floor, gamma = 1.0, 1.0, {"lasso": 1.0, "elastic-net": 1.0, "bridge": 1.5}[kind]
     at = np.array([[theta]])
     with_moor, without = (
         Target(kind=kind, lam=lam, gamma=gamma, floor=floor, moor=m, printed=True) for m in (True, False)
@@ -48,7 +48,7 @@ def weight_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> E
 
 def modulus_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> Errors:
     """The modulus of strong convexity at one coefficient (figure 1, below): both frameworks, and rows drawn."""
-    lam, floor, gamma = 1.0, 0.5, {"lasso": 1.0, "elastic-net": 1.0, "bridge": 1.5}[kind]
+    lam, floor, gamma = 1.0, 1.0, {"lasso": 1.0, "elastic-net": 1.0, "bridge": 1.5}[kind]
     at = np.array([[theta]])
     with_moor, without = (
         Target(kind=kind, lam=lam, gamma=gamma, floor=floor, moor=m, printed=True) for m in (True, False)
