@@ -232,8 +232,11 @@ def test_a_slope_is_near_only_if_it_is_known_to_be():
         above({"law": power_law(1.5, 0.3, 100)}).answer is Answer.HOLDS
         and above({"law": power_law(0.16, 1.0, 4)}).answer is not Answer.HOLDS
     )
-    broken = dataclasses.replace(power_law(-1.0, 0.1, 9), median=np.array([1.0, np.inf, 1.0, 1.0]))
+    none = {"median": np.array([1.0, np.inf, 1.0, 1.0]), "trials": np.array([9, 1, 9, 9])}
+    broken = dataclasses.replace(power_law(-1.0, 0.1, 9), **none, omitted=np.array([0, 8, 0, 0]))
     assert near({"law": broken}).answer is Answer.FAILS and above({"law": broken}).answer is Answer.FAILS
+    few = dataclasses.replace(broken, trials=np.array([2, 1, 2, 2]), omitted=np.array([0, 1, 0, 0]))
+    assert near({"law": few}).answer is Answer.OPEN and "1 of 2 trials" in near({"law": few}).figures
 
 
 def test_slope_intervals_cover():

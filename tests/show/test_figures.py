@@ -273,3 +273,21 @@ def test_no_axis_title_is_cut():
     figure = style.finish(go.Figure(), long, "<b>" + 1000 * "x")
     assert figure.layout.xaxis.title.text.replace("<br>", " ") == long
     assert "<b>" not in figure.layout.yaxis.title.text and len(figure.layout.yaxis.title.text) < 200
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [
+        ((1.0, 2.0, 5e4), 1),
+        ((3.0, 20.0), "D2"),
+        ((0.18, 0.31), "L0.05"),
+        ((7.0, 7.0), "D2"),
+        ((0.0, np.nan), 1),
+        ((), 1),
+    ],
+)
+def test_a_log_axis_has_labels_however_little_it_spans(values, step):
+    """Powers of ten where there are two; else 1, 2 and 5, or even steps; what cannot be drawn counts for nothing."""
+    drawn = go.Figure(go.Scatter(x=list(range(len(values))), y=values))
+    style.log_axis(drawn, "y")
+    assert drawn.layout.yaxis.dtick == step

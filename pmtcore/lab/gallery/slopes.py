@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from scipy.stats import binom
 from scipy.stats import t as student
 
-from pmtcore.lab.gallery.findings import Answer, Check, Curve, Curves, Finding, Statistic
+from pmtcore.lab.gallery.findings import LEVEL, Answer, Check, Curve, Curves, Finding, Statistic
 
 
 @final
@@ -69,7 +70,15 @@ def along(curve: Curve, statistic: Statistic = "median") -> Slope | None:
         return fitted_slope(curve.x, curve.values(statistic), curve.doubt(statistic), curve.trials)
 
 
-_NO_MEDIAN = Finding(Answer.FAILS, "the median is not finite: more than half of the trials have no estimate")
+def _no_median(curves: list[Curve]) -> Finding:
+    """Where a median is not finite: whether so many without an estimate could be half by chance."""
+    left, every = max(
+        (int(out), int(out + found)) for c in curves for out, found in zip(c.omitted, c.trials, strict=True)
+    )
+    known = binom.sf(left - 1, every, 0.5) < LEVEL
+    return Finding(
+        Answer.FAILS if known else Answer.OPEN, f"no finite median: {left} of {every} trials have no estimate"
+    )
 
 
 def slope_near(name: str, value: float, tolerance: float = 0.2) -> Check:
@@ -77,7 +86,7 @@ def slope_near(name: str, value: float, tolerance: float = 0.2) -> Check:
 
     def check(curves: Curves) -> Finding:
         found = along(curves[name])
-        return _NO_MEDIAN if found is None else found.near(value, tolerance)
+        return _no_median([curves[name]]) if found is None else found.near(value, tolerance)
 
     return check
 
@@ -88,7 +97,7 @@ def slope_above(name: str, value: float) -> Check:
     def check(curves: Curves) -> Finding:
         found = along(curves[name])
         if found is None:
-            return _NO_MEDIAN
+            return _no_median([curves[name]])
         answer = Answer.HOLDS if found.low > value else Answer.FAILS if found.high <= value else Answer.OPEN
         return Finding(answer, found.words)
 
@@ -108,7 +117,7 @@ def slope_across(named: Mapping[float, str], value: float, tolerance: float = 0.
             np.asarray([c.trials[-1] for c in last]),
         )
         if found is None:
-            return _NO_MEDIAN
+            return _no_median(last)
         near = found.near(value, tolerance)
         return Finding(near.answer, f"{near.figures} (at x = {last[0].x[-1]:g})")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from pmtcore.base import foreign
@@ -85,10 +86,28 @@ def _beside(name: str, kept: dict[str, str]) -> str:
     return kept[name]
 
 
+_MANY, _SOME = 100.0, 6.0  # powers of ten, or 1, 2 and 5, then give at least two labels each
+_TICKS = 5  # labels on an axis that spans less
+
+
 def log_axis(figure: go.Figure, axis: str) -> None:
-    """A log axis labelled in plain numbers at powers of ten."""
-    settings = {"type": "log", "dtick": 1, "tickformat": "~g", "minor": {"showgrid": False}}
+    """A log axis labelled in plain numbers: at powers of ten, or closer where what is drawn so far spans little."""
+    settings = {"type": "log", "dtick": _log_step(figure, axis), "tickformat": "~g", "minor": {"showgrid": False}}
     (figure.update_xaxes if axis == "x" else figure.update_yaxes)(**settings)
+
+
+def _log_step(figure: go.Figure, axis: str) -> int | str:
+    """Plotly's step of a log axis: 1 (powers of ten), ``D2`` (1, 2, 5), or ``L`` with an even step in value."""
+    drawn = [np.ravel(np.asarray(trace[axis], dtype=float)) for trace in figure.data if trace[axis] is not None]
+    values = np.concatenate(drawn) if drawn else np.empty(0)
+    values = values[np.isfinite(values) & (values > 0)]
+    if not len(values) or values.max() >= _MANY * values.min():
+        return 1
+    if values.max() >= _SOME * values.min() or values.max() == values.min():
+        return "D2"
+    step = (values.max() - values.min()) / _TICKS
+    size = 10.0 ** np.floor(np.log10(step))
+    return f"L{size * next(n for n in (1, 2, 5, 10) if n * size >= step):g}"
 
 
 def translucent(colour: str, share: float) -> str:
