@@ -160,14 +160,17 @@ class Sizes:
         """The bound that costs least by :meth:`foreseen`: what to expect before rows are counted."""
         return float(self._bounds[np.argmin(self.foreseen(n, self._bounds) + self._noise(n, mu))])
 
-    def counted_bound(self, n: int, mu: float, noise: float) -> float:
-        """The bound to expect of a histogram of rows that fall as public ones lead one to expect.
+    def whole_rows(self, n: int) -> np.ndarray:
+        """Rows (K,) to expect in the bins, in whole rows: half a row in or beyond a bin is none.
 
-        In whole rows: of bins that less than half a row is expected in or beyond, a histogram says that they are empty.
+        A tail that holds a twentieth of a row in the mean holds nothing as a rule, and costs nothing then.
         """
-        farther = np.cumsum((n * self.shares)[::-1])[::-1]
-        whole = np.floor(farther + 0.5)
-        return float(self.bound(n, mu, (whole - np.append(whole[1:], 0.0))[None], noise)[0])
+        farther = np.floor(np.cumsum((n * self.shares)[::-1])[::-1] + 0.5)
+        return np.asarray(farther - np.append(farther[1:], 0.0))
+
+    def counted_bound(self, n: int, mu: float, noise: float) -> float:
+        """The bound to expect of a histogram of rows that fall as public ones lead one to expect."""
+        return float(self.bound(n, mu, self.whole_rows(n)[None], noise)[0])
 
     def bound(self, n: int, mu: float, counts: np.ndarray | None, noise: float) -> np.ndarray:
         """Clipping bounds (T,) with the least predicted squared error at this budget."""

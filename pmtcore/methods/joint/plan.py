@@ -99,7 +99,8 @@ class JointPlan(Plan):
         spent = math.hypot(self.second.shares.gradient_mu, self.second.shares.middle_mu)
         noise = (2 * bound / (spent * first.n)) ** 2
         kept = pilot / (pilot + noise)
-        lost = float(self.second.sizes.foreseen(first.n, np.array([bound]))[0]) / first.public.d
+        sizes = self.second.sizes
+        lost = float(sizes.lost(sizes.whole_rows(first.n)[None], first.n, np.array([bound]))[0]) / first.public.d
         return Prediction(unit * math.sqrt(kept * noise), sampling, unit * kept * math.sqrt(lost))
 
     def facts(self) -> Facts:
