@@ -1,9 +1,9 @@
 """Do the private rows look like the public ones? A released Gram matrix against what public rows lead one to expect.
 
-Where rows are alike, a moment of private rows in coordinates that whiten the public ones differs from the identity only
-because the public rows are a sample, the private rows are one, rows are truncated, and noise was added. All of that is
-acted out on public rows alone (maths.md, 23): weights drawn anew make a public table of the same size, its root whitens
-the rows as they are, which stand for the population. What is seen is then held against what was acted out:
+Where rows are alike, a moment of private rows in coordinates that whiten the public ones differs from what public rows
+(each as if left out) lead one to expect only because the public rows are a sample, the private rows are one, and noise
+was added. That is acted out on public rows alone (maths.md, 23), in the very coordinates and the ball of the release:
+they stand for the population, which weights drawn anew make. What is seen is then held against what was acted out:
 
     T = sum over entries of (seen - mean)^2/variance,
 
@@ -12,6 +12,7 @@ scaled to the mean and the spread that T has when nothing is wrong. Everything i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 from weakref import WeakKeyDictionary
@@ -19,10 +20,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.stats import chi2
 
-from pmtcore.public.moments import PublicData, whiten
+from pmtcore.public.moments import PublicData
 from pmtcore.public.radius import Ball
 
-FALSE_ALARMS = 0.01  # planned; under 0.05 measured, down to eight public rows more than columns
+FALSE_ALARMS = 0.01  # planned; 0.05 and less measured, down to two public rows more than columns
 _DRAWS, _WIDE = 200, 40  # a third of the draws where there are more columns than that
 _MOST_ROWS = 1000  # public rows behind the reference law; more change it by less than its own doubt
 _LEAST_FREEDOM = 1.0  # degrees of freedom: no law has a heavier tail than one squared Gaussian
@@ -65,35 +66,34 @@ def acted(public: PublicData, ball: Ball, n: int) -> Acted:
     Raises:
         ValueError: no public rows.
     """
-    if public.rows is None or public.m is None:
+    rows = public.whitened
+    if rows is None or public.m is None:
         raise ValueError("public rows are needed")
     kept = _CACHE.setdefault(public, {})
     if (ball, n) not in kept:
-        kept[ball, n] = _act(public.rows, public.m, ball, n)
+        freedom = max(public.m - public.whitened_columns - 1, 1.0)
+        kept[ball, n] = _act(rows, ball, 1 / freedom + 1 / n, freedom)
     return kept[ball, n]
 
 
-def _act(rows: np.ndarray, m: int, ball: Ball, n: int) -> Acted:
-    rng, step = np.random.default_rng(0), -(-len(rows) // _MOST_ROWS)
-    rows = rows[::step]
+def _act(rows: np.ndarray, ball: Ball, doubt: float, freedom: float) -> Acted:
+    """From public rows (m, d + 1), whitened as if left out.
+
+    Args:
+        doubt: variance of a mean of rows, in units of one row's; ``freedom``: how well few rows know even that.
+    """
+    rng, rows = np.random.default_rng(0), rows[:: -(-len(rows) // _MOST_ROWS)]
     k, d = len(rows), rows.shape[1] - 1
     upper = np.triu_indices(d)
-    rough = m / max(m - d - 1, 1)  # a root of few rows is further off than their number says
-    rows = whiten(np.linalg.cholesky(rows.T @ rows / k), rows)
+    z = rows[:, :d]
+    inside = ball.weights(rows)
     draws = _DRAWS if d <= _WIDE else _DRAWS // 3
     found = np.empty((draws, len(upper[0])))
     for draw in range(draws):
-        again = _weights(rng, k, k / m * rough)
-        z = whiten(np.linalg.cholesky((rows * again[:, None]).T @ rows / k), rows)
-        weights = ball.weights(z) * _weights(rng, k, k / n)
-        moment = (z[:, :d] * weights[:, None]).T @ z[:, :d] / k
-        found[draw] = moment[upper]
+        wide = math.sqrt(k * doubt * freedom / rng.chisquare(freedom))
+        weights = inside * (1 + wide * rng.standard_normal(k))
+        found[draw] = ((z * weights[:, None]).T @ z / k)[upper]
     return Acted(found, upper[0] == upper[1])
-
-
-def _weights(rng: np.random.Generator, k: int, variance: float) -> np.ndarray:
-    """Positive weights (k,) of mean 1: a sample drawn anew from k rows that stand for the population."""
-    return rng.gamma(1 / variance, variance, k)
 
 
 def words(chance: float) -> str | None:

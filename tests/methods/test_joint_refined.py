@@ -292,3 +292,18 @@ def test_what_a_ball_takes(seed):
     longest = float(np.max(np.linalg.norm(held(data).whitened, axis=1)))
     shares = [taken(held(data), Ball(radius, 1.0)) for radius in (1e-3, 1.0, longest, 4 * longest)]
     assert shares == sorted(shares, reverse=True) and shares[0] > 0.95 and shares[-1] < 0.02
+
+
+@pytest.mark.parametrize("m", [8, 9])
+def test_fewest_rows_release_all_that_they_tell(m, seed):
+    """At d + 1 and d + 2 public rows coefficients, bands, notes and released figures come without a failure."""
+    rng = np.random.default_rng(seed)
+    for at in range(10):
+        x = rng.standard_t(4, (m + 400, 7))
+        y = x.sum(axis=1) + rng.standard_normal(m + 400)
+        data = public_from_rows(x[:m], y[:m], names(7), "y")
+        found = plan("joint-pmt", data, 400, 1.0).run(
+            PrivateRows.from_arrays(x[m:], y[m:], names(7)), SeededNoise(seed, at), 1
+        )
+        assert np.all(np.isfinite(found.coefficients)) and np.all(np.isfinite(found.bands().high))
+        assert isinstance(found.notes(), tuple) and found.released()
