@@ -88,7 +88,7 @@ def page(problem: Problem) -> None:
     thread.summary(problem)
     curves = prediction_curves(problem)
     curves.first(str(st.session_state.get(f"plan-method-{problem.public.family.id}", "")))
-    if curves.live:
+    if curves.live and not st.session_state.get("plan-release"):  # who goes on does not wait for the other methods
         with st.spinner("Predicting", show_time=True):
             advance(curves, AT_ONCE)
     if not curves.ids:

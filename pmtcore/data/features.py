@@ -109,7 +109,9 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
         notes.append(f"Dates of {rule.name!r} count as days since 1970-01-01.")
     lost = int(np.sum(np.isnan(values))) - _blank(public)
     if lost > 0:
-        notes.append(f"{lost} public cells of {rule.name!r} are no {kind}s and count as missing.")
+        which = "1 public cell" if lost == 1 else f"{lost:,} public cells"
+        words = f"is no {kind} and counts" if lost == 1 else f"are no {kind}s and count"
+        notes.append(f"{which} of {rule.name!r} {words} as missing.")
     return Feature(Column(rule.name, kind), float(np.nanmedian(values)), notes=tuple(notes))
 
 

@@ -218,7 +218,7 @@ def _about(note: str) -> About:
         ("public rows (collinear): left out", "collinear"),
         ("public row: left out", "collinear"),
         (": left out", "features"),
-        ("public rows with missing values", "missing"),
+        ("with missing values w", "missing"),
     )
     return next((about for word, about in words if word in note), "other")
 

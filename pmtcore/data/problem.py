@@ -226,7 +226,9 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     rows = coder.rows(block, labelled)
     whole = rows.whole
     if not np.all(whole):
-        notes += (f"{int(np.sum(~whole))} public rows with missing values were left out.",)
+        many = int(np.sum(~whole))
+        what = "1 public row with missing values was" if many == 1 else f"{many:,} public rows with missing values were"
+        notes += (f"{what} left out.",)
     if not labelled:
         notes += ("The public rows have no target: they serve to whiten and to choose the radius.",)
     coder, x, dropped = _independent(coder, rows.x[whole])

@@ -338,7 +338,7 @@ register(
         errata=(),
         parameters=WhitenedParameters,
         plan=_whitened,
-        colour="#117733",
+        colour="#AA3377",
         task="glm",
         families=("logistic", "boosting", "poisson"),
         **_COMMON,

@@ -14,6 +14,7 @@ from pmtcore.show.figures.style import finish, log_axis, translucent
 from pmtcore.show.names import title
 
 _SYMBOLS = ("circle", "square", "triangle-up", "x", "star", "cross", "pentagon", "triangle-down", "hexagram")
+_ROUNDING = 1e-12  # of a mean: a smaller spread is that of trials that do not differ
 _COLUMNS = {
     "method": "method",
     "mu": "total mu",
@@ -86,4 +87,6 @@ def comparison_table(summaries: Sequence[Summary]) -> pd.DataFrame:
     """The same figures in rows: distances to the fit without privacy over the trials."""
     rows = [{**summary.as_dict(), "method": title(summary.method)} for summary in summaries]
     kept = [name for name in _COLUMNS if name != "x" or any(row["x"] != row["mu"] for row in rows)]
-    return pd.DataFrame(rows, columns=kept).rename(columns=_COLUMNS)
+    found = pd.DataFrame(rows, columns=kept)
+    found["error_sd"] = found["error_sd"].where(found["error_sd"] > _ROUNDING * found["error_mean"].abs(), 0.0)
+    return found.rename(columns=_COLUMNS)
