@@ -210,6 +210,16 @@ def test_paths_begin_and_end_where_they_should(moment):
     assert all(x.residual_variance >= y.residual_variance - 1e-6 for x, y in pairwise(best))
 
 
+def test_a_model_without_features_is_no_path(moment):
+    """A sentence for each path; subsets of nothing are the intercept alone."""
+    found, _ = moment
+    alone = found.regress("hit ~ 1")
+    for path in (found.ridge_path, found.lasso_path):
+        with pytest.raises(InputError, match="at least one feature"):
+            path(alone)
+    assert [subset.names for subset in found.best_subsets(alone)] == [()]
+
+
 def test_synthetic_rows_are_marked(moment):
     """The released means and correlations, 0 and 1 where columns are, and a column that says what they are."""
     found, z = moment

@@ -162,7 +162,13 @@ class Moment:
         return found
 
     def ridge_path(self, fit: Regression) -> Path:
-        """Coefficients of a regression along ridge penalties."""
+        """Coefficients of a regression along ridge penalties.
+
+        Raises:
+            InputError: no feature beside the intercept.
+        """
+        if len(fit.names) == len(self._free(fit)):
+            raise InputError("A ridge path needs at least one feature beside the intercept.")
         return ridge_path(self.state, fit.names, fit.fit.response, fit.fit.features, self._free(fit))
 
     def lasso_path(self, fit: Regression, draws: int = 60) -> Path:
