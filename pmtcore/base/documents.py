@@ -12,12 +12,20 @@ def parsed(data: str | bytes) -> Any:
     """What a JSON text holds.
 
     Raises:
-        ValueError: not JSON, nested too deep to be read, or with a whole number that no float can hold.
+        ValueError: not JSON, nested too deep to be read, with a whole number that no float can hold, or with a name
+            twice in one object, of which other readers might take the other.
     """
     try:
-        return json.loads(data, parse_int=_whole)
+        return json.loads(data, parse_int=_whole, object_pairs_hook=_once)
     except RecursionError:
         raise ValueError("nested too deep") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name twice in one object")
+    return found
 
 
 def _whole(text: str) -> int:

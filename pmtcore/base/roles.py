@@ -89,9 +89,14 @@ def role_of(name: str, claims: object, listed: bytes | None) -> Role | None:
     if listed is not None:
         try:
             found = parsed(listed)
-            claims = {str(key).casefold(): value for key, value in found.items()}.get(name.casefold())
+            folded = {str(key).casefold(): value for key, value in found.items()}
+            if len(folded) != len(found):
+                raise ValueError("a person twice")
+            claims = folded.get(name.casefold())
         except (ValueError, AttributeError, RecursionError):
-            raise InputError('The list of roles must be JSON such as {"name": "analyst"}; nobody has a role.') from None
+            raise InputError(
+                'The list of roles must be JSON such as {"name": "analyst"}, each name once; nobody has a role.'
+            ) from None
     names = [claims] if isinstance(claims, str) else list(claims) if isinstance(claims, list | tuple) else []
     given = {role for role in Role if role is not Role.OWNER and role.value in names}
     return max(given, key=lambda role: len(MAY[role]), default=None)

@@ -32,6 +32,8 @@ def writable(path: str | None) -> None:
     if path is None:
         return
     file = Path(path)
+    if "\x00" in path:
+        raise InputError(f"{path!r} is no name of a file.")
     if file.exists() and not file.is_file():
         raise InputError(f"{path!r} is not a regular file; give the name of a file to write.")
     there = file.exists()

@@ -36,6 +36,7 @@ from pmtcore.cli.files import writable, write_small
 from pmtcore.methods.registry import methods
 
 _CURATOR = Curator("the command line, run by whoever holds the private table")
+_LONGEST = 400  # characters of a complaint that repeats an argument: five lines of a terminal
 _PRIVATE = f"[{Label.PRIVATE.value}] "
 Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
 
@@ -108,6 +109,7 @@ class _Parser(argparse.ArgumentParser):
     """argparse, with its complaints in one line."""
 
     def error(self, message: str) -> NoReturn:
+        message = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
         raise InputError(f"{message}; see '{self.prog} --help'.")
 
 

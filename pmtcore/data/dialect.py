@@ -17,10 +17,12 @@ from pmtcore.base.checks import InputError, listed, one_of
 from pmtcore.data.limits import MAX_COLUMNS
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
-ENCODINGS = ("utf-8", "latin-1")
+ENCODINGS = ("utf-8", "latin-1", "cp1252")
 QUOTING = ("double", "none")
 DECIMALS = (".", ",", "either")
 BOM = b"\xef\xbb\xbf"
+_WINDOWS = re.compile(b"[\x80-\x9f]")  # letters and signs of Windows-1252 (the euro's), which Latin-1 does not have
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @final
@@ -72,6 +74,8 @@ def header_of(line: bytes, where: str, hide_names: bool) -> Header:
     Raises:
         InputError: no header row, one column, a name missing or there twice; the sentence never holds a private name.
     """
+    if line.startswith(_UTF16):
+        raise InputError(f"{where} is written in UTF-16 ('Unicode text'); save it as CSV in UTF-8.")
     text = decoded_line(line)
     if "\x00" in text or sum(not (c.isprintable() or c == "\t") for c in text) > len(text) // 100:
         raise InputError(f"{where} is not a table in text or Parquet form; save it as CSV, TSV or Parquet.")
@@ -119,7 +123,7 @@ def public_dialect(data: bytes, header: Header, where: str) -> Dialect:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         if error.start < len(data) - 4:  # else: a character that the end of the sample cuts
-            encoding = "latin-1"
+            encoding = "cp1252" if _WINDOWS.search(data) else "latin-1"
         text = data.decode(encoding, "replace")
     lines = [line for line in text.splitlines() if line.strip()][1:]
     quoting = "double"
@@ -139,7 +143,7 @@ def decoded_line(line: bytes) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:
-        return line.decode("latin-1")
+        return line.decode("cp1252" if _WINDOWS.search(line) else "latin-1", "replace")
 
 
 def _fit(lines: list[str], header: Header, quoting: str, more: int = 0) -> float:

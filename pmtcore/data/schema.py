@@ -106,7 +106,9 @@ def schema_from_json(data: bytes) -> Schema:
     try:
         fields = parsed(data)
     except (ValueError, RecursionError):
-        raise InputError("The schema is not JSON; it is an object with 'columns' and 'dialect'.") from None
+        raise InputError(
+            "The schema is not JSON, or has a name twice; it is an object with 'columns' and 'dialect'."
+        ) from None
     return Schema.from_dict(fields)
 
 

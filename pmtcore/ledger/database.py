@@ -21,7 +21,7 @@ from pmtcore.base.records import plain
 from pmtcore.ledger import chain
 from pmtcore.ledger.beside import Beside, Head, seal
 from pmtcore.ledger.chain import Damaged, LedgerError
-from pmtcore.ledger.engines import engine, lock
+from pmtcore.ledger.engines import address, engine, lock
 from pmtcore.ledger.schema import EVENTS, SCHEMA, upgrade, version
 
 _LOG = logging.getLogger("second_moment.ledger")
@@ -37,10 +37,8 @@ class Database:
     """
 
     def __init__(self, url: str, make: bool = True) -> None:
-        self.url = url if "://" in url else f"sqlite:///{Path(url).absolute()}"
-        if self.url.startswith("postgresql://"):
-            self.url = self.url.replace("postgresql://", "postgresql+psycopg://", 1)
         try:
+            self.url = address(url)
             self._engine = engine(self.url)
             self._beside = Beside(self._file, self.place)
             if self._file is not None and not make and not self._file.exists():
@@ -50,7 +48,7 @@ class Database:
             self._prepare()
         except LedgerError:
             raise
-        except (sql.exc.SQLAlchemyError, ImportError, OSError, ValueError) as error:
+        except (sql.exc.SQLAlchemyError, ImportError, OSError, ValueError, RuntimeError) as error:
             raise LedgerError(sentence(error)) from None
 
     @property
@@ -79,7 +77,7 @@ class Database:
 
     @property
     def _file(self) -> Path | None:
-        return Path(self.place.removeprefix("file:").split("?")[0]) if self._lite else None
+        return Path(self.place) if self._lite else None
 
     def _prepare(self) -> None:
         new = self._file is not None and not self._file.exists()
@@ -124,6 +122,8 @@ class Database:
             raise
         except (sql.exc.SQLAlchemyError, OSError) as error:
             raise LedgerError(sentence(error)) from None
+        except UnicodeEncodeError:
+            raise LedgerError("A name holds characters that cannot be written; nothing was released.") from None
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             raise Damaged("what is in it cannot be read") from None
 

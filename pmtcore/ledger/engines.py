@@ -8,17 +8,41 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sql
 
 from pmtcore.ledger.beside import WAIT_SECONDS
+from pmtcore.ledger.chain import LedgerError
 
 _LOCK = 20_261_121  # any number that no other program of the database locks by
 _CONNECTIONS = 10  # of one process: writers are one at a time anyway; PostgreSQL gives 100 to all processes by default
 _QUEUE_SECONDS = 300  # for a connection, or the lock: fifty sessions of two busy processes at once took two minutes
 _ANSWER_SECONDS = 10  # to connect: a server that is there answers within one
 _ENGINES = 16  # servers that one process may use, tests included; an engine more would only be made anew
+
+
+def address(place: str) -> str:
+    """A ledger's address as the driver takes it; a file under its own name, whatever links lead to it.
+
+    What lies beside a ledger (its key, its head, its lock) then lies beside one file, and not beside each link.
+
+    Raises:
+        LedgerError: in memory, where it would be lost, or with options that the driver would pass over.
+        ValueError, OSError, RuntimeError, sqlalchemy.exc.SQLAlchemyError: it is no address, or links lead in a circle.
+    """
+    if not place.startswith("sqlite") and "://" in place:
+        return place.replace("postgresql://", "postgresql+psycopg://", 1)
+    if "://" not in place:
+        place = f"sqlite:///{Path(place).absolute()}"
+    url = sql.make_url(place)
+    file = url.database or ":memory:"
+    if url.query or Path(file).name == ":memory:" or file.startswith("file:"):
+        raise LedgerError(
+            "A ledger in SQLite is a file, without options behind a question mark and not in memory; give its name."
+        )
+    return f"{url.drivername}:///{Path(file).resolve()}"
 
 
 def engine(url: str) -> sql.Engine:

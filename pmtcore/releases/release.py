@@ -97,7 +97,7 @@ def request_from_json(data: bytes) -> Request:
         fields = parsed(data)
     except (ValueError, RecursionError):
         raise InputError(
-            "The configuration is not JSON; save one with 'Configuration (JSON)' or --save-config."
+            "The configuration is not JSON, or has a name twice; save one with 'Configuration (JSON)' or --save-config."
         ) from None
     if not isinstance(fields, dict):
         raise InputError("The configuration must hold one JSON object with 'method' and 'mu'.")

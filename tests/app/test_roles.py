@@ -47,7 +47,8 @@ def test_roles_come_from_claims_or_a_list():
     assert role_of("a", ["owner", "admin", 3], None) is None and role_of("a", None, None) is None
     assert role_of("A@x.org", "curator", b'{"a@x.org": "reviewer"}') is Role.REVIEWER
     assert role_of("b", "curator", b'{"a": "reviewer"}') is None
-    for broken in (b"", b"[]", b"[" * 10_000):
+    twice = (b'{"a": "analyst", "a": "curator"}', b'{"A": "analyst", "a": "curator"}')
+    for broken in (b"", b"[]", b"[" * 10_000, *twice):
         with pytest.raises(InputError, match="nobody has a role"):
             role_of("a", "curator", broken)
 

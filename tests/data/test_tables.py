@@ -47,6 +47,20 @@ WRITERS = {
 }
 
 
+def test_signs_of_windows_in_header_and_cells():
+    """The euro's sign and curly quotes, in a file as Excel writes it, are what they were; UTF-16 is a sentence."""
+    table = frame(60, 1).rename(columns={"pay": "Löhne in €"})
+    table["town"] = table["town"].map(lambda name: f"“{name}”")
+    text = table.to_csv(index=False)
+    public = read_table(text.encode("cp1252"), "t", "public")
+    private = read_table((text + "\n").encode("cp1252"), "t", "private")
+    assert public.columns == private.columns == tuple(table.columns)
+    problem = prepare(private, public, Choices(target="Löhne in €", overlap="a test", collinear="drop"))
+    assert any("“" in name for name in problem.public.names) and problem.dialect.encoding == "cp1252"
+    with pytest.raises(InputError, match="UTF-16"):
+        read_table(text.encode("utf-16"), "t", "public")
+
+
 @pytest.mark.parametrize("zipped", [False, True])
 @pytest.mark.parametrize("form", WRITERS)
 def test_every_form_reads_the_same_table(form, zipped):

@@ -82,3 +82,48 @@ def test_the_log_is_one_json_line_for_each_event(tmp_path, caplog):
     found = [json.loads(record.message) for record in caplog.records]
     assert [line["event"] for line in found] == ["cap", "reserve", "release"]
     assert "planted" not in caplog.text and "4711" not in caplog.text
+
+
+def test_links_to_a_ledger_are_the_ledger(tmp_path):
+    """By any link there is one key, one head and one lock; a link made anew is no way past an older copy."""
+    (tmp_path / "home").mkdir()
+    place = tmp_path / "home" / "l.db"
+    ways = [tmp_path / "link.db", tmp_path / "folder" / "l.db", place]
+    ways[0].symlink_to(place)
+    ways[1].parent.symlink_to(place.parent)
+    Ledger(str(ways[0])).cap("survey", 1.0)
+    older_one = place.read_bytes()
+    for at, way in enumerate(ways):
+        Ledger(str(way)).reserve("survey", f"k{at}", REQUEST, 0.5, "replace-one")
+    assert len(Ledger(f"sqlite:///{ways[0]}").account("survey").entries) == 3
+    assert {path.resolve() for path in tmp_path.rglob("*.key")} == {place.with_name("l.db.key")}
+    place.write_bytes(older_one)
+    database._VERIFIED.clear()
+    (tmp_path / "new.db").symlink_to(place)
+    with pytest.raises(LedgerError, match="noted beside it"):
+        Ledger(str(tmp_path / "new.db")).reserve("survey", "k", REQUEST, 0.5, "replace-one")
+
+
+MEMORY = "sqlite:///file:l.db?mode=memory&uri=true"
+
+
+@pytest.mark.parametrize("place", ["sqlite://", "sqlite:///:memory:", ":memory:", "sqlite:///l.db?mode=ro", MEMORY])
+def test_a_ledger_is_kept_in_a_file(tmp_path, monkeypatch, place, recwarn):
+    """In memory it would be lost, and options would be passed over: a sentence, and no file left behind."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LedgerError, match="is a file"):
+        Ledger(place)
+    assert not list(tmp_path.iterdir()) and not recwarn
+
+
+def test_links_in_a_circle_and_names_that_cannot_be_written(tmp_path):
+    """A sentence that does not speak of damage."""
+    (tmp_path / "a.db").symlink_to(tmp_path / "b.db")
+    (tmp_path / "b.db").symlink_to(tmp_path / "a.db")
+    ledger = Ledger(str(tmp_path / "l.db"))
+    asked = [lambda: Ledger(str(tmp_path / "a.db")), lambda: ledger.account("\udcff"), lambda: ledger.entry("\ud800")]
+    for question in asked:
+        try:
+            question()
+        except LedgerError as found:
+            assert "damaged" not in str(found)
