@@ -40,7 +40,7 @@ def _pairs(design: str, target: str, epsilons: Sequence[float]) -> tuple[Claim, 
     names = [(f"ldp-whitened, eps = {e:g}", f"{_id(design, target)}, eps = {e:g}") for e in epsilons if e in _BEYOND]
     if not names:
         return ()
-    return (Claim("(Ours) the whitened score is below the paper's method at every n.", all_below(names, "median")),)
+    return (Claim("(Ours) the whitened score is below the paper's method everywhere.", all_below(names, "median")),)
 
 
 def _ours(design: str, target: str) -> tuple[Claim, ...]:

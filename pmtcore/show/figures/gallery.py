@@ -15,7 +15,7 @@ from pmtcore.lab.gallery.findings import Answer, Curve
 from pmtcore.methods.registry import method, methods, of_role
 from pmtcore.show.figures.style import finish, log_axis, translucent
 
-_COLOURS = ("#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#44AA99", "#777777", "#332288", "#999933")
+_COLOURS = ("#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#AA4477", "#44AA99", "#777777", "#6F5FC7", "#999933")
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
