@@ -91,7 +91,8 @@ def test_the_jump_of_figure_two():
 def test_checks_say_yes_and_no():
     """Each check holds on a curve made for it and fails on one made against it."""
     down, up, level = curve("down", [4, 2, 1]), curve("up", [1, 2, 4]), curve("level", [5, 5.1, 5])
-    known = {c.name: c for c in (down, up, level)}
+    plateau, valley = curve("plateau", [1, 1.98, 2, 2, 2]), curve("valley", [2, 1, 2, 4])
+    known = {c.name: c for c in (down, up, level, plateau, valley)}
     cases = [
         (checks.below("down", "level"), checks.below("level", "down")),
         (checks.falls(["down"]), checks.falls(["up"])),
@@ -105,6 +106,7 @@ def test_checks_say_yes_and_no():
         (checks.near("down", 2, 0.1, 2.0), checks.near("down", 4, 0.1, 2.0)),
         (checks.all_near(["down", "down"], 1, 0.1), checks.all_near(["down", "level"], 1, 0.1)),
         (checks.counted("level", 4, 6), checks.counted("up", 2, 6)),
+        (checks.rises(["up", "plateau"]), checks.rises(["valley"])),
         (checks.grows_more("up", "level"), checks.grows_more("down", "level")),
         (checks.counted("up", 0, 5), checks.counted("up", 0, 3)),
         (checks.gains_more(("level", "up"), ("up", "level")), checks.gains_more(("up", "level"), ("level", "up"))),
