@@ -117,15 +117,16 @@ def _say(tables: Tables, choices: Choices) -> set[str]:
     """Everything that is wrong or was done about it, each with its repair: one click. Returns what stops."""
     found = findings(tables.private, tables.public, choices, tables.public_rows)
     stops, rest = [one for one in found if one.stops], [one for one in found if not one.stops]
-    mendable = sum(bool(one.repairs) for one in stops)
-    if mendable > 1 and st.button(
-        f"Repair all {mendable} at once",
+    first = next((one.repairs[0].apply(choices) for one in stops if one.repairs), None)
+    whole = choices if first is None else repaired(tables.private, tables.public, choices)
+    if whole != (first or choices) and st.button(
+        "Repair everything at once",
         key="repair-all",
         type="primary",
         icon=":material/build:",
-        help="The first repair offered for each, and for what comes up after it.",
+        help="The first repair offered for each problem, and for what comes up after it.",
     ):
-        _take(repaired(tables.private, tables.public, choices))
+        _take(whole)
     for at, one in enumerate(stops):
         st.error(plain(one.sentence), icon=":material/error:")
         _repairs(one, choices, f"stop-{at}")

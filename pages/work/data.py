@@ -44,9 +44,10 @@ def showcase() -> None:
 
 
 st.title("Data")
+ON_DEMO = " The demo below is ready; open your own tables when you are."
 st.markdown(
     "A private table, a little public data about the same population, and a budget: that is all it takes to publish "
-    "a regression. The demo below is ready; open your own tables when you are."
+    f"a regression.{ON_DEMO if st.session_state.get('source', 'demo') == 'demo' else ''}"
 )
 choose.source()
 problem = choose.columns()

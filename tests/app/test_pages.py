@@ -121,6 +121,25 @@ def test_everything_wrong_is_said_at_once_and_repaired_by_a_click(app):
     assert "**bought** from" in words(app)
 
 
+def test_one_click_repairs_what_comes_up_after_a_repair_too(app):
+    """A text target, and behind it gaps that are refused: one button lifts both."""
+    rng = np.random.default_rng(4)
+
+    def table(n: int) -> bytes:
+        frame = pd.DataFrame({"age": rng.normal(40, 9, n), "pay": rng.normal(3, 1, n)})
+        frame["bought"] = np.where(rng.random(n) < 0.5, "yes", "no")
+        frame.loc[:2, "age"] = None
+        return frame.to_csv(index=False).encode()
+
+    upload(app, table(400), table(80))
+    next(box for box in app.selectbox if box.label == "Regression").set_value("gaussian").run()
+    next(box for box in app.selectbox if box.label == "Target").set_value("bought").run()
+    next(box for box in app.selectbox if box.label == "Missing values").set_value("refuse").run()
+    assert app.error
+    app.button(key="repair-all").click().run()
+    assert not app.error and not app.exception and "**bought** from" in words(app)
+
+
 def test_files_and_choices_are_remembered(app):
     """An uploader forgets with a page change; the tables stay, and a replaced file keeps the choices that fit."""
     upload(app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -42,6 +43,25 @@ def test_a_tick_counts_only_for_what_was_ticked(app, change):
     change(app)
     assert not confirmation(app).value
     assert next(b for b in app.button if b.label == "Release").disabled
+
+
+def test_a_preview_is_computed_once(app, monkeypatch):
+    """Ticks and page changes read what was computed; another budget is another preview, another table too."""
+    from pages.common import session as module
+
+    asked = []
+    real = module.preview
+    monkeypatch.setattr(module, "preview", lambda problem, request: asked.append(request) or real(problem, request))
+    go(app, "release")
+    confirmation(app).check().run()
+    go(app, "plan")
+    go(app, "release")
+    assert len(asked) == 1
+    app.number_input(key="release-mu").set_value(2.0).run()
+    assert len(asked) == 2
+    session(app).choose(replace(session(app).choices, features=("x1", "x2")))
+    go(app, "release")
+    assert len(asked) == 3 and not app.exception
 
 
 def test_a_tick_counts_only_for_its_table(app):
