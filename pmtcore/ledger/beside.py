@@ -18,7 +18,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import final
+
+from pmtcore.base.documents import parsed
 
 try:
     import fcntl
@@ -26,6 +29,7 @@ except ImportError:  # not a POSIX system: the database's own lock has to do
     fcntl = None  # type: ignore[assignment]
 
 WAIT_SECONDS = 60  # longer than fifty writers at one file take
+_NOTING = Lock()  # threads of one process; a server's ledger has no lock of a file
 _STEP = 0.005  # seconds between two tries for the lock: far below the time of one write
 _JOURNAL_ROOM = 32 * 1024  # bytes: a rollback journal of eight pages, what one record changes beside new ones
 
@@ -115,16 +119,19 @@ class Beside:
             ValueError: the note cannot be read.
         """
         try:
-            found = json.loads(self._head_file.read_bytes())
-            return Head(int(found["seq"]), str(found["hash"]), str(found.get("file", "")))
+            found = parsed(self._head_file.read_bytes())
+            head = Head(found["seq"], found["hash"], found.get("file", ""))
         except FileNotFoundError:
             return None
-        except (KeyError, TypeError, OSError):
-            raise ValueError("the note of the head cannot be read") from None
+        except (ValueError, KeyError, TypeError, AttributeError, OSError):
+            head = None
+        if head is None or type(head.seq) is not int or head.seq < 0 or {type(head.hash), type(head.file)} != {str}:
+            raise ValueError("the note of the head cannot be read")
+        return head
 
     def note(self, seq: int, hash: str) -> None:
         """Note the head; where that fails the older note stays, and the next start checks everything."""
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError), _NOTING:
             last = self.head()
             if self.file is None and last is not None and last.seq > seq:
                 return

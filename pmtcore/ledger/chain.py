@@ -35,6 +35,7 @@ class Damaged(LedgerError):
         super().__init__(
             f"The ledger is damaged: {why}. Nothing was released; restore it from a copy, with the files beside it."
         )
+        self.why = why
 
 
 @final

@@ -248,7 +248,7 @@ class Database:
                 noted = self._noted()
                 self._unchanged(connection, SCHEMA, noted)
             except Damaged as error:
-                why = why or str(error)
+                why = why or error.why
         return {
             "intact": found.passed and not why,
             "events": found.events,

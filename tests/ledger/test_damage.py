@@ -7,11 +7,13 @@ import os
 import random
 import shutil
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from pmtcore.ledger import database
+from pmtcore.ledger.beside import Beside
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.ledger.schema import SCHEMA
 from tests.ledger.test_log import REQUEST, url  # noqa: F401  # fixture
@@ -227,3 +229,33 @@ LIFTED = {
     "sqlite": ["DROP TRIGGER IF EXISTS pmt_no_delete"],
     "postgresql": ["DROP TRIGGER IF EXISTS pmt_only_grows ON pmt_events"],
 }
+
+
+HEADS = [b"", b"x", b"[]", b"{}", b"null", b"\xff\xfe", b"[" * 100_000, b'{"seq": ' + b"9" * 5000 + b', "hash": "x"}']
+SEQS = ("NaN", "1e400", "-1", '"1"', "true")
+HEADS += [f'{{"seq": {seq}, "hash": {hash}}}'.encode() for seq in SEQS for hash in ('"x"', "1")]
+
+
+@pytest.mark.parametrize("text", HEADS)
+def test_a_note_of_the_head_that_cannot_be_read_stops_all_spends(original, tmp_path, text):
+    """One clear sentence for whatever stands there, and the same cause from ``verify``."""
+    path = copied(original, tmp_path / "l.db")
+    Path(f"{path}.head").write_bytes(text)
+    assert not tried(path)
+    with pytest.raises(LedgerError, match="damaged: the note of the head cannot be read"):
+        Ledger(str(path)).reserve("survey", "new", REQUEST, 0.1, "replace-one")
+    assert Ledger(str(path)).verify()["why"] == "the note of the head cannot be read"
+
+
+def test_threads_that_note_at_once_never_leave_half_a_note(tmp_path, monkeypatch):
+    """A server's ledger has no lock of a file: whoever reads the head meanwhile finds a whole one, last the newest."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    beside = Beside(None, "postgresql://nobody@nowhere/x")
+
+    def note(seq):
+        beside.note(seq, f"{seq:064d}")
+        return beside.head()
+
+    with ThreadPoolExecutor(16) as pool:
+        found = list(pool.map(note, range(1, 400)))
+    assert all(int(head.hash) == head.seq for head in found) and beside.head().seq == 399
