@@ -29,6 +29,7 @@ from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Predicti
 from pmtcore.models.newton import Rows
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.moments import PublicData, back_transform, joint, whiten
+from pmtcore.public.precision import Combined, combine
 from pmtcore.public.shape import Clip, Shape, choose_clip
 
 _FAR = 1e-3  # how rarely alike samples lie further off: then the prior is widened
@@ -199,7 +200,8 @@ class ObjectiveOutcome(Outcome):
         plan, shape, rows = self.plan, self.plan.shape, self._rows
         if shape is None or rows is None:
             return None
-        return glm_bands(shape, rows, self._inverse[0], self._noise[0], self.free[0], self.coefficients[0], plan.n)
+        found = Free(self.free[0], self._inverse[0], self._noise[0])
+        return glm_bands(shape, rows, found, self.coefficients[0], plan.n, plan.parameters.shrinkage != "none")
 
     def notes(self) -> tuple[str, ...]:
         """What the public rows could not give."""
@@ -221,24 +223,47 @@ def shrunk(correction: np.ndarray, prior: np.ndarray, noise: np.ndarray) -> np.n
     return np.asarray((wide @ np.linalg.solve(wide + noise, correction[..., None]))[..., 0])
 
 
-def glm_bands(
-    shape: Shape, rows: Rows, inverse: np.ndarray, noise: np.ndarray, free: np.ndarray, estimate: np.ndarray, n: int
-) -> Bands:
-    """Bands around the free minimizer (d,), all parts from public rows or the release (maths.md, 9.4)."""
-    public = shape.public
+@final
+@dataclass(frozen=True, eq=False)
+class Free:
+    """A minimizer (d,) that the public fit does not pull, whitened: inverse Hessian (d, d), covariance of its noise."""
+
+    minimizer: np.ndarray
+    inverse: np.ndarray
+    noise: np.ndarray
+
+
+def glm_bands(shape: Shape, rows: Rows, free: Free, estimate: np.ndarray, n: int, combined: bool) -> Bands:
+    """Bands, all parts from public rows or the release (maths.md, 9.4).
+
+    Args:
+        combined: around the free minimizer and the public fit by precision (23), never trusted further than alike
+            samples allow, else around the free minimizer alone; so too where public rows have no labels.
+    """
+    public, inverse = shape.public, free.inverse
 
     def to_table(vectors: np.ndarray) -> np.ndarray:
         return back_transform(public.feature_root, vectors)
 
-    privacy = np.diag(to_table(to_table(noise).T))
     if not public.labelled:
         middle = to_table(to_table(inverse - inverse @ public.penalty @ inverse).T)
-        return limits(estimate, to_table(free), Part(privacy), Part(np.diag(middle) / n))
-    ratio = inverse @ shape.hessian  # influence at the public fit, in the curvature of the released one
-    sampling = robust_part(to_table(shape.influence @ ratio.T), 1.0, n)
-    moves = to_table(shape.moves(rows, inverse))
-    lost = Part(np.mean(moves, axis=0) ** 2 + np.var(moves, axis=0, ddof=1) / len(moves))
-    return limits(estimate, to_table(free), Part(privacy), sampling, lost)
+        privacy = Part(np.diag(to_table(to_table(free.noise).T)))
+        return limits(estimate, to_table(free.minimizer), privacy, Part(np.diag(middle) / n))
+    influence = shape.influence @ (inverse @ shape.hessian).T  # in the curvature of the released fit
+    moves, m = shape.moves(rows, inverse), len(influence)
+    both = Combined(np.eye(public.d), 1.0)
+    away = free.minimizer - public.centre
+    if combined:
+        lost = np.mean(moves, axis=0) ** 2 + np.var(moves, axis=0, ddof=1) / m
+        both = combine(away, free.noise + influence.T @ influence / (m * n) + np.diag(lost), shape.covariance)
+    sampling = robust_part(to_table(influence @ both.weight.T), 1.0, n)
+    if combined:
+        rest = np.eye(public.d) - both.weight
+        sampling = sampling.plus(robust_part(to_table(shape.influence @ rest.T), both.widened, m))
+    privacy = Part(np.diag(to_table(to_table(both.of_private(free.noise)).T)))
+    moves = to_table(moves @ both.weight.T)
+    cut = Part(np.mean(moves, axis=0) ** 2 + np.var(moves, axis=0, ddof=1) / m)
+    return limits(estimate, to_table(public.centre + both.weight @ away), privacy, sampling, cut)
 
 
 def _plan(public: PublicData, n: int, budget: Budget, parameters: ObjectiveParameters) -> ObjectivePlan:

@@ -25,7 +25,7 @@ from pmtcore.mechanisms.integers import noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.pmt_objective import GlmParameters, glm_bands
+from pmtcore.methods.pmt_objective import Free, GlmParameters, glm_bands
 from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, register
 from pmtcore.models.newton import Rows
 from pmtcore.public.moments import PublicData, back_transform, whiten
@@ -185,7 +185,8 @@ class ScoreOutcome(Outcome):
         inverse = np.linalg.inv(plan.shape.hessians(plan.rows, self.free[:1])[0])
         noise = inverse @ plan.doubt @ inverse
         seen = Rows(plan.rows.features, plan.shape.rows.response, plan.rows.weights)
-        return glm_bands(plan.shape, seen, inverse, noise, self.free[0], self.coefficients[0], plan.n)
+        combined = plan.parameters.shrinkage != "none"
+        return glm_bands(plan.shape, seen, Free(self.free[0], inverse, noise), self.coefficients[0], plan.n, combined)
 
 
 def _plan(public: PublicData, n: int, budget: Budget, parameters: GlmParameters) -> ScorePlan:

@@ -18,7 +18,7 @@ from pmtcore.base.records import PrivateRows
 from pmtcore.data.synthetic import synthetic
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.objective import Perturbation
-from pmtcore.methods.baselines import exact_fit
+from pmtcore.methods.baselines import exact_fit, public_bands
 from pmtcore.models import newton
 from pmtcore.models.families import BOOSTING, FAMILIES, LOGISTIC, POISSON, family
 from pmtcore.models.newton import Rows
@@ -260,13 +260,22 @@ def test_the_solver_finds_the_minimum_and_adds_little(seed):
 @pytest.mark.parametrize("id", ["pmt-objective", "pmt-score"])
 @pytest.mark.parametrize("mu", [0.3, 1.41, 5.0])
 def test_bands_cover(id, mu):
-    """95 % bands over 60 draws of data and noise, five coefficients each: an exact test at one in a million."""
+    """95 % bands over 60 draws of data and noise, five coefficients each: an exact test at one in a million.
+
+    As wide as they need be: narrower than the public fit's own, errors as large as they say within a factor 1.3.
+    """
     inside = total = 0
+    widths, squares = [], []
     for seed in range(60):
         draw, public, rows = glm(3000, 150, 1000 + seed, d=5)
         bands = plan(id, public, 3000, mu).run(rows, SeededNoise(seed), 1).bands()
         inside += int(np.sum((bands.low <= draw.beta) & (draw.beta <= bands.high)))
         total += 5
+        alone = public_bands(public)
+        widths.append(np.median((bands.high - bands.low) / (alone.high - alone.low)))
+        squares.append(np.mean(((draw.beta - (bands.low + bands.high) / 2) / ((bands.high - bands.low) / 3.92)) ** 2))
+    assert np.quantile(widths, 0.95) < 1.0
+    assert np.mean(squares) > 1 / 1.3**2
     assert binomtest(inside, total, 0.95, alternative="less").pvalue > FALSE_ALARM
     assert inside / total > 0.9
 
