@@ -219,6 +219,9 @@ def downloads(found: Release, request: Request) -> None:
         columns[at % 4].download_button(label, make, name, kind, key=key, on_click="ignore", width="stretch")
     with st.expander("The same on the command line", icon=":material/terminal:"):
         st.code(reproduce.command(record), language="bash", wrap_lines=True)
+        if first := reproduce.cap_command(record):
+            st.caption("A ledger that is new asks for a cap first:")
+            st.code(first, language="bash", wrap_lines=True)
         st.caption("With the configuration saved as request.json. It draws new noise and spends again.")
 
 

@@ -14,12 +14,13 @@ from pmtcore.accounting.units import Unit
 from pmtcore.base.foreign import html as escape
 from pmtcore.base.numbers import power_of_ten
 from pmtcore.base.records import plain
+from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
 from pmtcore.show import glossary
 from pmtcore.show.checklist import checklist
 from pmtcore.show.drawings import curve, forest, number, table
 from pmtcore.show.names import source
-from pmtcore.show.reproduce import command, configuration
+from pmtcore.show.reproduce import cap_command, command, configuration
 from pmtcore.show.strength import strength
 
 _STYLE = """
@@ -54,7 +55,7 @@ def report(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, 
     book = None if account is None else plain(dict(account))
     entry = _entry(found, book)
     parts = [_summary(found, entry), _data(found), _method(found), _guarantee(found), _coefficients(found)]
-    parts += [_ledger(book, head), _checklist(found), _glossary(), _reproduce(found)]
+    parts += [_ledger(book, head), _checklist(found), _glossary(), _reproduce(found, book)]
     title = f"Private regression of {escape(str(found['target']))}"
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -202,10 +203,12 @@ def _glossary() -> str:
     return "<h2>Words</h2>\n" + table("Glossary", ("word", "meaning"), rows).replace("<table>", '<table class="words">')
 
 
-def _reproduce(found: Mapping[str, Any]) -> str:
+def _reproduce(found: Mapping[str, Any], account: Mapping[str, Any] | None) -> str:
+    cap = cap_command(found, (account or {}).get("cap") or START_CAP)
+    first = f'<p class="note">A ledger that is new asks for a cap first:</p>\n<pre>{escape(cap)}</pre>\n' if cap else ""
     return (
         '<h2>How to ask for the same again</h2>\n<p class="note">A repetition draws new noise and spends again. Put '
         "the second text into request.json.</p>\n"
-        f"<pre>{escape(command(found))}</pre>\n"
+        f"<pre>{escape(command(found))}</pre>\n{first}"
         f"<pre>{escape(json.dumps(configuration(found), indent=1))}</pre>"
     )

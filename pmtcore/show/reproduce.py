@@ -9,6 +9,7 @@ from typing import Any, final
 
 from pmtcore.accounting.units import FIRST
 from pmtcore.base.foreign import markdown, one_line, shell
+from pmtcore.ledger.account import START_CAP
 
 _DEFAULTS = {
     "missing": "empty-row",
@@ -56,6 +57,15 @@ def command(record: Mapping[str, Any]) -> str:
     else:
         words += ["--ledger", "LEDGER", "--dataset", str(record.get("ledger", {}).get("dataset", "NAME"))]
     return " ".join(map(shell, [*words, "--config", "request.json"]))
+
+
+def cap_command(record: Mapping[str, Any], cap: float = START_CAP) -> str:
+    """The command that a ledger without this data set asks for first; empty where the release is in none."""
+    if record.get("seed") is not None:
+        return ""
+    name = str(record.get("ledger", {}).get("dataset", "NAME"))
+    words = ["python", "-m", "pmtcore", "ledger", "cap", "--ledger", "LEDGER", "--dataset", name, "--mu", f"{cap:g}"]
+    return " ".join(map(shell, words))
 
 
 @final

@@ -87,7 +87,8 @@ def test_charts(joint, moment):
     units = coefficients.units(found)
     fits = [moment.regress(response=c, features=list(moment.columns[3:9])) for c in moment.columns[:2]]
     drawn = [coefficients.forest(coefficients.table(found, unit), unit) for unit in units.values()]
-    drawn += [release.parts(found), release.ridge_path(found)] if "ridge_path" in found.released else []
+    drawn += [release.parts(coefficients.table(found, unit), unit) for unit in units.values()]
+    drawn += [release.ridge_path(found)] if "ridge_path" in found.released else []
     drawn += [explore.side_by_side(dict(zip(NAMES[:2], fits, strict=True)))[0], explore.heat(moment, False)[0]]
     drawn += [explore.network(moment)[0]]
     for figure in drawn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shlex
@@ -176,6 +177,20 @@ def test_the_command_reproduces(filed, problem, tmp_path, capsys):
     again = json.loads(capsys.readouterr().out)
     assert again["guarantee"] == record["guarantee"] and again["parameters"] == record["parameters"]
     assert list(again["coefficients"]) == list(record["coefficients"])
+
+
+def test_a_new_ledger_is_given_its_cap_first(filed, tmp_path, monkeypatch, capsys):
+    """The commands of a report, typed in one after the other where there is no ledger yet, spend and release."""
+    record = filed[0]
+    assert reproduce.cap_command(record, 2.5) in html.unescape(report(record, {**filed[1], "cap": 2.5}, filed[2]))
+    private, public, _ = load("demo", n=800, m=80, d=4)
+    for role, table in (("private", private), ("public", public)):
+        table.frame.to_csv(tmp_path / f"{role}.csv", index=False)
+    (tmp_path / "request.json").write_text(json.dumps(reproduce.configuration(record)))
+    monkeypatch.chdir(tmp_path)
+    for line in (reproduce.cap_command(record), reproduce.command(record)):
+        assert main(shlex.split(line)[3:]) == 0, capsys.readouterr()
+    assert reproduce.cap_command({**record, "seed": 1}) == ""
 
 
 def test_the_command_carries_every_choice():
