@@ -7,6 +7,7 @@ from functools import cache
 
 import pandas as pd
 
+from pmtcore.base.numbers import figure, plural
 from pmtcore.lab.theory import Bound, Setting, bounds
 from pmtcore.lab.theory_erm import noise_bounds, risk_bounds
 from pmtcore.lab.theory_labels import label_bounds
@@ -56,9 +57,10 @@ def sentence(found: Sequence[Bound]) -> str:
     silent = sum(not bound.applies for bound in found)
     said = [bound for bound in found if bound.applies]
     holding = [bound.looseness for bound in said if bound.holds]
-    words = f"Of {len(found)} bounds {len(holding)} {'holds' if len(holding) == 1 else 'hold'}"
+    words = f"Of {plural(len(found), 'bound')} {len(holding)} {'holds' if len(holding) == 1 else 'hold'}"
     if holding:
-        words += f", {min(holding):.3g} to {max(holding):.3g} times away from what is measured"
+        least, most = figure(min(holding)), figure(max(holding))
+        words += f", {least}{'' if least == most else f' to {most}'} times away from what is measured"
     if len(said) > len(holding):
         many = len(said) - len(holding)
         words += f"; {many} {'does' if many == 1 else 'do'} not hold with open constants at 1"
