@@ -108,7 +108,7 @@ def columns() -> Problem | None:
         with st.spinner(_LOOKING, show_time=True):
             return found.choose(choices)
     except InputError as error:
-        if str(error) not in said:
+        if not said:  # else it says once more what stops
             show_error(error)
         return None
 

@@ -72,7 +72,7 @@ def table(found: Sequence[Planned]) -> pd.DataFrame:
 def metrics(one: Planned, coefficient: str) -> dict[str, str]:
     """The parts of one coefficient's error in words; an unknown part says so and is not a zero."""
     j, p = one.names.index(coefficient), one.prediction
-    lost = "in privacy sd" if p.clipping_in_privacy else "not predicted"
+    lost = "included" if p.clipping_in_privacy else "unknown"
     if one.knows_truncation:
         lost = said(float(np.broadcast_to(p.truncation, len(one.names))[j]))
     return {

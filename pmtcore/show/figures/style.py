@@ -21,7 +21,7 @@ QUIET = "#8a8f98"
 PRIVACY, SAMPLING, TRUNCATION = "#0072B2", "#E69F00", "#CC79A7"
 _OURS = {"hovertemplate", "texttemplate", "annotations", "template"}  # tags of our own; no name stands in them
 _AT_MARKS = {"x", "y", "text", "categoryarray", "ticktext", "labels"}  # beside a mark there is little room
-_TITLE, _LINE = 132, 44  # characters of an axis title, and of one line of it
+_TITLE, _LINE = 132, 34  # characters of an axis title, and of one line of it
 _NARROW = 40  # characters there, as in the report's drawings
 
 
