@@ -128,12 +128,10 @@ def answer(here: Held, fit: Regression) -> None:
     many = len(here.moment.looked)
     correction = st.session_state.get("explore-correction") or "none"
     table = figures.table(fit, correction, many)
-    names = here.moment.names
-    spread = {n: float(s) for n, s in zip(names, here.moment.record.spread, strict=True) if n in fit.features and s > 0}
-    scale = float(here.moment.record.spread[names.index(fit.response)]) or 1.0
-    if spread:
+    scales = figures.in_deviations(here.moment, fit)
+    if scales:
         words = figures.fit_words(fit, many, correction)
-        chart(figures.forest(table, spread, scale), "explore", "Coefficients with 95 % bands", table, here.label, words)
+        chart(figures.forest(table, scales), "explore", "Coefficients with 95 % bands", table, here.label, words)
     else:
         frame(table, "Coefficients with 95 % bands")
     if fit.response in here.moment.labels and st.toggle(
@@ -182,7 +180,7 @@ def models(here: Held, fit: Regression) -> None:
     st.header(f"Models looked at: {len(looked)}")
     frame(figures.listing(looked, here.names, here.pinned), "Models looked at, newest first, with their fits")
     if len(pinned) > 1:
-        figure, table = figures.side_by_side(pinned)
+        figure, table = figures.side_by_side(pinned, here.moment)
         chart(figure, "explore-side", "Coefficients of the pinned models side by side", table, here.label)
 
 

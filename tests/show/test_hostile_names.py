@@ -89,7 +89,7 @@ def test_charts(joint, moment):
     drawn = [coefficients.forest(coefficients.table(found, unit), unit) for unit in units.values()]
     drawn += [release.parts(coefficients.table(found, unit), unit) for unit in units.values()]
     drawn += [release.ridge_path(found)] if "ridge_path" in found.released else []
-    drawn += [explore.side_by_side(dict(zip(NAMES[:2], fits, strict=True)))[0], explore.heat(moment, False)[0]]
+    drawn += [explore.side_by_side(dict(zip(NAMES[:2], fits, strict=True)), moment)[0], explore.heat(moment, False)[0]]
     drawn += [explore.network(moment)[0]]
     for figure in drawn:
         assert not in_charts(figure.to_json())

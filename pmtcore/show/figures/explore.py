@@ -25,6 +25,8 @@ from pmtcore.show.figures.style import AFTER, PRIVACY, QUIET, finish, log_axis
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 _FAR = 1000  # standard errors: beyond, the figure says no more than that it is far
 _ROW = 34  # pixels that a line with its name takes
+_BESIDE = 14  # pixels of one model's line among others
+_UNIT = "response, in sd, for one sd more"
 
 
 def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:
@@ -45,10 +47,17 @@ def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:
     return found
 
 
-def forest(shown: pd.DataFrame, spread: Mapping[str, float], response: float) -> go.Figure:
-    """Coefficients but the intercept, each for one standard deviation of its column, with 95 % bands."""
-    rows = shown[shown["coefficient"].isin(list(spread))]
-    scale = rows["coefficient"].map(spread).to_numpy(dtype=float) / response
+def in_deviations(moment: Moment, fit: Regression) -> dict[str, float]:
+    """What coefficients are multiplied by for a picture: the response's public deviations for one of the feature."""
+    spread = dict(zip(moment.names, (float(value) for value in moment.record.spread), strict=True))
+    response = spread[fit.response] or 1.0
+    return {name: spread[name] / response for name in fit.features if spread[name] > 0}
+
+
+def forest(shown: pd.DataFrame, scales: Mapping[str, float]) -> go.Figure:
+    """Coefficients that have a scale, so but the intercept, with 95 % bands."""
+    rows = shown[shown["coefficient"].isin(list(scales))]
+    scale = rows["coefficient"].map(scales).to_numpy(dtype=float)
     value = rows["value"].to_numpy(dtype=float) * scale
     error = {
         "type": "data",
@@ -64,7 +73,7 @@ def forest(shown: pd.DataFrame, spread: Mapping[str, float], response: float) ->
     figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
     figure.update_yaxes(autorange="reversed")
     figure.update_layout(showlegend=False)
-    return finish(figure, "response, in sd, for one sd more", "", 90 + _ROW * len(rows))
+    return finish(figure, _UNIT, "", 90 + _ROW * len(rows))
 
 
 def shares_table(fit: Regression) -> pd.DataFrame:
@@ -126,34 +135,31 @@ def key_of(fit: Regression) -> str:
     return f"{fit.formula} | {fit.lam:g}"
 
 
-def side_by_side(fits: Mapping[str, Regression]) -> tuple[go.Figure, pd.DataFrame]:
-    """Coefficients of pinned models: one colour and one mark each."""
+def side_by_side(fits: Mapping[str, Regression], moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
+    """Coefficients of pinned models in the unit of :func:`forest`: one colour, one mark and one line each."""
     marks = ("circle", "diamond", "square", "triangle-up", "x", "cross", "star", "triangle-down")
-    figure, rows = go.Figure(), []
+    figure, tables = go.Figure(), []
     for at, (name, fit) in enumerate(fits.items()):
-        bands = fit.bands
-        keep = [j for j, n in enumerate(fit.names) if not (fit.constant and j == 0)]
-        value = fit.fit.coefficients[keep]
-        half = (bands.high - bands.low)[keep] / 2
-        scale = 1 / np.maximum(np.abs(value) + half, 1e-300) if len(fits) == 1 else 1.0
-        labels = [fit.names[j] for j in keep]
+        found, scales = table(fit, "none", 1), in_deviations(moment, fit)
+        rows = found[found["coefficient"].isin(list(scales))]
+        scale = rows["coefficient"].map(scales).to_numpy(dtype=float)
         figure.add_scatter(
-            x=value * scale,
-            y=labels,
-            error_x={"type": "data", "array": half * scale},
+            x=rows["value"] * scale,
+            y=rows["coefficient"],
+            error_x={"type": "data", "array": (rows["high"] - rows["low"]) / 2 * scale},
             mode="markers",
+            orientation="h",
+            offsetgroup=str(at),
             name=name,
             marker={"color": COLOURS[at % len(COLOURS)], "symbol": marks[at % len(marks)], "size": 9},
         )
-        rows += [
-            {"model": name, "coefficient": n, "value": float(fit.fit.coefficients[j])}
-            | {"low": float(bands.low[j]), "high": float(bands.high[j])}
-            for j, n in enumerate(fit.names)
-        ]
+        tables.append(found[["coefficient", "value", "low", "high"]].assign(model=name))
     figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
     figure.update_yaxes(autorange="reversed")
-    many = len({row["coefficient"] for row in rows})
-    return finish(figure, "coefficient, in the units of the table", "", 110 + _ROW * many), pd.DataFrame(rows)
+    figure.update_layout(scattermode="group")
+    whole = pd.concat(tables, ignore_index=True)
+    lines = whole["coefficient"].nunique() * max(_ROW, _BESIDE * len(fits))
+    return finish(figure, _UNIT, "", 110 + lines), whole
 
 
 def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
