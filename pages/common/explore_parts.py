@@ -125,7 +125,7 @@ def question(here: Held) -> Regression | None:
 
 def answer(here: Held, fit: Regression) -> None:
     """Coefficients with bands, redrawn at once."""
-    many = len(here.moment.looked)
+    many = here.moment.models
     correction = st.session_state.get("explore-correction") or "none"
     table = figures.table(fit, correction, many)
     scales = figures.in_deviations(here.moment, fit)
@@ -169,7 +169,7 @@ def models(here: Held, fit: Regression) -> None:
     pinned = {here.names.get(figures.key_of(f), f.formula): f for f in looked if figures.key_of(f) in here.pinned}
     right.download_button(
         "Report section",
-        lambda: figures.section(pinned or {here.names.get(key, "model"): fit}, here.moment, len(looked)),
+        lambda: figures.section(pinned or {here.names.get(key, "model"): fit}, here.moment, here.moment.models),
         "explored.html",
         "text/html",
         key="explore-report",

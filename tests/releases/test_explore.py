@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
@@ -119,6 +120,11 @@ def test_corrections_widen(moment):
     wide = [fit.corrected("bonferroni", k) for k in (1, 10, 1000)]
     widths = [float((b.high - b.low)[1] / plain[1]) for b in (*wide, fit.corrected("scheffe"))]
     assert 1 < widths[0] < widths[1] < widths[2] and widths[3] > 1
+    assert len(moment[0].names) > 2  # other models may have more coefficients than this one: they count in full
+    among = 2 + 9 * len(moment[0].names)
+    assert widths[1] == pytest.approx(
+        student.isf(0.025 / among, fit.freedom) / student.isf(0.025, fit.freedom), rel=0.1
+    )
     with pytest.raises(InputError):
         fit.corrected("hope")
 
@@ -205,7 +211,9 @@ def test_paths_begin_and_end_where_they_should(moment):
     lasso = found.lasso_path(fit, 20)
     assert np.all(lasso.coefficients[0][1:] == 0) and np.all((lasso.chosen >= 0) & (lasso.chosen <= 1))
     assert np.allclose(lasso.coefficients[-1], fit.fit.coefficients, atol=0.05)
+    before = found.models
     best = found.best_subsets(fit)
+    assert found.models == before + 2**3 and found.best_subsets(fit) == best and found.models == before + 2**3
     assert [len(s.names) for s in best] == [0, 1, 2, 3] and best[1].names == ("a",)
     assert all(x.residual_variance >= y.residual_variance - 1e-6 for x, y in pairwise(best))
 

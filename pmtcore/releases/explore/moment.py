@@ -38,6 +38,7 @@ class Moment:
         self.record = record
         self.label = Label.RELEASED if sound else Label.LAB
         self._looked: list[Regression] = []
+        self._searches: dict[tuple[int, tuple[int, ...]], int] = {}
 
     @classmethod
     def load(cls, path: str | File) -> Moment:
@@ -108,6 +109,11 @@ class Moment:
     def looked(self) -> tuple[Regression, ...]:
         """Different regressions asked for so far; all are free, but bands hold for one chosen beforehand."""
         return tuple(self._looked)
+
+    @property
+    def models(self) -> int:
+        """How many that are, with all that best subsets tried: what a Bonferroni correction needs."""
+        return len(self._looked) + sum(self._searches.values())
 
     def regress(
         self,
@@ -182,8 +188,11 @@ class Moment:
         return lasso_path(self.state, fit.names, fit.fit.response, fit.fit.features, draws)
 
     def best_subsets(self, fit: Regression) -> list[Subset]:
-        """The best features of each number among those of a regression."""
-        return best_subsets(self.state, fit.names, fit.fit.response, fit.fit.features, self._free(fit))
+        """The best features of each number among those of a regression; all subsets count as looked at."""
+        free = self._free(fit)
+        found = best_subsets(self.state, fit.names, fit.fit.response, fit.fit.features, free)
+        self._searches[fit.fit.response, tuple(sorted(fit.fit.features))] = 2 ** (len(fit.fit.features) - len(free))
+        return found
 
     def _free(self, fit: Regression) -> tuple[int, ...]:
         return (0,) if fit.constant else ()

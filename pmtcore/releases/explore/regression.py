@@ -101,7 +101,8 @@ class Regression:
         bands, parts = self.bands, self.fit.parts()
         total = np.sqrt(sum(part.variance for part in parts if part is not None))
         if correction == "bonferroni":
-            half = student.isf((1 - _LEVEL) / 2 / max(models * len(self.names), 1), self.freedom) * total
+            among = len(self.names) + (max(models, 1) - 1) * len(self.state.root)  # the others as large as can be
+            half = student.isf((1 - _LEVEL) / 2 / among, self.freedom) * total
         else:
             among = (len(self.state.root) if columns is None else columns) - 1
             half = np.sqrt(among * f_distribution.ppf(_LEVEL, among, self.freedom)) * total
