@@ -346,3 +346,11 @@ def test_rules_from_a_record_are_checked():
         with pytest.raises(InputError):
             Rule.from_dict(bad, ("a",))
     assert parse("", ("a",), np.ones((3, 1))).rules == ()
+
+
+@pytest.mark.parametrize("derived", ["x1:x2; square(x3); log(x1)", "spline(x1, 4)"])
+def test_the_audit_of_a_release_with_derived_columns(derived):
+    """Far rows are farther still there: the bound holds, the attack comes near it, half the noise shows."""
+    found = audit("joint-moment", 1.0, 6000, derived=derived)
+    assert not found.violated and found.lower_bound > 0.7
+    assert audit("joint-moment", 1.0, 6000, derived=derived, noise=lambda source: Weaker(source, 0.5)).violated
