@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from contextlib import suppress
 from typing import Any
@@ -46,7 +47,26 @@ def plan(chosen: argparse.Namespace) -> Answer:
             f"{chosen.coefficient} within {chosen.width:g} by {id}: mu {record['budget_for_width']}, "
             f"or {record['rows_for_width']} rows at mu {mus[0]:g}"
         )
+    if chosen.time:
+        record["expected"], words = _time(public, chosen.rows, id, mus[0])
+        lines.append(words)
     return record, "\n".join([*lines, *record["verdict"]])
+
+
+def _time(public: Any, n: int, id: str, mu: float) -> tuple[dict[str, Any], str]:
+    """How long a release takes on this machine, and what it holds, from made-up rows."""
+    from pmtcore.accounting.budgets import Budget  # noqa: PLC0415
+    from pmtcore.methods.registry import make_parameters  # noqa: PLC0415
+    from pmtcore.releases.duration import expected  # noqa: PLC0415
+    from pmtcore.releases.progress import in_time  # noqa: PLC0415
+
+    entry = method(id)
+    found = expected(entry.plan(public, n, Budget(mu), make_parameters(entry, {})), public, n)
+    words = (
+        f"A release of {n:,} rows by {id} takes about {in_time(found.seconds)} of computing here and "
+        f"{math.ceil(found.megabytes):,} MB beside the program; reading the table comes on top."
+    )
+    return {"method": id, **found.as_dict()}, words
 
 
 def local_arguments(parser: argparse.ArgumentParser) -> None:

@@ -135,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--rows", type=int, required=True, metavar="N", help="private rows")
     plan.add_argument("--mu", required=True, metavar="M[,M...]", help="total budgets")
     plan.add_argument("--method", metavar="ID", help="default: every sound method that predicts its errors")
+    plan.add_argument("--time", action="store_true", help="also how long a release takes here, and how much memory")
     plan.add_argument("--coefficient", metavar="NAME", help="with --width: the budget and the rows it takes")
     plan.add_argument("--width", type=float, help="wanted 95 %% half-width of the coefficient")
     release = command("release", releases.run, "One private release, its spend in a ledger.")

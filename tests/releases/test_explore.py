@@ -294,8 +294,9 @@ def test_a_chosen_model_is_confirmed_with_its_derived_columns(problem, seed):
     assert np.allclose(found.coefficients[0], exact, rtol=1e-2, atol=1e-2)
     with pytest.raises(InputError, match="ridge"):
         problem_of(problem, moment.record, moment.regress(ridge=1.0))
+    one = PrivateRows.from_arrays(given[:1, :-1], given[:1, -1], problem.private.names)
     with pytest.raises(InputError, match="not those"):
-        problem_of(replace(problem, private=problem.private.first(1)), moment.record, fit)
+        problem_of(replace(problem, private=one), moment.record, fit)
 
 
 def rows_of(private):

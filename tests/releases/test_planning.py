@@ -86,7 +86,10 @@ def test_command(tmp_path, capsys, moment):
     assert {"(intercept)", "a", "b", "c"} == {row["coefficient"] for row in record["rows"]}
     assert {"joint-pmt", "public-only"} <= {row["method"] for row in record["rows"]}
     assert "budget_for_width" in record and len(record["verdict"]) == 2
-    assert main([*common, "--method", "joint-pmt"]) == 0
+    assert main([*common, "--method", "joint-pmt", "--time"]) == 0
+    assert " MB beside the program" in capsys.readouterr().out
+    assert main([*common, "--time", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["expected"]) == {"method", "seconds", "megabytes"}
     assert main([*common, "--method", "dp-gd"]) == 2
     assert "has no prediction" in capsys.readouterr().err
 
