@@ -1,8 +1,9 @@
 """How a release grows with rows and columns: time by stage, memory, and what it is held against.
 
     python benchmarks/scale.py                       # n = 1e4 to 1e7, d = 10 to 200
-    python benchmarks/scale.py --rows 1e8 --columns 10 --picture scale.png
+    python benchmarks/scale.py --rows 1e8 --columns 10 --json
     python benchmarks/scale.py --rows 1e6 --columns 20 --parquet --dask
+    python benchmarks/scale.py --json > lines; python benchmarks/scale.py --drawn lines --picture docs/scale.png
 
 Each line is a process of its own, so that its peak memory is its own. Beyond ``--in-memory`` rows (1e7) blocks are
 made on the fly and the time of making them is told apart. Ratios are of CPU seconds (medians of ``--repeat``) to one
@@ -104,7 +105,7 @@ def measure(n: int, d: int, repeat: int, in_memory: int) -> dict[str, float]:
         whole = found["plan"] + found["release"]
         found["to X'X"], found["to scikit-learn"] = whole / found["X'X"], whole / found["scikit-learn"]
     else:
-        found["making blocks"] = seconds(lambda: [None for _ in blocks(n, d)], 1) * 3  # three looks
+        found["making blocks"] = seconds(lambda: [None for _ in blocks(n, d)], 1) * plan.looks
     return found
 
 
@@ -149,21 +150,36 @@ def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
     return found
 
 
-def picture(lines: list[dict[str, float]], place: str) -> None:
-    """Seconds against rows, a line for each number of columns."""
-    import plotly.graph_objects as go  # noqa: PLC0415
+COLOURS = {"release": "#0072B2", "X'X": "#009E73", "scikit-learn": "#D55E00"}
 
-    figure = go.Figure()
-    for d in sorted({int(line["d"]) for line in lines}):
+
+def picture(lines: list[dict[str, float]], place: Path) -> None:
+    """Seconds against rows, a panel for each number of columns; drawn by Chromium (PMT_CHROMIUM) as PNG."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+    from plotly.subplots import make_subplots  # noqa: PLC0415
+
+    columns = sorted({int(line["d"]) for line in lines})
+    figure = make_subplots(1, len(columns), shared_yaxes=True, subplot_titles=[f"{d} columns" for d in columns])
+    for at, d in enumerate(columns, start=1):
         mine = sorted((line for line in lines if line["d"] == d), key=lambda line: line["n"])
-        for name, dash in (("release", "solid"), ("X'X", "dot"), ("scikit-learn", "dash")):
+        for name, colour in COLOURS.items():
             has = [line for line in mine if name in line]
-            figure.add_scatter(
-                x=[i["n"] for i in has], y=[i[name] for i in has], name=f"{name}, d = {d}", line_dash=dash
-            )
-    figure.update_xaxes(type="log", title="rows")
-    figure.update_yaxes(type="log", title="CPU seconds")
-    figure.write_html(place) if place.endswith(".html") else figure.write_image(place)
+            x, y = [line["n"] for line in has], [line[name] for line in has]
+            style = {"name": name, "line_color": colour, "showlegend": at == 1, "mode": "lines+markers"}
+            figure.add_scatter(x=x, y=y, row=1, col=at, **style)
+    figure.update_xaxes(type="log", title="rows", dtick=1)
+    figure.update_yaxes(type="log", dtick=1, exponentformat="none")
+    figure.update_yaxes(title="CPU seconds", col=1)
+    figure.update_layout(width=1000, height=360, template="plotly_white", margin={"t": 40, "b": 50, "l": 80, "r": 20})
+    with tempfile.TemporaryDirectory() as home, sync_playwright() as found:
+        page = Path(home) / "page.html"
+        figure.write_html(page, include_plotlyjs=True)
+        browser = found.chromium.launch(executable_path=os.environ.get("PMT_CHROMIUM"))
+        view = browser.new_page(viewport={"width": 1010, "height": 370})
+        view.goto(page.as_uri())
+        view.wait_for_selector(".main-svg")
+        view.screenshot(path=place)
+        browser.close()
 
 
 def main() -> None:
@@ -175,7 +191,8 @@ def main() -> None:
     parser.add_argument("--in-memory", type=float, default=IN_MEMORY)
     parser.add_argument("--parquet", action="store_true")
     parser.add_argument("--dask", action="store_true")
-    parser.add_argument("--picture", metavar="FILE.html")
+    parser.add_argument("--picture", type=Path, metavar="FILE.png")
+    parser.add_argument("--drawn", type=Path, metavar="FILE", help="with --picture: what --json printed, drawn again")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -187,6 +204,9 @@ def main() -> None:
         print(json.dumps(found))
         return
     lines = []
+    if chosen.drawn:
+        picture([json.loads(line) for line in chosen.drawn.read_text().splitlines()], chosen.picture)
+        return
     for n in chosen.rows:
         for d in chosen.columns:
             if n * d > 1e9:
