@@ -129,15 +129,20 @@ class Beside:
             raise ValueError("the note of the head cannot be read")
         return head
 
-    def note(self, seq: int, hash: str) -> None:
-        """Note the head; where that fails the older note stays, and the next start checks everything."""
+    def note(self, seq: int, hash: str, *, settled: bool = True) -> None:
+        """Note the head; where that fails the older note stays, and the next start checks everything.
+
+        Args:
+            settled: false before a write: a process killed in it may leave other bytes where the database keeps none
+                of its own (free pages are not put back), so the file's digest then says nothing.
+        """
         with suppress(OSError, ValueError), _NOTING:
             last = self.head()
             if self.file is None and last is not None and last.seq > seq:
                 return
             self._head_file.parent.mkdir(parents=True, exist_ok=True)  # a server's key may come from elsewhere
             new = self._head_file.with_name(f"{self._head_file.name}.{os.getpid()}")
-            text = json.dumps({"seq": seq, "hash": hash, "file": self.digest()}) + "\n"
+            text = json.dumps({"seq": seq, "hash": hash, "file": self.digest() if settled else ""}) + "\n"
             try:
                 with new.open("w", encoding="ascii") as file:
                     file.write(text)

@@ -147,12 +147,21 @@ class Database:
         with self._locked():
             self._settle()
             file = self._beside.digest()
-            with self._alone() as connection:
-                self._check(connection, file)
-                if room and self._lite:
-                    _grow(connection, room)
-                yield connection
-                head = self.head(connection)
+            before: tuple[int, str] | None = None
+            try:
+                with self._alone() as connection:
+                    self._check(connection, file)
+                    before = self.head(connection)
+                    if self._lite:
+                        self._beside.note(*before, settled=False)
+                    if room and self._lite:
+                        _grow(connection, room)
+                    yield connection
+                    head = self.head(connection)
+            except BaseException:
+                if before is not None:
+                    self._beside.note(*before)
+                raise
             self._beside.note(*head)
             _VERIFIED[self.url] = Head(*head)
 
@@ -175,7 +184,8 @@ class Database:
         head = Head(*self.head(connection))
         if connection.execute(sql.select(sql.func.count()).select_from(EVENTS)).scalar() != head.seq:
             raise Damaged("events are missing")
-        start = _VERIFIED.get(self.url)
+        killed = file != "" and noted is not None and noted.file == ""  # a write was begun and never ended
+        start = None if killed else _VERIFIED.get(self.url)
         if start is not None and not self._has(connection, start):
             raise Damaged("events that this program saw before are gone")
         after = EVENTS.select().order_by(EVENTS.c.seq).where(EVENTS.c.seq > (start.seq if start else 0))

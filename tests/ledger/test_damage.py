@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import random
 import shutil
@@ -259,3 +260,67 @@ def test_threads_that_note_at_once_never_leave_half_a_note(tmp_path, monkeypatch
     with ThreadPoolExecutor(16) as pool:
         found = list(pool.map(note, range(1, 400)))
     assert all(int(head.hash) == head.seq for head in found) and beside.head().seq == 399
+
+
+def free_page(data: bytes) -> int:
+    """Where a page begins that the database keeps nothing in: the first leaf of the list of free pages."""
+    size, trunk = int.from_bytes(data[16:18], "big"), int.from_bytes(data[32:36], "big")
+    at = (trunk - 1) * size
+    assert trunk and int.from_bytes(data[at + 4 : at + 8], "big"), "no free pages: the test could not fail"
+    return (int.from_bytes(data[at + 8 : at + 12], "big") - 1) * size
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_free_pages_after_a_kill(tmp_path, killed):
+    """SQLite does not put back what a killed write left in free pages: the ledger goes on. Without a kill: damage."""
+    path = tmp_path / "l.db"
+    ledger = Ledger(str(path))
+    ledger.cap("survey", 5.0)
+    with ledger._database.writing(200_000) as connection:  # the room of a record, which is free afterwards
+        ledger._database.append(connection, "survey", "fail", "k", {"reason": "a test"})
+    if killed:
+        process = multiprocessing.get_context("fork").Process(target=die_in_a_write, args=(str(path),))
+        process.start()
+        process.join()
+    data = bytearray(path.read_bytes())
+    at = free_page(data)
+    data[at : at + 64] = b"x" * 64
+    path.write_bytes(data)
+    if killed:
+        ledger.reserve("survey", "a", REQUEST, 0.1, "replace-one")
+        assert ledger.verify()["intact"] and ledger.account("survey").spent == pytest.approx(0.1)
+    else:
+        with pytest.raises(LedgerError, match="changed by another program"):
+            ledger.reserve("survey", "a", REQUEST, 0.1, "replace-one")
+
+
+def die_in_a_write(place):
+    with Ledger(place)._database.writing():
+        os._exit(9)
+
+
+def test_after_a_kill_all_events_are_looked_at(tmp_path):
+    """A process that has walked the chain walks it again, from its beginning, where another was killed in a write."""
+    path = tmp_path / "l.db"
+    ledger = Ledger(str(path))
+    for at in range(4):
+        ledger.cap("survey", 5.0 - at)
+    process = multiprocessing.get_context("fork").Process(target=die_in_a_write, args=(str(path),))
+    process.start()
+    process.join()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TRIGGER pmt_no_update")
+        connection.execute("UPDATE pmt_events SET payload = replace(payload, '5.0', '9.0') WHERE seq = 1")
+    connection.close()
+    with pytest.raises(LedgerError, match="event 1 does not fit"):
+        ledger.reserve("survey", "a", REQUEST, 0.1, "replace-one")
+
+
+def test_a_refused_spend_leaves_the_note_settled(tmp_path):
+    """The digest of the file stands in the note again, so that a change of the file is still found."""
+    path = tmp_path / "l.db"
+    ledger = Ledger(str(path))
+    ledger.cap("survey", 0.5)
+    with pytest.raises(LedgerError, match="pass the cap"):
+        ledger.reserve("survey", "a", REQUEST, 0.9, "replace-one")
+    assert Beside(path, str(path)).head().file == Beside(path, str(path)).digest() != ""
