@@ -77,7 +77,7 @@ class Database:
 
     @property
     def _file(self) -> Path | None:
-        return Path(self.place) if self._lite else None
+        return Path(self.place.removeprefix("file:")) if self._lite else None
 
     def _prepare(self) -> None:
         new = self._file is not None and not self._file.exists()

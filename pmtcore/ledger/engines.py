@@ -16,6 +16,7 @@ import sqlalchemy as sql
 from pmtcore.ledger.beside import WAIT_SECONDS
 from pmtcore.ledger.chain import LedgerError
 
+_SEALED = {"mode": "ro", "uri": "true"}  # the one way to open a file that the driver does not pass over
 _LOCK = 20_261_121  # any number that no other program of the database locks by
 _CONNECTIONS = 10  # of one process: writers are one at a time anyway; PostgreSQL gives 100 to all processes by default
 _QUEUE_SECONDS = 300  # for a connection, or the lock: fifty sessions of two busy processes at once took two minutes
@@ -38,11 +39,14 @@ def address(place: str) -> str:
         place = f"sqlite:///{Path(place).absolute()}"
     url = sql.make_url(place)
     file = url.database or ":memory:"
-    if url.query or Path(file).name == ":memory:" or file.startswith("file:"):
+    sealed = file.startswith("file:") and url.query == _SEALED
+    path = Path(file.removeprefix("file:")).resolve()
+    if path.name == ":memory:" or not sealed and (url.query or file.startswith("file:")):
         raise LedgerError(
-            "A ledger in SQLite is a file, without options behind a question mark and not in memory; give its name."
+            "A ledger in SQLite is a file, not in memory, without options other than file:...?mode=ro&uri=true to "
+            "read it alone; give its name."
         )
-    return f"{url.drivername}:///{Path(file).resolve()}"
+    return f"{url.drivername}:///file:{path}?mode=ro&uri=true" if sealed else f"{url.drivername}:///{path}"
 
 
 def engine(url: str) -> sql.Engine:

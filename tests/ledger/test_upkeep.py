@@ -104,10 +104,13 @@ def test_links_to_a_ledger_are_the_ledger(tmp_path):
         Ledger(str(tmp_path / "new.db")).reserve("survey", "k", REQUEST, 0.5, "replace-one")
 
 
+SEALED = "sqlite:///l.db?mode=ro&uri=true"
 MEMORY = "sqlite:///file:l.db?mode=memory&uri=true"
 
 
-@pytest.mark.parametrize("place", ["sqlite://", "sqlite:///:memory:", ":memory:", "sqlite:///l.db?mode=ro", MEMORY])
+@pytest.mark.parametrize(
+    "place", ["sqlite://", "sqlite:///:memory:", ":memory:", "sqlite:///l.db?mode=ro", SEALED, MEMORY]
+)
 def test_a_ledger_is_kept_in_a_file(tmp_path, monkeypatch, place, recwarn):
     """In memory it would be lost, and options would be passed over: a sentence, and no file left behind."""
     monkeypatch.chdir(tmp_path)
