@@ -41,7 +41,7 @@ def address(place: str) -> str:
     file = url.database or ":memory:"
     sealed = file.startswith("file:") and url.query == _SEALED
     path = Path(file.removeprefix("file:")).resolve()
-    if path.name == ":memory:" or not sealed and (url.query or file.startswith("file:")):
+    if path.name == ":memory:" or (not sealed and (url.query or file.startswith("file:"))):
         raise LedgerError(
             "A ledger in SQLite is a file, not in memory, without options other than file:...?mode=ro&uri=true to "
             "read it alone; give its name."
