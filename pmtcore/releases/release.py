@@ -326,7 +326,14 @@ def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]
     entry = method(request.method)
     entry.check_suits(problem.public)
     parameters = make_parameters(entry, request.parameters)
-    return entry, parameters, entry.plan(problem.public, problem.private.n, request.budget, parameters)
+    plan = entry.plan(problem.public, problem.private.n, request.budget, parameters)
+    unit = _unit(problem, request)
+    if plan.mu * unit.rows > MU_RANGE[1]:
+        raise InputError(
+            f"A person with {unit.rows:,} rows would be protected as by mu = {plan.mu * unit.rows:,.0f}, which is "
+            f"not at all; no more than {MU_RANGE[1]:,.0f} is released: lower the budget, or the rows of a person."
+        )
+    return entry, parameters, plan
 
 
 def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) -> Guarantee:

@@ -45,6 +45,18 @@ def test_a_tick_counts_only_for_what_was_ticked(app, change):
     assert next(b for b in app.button if b.label == "Release").disabled
 
 
+def test_more_rows_of_a_person_than_any_budget_protects(app):
+    """A sentence in place of figures nobody could keep; nothing entered is lost."""
+    go(app, "release")
+    rows = next(box for box in app.number_input if box.label == "Rows that one person may have")
+    rows.set_value(100_000).run()
+    assert not app.exception and "lower the budget" in app.error[0].value
+    rows = next(box for box in app.number_input if box.label == "Rows that one person may have")
+    assert rows.value == 100_000
+    rows.set_value(2).run()
+    assert not app.error and confirmation(app).label.startswith("I spend mu = 2")
+
+
 def test_a_preview_is_computed_once(app, monkeypatch):
     """Ticks and page changes read what was computed; another budget is another preview, another table too."""
     from pages.common import session as module
