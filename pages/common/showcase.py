@@ -21,6 +21,9 @@ from pmtcore.models.families import GAUSSIAN
 TRIALS, GLM_TRIALS = 50, 10  # a linear trial is a share of one batched solve; others are a fit each
 _MOST = 32
 _MOST_WORK = 2e7  # 1 CPU second or so; Adult with all its columns has 1.7e8, and took 27 seconds
+_MOST_ROWS = (
+    500_000  # held at once; places for the rows of people count, a hundred thousand each where somebody says so
+)
 _kept: OrderedDict[tuple[str, ...], Quick] = OrderedDict()
 
 
@@ -50,6 +53,8 @@ def remember(mark: tuple[str, ...], make: Callable[[], Quick]) -> Quick:
 
 def is_quick(problem: Problem) -> bool:
     """Whether a comparison takes a moment: linear trials are batched, others cost about n d^2 for each step."""
+    if problem.private.n > _MOST_ROWS:
+        return False
     return problem.public.family is GAUSSIAN or problem.private.n * problem.public.d**2 <= _MOST_WORK
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from dataclasses import replace
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -138,6 +139,16 @@ def test_one_click_repairs_what_comes_up_after_a_repair_too(app):
     assert app.error
     app.button(key="repair-all").click().run()
     assert not app.error and not app.exception and "**bought** from" in words(app)
+
+
+def test_a_first_look_is_not_taken_at_more_rows_than_are_held(app):
+    """A hundred thousand places for the rows of each person are nothing to be drawn at first sight."""
+    from pages.common.showcase import is_quick
+
+    problem = session(app).problem
+    assert is_quick(problem)
+    choices = replace(problem.choices, person="x1", person_rows=100_000, features=("x2", "x3"))
+    assert not is_quick(session(app).choose(choices))
 
 
 def test_files_and_choices_are_remembered(app):
