@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+MOST_HELD = 2**27  # numbers of all rows at once: 1 GB, and what holds its rows needs a few times that at work
+
 
 class InputError(ValueError):
     """Bad input, in one sentence that says what is wrong, where, and what to do.
@@ -65,3 +67,17 @@ def listed(names: Iterable[str], most: int = 5) -> str:
     shown = ", ".join(repr(name if len(name) <= 60 else name[:57] + "...") for name in items[:most])
     rest = len(items) - most
     return shown if rest <= 0 else f"{shown} and {rest} more"
+
+
+def check_held(n: int, width: int) -> None:
+    """Refuse to hold n rows of so many numbers at once: n is public, and a machine without memory would end the run.
+
+    Raises:
+        InputError: too many.
+    """
+    if n * width > MOST_HELD:
+        raise InputError(
+            f"{n:,} rows are too many to hold at once: {width:,} numbers of each come to more than "
+            f"{MOST_HELD // 10**6:,} million. Choose another method, as the recommended ones hold some rows at a time; "
+            f"or, where a person has room for many rows, fewer of them."
+        )

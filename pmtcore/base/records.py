@@ -17,6 +17,8 @@ from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar, final
 
 import numpy as np
 
+from pmtcore.base.checks import check_held
+
 T = TypeVar("T")
 U = TypeVar("U")
 Block = tuple[np.ndarray, np.ndarray]  # features (k, d), response (k,)
@@ -195,8 +197,16 @@ class PrivateRows:
             return Private(self._adder(function))
         return Private(block_sum(self._blocks(), function))
 
-    def concatenate(self, function: Summand) -> Private[np.ndarray]:
-        """One private figure per row, for the curator's pictures."""
+    def concatenate(self, function: Summand, width: int | None = None) -> Private[np.ndarray]:
+        """What ``function`` makes of all rows at once.
+
+        Args:
+            width: numbers that it makes of a row; ``None``: about one for each cell.
+
+        Raises:
+            InputError: their public number is too many to hold.
+        """
+        check_held(self.n, len(self.names) + 1 if width is None else width)
         return Private(np.concatenate([_quietly(function, x, y) for x, y in self._blocks()]))
 
     def __repr__(self) -> str:

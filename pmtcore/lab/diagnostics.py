@@ -76,7 +76,7 @@ def exact(problem: Problem, eta: float) -> Private[Diagnosis]:
         quantiles = np.quantile(lengths, QUANTILES)
         return Diagnosis(Label.PRIVATE, _spectrum_in_units(root, whole), conditioning(short), quantiles, radius)
 
-    sums, lengths = rows.sum(moments), rows.concatenate(norms)
+    sums, lengths = rows.sum(moments), rows.concatenate(norms, 1)
     return sums.with_(lengths).map(diagnosis)
 
 

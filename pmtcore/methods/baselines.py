@@ -156,6 +156,11 @@ class NonPrivatePlan(Plan):
     lam: float
     mu: float = 0.0
 
+    @property
+    def holds_rows(self) -> bool:
+        """But for least squares, which are of sums."""
+        return self.public.family is not GAUSSIAN
+
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """The exact fit (d,), private."""
         return exact_fit(self.public, rows, self.lam if self.public.family is GAUSSIAN else None)

@@ -90,6 +90,11 @@ class DescentPlan(Plan):
         """What whitened rows are truncated to."""
         return papers_radius(self.public.d, self.n, self.parameters.eta)
 
+    @property
+    def holds_rows(self) -> bool:
+        """Every step goes through them."""
+        return True
+
     def measure(self, rows: PrivateRows) -> Private[WholeRows]:
         """The rows as integer directions and lengths, private."""
         root = self.root

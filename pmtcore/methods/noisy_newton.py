@@ -127,6 +127,11 @@ class NewtonPlan(Plan):
             2 * s.radius * printed * s.score_bound / (part * self.n) * factor,
         )
 
+    @property
+    def holds_rows(self) -> bool:
+        """Every step goes through them."""
+        return True
+
     def measure(self, rows: PrivateRows) -> Private[WholeRows]:
         """Transformed and truncated rows in integers, private."""
         s = self.steps
@@ -227,6 +232,11 @@ class AsPublished(Plan):
     n: int
     mu: float
     parameters: NewtonParameters
+
+    @property
+    def holds_rows(self) -> bool:
+        """As the plan that it makes."""
+        return True
 
     def measure(self, rows: PrivateRows) -> Private[tuple[NewtonPlan, WholeRows]]:
         """The plan that the private trace makes, and its rows."""

@@ -102,6 +102,11 @@ class ObjectivePlan(Plan):
         """What the public rows say; ``None`` without rows."""
         return None if self.public.rows is None else Shape.of(self.public)
 
+    @property
+    def holds_rows(self) -> bool:
+        """The minimizer goes through them at every step."""
+        return True
+
     def measure(self, rows: PrivateRows) -> Private[Rows]:
         """Whitened, clipped and weighted rows, private."""
         reach, root = self.clip.radius * self.clip.reach, self.public.feature_root

@@ -121,6 +121,11 @@ class Plan(ABC):
         """How often a run goes through the private rows, at most; what memory keeps is not read again."""
         return 1
 
+    @property
+    def holds_rows(self) -> bool:
+        """Whether a run holds all rows at once, so that their number is limited by memory."""
+        return False
+
     @abstractmethod
     def measure(self, rows: PrivateRows) -> Private[Any]:
         """The statistic without noise: what a pass over the private rows yields, computed once per plan."""

@@ -12,7 +12,7 @@ import numpy as np
 from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delta, reporting_delta
 from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
 from pmtcore.accounting.units import MOST_ROWS, Unit
-from pmtcore.base.checks import InputError, listed, number_between, whole_number_between
+from pmtcore.base.checks import InputError, check_held, listed, number_between, whole_number_between
 from pmtcore.base.documents import parsed
 from pmtcore.base.records import Standing, Watch, plain
 from pmtcore.data.fingerprint import hashed
@@ -327,6 +327,8 @@ def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]
     entry.check_suits(problem.public)
     parameters = make_parameters(entry, request.parameters)
     plan = entry.plan(problem.public, problem.private.n, request.budget, parameters)
+    if plan.holds_rows:
+        check_held(problem.private.n, len(problem.public.names) + 1)
     unit = _unit(problem, request)
     if plan.mu * unit.rows > MU_RANGE[1]:
         raise InputError(

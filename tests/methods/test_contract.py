@@ -11,7 +11,8 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend, gaussian_mu, pure_epsilon, total_mu
-from pmtcore.base.records import Standing
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import PrivateRows, Standing
 from pmtcore.data.named import entry as entry_of
 from pmtcore.data.named import load
 from pmtcore.data.problem import Problem, prepare
@@ -19,7 +20,7 @@ from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.facts import Facts, Passes
 from pmtcore.methods.registry import make_parameters, method, methods, register
 from pmtcore.releases.record import Release
-from pmtcore.releases.release import Request, release
+from pmtcore.releases.release import Request, preview, release
 from tests.helpers import suited
 
 SOUND = [entry for entry in methods() if entry.standing is Standing.SOUND]
@@ -122,3 +123,26 @@ def test_no_two_methods_look_alike():
             register(dataclasses.replace(entry, id="another", colour=colour))
     with pytest.raises(ValueError, match="two methods"):
         register(dataclasses.replace(entry, colour="#000001"))
+
+
+@pytest.mark.parametrize(
+    ("entry", "values"),
+    [*((entry, {}) for entry in methods()), (method("ldp-whitened"), {"randomizer": "privunit"})],
+    ids=lambda e: getattr(e, "id", ""),
+)
+def test_a_plan_says_whether_it_holds_all_rows(entry, values, problems, monkeypatch):
+    """Those that do are refused more rows than fit into memory, by their public number, before anything is spent."""
+    problem, held = suited(entry, *problems), []
+    whole = PrivateRows.concatenate
+    monkeypatch.setattr(PrivateRows, "concatenate", lambda *args: held.append(1) or whole(*args))
+    plan = plan_of(entry, problem, 1.0, **values)
+    plan.run(problem.private, SeededNoise(1), 1)
+    assert plan.holds_rows == bool(held)
+
+    rows = PrivateRows(lambda: pytest.fail("a row was read"), 10**9, problem.private.names)
+    large = dataclasses.replace(problem, private=rows)
+    if plan.holds_rows:
+        with pytest.raises(InputError, match="1,000,000,000 rows are too many to hold"):
+            preview(large, Request(entry.id, Budget(1.0), values))
+    else:
+        assert preview(large, Request(entry.id, Budget(1.0), values)).method is entry

@@ -128,6 +128,11 @@ class LocalPlan(Plan):
         """Noise on each coordinate of one report."""
         return self.configuration.noise_sds()
 
+    @property
+    def holds_rows(self) -> bool:
+        """PrivUnit has a vector for each row."""
+        return self.configuration.randomizer == "privunit"
+
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """The sum of what rows say, integers (dimension,); with PrivUnit every row's vector (n, d)."""
         if self.configuration.randomizer == "privunit":

@@ -119,6 +119,11 @@ class PrintedPlan(Plan):
     selection: str
     parameters: PrintedParameters
 
+    @property
+    def holds_rows(self) -> bool:
+        """The minimizer goes through them at every step."""
+        return True
+
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """Clipped rows and responses (n, d + 1), private."""
         ground = self.ground

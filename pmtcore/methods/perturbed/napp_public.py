@@ -134,6 +134,11 @@ class ErmPlan(Plan):
     mu: float
     mechanism: Mechanism
 
+    @property
+    def holds_rows(self) -> bool:
+        """The minimizer goes through them at every step."""
+        return True
+
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """Clipped rows and responses (n, d + 1), private."""
         return self.ground.measure(self.mechanism, rows)
