@@ -5,14 +5,20 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+from threading import Event
 
 from streamlit.runtime import exists, get_instance
 
 _MMAP_THRESHOLD = -3  # mallopt's name for it
 _BLOCK = 128 * 1024  # bytes from which a block of its own is mapped, and goes back as soon as it is free
 _ARENA_MAX = -8
-_SMALL = [*range(16, 513, 16), *(2**k * j // 4 for k in range(9, 17) for j in (4, 5, 6, 7))]  # sizes of small blocks
-_SWEPT = 2 * 2**20  # bytes of each size that are written over
+_TOP_PAD, _PAD = -2, 128 * 1024  # what the heap grows by beyond what is asked for; the library's own choice
+_SMALL = range(16, 513, 16)  # sizes of blocks that Python keeps in pools of its own
+_SWEPT = 2 * 2**20  # bytes of each such size that are written over
+_SIZES = [int(1.25**k) for k in range(52, 28, -1)] + [*range(512, 0, -16)]  # of a free block and of what is left of it
+_MOST = 2**30  # bytes taken so: far more than any heap here has had free, should the end of one not move
+
+asked = Event()  # to give memory back at the server's next round too
 
 
 def delete_uploads(session_id: str) -> None:
@@ -26,17 +32,36 @@ def delete_uploads(session_id: str) -> None:
 
 
 def give_back() -> None:
-    """Collect what nobody refers to, and hand free memory to the system, which wipes it."""
+    """Collect what nobody refers to, hand free memory to the system, which wipes it, and write over what stays."""
     gc.collect()
     with contextlib.suppress(ImportError):
         import pyarrow as pa  # noqa: PLC0415
 
         pa.default_memory_pool().release_unused()
-    for size in _SMALL:  # what is too small to go back is written over
+    for size in _SMALL:
         kept = [bytes(size) for _ in range(min(_SWEPT // size, 20_000))]
         del kept
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL("libc.so.6").malloc_trim(0)
+        library = ctypes.PyDLL("libc.so.6")
+        library.malloc_trim(0)
+        _write_over(library)
+        library.malloc_trim(0)
+
+
+def _write_over(library: ctypes.PyDLL) -> None:
+    """Take every free block of the heap, the largest first and then what is left of them, as zeros; until it grows."""
+    library.calloc.restype = library.sbrk.restype = ctypes.c_void_p
+    library.calloc.argtypes, library.free.argtypes = (ctypes.c_size_t, ctypes.c_size_t), (ctypes.c_void_p,)
+    library.mallopt(_TOP_PAD, 0)
+    held, left = [], _MOST
+    for size in _SIZES:
+        end = library.sbrk(0)
+        while library.sbrk(0) == end and left > 0:
+            held.append(library.calloc(1, size))
+            left -= size
+    for block in held:
+        library.free(block)
+    library.mallopt(_TOP_PAD, _PAD)
 
 
 def map_large_blocks() -> None:

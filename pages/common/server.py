@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
 
 from pages.common import quota
-from pages.common.memory import give_back, map_large_blocks
+from pages.common.memory import asked, give_back, map_large_blocks
 from pmtcore.base.checks import InputError
 from pmtcore.ledger.log import Ledger, default_url
 
@@ -186,7 +186,8 @@ async def _purging() -> None:
     again = 0
     while True:
         await asyncio.sleep(_EVERY)
-        if exists() and purge(get_instance()):
+        if (exists() and purge(get_instance())) or asked.is_set():
+            asked.clear()
             again = _AGAIN
         if again:
             again -= 1

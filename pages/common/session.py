@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.common.actors import actor, require
-from pages.common.memory import delete_uploads, give_back
+from pages.common.memory import asked, delete_uploads, give_back
 from pmtcore.base.checks import InputError
 from pmtcore.base.roles import Action
 from pmtcore.data import named
@@ -163,6 +163,7 @@ def forget() -> None:
     if context is not None:
         delete_uploads(context.session_id)
     give_back()
+    asked.set()  # once more when this run is over: what carried the data here is free by then
 
 
 def demo_tables(**knobs: Any) -> Tables:

@@ -133,7 +133,7 @@ def test_the_response_scale_is_best_where_both_are_equally_long():
     found = papers.response_scale(3.0, 3.0)
     cross = found.curves["noise on the cross moment"]
     assert abs(found.x[np.argmin(cross)] - 3.0) < 0.3 and cross.min() >= 1 and "rides free" in found.sentence
-    assert "of what it could be" in papers.response_scale(0.3, 3.0).sentence
+    assert "times what it could be" in papers.response_scale(0.3, 3.0).sentence
 
 
 def test_the_bounds_lesson_tells_silence_from_holding():
