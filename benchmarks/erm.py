@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from pmtcore.lab.gallery.erm_trials import prediction_trial
+from pmtcore.papers.gallery.erm_trials import prediction_trial
 
 SETTINGS = {"linear": 500, "linear-small": 200, "logistic": 1000, "logistic-small": 500, "poisson": 1000, "adult": 0}
 LAMS = (0.0, 0.1, 1.0, 10.0)

@@ -25,12 +25,12 @@ import numpy as np  # noqa: E402
 
 from pmtcore.accounting.budgets import Budget  # noqa: E402
 from pmtcore.base.records import Curator  # noqa: E402
-from pmtcore.data.named import entry, load  # noqa: E402
-from pmtcore.data.problem import Problem, prepare  # noqa: E402
+from pmtcore.explore.moment import Moment  # noqa: E402
 from pmtcore.mechanisms.noise import SeededNoise  # noqa: E402
 from pmtcore.methods.registry import make_parameters, method  # noqa: E402
 from pmtcore.public.moments import INTERCEPT  # noqa: E402
-from pmtcore.releases.explore.moment import Moment  # noqa: E402
+from pmtcore.tables.named import entry, load  # noqa: E402
+from pmtcore.tables.problem import Problem, prepare  # noqa: E402
 
 LOOK = Curator("a benchmark on public tables")
 Figures = dict[str, list[np.ndarray]]

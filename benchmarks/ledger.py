@@ -22,11 +22,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.data.named import load
-from pmtcore.data.problem import Problem, default_choices, prepare
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.release import Request, recorded_release, release
+from pmtcore.tables.named import load
+from pmtcore.tables.problem import Problem, default_choices, prepare
 
 REQUEST = {"method": "joint-pmt", "mu": 0.01, "parameters": {}, "delta": 1e-6}
 FORK = multiprocessing.get_context("fork")

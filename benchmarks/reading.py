@@ -14,9 +14,9 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from pmtcore.data.choices import Choices
-from pmtcore.data.problem import public_side
-from pmtcore.data.tables import read_table, table_from
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import public_side
+from pmtcore.tables.table import read_table, table_from
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -114,10 +114,10 @@ def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    from pmtcore.data.choices import Choices  # noqa: PLC0415
-    from pmtcore.data.cluster import Cluster  # noqa: PLC0415
-    from pmtcore.data.problem import prepare  # noqa: PLC0415
-    from pmtcore.data.tables import read_path  # noqa: PLC0415
+    from pmtcore.tables.choices import Choices  # noqa: PLC0415
+    from pmtcore.tables.cluster import Cluster  # noqa: PLC0415
+    from pmtcore.tables.problem import prepare  # noqa: PLC0415
+    from pmtcore.tables.table import read_path  # noqa: PLC0415
 
     found: dict[str, float] = {}
     names = [f"x{j}" for j in range(1, d)] + ["y"]

@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget
+from pmtcore.auditing.comparison import Comparison
 from pmtcore.base.records import PrivateRows
-from pmtcore.data.named import load
-from pmtcore.data.problem import default_choices, prepare
-from pmtcore.data.synthetic import synthetic
-from pmtcore.lab.comparison import Comparison
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.moments import public_from_rows
+from pmtcore.tables.named import load
+from pmtcore.tables.problem import default_choices, prepare
+from pmtcore.tables.synthetic import synthetic
 
 
 def median_seconds(task: Callable[[], object], runs: int = 5) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 from pmtcore.methods.registry import Method, methods
-from pmtcore.show.errata import ERRATA
+from pmtcore.papers.errata import ERRATA
 
 DOCS = Path(__file__).parent
 

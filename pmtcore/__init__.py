@@ -14,34 +14,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pmtcore.api.functions import audit as audit
+    from pmtcore.api.functions import compare as compare
+    from pmtcore.api.functions import describe as describe
+    from pmtcore.api.functions import plan as plan
+    from pmtcore.api.functions import release as release
+    from pmtcore.api.local import LocalAggregator as LocalAggregator
+    from pmtcore.api.local import LocalClient as LocalClient
+    from pmtcore.api.models import PrivateClassifier as PrivateClassifier
+    from pmtcore.api.models import PrivateRegressor as PrivateRegressor
     from pmtcore.base.checks import InputError as InputError
-    from pmtcore.estimators.functions import audit as audit
-    from pmtcore.estimators.functions import compare as compare
-    from pmtcore.estimators.functions import describe as describe
-    from pmtcore.estimators.functions import plan as plan
-    from pmtcore.estimators.functions import release as release
-    from pmtcore.estimators.local import LocalAggregator as LocalAggregator
-    from pmtcore.estimators.local import LocalClient as LocalClient
-    from pmtcore.estimators.models import PrivateClassifier as PrivateClassifier
-    from pmtcore.estimators.models import PrivateRegressor as PrivateRegressor
+    from pmtcore.explore.moment import Moment as Moment
     from pmtcore.ledger.log import Ledger as Ledger
-    from pmtcore.releases.explore.moment import Moment as Moment
 
 __version__ = "0.2.0"
 
 _FACE = {
     "InputError": "pmtcore.base.checks",
     "Ledger": "pmtcore.ledger.log",
-    "LocalAggregator": "pmtcore.estimators.local",
-    "LocalClient": "pmtcore.estimators.local",
-    "Moment": "pmtcore.releases.explore.moment",
-    "PrivateClassifier": "pmtcore.estimators.models",
-    "PrivateRegressor": "pmtcore.estimators.models",
-    "audit": "pmtcore.estimators.functions",
-    "compare": "pmtcore.estimators.functions",
-    "describe": "pmtcore.estimators.functions",
-    "plan": "pmtcore.estimators.functions",
-    "release": "pmtcore.estimators.functions",
+    "LocalAggregator": "pmtcore.api.local",
+    "LocalClient": "pmtcore.api.local",
+    "Moment": "pmtcore.explore.moment",
+    "PrivateClassifier": "pmtcore.api.models",
+    "PrivateRegressor": "pmtcore.api.models",
+    "audit": "pmtcore.api.functions",
+    "compare": "pmtcore.api.functions",
+    "describe": "pmtcore.api.functions",
+    "plan": "pmtcore.api.functions",
+    "release": "pmtcore.api.functions",
 }
 
 __all__ = [*_FACE]  # the names of the table above

@@ -14,9 +14,9 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import pytest  # noqa: E402
 
-from pmtcore.data import named  # noqa: E402  # imports numpy
 from pmtcore.ledger import database  # noqa: E402
 from pmtcore.releases import release  # noqa: E402
+from pmtcore.tables import named  # noqa: E402
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

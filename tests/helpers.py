@@ -8,9 +8,9 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.records import Curator, PrivateRows
-from pmtcore.data.synthetic import Synthetic, synthetic
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_rows
+from pmtcore.tables.synthetic import Synthetic, synthetic
 
 TEST = Curator("a test compares it")
 FALSE_ALARM = 1e-6

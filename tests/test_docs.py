@@ -13,7 +13,7 @@ import pmtcore as sm
 from pmtcore.accounting.budgets import attacker_power
 from pmtcore.cli.main import _parser
 from pmtcore.methods.registry import methods
-from pmtcore.show.errata import ERRATA, words
+from pmtcore.papers.errata import ERRATA, words
 
 ROOT = Path(__file__).resolve().parents[1]
 MATHS = (ROOT / "docs" / "maths.md").read_text()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pmtcore.base import places
+from pmtcore.base import paths
 from pmtcore.cli import launch
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,11 +58,11 @@ def test_the_base_runs_without_the_extras():
 
 def test_an_installed_application_is_found(tmp_path, monkeypatch):
     """Beside an installed package lies `second_moment_app`; without it there is no application."""
-    monkeypatch.setattr(places, "_PACKAGE", tmp_path / "pmtcore")
-    assert places.application() is None
+    monkeypatch.setattr(paths, "_PACKAGE", tmp_path / "pmtcore")
+    assert paths.application() is None
     (tmp_path / "second_moment_app" / "pages" / "common").mkdir(parents=True)
     (tmp_path / "second_moment_app" / "app.py").touch()
-    assert places.application() == tmp_path / "second_moment_app"
+    assert paths.application() == tmp_path / "second_moment_app"
 
 
 def test_second_moment_opens_the_application(monkeypatch, tmp_path):

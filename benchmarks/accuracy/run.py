@@ -35,10 +35,10 @@ import tukey
 
 from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.base.records import Curator, PrivateRows
-from pmtcore.lab.gallery.central import sides
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import make_parameters, method, recommended
+from pmtcore.papers.gallery.central import sides
 from pmtcore.public.moments import PublicData, public_from_rows
 
 HARMLESS = Curator("a benchmark on synthetic and public tables")

@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 from diffprivlib.models import LinearRegression
 
-from pmtcore.lab.peers import audit_estimator
+from pmtcore.auditing.peers import audit_estimator
 
 warnings.filterwarnings("ignore")
 

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit import config, runtime
 
 from pmtcore.base.checks import InputError
-from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.roles import OWNER, Action, Actor, role_of
 
 _HERE = ("localhost", "127.0.0.1", "::1")

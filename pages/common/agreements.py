@@ -8,18 +8,18 @@ from uuid import uuid4
 import streamlit as st
 
 from pages.common.actors import actor, require
-from pages.common.book import Spend
+from pages.common.ledger_form import Spend
 from pages.common.session import session
 from pages.common.widgets import show_error
 from pmtcore.base.checks import InputError, listed
-from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.roles import Action
-from pmtcore.data.problem import Problem
 from pmtcore.ledger.agreements import Asked
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.agreement import answer, asked, asked_for, carry_out
 from pmtcore.releases.release import Request
+from pmtcore.tables.problem import Problem
 
 
 def ask_for(where: Spend, problem: Problem, request: Request) -> None:

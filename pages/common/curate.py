@@ -10,12 +10,12 @@ from pages.common.actors import actor
 from pages.common.widgets import show_error
 from pmtcore.accounting.units import FIRST, MEAN, MOST_ROWS, Unit
 from pmtcore.base.checks import InputError
-from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.roles import Action
-from pmtcore.data.schema import schema_from_json
 from pmtcore.ledger.log import Ledger
 from pmtcore.releases import register
-from pmtcore.show.glossary import help_for
+from pmtcore.report.glossary import help_for
+from pmtcore.tables.schema import schema_from_json
 
 _WHY = "Kept in the ledger, with your name."
 _RULES = {FIRST: "their first rows count", MEAN: "one row, the mean of theirs"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pmtcore.show.glossary import term
+from pmtcore.report.glossary import term
 
 KNOBS: dict[str, dict[str, Any]] = {
     "n": {

@@ -7,21 +7,21 @@ from uuid import uuid4
 import streamlit as st
 
 from pages.common.agreements import ask_for
-from pages.common.book import SURE, spend_form
+from pages.common.ledger_form import SURE, spend_form
 from pages.common.session import current_problem, session
 from pages.common.widgets import badge, budget_input, frame, guarantee_line, parameter_form, show_error
 from pmtcore.base.checks import InputError, listed
-from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.records import Label
-from pmtcore.data.problem import Problem
+from pmtcore.explore.confirm import confirmed, problem_of
+from pmtcore.explore.moment import Moment
+from pmtcore.explore.regression import Regression
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.methods.registry import method
-from pmtcore.releases.explore.confirm import confirmed, problem_of
-from pmtcore.releases.explore.moment import Moment
-from pmtcore.releases.explore.regression import Regression
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview, Request, preview
-from pmtcore.show.figures import explore as figures
+from pmtcore.report.figures import explore as figures
+from pmtcore.tables.problem import Problem
 
 
 def releasing(problem: Problem) -> Release | None:

@@ -11,9 +11,9 @@ from pages.common import session as state
 from pages.common.widgets import badge
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
-from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.records import Label
-from pmtcore.show.words import columns_words
+from pmtcore.report.words import columns_words
 
 _CLOSE = (
     "if (window.innerWidth < 768) {const b = document.querySelector("

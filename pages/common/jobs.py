@@ -14,10 +14,10 @@ import streamlit as st
 
 from pages.common.session import session
 from pmtcore.base.checks import InputError
-from pmtcore.data.problem import Problem
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, progress_of
+from pmtcore.tables.problem import Problem
 
 _MOMENT = 1.0  # seconds until the page shows progress in place of a spinner
 _SMALL = 200_000  # rows in memory that are looked at in a moment

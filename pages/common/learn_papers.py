@@ -9,8 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from pmtcore.lab import lessons_papers as lessons
-from pmtcore.show.figures import learn as figures
+from pmtcore.papers import lessons_papers as lessons
+from pmtcore.papers.figures import learn as figures
 
 Knob = Callable[[Any, str, Sequence[Any], Any, str, str], Any]
 Show = Callable[[str, go.Figure, str, str, pd.DataFrame], None]

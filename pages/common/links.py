@@ -12,16 +12,16 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from pages.common import thread
+from pages.common import workflow_state
 from pages.common.demo import KNOBS
 from pages.common.session import named_tables, session
 from pages.common.widgets import show_error
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError, listed
-from pmtcore.data import named
-from pmtcore.data.choices import Choices, levels_from_text
-from pmtcore.data.problem import schema_summary
 from pmtcore.releases.release import Request
+from pmtcore.tables import named
+from pmtcore.tables.choices import Choices, levels_from_text
+from pmtcore.tables.problem import schema_summary
 
 _WORDS = ("missing", "unseen", "collinear", "positive")
 _NUMBERS = {"ridge": "public_ridge", "penalty": "lam"}  # name in the link: choice
@@ -68,7 +68,7 @@ def _open(table: str, asked: dict[str, str]) -> None:
     state.choices = _choices(tables.first, asked, schema_summary(tables.private, tables.public)["column"].tolist())
     if "method" in asked:
         mu = _number("mu", asked.get("mu", "1"))
-        thread.fill(Request(asked["method"], Budget(mu)))
+        workflow_state.fill(Request(asked["method"], Budget(mu)))
         st.session_state[f"plan-method-{state.choices.family}"] = asked["method"]
         st.session_state["plan-mu"] = mu
 

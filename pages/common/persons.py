@@ -6,10 +6,10 @@ import streamlit as st
 
 from pages.common.session import Tables, session
 from pmtcore.accounting.units import FIRST, MEAN, MOST_ROWS, Unit
-from pmtcore.base.foreign import markdown as plain
-from pmtcore.data.choices import Choices
-from pmtcore.data.problem import Problem
-from pmtcore.models.families import GAUSSIAN
+from pmtcore.base.escaping import markdown as plain
+from pmtcore.glm.families import GAUSSIAN
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import Problem
 
 _RULES = {FIRST: "their first rows count", MEAN: "one row, the mean of theirs"}
 

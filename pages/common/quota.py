@@ -9,7 +9,7 @@ from threading import Lock
 from starlette.types import Scope
 from streamlit.runtime import exists, get_instance
 
-from pmtcore.data.limits import MAX_SERVER_BYTES, MAX_SESSION_BYTES, MAX_SESSIONS
+from pmtcore.tables.limits import MAX_SERVER_BYTES, MAX_SESSION_BYTES, MAX_SESSIONS
 
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
 _coming: Counter[str] = Counter()  # bytes of uploads on their way, by session

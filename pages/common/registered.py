@@ -11,7 +11,7 @@ from pages.common import actors
 from pages.common import session as state
 from pages.common.session import Tables
 from pmtcore.base.checks import InputError
-from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.releases.register import opened, registered
 

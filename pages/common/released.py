@@ -22,22 +22,22 @@ from pages.common.widgets import (
 )
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
-from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.records import Label, Standing
 from pmtcore.ledger.account import Entry
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request
-from pmtcore.show import deployment, reproduce
-from pmtcore.show.figures import budget as budgets
-from pmtcore.show.figures import coefficients as forest
-from pmtcore.show.figures import release as figures
-from pmtcore.show.glossary import help_for
-from pmtcore.show.names import title
-from pmtcore.show.report import report
-from pmtcore.show.sheet import csv
-from pmtcore.show.words import coefficient_words, leaning_words, parts_words, release_words
+from pmtcore.report import deployment, reproduce
+from pmtcore.report.figures import budget as budgets
+from pmtcore.report.figures import coefficients as forest
+from pmtcore.report.figures import release as figures
+from pmtcore.report.glossary import help_for
+from pmtcore.report.html import report
+from pmtcore.report.names import title
+from pmtcore.report.sheet import csv
+from pmtcore.report.words import coefficient_words, leaning_words, parts_words, release_words
 
 
 def other_table(id: str) -> None:

@@ -11,10 +11,10 @@ from uuid import uuid4
 
 import streamlit as st
 
-from pages.common import turns
+from pages.common import job_slots
 from pages.common.session import session
-from pmtcore.lab.comparison import Comparison
-from pmtcore.show.reproduce import Recipe
+from pmtcore.auditing.comparison import Comparison
+from pmtcore.report.reproduce import Recipe
 
 _MOST = 8
 _runs: OrderedDict[str, tuple[Comparison, Recipe]] = OrderedDict()
@@ -27,7 +27,7 @@ def start(run: Comparison, recipe: Recipe) -> None:
     Raises:
         InputError: the server is at as many runs as it takes.
     """
-    turns.take(run)
+    job_slots.take(run)
     found = session()
     found.comparison = run
     st.session_state["run-recipe"] = recipe

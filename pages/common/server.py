@@ -206,4 +206,4 @@ def purge(runtime: Runtime) -> int:
 
 
 def _warm() -> None:
-    from pages.common import frame, showcase  # noqa: F401, PLC0415
+    pass

@@ -11,17 +11,17 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.common.actors import actor, require
 from pages.common.memory import asked, delete_uploads, give_back
+from pmtcore.auditing.comparison import Comparison
 from pmtcore.base.checks import InputError
 from pmtcore.base.roles import Action
-from pmtcore.data import named
-from pmtcore.data.choices import Choices
-from pmtcore.data.problem import Problem, default_choices, prepare
-from pmtcore.data.tables import MomentTable, Table
-from pmtcore.lab.comparison import Comparison
 from pmtcore.releases.curves import Curves
 from pmtcore.releases.record import Release
 from pmtcore.releases.register import Registered
 from pmtcore.releases.release import Preview, Request, preview
+from pmtcore.tables import named
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import Problem, default_choices, prepare
+from pmtcore.tables.table import MomentTable, Table
 
 _KEY = "second_moment"
 _PREVIEWS = 30  # kept: each is some vectors of the number of columns

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import final
 
 from pages.common.session import Session
+from pmtcore.auditing.comparison import Comparison, Summary, rescaled
 from pmtcore.base.records import Curator
-from pmtcore.data.problem import Problem
-from pmtcore.lab.comparison import Comparison, Summary, rescaled
+from pmtcore.glm.families import GAUSSIAN
 from pmtcore.methods.registry import recommended, suiting
-from pmtcore.models.families import GAUSSIAN
+from pmtcore.tables.problem import Problem
 
 TRIALS, GLM_TRIALS = 50, 10  # a linear trial is a share of one batched solve; others are a fit each
 _MOST = 32

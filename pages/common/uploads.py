@@ -14,12 +14,12 @@ from pages.common.actors import require
 from pages.common.session import Tables
 from pages.common.widgets import at_first
 from pmtcore.base.checks import InputError
-from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.roles import Action
-from pmtcore.data.findings import repaired
-from pmtcore.data.limits import MAX_UPLOAD_MB, in_words
-from pmtcore.data.problem import schema_summary
-from pmtcore.data.tables import MomentTable, Table, read_moment, read_table
+from pmtcore.tables.findings import repaired
+from pmtcore.tables.limits import MAX_UPLOAD_MB, in_words
+from pmtcore.tables.problem import schema_summary
+from pmtcore.tables.table import MomentTable, Table, read_moment, read_table
 
 _TYPES = ["csv", "tsv", "txt", "parquet", "gz"]
 

@@ -13,16 +13,16 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.common import session as state
 from pmtcore.accounting.budgets import Budget, Guarantee, reporting_delta
 from pmtcore.base.checks import InputError
-from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import power_of_ten
 from pmtcore.base.records import Label
-from pmtcore.data.problem import Problem
 from pmtcore.methods.registry import Method
-from pmtcore.show.glossary import help_for
-from pmtcore.show.reproduce import Recipe
-from pmtcore.show.sheet import csv
-from pmtcore.show.strength import strength
+from pmtcore.report.glossary import help_for
+from pmtcore.report.reproduce import Recipe
+from pmtcore.report.sheet import csv
+from pmtcore.report.strength import strength
+from pmtcore.tables.problem import Problem
 
 PLAIN = {"displaylogo": False, "modeBarButtonsToRemove": ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]}
 _BADGES = {

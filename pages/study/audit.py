@@ -6,20 +6,20 @@ import time
 
 import streamlit as st
 
-from pages.common import turns
+from pages.common import job_slots
 from pages.common.session import current_problem
 from pages.common.widgets import badge, chart, show_error
+from pmtcore.auditing import attacks
+from pmtcore.auditing.audits import TRIALS, Record, Sweep, store, stored
+from pmtcore.auditing.faults import FAULTS, wrong_shape
+from pmtcore.auditing.lower_bound import Audit, audit
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Label
-from pmtcore.lab import attacks
-from pmtcore.lab.audit import Audit, audit
-from pmtcore.lab.audits import TRIALS, Record, Sweep, store, stored
-from pmtcore.lab.faults import FAULTS, wrong_shape
 from pmtcore.methods.registry import method, methods, recommended
-from pmtcore.show.errata import ERRATA, words
-from pmtcore.show.figures import audit as figures
-from pmtcore.show.glossary import help_for
-from pmtcore.show.names import option, source, title
+from pmtcore.papers.errata import ERRATA, words
+from pmtcore.report.figures import audit as figures
+from pmtcore.report.glossary import help_for
+from pmtcore.report.names import option, source, title
 
 KEY, SWEEP = "audit-record", "audit-sweep"
 A_MOMENT = 0.3
@@ -49,7 +49,7 @@ def sweep() -> None:
         help="Every method and every planted fault; takes about a minute, can be stopped, keeps what is done.",
     ):
         made = Sweep()
-        turns.take(made)
+        job_slots.take(made)
         st.session_state[SWEEP] = made
         st.rerun()
 
@@ -65,7 +65,7 @@ def running() -> None:
     end = time.monotonic() + A_MOMENT
     while run.step() and time.monotonic() < end:
         pass
-    turns.note(run, run.live)
+    job_slots.note(run, run.live)
     if not run.live:
         made = run.record()
         keep(made.found, made.computed)

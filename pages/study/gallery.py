@@ -9,17 +9,17 @@ from threading import Lock
 
 import streamlit as st
 
-from pages.common import turns
+from pages.common import job_slots
 from pages.common.widgets import chart, show_error
 from pmtcore.base.checks import InputError
-from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.records import Label
-from pmtcore.lab.gallery.catalogue import figure, figures
-from pmtcore.lab.gallery.engine import Computation, Figure, load_stored, needed, store
 from pmtcore.methods.registry import method
-from pmtcore.show.errata import ERRATA
-from pmtcore.show.figures import gallery as pictures
-from pmtcore.show.glossary import help_for
+from pmtcore.papers.errata import ERRATA
+from pmtcore.papers.figures import gallery as pictures
+from pmtcore.papers.gallery.catalogue import figure, figures
+from pmtcore.papers.gallery.engine import Computation, Figure, load_stored, needed, store
+from pmtcore.report.glossary import help_for
 
 KEY = "gallery-run"
 
@@ -111,7 +111,7 @@ def start(chosen: Figure) -> None:
     if quick or full:
         try:
             made = Computation(chosen, chosen.quick if quick else chosen.trials)
-            turns.take(made)
+            job_slots.take(made)
             st.session_state[KEY] = (made, made.steps(), Lock())
             st.rerun()
         except InputError as error:
@@ -140,9 +140,9 @@ def live() -> None:
     st.progress(min(made.share, 1.0), f"{made.share:.0%} of {made.trials} trials")
     if st.button("Stop, keep what is done", key="gallery-stop", icon=":material/stop:"):
         made.stop()
-    turns.note(made)
+    job_slots.note(made)
     if not advance(steps, alone):
-        turns.note(made, live=False)
+        job_slots.note(made, live=False)
         record = made.as_dict()
         if record["series"]:
             store(record)

@@ -12,16 +12,17 @@ import streamlit as st
 
 from pages.common import learn_papers
 from pages.common.widgets import at_first, badge, chart, figure_first
+from pmtcore.auditing import attacks
+from pmtcore.auditing.faults import FAULTS
 from pmtcore.base.records import Label
-from pmtcore.lab import attacks, lessons, lessons_more
-from pmtcore.lab.faults import FAULTS
+from pmtcore.papers import lessons, lessons_methods
+from pmtcore.papers.figures import learn as figures
+from pmtcore.papers.figures import retrieval as budgets
+from pmtcore.papers.lesson_texts import LESSONS
 from pmtcore.releases.retrieval import Plan
-from pmtcore.show.figures import audit as audits
-from pmtcore.show.figures import learn as figures
-from pmtcore.show.figures import retrieval as budgets
-from pmtcore.show.figures.style import projected
-from pmtcore.show.glossary import help_for
-from pmtcore.show.lessons import LESSONS
+from pmtcore.report.figures import audit as audits
+from pmtcore.report.figures.style import projected
+from pmtcore.report.glossary import help_for
 
 LINKED: dict[str, Any] = {"bind": "query-params"}
 _MU = "How much one person's row can change what is seen; smaller protects better."
@@ -70,7 +71,7 @@ def public_rows() -> None:
     a, b = st.columns(2)
     d = knob(a, "Columns", [2, 5, 10, 20, 40], 10, "columns", "Features of the table.")
     rows = knob(b, "Public rows", [5, 10, 20, 50, 100, 200, 500, 1000], 50, "public", "Rows that choose the units.")
-    found = lessons_more.public_rows(int(d), int(rows))
+    found = lessons_methods.public_rows(int(d), int(rows))
     figure = figures.line(found, "public rows", "condition number left")
     show(found.sentence, figure, "learn-rows", "Condition number left", figures.line_table(found, "public rows"))
 
@@ -109,7 +110,7 @@ def pairs() -> None:
     a, b = st.columns(2)
     mu = knob(a, "mu", [0.1, 0.3, 0.5, 1.0, 2.0, 3.0], 1.0, "pairs-mu", _MU)
     power = b.slider("delta = 10 to the power of", -12, -2, -5, key="delta", help="Where epsilon is read.", **LINKED)
-    found = lessons_more.pairs(float(mu), int(power))
+    found = lessons_methods.pairs(float(mu), int(power))
     figure = figures.line(found, "delta", "epsilon", "x")
     show(found.sentence, figure, "learn-pairs", "Epsilon along delta", figures.line_table(found, "delta"))
 
@@ -119,7 +120,7 @@ def several_rows() -> None:
     a, b = st.columns(2)
     mu = knob(a, "mu of one row", [0.1, 0.3, 0.5, 1.0], 0.5, "person-mu", _MU)
     rows = b.slider("Rows of one person", 1, 20, 5, key="own", help="All of them are theirs.", **LINKED)
-    found = lessons_more.several_rows(float(mu), int(rows))
+    found = lessons_methods.several_rows(float(mu), int(rows))
     figure = figures.line(found, "false alarms", "detections", "", guess=True)
     show(found.sentence, figure, "learn-person", "Detections", figures.line_table(found, "false alarms"))
 
@@ -129,14 +130,14 @@ def bands() -> None:
     a, b = st.columns(2)
     mu = knob(a, "Budget mu", [0.05, 0.1, 0.3, 1.0, 3.0], 0.1, "bands-mu", _MU)
     whole = b.toggle("Noise in the band", True, key="whole", help="Off: the textbook's interval.", **LINKED)
-    found = lessons_more.bands(float(mu), whole)
+    found = lessons_methods.bands(float(mu), whole)
     show(found.sentence, figures.bands(found), "learn-bands", "Repeated bands", figures.bands_table(found))
 
 
 def trust() -> None:
     """Central against local."""
     n = knob(st, "People", [100, 1000, 10_000, 100_000, 1_000_000], 10_000, "people", "One row each.")
-    found = lessons_more.trust(int(n), 1.0)
+    found = lessons_methods.trust(int(n), 1.0)
     figure = figures.line(found, "people", "standard error of the mean")
     show(found.sentence, figure, "learn-trust", "Standard error", figures.line_table(found, "people"))
     st.page_link("pages/study/local.py", label="The local model on a table", icon=":material/smartphone:")
@@ -175,7 +176,7 @@ def questions() -> None:
     a, b = st.columns(2)
     mu = knob(a, "Total budget mu", [0.2, 0.5, 1.0, 2.0, 5.0], 1.0, "moment-mu", _MU)
     asked = knob(b, "Questions", [1, 3, 10, 30, 100, 300, 1000], 30, "questions", "Regressions among eight columns.")
-    found = lessons_more.questions(float(mu), int(asked))
+    found = lessons_methods.questions(float(mu), int(asked))
     figure = figures.line(found, "questions", "error, in standard errors")
     table = figures.line_table(found, "questions")
     show(found.sentence, figure, "learn-questions", "Error against the number of questions", table)

@@ -11,19 +11,19 @@ import streamlit as st
 from pages.common.session import curator, named_tables, session
 from pages.common.showcase import Quick, remember, remembered
 from pages.common.widgets import badge, chart, problem_or_sentence, show_error
+from pmtcore.auditing.central_vs_local import Sides
+from pmtcore.auditing.comparison import Summary, rescaled
 from pmtcore.base.checks import InputError
-from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.records import Curator, Label
-from pmtcore.data.problem import Problem, prepare
-from pmtcore.lab.comparison import Summary, rescaled
-from pmtcore.lab.sides import Sides
+from pmtcore.glm.families import FAMILIES
 from pmtcore.local import setup
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
-from pmtcore.models.families import FAMILIES
-from pmtcore.show.figures import compare as figures
-from pmtcore.show.glossary import help_for
-from pmtcore.show.words import comparison_words
+from pmtcore.report.figures import compare as figures
+from pmtcore.report.glossary import help_for
+from pmtcore.report.words import comparison_words
+from pmtcore.tables.problem import Problem, prepare
 
 EPSILONS = [1.0, 2.0, 4.0, 8.0, 16.0]
 TRIALS = 10

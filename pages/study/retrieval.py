@@ -6,14 +6,14 @@ import streamlit as st
 
 from pages.common.widgets import badge, chart, figure_first, show_error
 from pmtcore.accounting.perturbed import Split
+from pmtcore.auditing.comparison import grid
 from pmtcore.base.checks import InputError
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.records import Label
-from pmtcore.lab.comparison import grid
-from pmtcore.lab.gallery.selection import LAMS, study
+from pmtcore.papers.figures import retrieval as figures
+from pmtcore.papers.gallery.selection import LAMS, study
 from pmtcore.releases.retrieval import CHOICES, RELATIONS, TITLES, Plan
-from pmtcore.show.figures import retrieval as figures
-from pmtcore.show.glossary import help_for
+from pmtcore.report.glossary import help_for
 
 _FACTORS = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]
 _DELTAS = {"pure: delta = 0": 0.0, "delta = 1e-6": 1e-6, "delta = 1e-4": 1e-4, "delta = 1e-3": 1e-3}

@@ -8,24 +8,24 @@ import streamlit as st
 
 from pages.common.actors import actor, require
 from pages.common.agreements import answers
-from pages.common.book import balance
 from pages.common.curate import forms
+from pages.common.ledger_form import balance
 from pages.common.widgets import badge, chart, show_error, strength_line
 from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
 from pmtcore.accounting.units import PERSON
 from pmtcore.base.checks import InputError
-from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import figure, plural, power_of_ten
 from pmtcore.base.records import Label
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import Entry
 from pmtcore.ledger.log import Account, Ledger, default_url
 from pmtcore.releases.retrieval import retrieved
-from pmtcore.show.figures import budget as figures
-from pmtcore.show.figures import release as tradeoff
-from pmtcore.show.glossary import help_for
-from pmtcore.show.names import title
-from pmtcore.show.report import report
+from pmtcore.report.figures import budget as figures
+from pmtcore.report.figures import release as tradeoff
+from pmtcore.report.glossary import help_for
+from pmtcore.report.html import report
+from pmtcore.report.names import title
 
 _HEAD = "A fingerprint of the whole log. Note it down elsewhere: then nobody can cut events off unnoticed."
 

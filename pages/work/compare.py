@@ -8,20 +8,20 @@ from typing import Any
 
 import streamlit as st
 
-from pages.common import runs, thread, turns
+from pages.common import job_slots, runs, workflow_state
 from pages.common.session import curator, session
 from pages.common.showcase import quick
 from pages.common.widgets import at_first, badge, chart, problem_or_sentence, show_error, study_label, take_along
+from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, grid, rescaled
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Curator
-from pmtcore.data.problem import Problem
-from pmtcore.lab.comparison import AXES, Comparison, Summary, budget_grid, grid, rescaled
 from pmtcore.methods.registry import of_role, recommended, suiting
-from pmtcore.show import reproduce
-from pmtcore.show.figures import compare as figures
-from pmtcore.show.glossary import help_for
-from pmtcore.show.names import option
-from pmtcore.show.words import comparison_words
+from pmtcore.report import reproduce
+from pmtcore.report.figures import compare as figures
+from pmtcore.report.glossary import help_for
+from pmtcore.report.names import option
+from pmtcore.report.words import comparison_words
+from pmtcore.tables.problem import Problem
 
 KEEP: dict[str, Any] = {"persist_state": "session"}
 SCALES = {"z": "z-scores", "none": "as it is", "minmax": "to [0, 1]", "max": "by the largest"}
@@ -137,7 +137,7 @@ def advance(run: Comparison, seconds: float = 0.4) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end and run.step():
         pass
-    turns.note(run, run.live)
+    job_slots.note(run, run.live)
 
 
 def live() -> None:
@@ -197,7 +197,7 @@ def may_show() -> bool:
 def page(problem: Problem) -> None:
     """The whole page; before anything is run, the quick comparison of the open tables."""
     st.title("Compare")
-    thread.summary(problem)
+    workflow_state.summary(problem)
     st.markdown(
         "How far from the fit without privacy does each method land? Repeated releases of the same rows, for the lab: "
         "nothing here may be published, and nothing is spent on synthetic tables."

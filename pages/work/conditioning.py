@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.common import thread
+from pages.common import workflow_state
 from pages.common.session import curator
 from pages.common.widgets import (
     PLAIN,
@@ -17,16 +17,17 @@ from pages.common.widgets import (
     problem_or_sentence,
     study_label,
 )
-from pmtcore.base.foreign import markdown as plain
+from pmtcore.auditing import diagnostics
+from pmtcore.auditing.diagnostics import Diagnosis
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.records import Curator, Label
-from pmtcore.data.problem import Problem
-from pmtcore.lab import diagnostics
-from pmtcore.lab.diagnostics import Diagnosis
-from pmtcore.show import bounds as bounds_words
-from pmtcore.show.figures import conditioning as figures
-from pmtcore.show.glossary import help_for, term
-from pmtcore.show.words import conditioning_words, truncation_words
+from pmtcore.papers import bounds as bounds_words
+from pmtcore.papers.figures import bounds as bounds_figures
+from pmtcore.report.figures import conditioning as figures
+from pmtcore.report.glossary import help_for, term
+from pmtcore.report.words import conditioning_words, truncation_words
+from pmtcore.tables.problem import Problem
 
 ETA = 0.05
 
@@ -57,7 +58,7 @@ def page(problem: Problem) -> None:
     label = kinds[-1]
 
     st.title("Conditioning")
-    thread.summary(problem)
+    workflow_state.summary(problem)
     st.markdown(
         "A private fit inverts a noisy second moment. Noise is the same in every direction, so the shortest direction "
         "suffers most. Whitening with the public moment makes directions about equally long, as far as there are "
@@ -120,7 +121,7 @@ def page(problem: Problem) -> None:
         "bound on gradients, from public rows: Plan and Release show what that one shortens."
     )
     proved(problem)
-    thread.onward("plan", "Plan")
+    workflow_state.onward("plan", "Plan")
 
 
 def proved(problem: Problem) -> None:
@@ -135,7 +136,7 @@ def proved(problem: Problem) -> None:
     )
     found = bounds_words.central(shape, float(mu))
     chart(
-        figures.bounds(found),
+        bounds_figures.bounds(found),
         "bounds",
         "How many times each proved bound is away from what is measured",
         bounds_words.table(found),

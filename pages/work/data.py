@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.common import choose, thread
+from pages.common import table_picker, workflow_state
 from pages.common.session import session
 from pages.common.showcase import quick
 from pages.common.widgets import badge, chart, show_error
 from pmtcore.base.checks import InputError
-from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import count
 from pmtcore.base.records import Label
-from pmtcore.show.figures import compare as figures
-from pmtcore.show.words import columns_words, comparison_words
+from pmtcore.report.figures import compare as figures
+from pmtcore.report.words import columns_words, comparison_words
 
 
 def showcase() -> None:
@@ -49,15 +49,15 @@ st.markdown(
     "A private table, a little public data about the same population, and a budget: that is all it takes to publish "
     f"a regression.{ON_DEMO if st.session_state.get('source', 'demo') == 'demo' else ''}"
 )
-choose.source()
-problem = choose.columns()
+table_picker.source()
+problem = table_picker.columns()
 if problem is not None:
     rows = "an unknown number of" if problem.public.m is None else f"**{count(problem.public.m)}**"
     st.markdown(
         f"{badge(Label.PUBLIC)} **{count(problem.private.n)}** private rows, {rows} public rows; "
         f"**{plain(problem.public.target)}** from **{plain(columns_words(problem.public.names))}**."
     )
-    choose.notes(problem)
+    table_picker.notes(problem)
     showcase()
-    choose.preview()
-    thread.onward("conditioning", "Conditioning")
+    table_picker.preview()
+    workflow_state.onward("conditioning", "Conditioning")

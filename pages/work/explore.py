@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.common import explore_parts as parts
+from pages.common import explore_view as parts
 from pages.common.explore_release import releasing
 from pages.common.session import current_problem, session
 from pages.common.widgets import show_error
 from pmtcore.base.checks import InputError
-from pmtcore.releases.explore.moment import Moment
+from pmtcore.explore.moment import Moment
 
 
 def opening() -> None:

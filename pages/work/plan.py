@@ -6,7 +6,7 @@ import time
 
 import streamlit as st
 
-from pages.common import thread
+from pages.common import workflow_state
 from pages.common.session import prediction_curves
 from pages.common.widgets import (
     at_first,
@@ -20,16 +20,16 @@ from pages.common.widgets import (
 )
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
 from pmtcore.base.checks import InputError
-from pmtcore.base.foreign import markdown as plain
+from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import figure, power_of_ten
 from pmtcore.base.records import Label
-from pmtcore.data.problem import Problem
 from pmtcore.releases.curves import LADDER, Curves
 from pmtcore.releases.planning import Planned, rows_for, verdict_of
-from pmtcore.show import reproduce
-from pmtcore.show.figures import planning as figures
-from pmtcore.show.glossary import help_for
-from pmtcore.show.names import option
+from pmtcore.report import reproduce
+from pmtcore.report.figures import planning as figures
+from pmtcore.report.glossary import help_for
+from pmtcore.report.names import option
+from pmtcore.tables.problem import Problem
 
 AT_ONCE = 1.0  # seconds of computing before the page shows what there is
 A_MOMENT = 0.4
@@ -85,7 +85,7 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
 
 def page(problem: Problem) -> None:
     """The whole page."""
-    thread.summary(problem)
+    workflow_state.summary(problem)
     curves = prediction_curves(problem)
     curves.first(str(st.session_state.get(f"plan-method-{problem.public.family.id}", "")))
     if curves.live and not st.session_state.get("plan-release"):  # who goes on does not wait for the other methods
@@ -135,7 +135,7 @@ def answer(problem: Problem, here: Planned, coefficient: str, mu: float) -> None
         icon=":material/verified_user:",
         help="Opens the Release page with this method and budget; nothing is spent before you confirm there.",
     ):
-        thread.carry(here.method, mu)
+        workflow_state.carry(here.method, mu)
         st.switch_page("pages/work/release.py")
 
 

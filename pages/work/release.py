@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.common import jobs, released, thread
-from pages.common import release_parts as parts
+from pages.common import jobs, released, workflow_state
+from pages.common import release_form as parts
 from pages.common.agreements import ask_for, waiting
-from pages.common.book import SURE, spend_form
+from pages.common.ledger_form import SURE, spend_form
 from pages.common.persons import declared
 from pages.common.session import prospect, session
 from pages.common.widgets import budget_input, parameter_form, problem_or_sentence, show_error
 from pmtcore.base.checks import InputError
-from pmtcore.data.problem import Problem
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import method
 from pmtcore.releases.release import Preview, Request
-from pmtcore.show.glossary import help_for
+from pmtcore.report.glossary import help_for
+from pmtcore.tables.problem import Problem
 
 
 def ask(problem: Problem) -> tuple[Request, Preview] | None:
@@ -92,7 +92,7 @@ def page(problem: Problem) -> None:
     """The whole page: the form, or the release it led to."""
     state = session()
     st.title("Release")
-    thread.summary(problem)
+    workflow_state.summary(problem)
     if state.job is not None:
         if not state.job.over:
             jobs.show(state.job)

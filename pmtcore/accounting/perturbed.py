@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 from pmtcore.accounting.budgets import Neighbours, delta_from_mu, implied_mu, mu_from_epsilon
 from pmtcore.accounting.objective import delta_any_sign
 from pmtcore.base.checks import InputError, number_between, one_of
-from pmtcore.models.losses import Loss
+from pmtcore.glm.losses import Loss
 
 CHOICES = ("recycle", "return")
 _EPSILONS = (1e-6, 500.0)  # below, nothing is told; above, e^epsilon has no use

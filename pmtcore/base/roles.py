@@ -8,7 +8,7 @@ from enum import Enum
 from typing import final
 
 from pmtcore.base.checks import InputError
-from pmtcore.base.documents import parsed
+from pmtcore.base.strict_json import parsed
 
 
 class Forbidden(InputError):

@@ -61,8 +61,8 @@ def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> No
 
 def public_from(chosen: argparse.Namespace) -> Any:
     """The public side alone: nothing private is read."""
-    from pmtcore.data.problem import prepare_moment, prepare_public  # noqa: PLC0415
-    from pmtcore.data.tables import read_moment_path, read_path  # noqa: PLC0415
+    from pmtcore.tables.problem import prepare_moment, prepare_public  # noqa: PLC0415
+    from pmtcore.tables.table import read_moment_path, read_path  # noqa: PLC0415
 
     choices = choices_from(chosen)
     if chosen.public_moment is not None:
@@ -71,7 +71,7 @@ def public_from(chosen: argparse.Namespace) -> Any:
 
 
 def choices_from(chosen: argparse.Namespace) -> Any:
-    from pmtcore.data.choices import Choices, levels_from_text  # noqa: PLC0415
+    from pmtcore.tables.choices import Choices, levels_from_text  # noqa: PLC0415
 
     if (chosen.public is None) == (chosen.public_moment is None):
         raise InputError("Give --public FILE or --public-moment FILE, one of the two.")
@@ -107,9 +107,9 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Any:
     Args:
         unit: what an identifier column keeps of each person; ``None`` without one.
     """
-    from pmtcore.data.problem import prepare  # noqa: PLC0415
-    from pmtcore.data.schema import schema_from_json  # noqa: PLC0415
-    from pmtcore.data.tables import query_table, read_moment_path, read_path, with_rows  # noqa: PLC0415
+    from pmtcore.tables.problem import prepare  # noqa: PLC0415
+    from pmtcore.tables.schema import schema_from_json  # noqa: PLC0415
+    from pmtcore.tables.table import query_table, read_moment_path, read_path, with_rows  # noqa: PLC0415
 
     choices = choices_from(chosen)
     choices = choices if unit is None else choices.of_person(unit)
@@ -128,7 +128,7 @@ def cluster_from(chosen: argparse.Namespace) -> Any:
         if chosen.scheduler is not None:
             raise InputError("--scheduler needs --engine dask.")
         return None
-    from pmtcore.data.cluster import Cluster  # noqa: PLC0415
+    from pmtcore.tables.cluster import Cluster  # noqa: PLC0415
 
     found = Cluster(chosen.scheduler)
     atexit.register(found.close)

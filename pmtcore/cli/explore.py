@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pmtcore.base.checks import InputError
-from pmtcore.base.documents import parsed
-from pmtcore.base.foreign import one_line
+from pmtcore.base.escaping import one_line
 from pmtcore.base.records import Label
+from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import number_from
 from pmtcore.cli.files import read_small, write_small
 
@@ -44,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> Answer:
     """Open the record and answer."""
-    from pmtcore.releases.explore.moment import Moment  # noqa: PLC0415
+    from pmtcore.explore.moment import Moment  # noqa: PLC0415
 
     moment = Moment.load(chosen.record)
     if chosen.synthetic:
@@ -70,7 +70,7 @@ def _asked(moment: Any, chosen: argparse.Namespace) -> Any:
 
 def _answer(moment: Any, chosen: argparse.Namespace) -> Answer:
     """One regression in the keys of a release."""
-    from pmtcore.releases.explore.logistic import logistic  # noqa: PLC0415
+    from pmtcore.explore.logistic import logistic  # noqa: PLC0415
 
     fit = _asked(moment, chosen)
     found: dict[str, Any] = fit.as_dict()
@@ -104,7 +104,7 @@ def _answer(moment: Any, chosen: argparse.Namespace) -> Answer:
 
 def _confirmed(fit: Any, path: str) -> list[dict[str, Any]]:
     """The model from both releases together."""
-    from pmtcore.releases.explore.confirm import confirmed  # noqa: PLC0415
+    from pmtcore.explore.confirm import confirmed  # noqa: PLC0415
 
     try:
         other = parsed(read_small(path))
@@ -201,7 +201,7 @@ def _cell(value: Any) -> str:
 
 
 def _synthetic(moment: Any, chosen: argparse.Namespace) -> Answer:
-    from pmtcore.show.sheet import csv  # noqa: PLC0415
+    from pmtcore.report.sheet import csv  # noqa: PLC0415
 
     frame = moment.synthetic(chosen.rows)
     write_small(chosen.synthetic, csv(frame))

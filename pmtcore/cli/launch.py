@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pmtcore.base.checks import InputError
-from pmtcore.base.places import application
+from pmtcore.base.paths import application
 from pmtcore.cli.main import main as command_line
 
 _PATHS = ("PMT_LEDGER", "PMT_DATA_DIR")  # may be relative to where the user stands

@@ -12,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pmtcore.api.local import Published, aggregate, configure
 from pmtcore.base.checks import InputError
 from pmtcore.cli.files import read_small, writable, write_small
-from pmtcore.data.choices import Choices
-from pmtcore.data.problem import device_rows, prepare_public
-from pmtcore.data.tables import Table, read_path
-from pmtcore.estimators.local import Published, aggregate, configure
 from pmtcore.local.protocol import Configuration, report_lines
 from pmtcore.local.reading import SCHEMA, tally_file
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.public.moments import PublicData
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import device_rows, prepare_public
+from pmtcore.tables.table import Table, read_path
 
 
 def run(chosen: argparse.Namespace, source: NoiseSource) -> tuple[dict[str, Any], str]:

@@ -19,9 +19,9 @@ from typing import Any, NoReturn
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, epsilon_from_rho_bound
 from pmtcore.base.checks import InputError
-from pmtcore.base.foreign import one_line, terminal
+from pmtcore.base.escaping import one_line, terminal
 from pmtcore.base.records import Curator, Label, plain
-from pmtcore.cli import commands as more
+from pmtcore.cli import audit_commands as more
 from pmtcore.cli import explore as exploring
 from pmtcore.cli import ledger as ledgers
 from pmtcore.cli import releases
@@ -211,7 +211,7 @@ def _convert(chosen: argparse.Namespace) -> Answer:
 
 
 def _describe(chosen: argparse.Namespace) -> Answer:
-    from pmtcore.lab.diagnostics import exact, rows_in_words, unusual_rows  # noqa: PLC0415  # loaded where needed
+    from pmtcore.auditing.diagnostics import exact, rows_in_words, unusual_rows  # noqa: PLC0415  # loaded where needed
     from pmtcore.mechanisms.truncation import checked_eta  # noqa: PLC0415
 
     problem = problem_from(chosen)
@@ -234,7 +234,7 @@ def _describe(chosen: argparse.Namespace) -> Answer:
 
 
 def _compare(chosen: argparse.Namespace) -> Answer:
-    from pmtcore.lab.comparison import Comparison, rescaled  # noqa: PLC0415
+    from pmtcore.auditing.comparison import Comparison, rescaled  # noqa: PLC0415
 
     problem = rescaled(problem_from(chosen), chosen.scale)
     names = [name.strip() for name in chosen.methods.split(",") if name.strip()]

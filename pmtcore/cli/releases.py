@@ -10,11 +10,11 @@ from typing import Any
 from uuid import uuid4
 
 from pmtcore.accounting.units import Unit
+from pmtcore.api.summary import text as in_words
 from pmtcore.base.checks import InputError
 from pmtcore.cli.arguments import budget_from, problem_from, settings_from, user
 from pmtcore.cli.files import read_small, write_small
 from pmtcore.cli.follow import following
-from pmtcore.estimators.summary import text as in_words
 from pmtcore.methods.registry import method
 
 Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text

@@ -18,7 +18,7 @@ import sqlalchemy as sql
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
-from pmtcore.ledger.beside import Head, seal
+from pmtcore.ledger.sidecar import Head, seal
 
 Row = Mapping[str, Any] | sql.RowMapping
 _HASHED = ("seq", "at", "dataset", "kind", "key", "payload", "previous")

@@ -19,10 +19,10 @@ import sqlalchemy as sql
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import plain
 from pmtcore.ledger import chain
-from pmtcore.ledger.beside import Beside, Head, seal
 from pmtcore.ledger.chain import Damaged, LedgerError
 from pmtcore.ledger.engines import address, engine, lock
 from pmtcore.ledger.schema import EVENTS, SCHEMA, upgrade, version
+from pmtcore.ledger.sidecar import Beside, Head, seal
 
 _LOG = logging.getLogger("second_moment.ledger")
 _VERIFIED: dict[str, Head] = {}  # by address: what this process has walked through already

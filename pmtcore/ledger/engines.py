@@ -13,8 +13,8 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from pmtcore.ledger.beside import WAIT_SECONDS
 from pmtcore.ledger.chain import LedgerError
+from pmtcore.ledger.sidecar import WAIT_SECONDS
 
 _SEALED = {"mode": "ro", "uri": "true"}  # the one way to open a file that the driver does not pass over
 _LOCK = 20_261_121  # any number that no other program of the database locks by

@@ -22,12 +22,12 @@ from pmtcore.base.records import plain
 from pmtcore.ledger import chain, reading, rules
 from pmtcore.ledger.account import START_CAP, Account, Entry
 from pmtcore.ledger.agreements import Agreements
-from pmtcore.ledger.beside import data_folder
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import Database, sentence
 from pmtcore.ledger.fingerprint import Cells, Sketch, overlap, sketch
 from pmtcore.ledger.rules import MOST_WORDS, named
 from pmtcore.ledger.schema import EVENTS, NAME_LENGTH
+from pmtcore.ledger.sidecar import data_folder
 
 _RECORD_ROOM = 8_192  # bytes, where a release does not say how long its record may be
 

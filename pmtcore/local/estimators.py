@@ -14,8 +14,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from pmtcore.models.families import Family
-from pmtcore.models.newton import Rows, minimize
+from pmtcore.glm.families import Family
+from pmtcore.glm.newton import Rows, minimize
 
 _ROUNDS = 6  # of scale and intercept in turn: each fixes one, and they settle
 _SCAN = np.geomspace(1e-4, 1e4, 801)  # forty points a decade: two roots closer than that are one for any noise

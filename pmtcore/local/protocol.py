@@ -25,7 +25,7 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.base.checks import InputError, one_of
-from pmtcore.base.documents import parsed
+from pmtcore.base.strict_json import parsed
 from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, grid_rows
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.randomizers import Gaussian, PrivUnit

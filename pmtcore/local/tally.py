@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from pmtcore.base.checks import InputError
-from pmtcore.base.documents import parsed
+from pmtcore.base.strict_json import parsed
 from pmtcore.local.protocol import VERSION, Configuration
 
 REASONS = ("accepted", "unreadable", "other version or configuration", "wrong dimension", "impossible", "duplicate")

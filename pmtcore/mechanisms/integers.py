@@ -14,9 +14,9 @@ from typing import final
 import numpy as np
 
 from pmtcore.base.records import Curator, Private
+from pmtcore.glm.families import Family
 from pmtcore.mechanisms.grid import SCALE, grid_rows
 from pmtcore.mechanisms.noise import Form, NoiseSource
-from pmtcore.models.families import Family
 
 FACTOR = 2**16  # steps of rows and of factors where they are multiplied once: n 2^32 has room for 2^30 rows
 COARSE = 2**11  # steps of rows where they are multiplied twice, and by a slope of

@@ -18,11 +18,11 @@ import numpy as np
 from pmtcore.accounting.objective import least_modulus, noise_sd
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Curator, Private
+from pmtcore.glm.families import Family
+from pmtcore.glm.newton import Rows, minimize
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.optimum import Optimum, Sums
-from pmtcore.models.families import Family
-from pmtcore.models.newton import Rows, minimize
 
 _MECHANISM = Curator("objective perturbation: only the minimizer with its noise leaves")
 _ROUNDING_SHARE = 0.02  # of mu, for what is computed not being the ideal: 0.02 % more noise in the objective

@@ -14,9 +14,9 @@ from typing import final
 
 import numpy as np
 
+from pmtcore.glm.newton import ROWS_AT_ONCE
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.models.newton import ROWS_AT_ONCE
 
 _UNIT = 2.0**-53  # relative error of one operation
 _OPERATIONS = 64  # beside the sums: products, differences, the ulps of an exponential; a bound with room

@@ -16,11 +16,11 @@ from typing import final
 import numpy as np
 
 from pmtcore.base.records import Curator, Pieces, Private
+from pmtcore.glm.families import Family
 from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, from_words, in_words, release_integers
 from pmtcore.mechanisms.integers import grid_numbers
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.mechanisms.turned import STEPS, Turned, in_steps
-from pmtcore.models.families import Family
+from pmtcore.mechanisms.quantized_rows import STEPS, Turned, in_steps
 
 _MECHANISM = Curator("integer noise is added to it")
 _NUMBERS = 2**19  # held at once for each quantity: points times columns of a block

@@ -22,12 +22,12 @@ from pmtcore.accounting.gdp import Gdp, bare, least_modulus, noise_size, spend_m
 from pmtcore.accounting.perturbed import Noise, Promise, Split, Terms, jacobian_cost, noise_for, spend
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Curator, Private
+from pmtcore.glm.losses import Loss
+from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.noise import NoiseSource, in_the_lab, spherical, uniform
 from pmtcore.mechanisms.optimum import Optimum, Sums
 from pmtcore.mechanisms.truncation import bounded
-from pmtcore.models.losses import Loss
-from pmtcore.models.solvers import Data, Penalty, minimize
 
 _MECHANISM = Curator("objective perturbation: only the minimizer with its noise leaves")
 _ROUNDING_SHARE = 0.01  # of epsilon, for what is computed not being the ideal: its noise must stay below b's

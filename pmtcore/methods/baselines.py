@@ -14,10 +14,10 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Bands, Curator, Private, PrivateRows, Standing
+from pmtcore.glm import newton
+from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
-from pmtcore.models import newton
-from pmtcore.models.families import FAMILIES, GAUSSIAN
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.moments import PublicData, back_transform, joint, whiten
 from pmtcore.public.shape import Shape

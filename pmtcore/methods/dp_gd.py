@@ -21,14 +21,14 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Private, PrivateRows, Standing
+from pmtcore.glm.families import FAMILIES
+from pmtcore.glm.proximal import Proximal
 from pmtcore.mechanisms.grid import SLACK
 from pmtcore.mechanisms.integers import FACTOR, WholeRows, at, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, papers_radius
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
-from pmtcore.models.families import FAMILIES
-from pmtcore.models.proximal import Proximal
 from pmtcore.public.moments import PublicData, joint
 
 

@@ -29,6 +29,7 @@ from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Curator, Private, PrivateRows, Standing
+from pmtcore.glm.families import FAMILIES, GAUSSIAN, Family
 from pmtcore.mechanisms.grid import SLACK
 from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES, WholeRows, at, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource
@@ -36,7 +37,6 @@ from pmtcore.mechanisms.truncation import calibration_factor, papers_radius, tra
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Plan, parameter, register
 from pmtcore.methods.two_part.whitened import PmtParameters
-from pmtcore.models.families import FAMILIES, GAUSSIAN, Family
 from pmtcore.public.moments import PublicData, joint, private_joint_moment
 
 _LAB = Curator("radius from private rows, as published (E4): lab only")

@@ -21,12 +21,12 @@ from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.objective import noise_sd
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Bands, Private, PrivateRows, Standing
+from pmtcore.glm.newton import Rows
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.mechanisms.truncation import SHORTER, bounded
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
-from pmtcore.models.newton import Rows
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.moments import PublicData, back_transform, joint, whiten
 from pmtcore.public.precision import Combined, combine

@@ -20,6 +20,7 @@ from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Bands, Private, PrivateRows, Standing
+from pmtcore.glm.newton import Rows
 from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors
 from pmtcore.mechanisms.integers import noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
@@ -27,7 +28,6 @@ from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.pmt_objective import Free, GlmParameters, glm_bands
 from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, register
-from pmtcore.models.newton import Rows
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip, Shape, choose_clip, score_doubt
 

@@ -24,9 +24,9 @@ from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError, listed, number_between, one_of, whole_number_between
 from pmtcore.base.records import Bands, Private, PrivateRows, Standing
+from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
-from pmtcore.models.families import GAUSSIAN
 from pmtcore.public.moments import PublicData
 
 Role = Literal["method", "public", "reference"]

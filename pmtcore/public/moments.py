@@ -19,13 +19,13 @@ from scipy.linalg import block_diag, solve_triangular
 
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import Private, PrivateRows
-from pmtcore.models import newton
-from pmtcore.models.families import GAUSSIAN, Family
-from pmtcore.public import roots
-from pmtcore.public.copies import distinct
-from pmtcore.public.roots import column_scale, positive_root, ridge_rows
+from pmtcore.glm import newton
+from pmtcore.glm.families import GAUSSIAN, Family
+from pmtcore.public import cholesky
+from pmtcore.public.cholesky import column_scale, positive_root, ridge_rows
+from pmtcore.public.deduplicate import distinct
 
-INTERCEPT = roots.INTERCEPT
+INTERCEPT = cholesky.INTERCEPT
 _LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five times as far as it looks, squared
 _LEAST_SLACK = 0.1  # a row that decides its own fit says little: no more than ten times its residual
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from pmtcore.accounting.perturbed import Terms
 from pmtcore.base.checks import InputError
+from pmtcore.glm.losses import Loss
+from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.perturbed import Budgeted, expected_noise
-from pmtcore.models.losses import Loss
-from pmtcore.models.solvers import Data, Penalty, minimize
 
 _RIDGES = np.geomspace(1e-8, 10.0, 12)
 _MODULI = np.geomspace(1e-2, 1e7, 19)  # in units of zeta3

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pmtcore.models.families import Family
+from pmtcore.glm.families import Family
 from pmtcore.public.moments import PublicData
 
 _PENALTIES = np.append(np.geomspace(30.0, 1e-5, 14), 0.0)  # of the spread; from nothing left to no effect

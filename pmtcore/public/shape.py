@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from pmtcore.glm.newton import Rows
 from pmtcore.mechanisms.truncation import bounded, length_weights
-from pmtcore.models.newton import Rows
 from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.radius import ABSOLUTE_SHARE, moment_only_ball
 

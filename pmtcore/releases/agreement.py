@@ -5,13 +5,13 @@ from __future__ import annotations
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
 from pmtcore.base.roles import Action, Actor
-from pmtcore.data.choices import Choices
-from pmtcore.data.problem import Problem
 from pmtcore.ledger.agreements import Asked
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases.register import opened
 from pmtcore.releases.release import Recorded, Request, admit, recorded_release, spend_of
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import Problem
 
 
 def ask(

@@ -11,7 +11,7 @@ import numpy as np
 
 from pmtcore.base.records import MOST_KEPT, PrivateRows
 from pmtcore.mechanisms.noise import SeededNoise
-from pmtcore.mechanisms.turned import bytes_kept
+from pmtcore.mechanisms.quantized_rows import bytes_kept
 from pmtcore.methods.registry import Plan
 from pmtcore.public.moments import PublicData
 

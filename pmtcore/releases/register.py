@@ -13,13 +13,13 @@ from typing import Any, final
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError, number_between
 from pmtcore.base.roles import Action, Actor
-from pmtcore.data.choices import Choices
-from pmtcore.data.fingerprint import hashed
-from pmtcore.data.problem import Problem, default_choices, prepare
-from pmtcore.data.schema import Schema
-from pmtcore.data.tables import Table, read_path
 from pmtcore.ledger.account import Account
 from pmtcore.ledger.log import Ledger
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.problem import Problem, default_choices, prepare
+from pmtcore.tables.schema import Schema
+from pmtcore.tables.table import Table, read_path
 
 
 @final

@@ -13,11 +13,8 @@ from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delt
 from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
 from pmtcore.accounting.units import MOST_ROWS, Unit
 from pmtcore.base.checks import InputError, check_held, listed, number_between, whole_number_between
-from pmtcore.base.documents import parsed
 from pmtcore.base.records import Standing, Watch, plain
-from pmtcore.data.fingerprint import hashed
-from pmtcore.data.overlap import SHARED, shared
-from pmtcore.data.problem import Problem
+from pmtcore.base.strict_json import parsed
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.ledger.rules import spend
 from pmtcore.mechanisms.noise import NoiseSource
@@ -25,6 +22,9 @@ from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_parameters, method, of_role
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import UNRECORDED, Ground, Release
+from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.overlap import SHARED, shared
+from pmtcore.tables.problem import Problem
 
 _ADMITTED: set[tuple[str, str, str]] = set()  # what this process has let the ledger know already
 _SWAMPED = 0.5  # noise of half the signal's size: the moment is about to lose its sign

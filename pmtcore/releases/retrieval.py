@@ -13,9 +13,9 @@ from typing import final
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.perturbed import CHOICES, Promise, Split, Terms, spend
 from pmtcore.base.checks import InputError
+from pmtcore.glm import losses
+from pmtcore.glm.losses import Loss
 from pmtcore.ledger.account import Account
-from pmtcore.models import losses
-from pmtcore.models.losses import Loss
 
 LOSSES: dict[str, Loss] = {
     "logistic": losses.LOGISTIC,

@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from pmtcore.data import named
+from pmtcore.tables import named
 from tests.app.conftest import words
 
 MOST = 12

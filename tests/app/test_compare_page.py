@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from pmtcore.show.names import option, title
+from pmtcore.report.names import option, title
 from tests.app.conftest import go, words
 from tests.app.test_pages import PRIVATE, finish, session, upload
 

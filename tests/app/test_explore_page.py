@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pmtcore.base.checks import InputError
-from pmtcore.releases.explore.moment import Moment
+from pmtcore.explore.moment import Moment
 from tests.app.conftest import go, words
 
 

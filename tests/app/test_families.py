@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pmtcore.lab.faults import FAULTS
+from pmtcore.auditing.faults import FAULTS
 from pmtcore.methods.registry import methods
-from pmtcore.show.lessons import LESSONS
-from pmtcore.show.names import title
+from pmtcore.papers.lesson_texts import LESSONS
+from pmtcore.report.names import title
 from tests.app.conftest import go, words
 from tests.app.test_pages import do_release, session, upload
 

@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pmtcore.methods.registry import methods
-from pmtcore.show.names import title
+from pmtcore.report.names import title
 from tests.app.conftest import ROOT, go, words
 
 SECRET = "98765.4321"

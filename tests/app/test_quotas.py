@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.common import quota, turns
+from pages.common import job_slots, quota
 from pages.common.server import Guard, Squeezed
+from pmtcore.auditing.comparison import Comparison
 from pmtcore.base.checks import InputError
-from pmtcore.data import limits
-from pmtcore.data.named import load
-from pmtcore.data.problem import default_choices, prepare
-from pmtcore.lab.comparison import Comparison
+from pmtcore.tables import limits
+from pmtcore.tables.named import load
+from pmtcore.tables.problem import default_choices, prepare
 
 PATH = "/_stcore/upload_file/one/file"
 
@@ -101,16 +101,16 @@ def test_a_full_server_takes_no_more_sessions(monkeypatch: pytest.MonkeyPatch) -
 
 def test_long_runs_wait_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as the server takes; one that ends, or that nobody looks at, gives its place up."""
-    monkeypatch.setattr(turns, "_seen", {})
+    monkeypatch.setattr(job_slots, "_seen", {})
     jobs = [object() for _ in range(limits.MAX_RUNNING)]
     for job in jobs:
-        turns.take(job)
+        job_slots.take(job)
     with pytest.raises(InputError, match="press again"):
-        turns.take(object())
-    turns.note(jobs[0], live=False)
-    turns.take(object())
-    monkeypatch.setattr(turns, "_FORGOTTEN", 0.0)
-    turns.take(object())
+        job_slots.take(object())
+    job_slots.note(jobs[0], live=False)
+    job_slots.take(object())
+    monkeypatch.setattr(job_slots, "_FORGOTTEN", 0.0)
+    job_slots.take(object())
 
 
 def test_a_comparison_nobody_would_wait_for() -> None:

@@ -13,20 +13,20 @@ import pandas as pd
 import pytest
 
 from pmtcore.accounting.budgets import Budget
+from pmtcore.auditing.comparison import Comparison
+from pmtcore.auditing.diagnostics import exact
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Private, plain
 from pmtcore.cli.main import main
-from pmtcore.data.choices import Choices
-from pmtcore.data.problem import prepare
-from pmtcore.data.tables import read_table
-from pmtcore.lab.comparison import Comparison
-from pmtcore.lab.diagnostics import exact
-from pmtcore.lab.gallery.engine import store
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.methods.baselines import exact_fit
+from pmtcore.papers.gallery.engine import store
 from pmtcore.releases.release import Request, recorded_release, release
-from pmtcore.show.report import report
+from pmtcore.report.html import report
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.table import read_table
 
 SECRET = "98765.4321"
 

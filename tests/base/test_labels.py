@@ -13,17 +13,17 @@ import pytest
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours
 from pmtcore.base.records import Curator, Private, PrivateRows, Standing, plain
-from pmtcore.data.choices import Choices
-from pmtcore.data.problem import prepare
-from pmtcore.data.tables import read_table
 from pmtcore.methods.facts import Facts
 from pmtcore.releases.record import Ground, Release
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.table import read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = 4711.25
 
 MAY_OPEN = {
-    "pmtcore/data/persons.py": "puts zeros for a person's further rows, back into the same box",
+    "pmtcore/tables/persons.py": "puts zeros for a person's further rows, back into the same box",
     "pmtcore/mechanisms/integers.py": "integer noise is added to it",
     "pmtcore/mechanisms/randomizers.py": "local randomizers: every row is randomized on its own",
     "pmtcore/mechanisms/passes.py": "mechanism: integer noise is added in the same function",
@@ -34,12 +34,12 @@ MAY_OPEN = {
     "pmtcore/methods/noisy_newton.py": "as published: lab only, the registry refuses to release it",
     "pmtcore/mechanisms/noise.py": "mechanisms: noise is added in the same expression",
     "pmtcore/methods/baselines.py": "non-private: lab only, the registry refuses to release it",
-    "pmtcore/methods/two_part/plain.py": "as published: lab only, the registry refuses to release it",
-    "pmtcore/lab/gallery/central.py": "synthetic and public tables only",
-    "pmtcore/lab/gallery/local.py": "synthetic and public tables only",
-    "pmtcore/estimators/functions.py": "describe and compare, called by whoever holds the rows",
-    "pmtcore/data/overlap.py": "one bit: whether half of the public rows are private ones (decision 0016)",
-    "pmtcore/lab/comparison.py": "lab: errors are boxed again before they are handed out",
+    "pmtcore/methods/two_part/unwhitened.py": "as published: lab only, the registry refuses to release it",
+    "pmtcore/papers/gallery/central.py": "synthetic and public tables only",
+    "pmtcore/papers/gallery/local.py": "synthetic and public tables only",
+    "pmtcore/api/functions.py": "describe and compare, called by whoever holds the rows",
+    "pmtcore/tables/overlap.py": "one bit: whether half of the public rows are private ones (decision 0016)",
+    "pmtcore/auditing/comparison.py": "lab: errors are boxed again before they are handed out",
     "pmtcore/cli/main.py": "describe and compare, labelled; run by whoever holds the file",
     "pages/work/conditioning.py": "behind the curator's switch",
     "pages/study/local.py": "behind the curator switch, or synthetic and public tables",

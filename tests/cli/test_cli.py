@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pmtcore.cli.main import main
-from pmtcore.data.named import load
+from pmtcore.tables.named import load
 
 
 @pytest.fixture(scope="module")

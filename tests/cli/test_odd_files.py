@@ -16,13 +16,13 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.cli.main import main
-from pmtcore.data.choices import Choices
-from pmtcore.data.coder import Coder
-from pmtcore.data.problem import prepare
-from pmtcore.data.tables import read_path
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.release import Request, recorded_release
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.coder import Coder
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.table import read_path
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = b'1,2,1\ninf,1,0\n1e200,1,1\ntext,1,0\n1,2,2\n,,\n1,2\n"1,2,1\n' + b"9" * 400 + b",1,1\n1,2,maybe\n\n0.5,0.5,0\n"

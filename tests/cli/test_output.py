@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pmtcore.base import foreign
+from pmtcore.base import escaping
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from tests.ledger.test_log import table
@@ -119,12 +119,12 @@ NASTY = [
 @pytest.mark.parametrize("name", NASTY)
 def test_foreign_names_are_shown_not_acted_upon(name):
     """One function for each kind of place."""
-    assert foreign.terminal(name).isprintable()
-    shown = foreign.markdown(name)
+    assert escaping.terminal(name).isprintable()
+    shown = escaping.markdown(name)
     assert "](" not in shown.replace("\\](", "") and "<" not in shown.replace("\\<", "")
-    assert "<" not in foreign.chart(name) and "<" not in foreign.html(name) and '"' not in foreign.html(name)
-    assert not foreign.cell(name).startswith(("=", "+", "-", "@", "\t"))
-    assert foreign.cell("-1.5") == "-1.5"
+    assert "<" not in escaping.chart(name) and "<" not in escaping.html(name) and '"' not in escaping.html(name)
+    assert not escaping.cell(name).startswith(("=", "+", "-", "@", "\t"))
+    assert escaping.cell("-1.5") == "-1.5"
 
 
 def test_the_terminal_gets_no_escape_code(ask, capsys):

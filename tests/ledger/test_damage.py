@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from pmtcore.ledger import database
-from pmtcore.ledger.beside import Beside
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.ledger.schema import SCHEMA
+from pmtcore.ledger.sidecar import Beside
 from tests.ledger.test_log import REQUEST, url  # noqa: F401  # fixture
 
 CORRUPTIONS = int(os.environ.get("PMT_CORRUPTIONS", "400"))

@@ -11,15 +11,15 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.cli.main import main
-from pmtcore.data import fingerprint
-from pmtcore.data.choices import Choices
-from pmtcore.data.fingerprint import hashed
-from pmtcore.data.problem import prepare
-from pmtcore.data.tables import read_table
 from pmtcore.ledger.fingerprint import Sketch, overlap, sketch
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.release import Request, recorded_release
+from pmtcore.tables import fingerprint
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.table import read_table
 
 N, KEY = 800, bytes(range(32))
 

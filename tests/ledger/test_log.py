@@ -26,14 +26,14 @@ import sqlalchemy as sql
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.records import PrivateRows
 from pmtcore.cli.main import main
-from pmtcore.data.choices import Choices
-from pmtcore.data.problem import prepare
-from pmtcore.data.tables import read_table
 from pmtcore.ledger import database
-from pmtcore.ledger.beside import data_folder
 from pmtcore.ledger.log import Ledger, LedgerError
+from pmtcore.ledger.sidecar import data_folder
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.releases.release import Request, recorded_release
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.table import read_table
 
 FORK = multiprocessing.get_context("fork")
 REQUEST = {"method": "joint-pmt", "mu": 0.5, "parameters": {}, "delta": 1e-6}

@@ -12,20 +12,20 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, fisher_exact
 
 from pmtcore.accounting.budgets import epsilon_from_mu
+from pmtcore.auditing import attacks
+from pmtcore.auditing.lower_bound import audit
 from pmtcore.base.records import PrivateRows, Standing
-from pmtcore.data.problem import Choices, prepare
-from pmtcore.data.tables import read_table
-from pmtcore.lab import attacks
-from pmtcore.lab.audit import audit
+from pmtcore.glm.families import family
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS, scale_root
 from pmtcore.local.printed import classical_check, classical_size, printed_sds, symbol_attack
 from pmtcore.local.protocol import unfold
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.registry import method
-from pmtcore.models.families import family
 from pmtcore.public.moments import public_from_rows
 from pmtcore.releases.release import Request, release
+from pmtcore.tables.problem import Choices, prepare
+from pmtcore.tables.table import read_table
 from tests.helpers import FALSE_ALARM, TEST, names, plan
 from tests.local.test_protocol import sides
 

@@ -17,7 +17,7 @@ from scipy.stats import kstest, norm
 from pmtcore.accounting.budgets import delta_from_mu, epsilon_for, mu_for
 from pmtcore.base.records import PrivateRows
 from pmtcore.cli.main import main
-from pmtcore.lab.gallery.local import trial
+from pmtcore.glm.families import LOGISTIC, POISSON, family
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS, of_family, scale_root, scaled
 from pmtcore.local.protocol import VERSION, Configuration, report_lines, unfold
@@ -25,7 +25,7 @@ from pmtcore.local.reading import tally_file
 from pmtcore.local.tally import Tally
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.mechanisms.randomizers import PrivUnit
-from pmtcore.models.families import LOGISTIC, POISSON, family
+from pmtcore.papers.gallery.local import trial
 from pmtcore.public.moments import public_from_rows
 from tests.helpers import FALSE_ALARM, names, plan
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from pmtcore.accounting.budgets import epsilon_from_mu
+from pmtcore.auditing.lower_bound import mu_bound
 from pmtcore.base.records import MOST_KEPT, Private, PrivateRows
-from pmtcore.lab.audit import mu_bound
 from pmtcore.mechanisms.grid import (
     SCALE,
     SLACK,

@@ -11,14 +11,14 @@ import pytest
 from scipy.stats import gamma, kstest
 
 from pmtcore.base.records import Private
+from pmtcore.glm.families import LOGISTIC
+from pmtcore.glm.newton import Rows, minimize
 from pmtcore.mechanisms.grid import FINE
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.mechanisms.optimum import Doubt, Optimum
 from pmtcore.mechanisms.spherical import _floor, spherical_integers
 from pmtcore.mechanisms.truncation import bounded
-from pmtcore.models.families import LOGISTIC
-from pmtcore.models.newton import Rows, minimize
 from tests.helpers import FALSE_ALARM
 
 

@@ -18,10 +18,10 @@ from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.perturbed import Noise, Promise, Terms, exact_delta, jacobian_cost, noise_for, spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Private
+from pmtcore.glm import losses
+from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.mechanisms.perturbed import Mechanism, add_remove, dp_erm, draw, napp_public
-from pmtcore.models import losses
-from pmtcore.models.solvers import Data, Penalty, minimize
 from pmtcore.public.penalized import best_weights, public_fit
 from tests.helpers import FALSE_ALARM
 

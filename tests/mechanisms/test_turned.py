@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pmtcore.base.records import PrivateRows
 from pmtcore.mechanisms.grid import from_words, in_words
-from pmtcore.mechanisms.turned import STEPS, Turned, Turning, in_steps
+from pmtcore.mechanisms.quantized_rows import STEPS, Turned, Turning, in_steps
 from tests.helpers import TEST, names
 
 

@@ -13,14 +13,14 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend, gaussian_mu, pure_epsilon, total_mu
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import PrivateRows, Standing
-from pmtcore.data.named import entry as entry_of
-from pmtcore.data.named import load
-from pmtcore.data.problem import Problem, prepare
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.facts import Facts, Passes
 from pmtcore.methods.registry import make_parameters, method, methods, register
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, preview, release
+from pmtcore.tables.named import entry as entry_of
+from pmtcore.tables.named import load
+from pmtcore.tables.problem import Problem, prepare
 from tests.helpers import suited
 
 SOUND = [entry for entry in methods() if entry.standing is Standing.SOUND]

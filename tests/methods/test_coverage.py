@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from pmtcore.base.records import PrivateRows
-from pmtcore.lab.gallery.central import sides
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit, public_bands
+from pmtcore.papers.gallery.central import sides
 from pmtcore.public.moments import public_from_rows
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan
 

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2
 
 from pmtcore.base.records import Private, PrivateRows
-from pmtcore.data.synthetic import synthetic
+from pmtcore.glm.families import BOOSTING, LOGISTIC, POISSON, family
 from pmtcore.mechanisms.grid import SCALE
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.passes import GRADIENT, CurvatureSum, GradientSum, release_curvatures, release_gradients
-from pmtcore.mechanisms.turned import Turning
+from pmtcore.mechanisms.quantized_rows import Turning
 from pmtcore.methods.baselines import exact_fit, public_bands
 from pmtcore.methods.registry import recommended
-from pmtcore.models.families import BOOSTING, LOGISTIC, POISSON, family
 from pmtcore.public.moments import public_from_rows
+from pmtcore.tables.synthetic import synthetic
 from tests.helpers import FALSE_ALARM, TEST, names, plan
 
 ID = "pmt-gradients"

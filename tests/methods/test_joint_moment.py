@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pmtcore.auditing.faults import Weaker
+from pmtcore.auditing.lower_bound import audit
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import PrivateRows
-from pmtcore.lab.audit import audit
-from pmtcore.lab.faults import Weaker
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.joint_moment.derived import Rule, parse
 from pmtcore.methods.joint_moment.influence import Gaussian, Moments, Rows

@@ -12,18 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from pmtcore.auditing.lower_bound import audit
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import PrivateRows
-from pmtcore.lab.audit import audit
 from pmtcore.mechanisms.grid import FINE, from_words, grid_rows, in_words
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.mechanisms.passes import GRADIENT, GradientSum
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.joint.plan import sizes_of, taken
 from pmtcore.methods.joint.second_pass import SecondPass
-from pmtcore.public.held import held
 from pmtcore.public.moments import public_from_moment, public_from_rows, whiten
 from pmtcore.public.radius import Ball
+from pmtcore.public.ridge_regularized import held
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan
 from tests.mechanisms.test_sensitivity import NEIGHBOURS, D, pair, public
 

@@ -15,15 +15,15 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from pmtcore.accounting.budgets import delta_from_mu
 from pmtcore.accounting.objective import delta_any_sign, delta_sign_fixed, least_modulus, noise_sd
 from pmtcore.base.records import PrivateRows
-from pmtcore.data.synthetic import synthetic
+from pmtcore.glm import newton
+from pmtcore.glm.families import BOOSTING, FAMILIES, LOGISTIC, POISSON, family
+from pmtcore.glm.newton import Rows
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.methods.baselines import exact_fit, public_bands
-from pmtcore.models import newton
-from pmtcore.models.families import BOOSTING, FAMILIES, LOGISTIC, POISSON, family
-from pmtcore.models.newton import Rows
 from pmtcore.public.moments import PublicData, public_from_rows
 from pmtcore.public.shape import Clip
+from pmtcore.tables.synthetic import synthetic
 from tests.helpers import FALSE_ALARM, TEST, names, plan
 
 

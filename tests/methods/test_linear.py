@@ -10,12 +10,12 @@ from scipy import stats
 from sklearn.linear_model import ElasticNet, Ridge
 
 from pmtcore.base.records import PrivateRows, Standing
-from pmtcore.data.synthetic import synthetic
+from pmtcore.glm.families import family
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import least_squares
 from pmtcore.methods.registry import methods
-from pmtcore.models.families import family
 from pmtcore.public.moments import INTERCEPT, public_from_rows
+from pmtcore.tables.synthetic import synthetic
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan, weather
 
 # without truncation: the grid has 2^15 steps to the radius and 2^18 to the bound, which is what exactness is limited by

@@ -11,17 +11,17 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import total_mu
 from pmtcore.base import records
 from pmtcore.base.records import PrivateRows, Standing
-from pmtcore.data.named import entry as entry_of
-from pmtcore.data.named import load
-from pmtcore.data.problem import prepare
+from pmtcore.glm.families import FAMILIES, LOGISTIC
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.passes import GRADIENT
 from pmtcore.methods.registry import make_parameters, method, methods
-from pmtcore.models.families import FAMILIES, LOGISTIC
 from pmtcore.public.moments import PublicData, public_from_rows
 from pmtcore.releases.release import Request, preview, release
+from pmtcore.tables.named import entry as entry_of
+from pmtcore.tables.named import load
+from pmtcore.tables.problem import prepare
 from tests.helpers import TEST, names
 
 MU, D, ROWS, TRIALS = 1.3, 2, 2, 4000

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pmtcore.base.records import PrivateRows, Standing
+from pmtcore.glm.families import family
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.registry import methods
-from pmtcore.models.families import family
 from pmtcore.public.moments import public_from_rows
 from tests.helpers import names, plan
 

@@ -24,12 +24,13 @@ from pmtcore.accounting.budgets import (
 from pmtcore.accounting.gdp import Gdp, cost, log_upper, noise_size, spend_mu
 from pmtcore.accounting.perturbed import Noise, Promise, Terms, corollary_5, equation_4, noise_for, spend
 from pmtcore.accounting.tails import removed_delta
+from pmtcore.auditing.lower_bound import audit
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import PrivateRows
 from pmtcore.cli.main import main
-from pmtcore.data.named import entry, load
-from pmtcore.data.problem import prepare
-from pmtcore.lab.audit import audit
+from pmtcore.glm import losses
+from pmtcore.glm.families import family
+from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.perturbed import Mechanism, dp_erm, draw_above, draw_sampled, napp_public
@@ -38,11 +39,10 @@ from pmtcore.mechanisms.truncation import bounded
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.perturbed.setting import setting
 from pmtcore.methods.registry import method
-from pmtcore.models import losses
-from pmtcore.models.families import family
-from pmtcore.models.solvers import Data, Penalty, minimize
 from pmtcore.public.moments import public_from_moment, public_from_rows
 from pmtcore.releases.release import Request, recorded_release
+from pmtcore.tables.named import entry, load
+from pmtcore.tables.problem import prepare
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan
 from tests.mechanisms.test_perturbed import BOTH, by_id
 from tests.methods.test_labels_methods import glm
@@ -424,7 +424,7 @@ def test_without_public_responses(seed):
 
 def test_audit_finds_less_noise():
     """No violation; noise far too small is caught, for each loss and noise."""
-    from pmtcore.lab.faults import Weaker
+    from pmtcore.auditing.faults import Weaker
 
     def again(made, id, own, values):
         return plan(id, made.ground.public if own is None else own, made.n, 1.0, **values)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pmtcore.data.synthetic import synthetic
-from pmtcore.public.held import held
 from pmtcore.public.moments import public_from_moment, public_from_rows, whiten
 from pmtcore.public.ridge import ridge_prior
+from pmtcore.public.ridge_regularized import held
+from pmtcore.tables.synthetic import synthetic
 from tests.helpers import names
 
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import binom
 
 from pmtcore.mechanisms.noise import SeededNoise
-from pmtcore.public.copies import distinct
-from pmtcore.public.likeness import FALSE_ALARMS, acted, words
+from pmtcore.public.deduplicate import distinct
+from pmtcore.public.homogeneity import FALSE_ALARMS, acted, words
 from pmtcore.public.moments import public_from_rows
 from pmtcore.public.precision import combine
 from pmtcore.public.radius import Ball

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pmtcore.models.families import GAUSSIAN, LOGISTIC
+from pmtcore.glm.families import GAUSSIAN, LOGISTIC
 from pmtcore.public.moments import public_from_moment, public_from_rows
 from pmtcore.public.ridge import _left_out, _ridge_fit, prior_of, ridge_prior
 from tests.helpers import names

@@ -15,13 +15,13 @@ from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
 from pmtcore.base.roles import Actor, Forbidden, Role
 from pmtcore.cli.main import main
-from pmtcore.data.choices import Choices
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.agreement import answer, ask, asked, carry_out
 from pmtcore.releases.register import opened, register
 from pmtcore.releases.release import Request, recorded_release
+from pmtcore.tables.choices import Choices
 from tests.data.test_persons import frame
 
 ANA, CLEO, CARL, REED = (

@@ -16,22 +16,22 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.records import PrivateRows
 from pmtcore.cli.explore import _text
 from pmtcore.cli.main import main
-from pmtcore.data.named import entry as entry_of
-from pmtcore.data.named import load
-from pmtcore.data.problem import prepare
+from pmtcore.explore.confirm import confirmed, problem_of
+from pmtcore.explore.formula import read
+from pmtcore.explore.functionals import Marginals
+from pmtcore.explore.moment import Moment
+from pmtcore.explore.regression import regression
+from pmtcore.glm.families import family
+from pmtcore.glm.newton import Rows as NewtonRows
+from pmtcore.glm.newton import fit as newton
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.registry import make_parameters, method
-from pmtcore.models.families import family
-from pmtcore.models.newton import Rows as NewtonRows
-from pmtcore.models.newton import fit as newton
 from pmtcore.public.moments import INTERCEPT, public_from_rows
-from pmtcore.releases.explore.confirm import confirmed, problem_of
-from pmtcore.releases.explore.formula import read
-from pmtcore.releases.explore.functionals import Marginals
-from pmtcore.releases.explore.moment import Moment
-from pmtcore.releases.explore.regression import regression
 from pmtcore.releases.release import Request, recorded_release
+from pmtcore.tables.named import entry as entry_of
+from pmtcore.tables.named import load
+from pmtcore.tables.problem import prepare
 from tests.helpers import TEST, plan
 from tests.methods.test_joint_moment import NAMES as FOUR
 from tests.methods.test_joint_moment import table as continuous

@@ -12,14 +12,14 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.cli.main import main
-from pmtcore.data.choices import Choices
-from pmtcore.data.problem import prepare
-from pmtcore.data.tables import read_path
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.releases import progress as progress_module
 from pmtcore.releases.progress import Progress, Report, Stopped, in_time
 from pmtcore.releases.release import Request, progress_of, recorded_release, release
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.table import read_path
 
 N = 70_000
 

@@ -13,8 +13,8 @@ from typing import final
 
 import numpy as np
 
+from pmtcore.glm.newton import unpacked
 from pmtcore.mechanisms.truncation import length_weights
-from pmtcore.models.newton import unpacked
 from pmtcore.public.moments import PublicData, back_transform, left_out_norm, whiten
 from pmtcore.public.ridge import RidgePrior, ridge_prior
 

@@ -24,6 +24,8 @@ from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Bands, Pieces, Private, PrivateRows, Standing
+from pmtcore.glm import newton
+from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
 from pmtcore.mechanisms.passes import (
     CURVATURE_SENSITIVITY,
@@ -33,13 +35,11 @@ from pmtcore.mechanisms.passes import (
     release_curvatures,
     release_gradients,
 )
-from pmtcore.mechanisms.turned import Turned, Turning
+from pmtcore.mechanisms.quantized_rows import Turned, Turning
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame
 from pmtcore.methods.gradients.passes import State, advance, ball_bounds, choose_bounds, curvature_at, turn
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
-from pmtcore.models import newton
-from pmtcore.models.families import GAUSSIAN
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.moments import PublicData
 

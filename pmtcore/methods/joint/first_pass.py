@@ -22,8 +22,8 @@ from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import MOST_KEPT, Pieces, Private, PrivateRows
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
+from pmtcore.mechanisms.quantized_rows import Turned, Turning
 from pmtcore.mechanisms.truncation import moment_sensitivity
-from pmtcore.mechanisms.turned import Turned, Turning
 from pmtcore.mechanisms.whitening import Whitening
 from pmtcore.public.moments import PublicData, back_transform
 from pmtcore.public.radius import Ball, truncation_variance

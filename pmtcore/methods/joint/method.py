@@ -8,8 +8,8 @@ from pmtcore.base.records import Standing
 from pmtcore.methods.joint.parameters import JointParameters
 from pmtcore.methods.joint.plan import JointPlan, one_pass, two_passes
 from pmtcore.methods.registry import Method, register
-from pmtcore.public.held import held
 from pmtcore.public.moments import PublicData
+from pmtcore.public.ridge_regularized import held
 
 _LEAST = 1e-6  # below it a bound is a typing error
 

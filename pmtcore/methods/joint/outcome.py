@@ -12,7 +12,7 @@ from pmtcore.methods.joint.bands import alone, bands, looks_shifted
 from pmtcore.methods.joint.fit import FirstFit, Fit
 from pmtcore.methods.joint.refined import RefinedFit
 from pmtcore.methods.registry import Outcome
-from pmtcore.public.likeness import acted, words
+from pmtcore.public.homogeneity import acted, words
 from pmtcore.public.moments import back_transform, conditioning
 
 _PATH_POINTS = 31  # of the ridge path: three a decade over ten decades

@@ -20,7 +20,7 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Pieces, Private, PrivateRows
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.mechanisms.turned import Turned
+from pmtcore.mechanisms.quantized_rows import Turned
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.joint.first_pass import FirstPass
 from pmtcore.methods.joint.fit import FirstFit

@@ -11,13 +11,13 @@ import numpy as np
 
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Pieces, Private
+from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.grid import FINE, from_words, release_integers
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.passes import GradientSum, LengthCounts, release_gradients
+from pmtcore.mechanisms.quantized_rows import Turned
 from pmtcore.mechanisms.truncation import length_weights
-from pmtcore.mechanisms.turned import Turned
 from pmtcore.methods.facts import Passes
-from pmtcore.models.families import GAUSSIAN
 from pmtcore.public.sizes import Sizes
 
 COUNTING = 0.06  # of mu^2: a histogram needs little, and less would choose bounds at random

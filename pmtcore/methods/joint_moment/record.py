@@ -16,8 +16,8 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.base.checks import InputError
-from pmtcore.base.documents import parsed
 from pmtcore.base.records import Standing
+from pmtcore.base.strict_json import parsed
 from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
 from pmtcore.methods.joint_moment.influence import Gaussian, Influence, Moments, Rows, unique_count
 from pmtcore.methods.joint_moment.linear import State, floored

@@ -24,6 +24,8 @@ from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_for
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Bands, Private, PrivateRows, Standing
+from pmtcore.glm.families import FAMILIES
+from pmtcore.glm.newton import Rows
 from pmtcore.local import estimators, setup
 from pmtcore.local.estimators import LINKS, Link
 from pmtcore.local.protocol import Configuration, unfold
@@ -32,8 +34,6 @@ from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.randomizers import release_mean, release_sums
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
-from pmtcore.models.families import FAMILIES
-from pmtcore.models.newton import Rows
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip

@@ -21,6 +21,8 @@ from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_for, epsilon_
 from pmtcore.accounting.perturbed import Noise, Promise, Terms, equation_4, noise_for
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Curator, Private, PrivateRows, Standing
+from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, iterate, recycled, retrieved_share
+from pmtcore.glm.solvers import Data
 from pmtcore.mechanisms.noise import NoiseSource, in_the_lab
 from pmtcore.mechanisms.perturbed import draw, draw_above, draw_sampled
 from pmtcore.mechanisms.truncation import bounded
@@ -28,8 +30,6 @@ from pmtcore.methods.facts import Facts
 from pmtcore.methods.perturbed.napp_public import FAMILIES
 from pmtcore.methods.perturbed.setting import LOSSES, Setting, setting
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
-from pmtcore.models.augment import REGULARIZERS, Augmentation, Iterated, Target, iterate, recycled, retrieved_share
-from pmtcore.models.solvers import Data
 from pmtcore.public.moments import PublicData, joint
 
 _LAB = Curator("paper D as published: lab only")

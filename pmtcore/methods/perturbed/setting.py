@@ -15,9 +15,9 @@ import numpy as np
 
 from pmtcore.base.checks import InputError, one_of
 from pmtcore.base.records import Private, PrivateRows
+from pmtcore.glm import losses
+from pmtcore.glm.losses import Loss
 from pmtcore.mechanisms.perturbed import Mechanism
-from pmtcore.models import losses
-from pmtcore.models.losses import Loss
 from pmtcore.public.moments import PublicData
 from pmtcore.public.penalized import PublicFit, public_fit
 from pmtcore.public.radius import moment_only_ball

@@ -21,6 +21,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Private, PrivateRows, Standing
+from pmtcore.glm.families import FAMILIES
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
 from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
@@ -33,7 +34,6 @@ from pmtcore.mechanisms.truncation import (
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
 from pmtcore.methods.two_part.statistics import Coordinates, TwoPartPlan, predicted_truncation
-from pmtcore.models.families import FAMILIES
 from pmtcore.public.moments import PublicData, conditioning
 
 

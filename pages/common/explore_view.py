@@ -1,0 +1,319 @@
+"""The parts of the Explore page: the question, its answer, the list of models, the whole in pictures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+import pandas as pd
+import streamlit as st
+
+from pages.common.explore_release import confirming
+from pages.common.widgets import badge, chart, frame, show_error
+from pmtcore.base.checks import InputError
+from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.records import Label
+from pmtcore.explore.moment import Moment
+from pmtcore.explore.regression import Regression
+from pmtcore.report.figures import explore as figures
+from pmtcore.report.sheet import csv
+
+_KEY = "explore-held"
+_MOST_PILLS = 40
+_FEATURES = "The columns that explain it: any of them, at no further cost."
+_WORDS = {
+    "none": "a model chosen beforehand",
+    "bonferroni": "all models looked at (Bonferroni)",
+    "scheffe": "every contrast of one response (Scheffé)",
+}
+
+
+@dataclass(slots=True)
+class Held:
+    """An open record, and what was done with it; public and released figures only."""
+
+    moment: Moment
+    title: str
+    names: dict[str, str] = field(default_factory=dict)
+    pinned: list[str] = field(default_factory=list)
+
+    @property
+    def label(self) -> Label:
+        """The kind of its figures."""
+        return self.moment.label
+
+
+def held() -> Held | None:
+    """The record that is open."""
+    found: Held | None = st.session_state.get(_KEY)
+    return found
+
+
+def take_up(moment: Moment, title: str) -> None:
+    """Open a record."""
+    st.session_state[_KEY] = Held(moment, title)
+    for key in ("explore-response", "explore-features", "explore-family"):
+        st.session_state.pop(key, None)
+
+
+def page(here: Held) -> None:
+    """The question and all that follows."""
+    head(here)
+    fit = question(here)
+    if fit is None:
+        return
+    answer(here, fit)
+    models(here, fit)
+    more(here, fit)
+
+
+def head(here: Held) -> None:
+    """What is open, and how to take it along."""
+    left, middle, right = st.columns([4, 1, 1], vertical_alignment="center")
+    left.markdown(f"{badge(here.label)} **{plain(here.title)}**: {plain(figures.record_words(here.moment))}")
+    middle.download_button(
+        "Save record",
+        lambda: json.dumps(here.moment.record.as_dict()),
+        "R.json",
+        "application/json",
+        key="explore-save",
+        on_click="ignore",
+        width="stretch",
+    )
+    if right.button("Close", key="explore-close", icon=":material/close:", width="stretch"):
+        st.session_state.pop(_KEY)
+        st.rerun()
+
+
+def question(here: Held) -> Regression | None:
+    """Response and features by clicking."""
+    moment = here.moment
+    left, middle, right = st.columns([2, 1, 2])
+    start = moment.columns.index(moment.record.target) if moment.record.target in moment.columns else 0
+    response = left.selectbox(
+        "Response", moment.columns, index=start, key="explore-response", help="The column to be explained."
+    )
+    lam = middle.number_input("Ridge penalty", 0.0, 1e9, 0.0, format="%g", key="explore-ridge", help="0: none.")
+    right.selectbox(
+        "Bands hold for",
+        list(_WORDS),
+        format_func=_WORDS.__getitem__,
+        key="explore-correction",
+        help="After a search a 95 % band is none; these are wider by what the search costs.",
+    )
+    choice = [name for name in moment.columns if name != response]
+    first = [moment.names[j] for j in moment.record.features if moment.names[j] in choice]
+    if len(choice) <= _MOST_PILLS:
+        chosen = st.pills(
+            "Features",
+            choice,
+            default=first or choice,
+            format_func=plain,
+            selection_mode="multi",
+            key=f"explore-features-{response}",
+            help=_FEATURES,
+        )
+    else:
+        key = f"explore-features-{response}"
+        chosen = st.multiselect("Features", choice, first[:_MOST_PILLS], key=key, help=_FEATURES)
+    try:
+        return moment.regress(response=response, features=list(chosen), ridge=float(lam))
+    except InputError as error:
+        show_error(error)
+        return None
+
+
+def answer(here: Held, fit: Regression) -> None:
+    """Coefficients with bands, redrawn at once."""
+    many = here.moment.models
+    correction = st.session_state.get("explore-correction") or "none"
+    table = figures.table(fit, correction, many)
+    scales = figures.in_deviations(here.moment, fit)
+    if scales:
+        words = figures.fit_words(fit, many, correction)
+        chart(figures.forest(table, scales), "explore", "Coefficients with 95 % bands", table, here.label, words)
+    else:
+        frame(table, "Coefficients with 95 % bands")
+    if fit.response in here.moment.labels and st.toggle(
+        "Logistic regression",
+        key="explore-logistic",
+        disabled=not here.moment.has_rows,
+        help="Approximate, from the same moment; its note says how far."
+        if here.moment.has_rows
+        else "It needs public rows in the record: a release with public_rows=yes has them.",
+    ):
+        found = here.moment.logistic(response=fit.response, features=list(fit.names[1:]))
+        frame(figures.logistic_table(found), "Logistic coefficients with 95 % bands")
+        st.caption(plain(found.note))
+
+
+def models(here: Held, fit: Regression) -> None:
+    """The list of models looked at: name, pin, compare."""
+    key = figures.key_of(fit)
+    left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
+    name = left.text_input(
+        "Name of this model",
+        here.names.get(key, ""),
+        max_chars=80,
+        key=f"explore-name-{key}",
+        help="For the list and the report.",
+    )
+    if name:
+        here.names[key] = name
+    if middle.button(
+        "Unpin" if key in here.pinned else "Pin", key="explore-pin", icon=":material/keep:", width="stretch"
+    ):
+        (here.pinned.remove if key in here.pinned else here.pinned.append)(key)
+        st.rerun()
+    looked = here.moment.looked
+    pinned = {here.names.get(figures.key_of(f), f.formula): f for f in looked if figures.key_of(f) in here.pinned}
+    right.download_button(
+        "Report section",
+        lambda: figures.section(pinned or {here.names.get(key, "model"): fit}, here.moment, here.moment.models),
+        "explored.html",
+        "text/html",
+        key="explore-report",
+        on_click="ignore",
+        width="stretch",
+        help="The pinned models, or this one, as one HTML page.",
+    )
+    st.header(f"Models looked at: {len(looked)}")
+    frame(figures.listing(looked, here.names, here.pinned), "Models looked at, newest first, with their fits")
+    if len(pinned) > 1:
+        figure, table = figures.side_by_side(pinned, here.moment)
+        chart(figure, "explore-side", "Coefficients of the pinned models side by side", table, here.label)
+
+
+def more(here: Held, fit: Regression) -> None:
+    """Everything else that is free, one tab each; only the open one is computed."""
+    choices = ("Code", "Test and predict", "Paths", "Correlations", "Network", "Components", "Columns", "Confirm")
+    chosen = st.segmented_control(
+        "More", choices, default="Code", required=True, key="explore-more", help="All of it is free."
+    )
+    draw = {
+        "Code": _code,
+        "Test and predict": _test,
+        "Paths": _paths,
+        "Correlations": _correlations,
+        "Network": _network,
+        "Components": _components,
+        "Columns": _columns,
+        "Confirm": _confirm,
+    }
+    draw[chosen or "Code"](here, fit)
+
+
+def _code(_: Held, fit: Regression) -> None:
+    for words, text in figures.code(fit).items():
+        st.caption(words)
+        st.code(text, language="python" if words == "Python" else "bash")
+
+
+def _test(here: Held, fit: Regression) -> None:
+    """A joint test of several coefficients, and a prediction at values typed in."""
+    slopes = [name for name in fit.names if not (fit.constant and name == fit.names[0])]
+    if fit.features:
+        frame(figures.shares_table(fit), "Partial R^2 and variance inflation of each feature with 95 % bands")
+    tested = st.multiselect(
+        "Joint test that these are zero",
+        slopes,
+        slopes[:2],
+        key="explore-test",
+        help="An F test of all of them at once.",
+    )
+    if tested:
+        found = fit.test(tested)
+        st.markdown(
+            f"{badge(here.label)} F = {found.statistic:.4g} on {found.among}, p = {found.p:.3g} (all three parts)."
+        )
+    given = [name for name in here.moment.record.derived.base if name in here.moment.columns and name != fit.response]
+    with st.form("explore-predict"):
+        st.caption("Prediction at these values; derived columns are computed.")
+        means = {row["column"]: row["mean"] for row in here.moment.summary()} if here.moment.has_constant else {}
+        columns = st.columns(4)
+        values = {
+            name: columns[j % 4].number_input(
+                plain(name),
+                value=float(f"{means.get(name, 0.0):.4g}"),
+                format="%g",
+                key=f"explore-at-{name}",
+                help="Starts at the released mean.",
+            )
+            for j, name in enumerate(given)
+        }
+        asked = st.form_submit_button("Predict", key="explore-predict-go")
+    if asked:
+        at = here.moment.predict(fit, values)
+        st.markdown(
+            f"{badge(here.label)} **{at.value:.5g}**; the mean there lies in [{at.low:.5g}, {at.high:.5g}], a new row "
+            f"in [{at.new_low:.5g}, {at.new_high:.5g}] (95 %)."
+        )
+
+
+def _paths(here: Held, fit: Regression) -> None:
+    kind = st.segmented_control(
+        "Penalty",
+        ("ridge", "lasso"),
+        default="ridge",
+        required=True,
+        key="explore-path",
+        help="ridge shrinks all coefficients; lasso also sets some to zero.",
+    )
+    path = here.moment.lasso_path(fit) if kind == "lasso" else here.moment.ridge_path(fit)
+    spread = dict(zip(here.moment.names, map(float, here.moment.record.spread), strict=True))
+    words = (
+        "" if kind == "ridge" else "The table says in what share of draws of noise and sampling a feature is chosen."
+    )
+    alt = f"Coefficients along the {kind} path"
+    chart(figures.paths(path, spread), "explore-paths", alt, figures.path_table(path), here.label, words)
+
+
+def _correlations(here: Held, _: Regression) -> None:
+    partial = st.toggle(
+        "Partial: all other columns held",
+        key="explore-partial",
+        help="What two columns have in common beyond all the others.",
+    )
+    figure, table = figures.heat(here.moment, partial)
+    words = "Blank where the 95 % band holds zero: the noise does not let one tell."
+    chart(figure, "explore-heat", "Correlations of all pairs of columns", table, here.label, words)
+
+
+def _network(here: Held, _: Regression) -> None:
+    figure, table = figures.network(here.moment)
+    words = "A line where the partial correlation's band leaves out zero; dashed where it is negative."
+    chart(figure, "explore-network", "Network of partial correlations", table, here.label, words)
+
+
+def _components(here: Held, _: Regression) -> None:
+    figure, table = figures.scree(here.moment)
+    chart(figure, "explore-scree", "Shares of variance of the principal components", table, here.label)
+    frame(pd.DataFrame(here.moment.loadings()), "Loadings of the first components with 95 % bands")
+
+
+def _columns(here: Held, fit: Regression) -> None:
+    """Means and spreads, group means, synthetic rows."""
+    frame(pd.DataFrame(here.moment.summary()), "Mean and spread of each column with 95 % bands")
+    if here.moment.labels:
+        groups = st.multiselect(
+            "Groups (0/1 columns)",
+            here.moment.labels,
+            key="explore-groups",
+            help="The mean of the response in each of them.",
+        )
+        if groups:
+            rows = here.moment.group_means(fit.response, groups)
+            frame(pd.DataFrame(rows), f"Mean of {fit.response} in each group")
+    st.download_button(
+        "Synthetic rows (for trying code)",
+        lambda: csv(here.moment.synthetic(1000)),
+        "synthetic.csv",
+        "text/csv",
+        key="explore-synthetic",
+        on_click="ignore",
+        help="Drawn from the released moment and marked in a column of their own; never for inference.",
+    )
+
+
+def _confirm(here: Held, fit: Regression) -> None:
+    confirming(here.moment, fit, here.label)

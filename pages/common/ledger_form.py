@@ -1,0 +1,161 @@
+"""The ledger in the app: which data set a spend counts against, and the spend itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.common.actors import actor, require
+from pages.common.session import Tables, session
+from pages.common.widgets import show_error
+from pmtcore.base.checks import InputError, listed
+from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.roles import Action
+from pmtcore.ledger.account import START_CAP, Account
+from pmtcore.ledger.agreements import Asked
+from pmtcore.ledger.log import Ledger, default_url
+from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.releases import register
+from pmtcore.releases.agreement import ask
+from pmtcore.releases.progress import Progress
+from pmtcore.releases.record import Release
+from pmtcore.releases.release import Request, recorded_release, release
+from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.problem import Problem
+from pmtcore.tables.table import Table
+
+SURE = "A release cannot be undone: what has left has left, and the budget it took stays spent."
+
+
+@dataclass(frozen=True)
+class Spend:
+    """Where a spend is written; ``dataset`` empty: nowhere, and the result is a lab figure."""
+
+    dataset: str = ""
+    purpose: str = ""
+    cap: float | None = None  # to be set with the first spend
+    second: bool = False  # whether a second person has to agree
+
+    def release(self, problem: Problem, request: Request, noise: NoiseSource, key: str) -> Release:
+        """Release, through the ledger where one is kept.
+
+        Raises:
+            InputError: the ledger refuses; then nothing was released.
+        """
+        return self.ready(problem, request, noise, key)(None)
+
+    def ready(
+        self, problem: Problem, request: Request, noise: NoiseSource, key: str
+    ) -> Callable[[Progress | None], Release]:
+        """The release, allowed and with its cap set, to be run by any thread; see :meth:`release`."""
+        if not self.dataset:
+            return lambda progress: release(problem, request, noise, progress)
+        require(Action.RELEASE)
+        book = Ledger(default_url())
+        if self.cap is not None and book.account(self.dataset).cap is None:
+            register.cap(actor(), book, self.dataset, self.cap)
+        place, who = (self.dataset, key, self.purpose), actor().name
+
+        def run(progress: Progress | None) -> Release:
+            book = Ledger(default_url())  # a connection belongs to its thread
+            return recorded_release(problem, request, noise, book, *place, who, progress).release
+
+        return run
+
+    def ask(self, problem: Problem, request: Request, key: str) -> Asked:
+        """Ask for a release that a second person has to agree to.
+
+        Raises:
+            InputError: the ledger refuses; nothing is spent in any case.
+        """
+        return ask(actor(), problem, request, Ledger(default_url()), self.dataset, key, self.purpose)
+
+
+def spend_form(mu: float) -> Spend | None:
+    """Whether and where the spend is kept; ``None`` where the ledger cannot take it."""
+    tables = session().tables
+    if tables is None:
+        return None
+    if tables.may_be_studied and not st.toggle(
+        "Keep it in the ledger", False, key="ledger-study", help="These tables are for study; it is up to you."
+    ):
+        return Spend()
+    left, right = st.columns(2)
+    name = tables.registered or left.text_input(
+        "Data set, in the ledger",
+        tables.title,
+        key=f"ledger-name-{tables.key[:12]}",
+        help="Releases under one name are added up under one cap; name the rows, not the file.",
+    )
+    purpose = right.text_input(
+        "Purpose",
+        key="ledger-purpose",
+        persist_state="session",
+        help="What the release is for, in a few words: it stands in the ledger and in the report.",
+    )
+    try:
+        book = Ledger(default_url())
+        if not name.strip():
+            raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
+        others = known_as(book, tables) - {name.strip()}
+        account = book.account(name, others)
+        within(account, mu)
+    except InputError as error:
+        show_error(error)
+        return None
+    if account.together:
+        st.info(
+            f"This table holds rows of {plain(listed(account.together))} in the ledger: they spend together, whatever "
+            "the name. A curator can part them, with a reason, on the Budget page.",
+            icon=":material/link:",
+        )
+    if account.cap is None:
+        cap = st.number_input(
+            "Cap of this data set (total mu, for good)",
+            1e-3,
+            1000.0,
+            max(START_CAP, mu),
+            format="%g",
+            key=f"ledger-cap-{name}",
+            help="Set with the first spend; all later releases count against it.",
+        )
+        st.caption(f"The spend is written to {plain(book.place)} before a private row is used.")
+        return Spend(name, purpose, float(cap), account.second)
+    st.caption(plain(f"{balance(account)} Written to {book.place}."))
+    return Spend(name, purpose, second=account.second)
+
+
+def known_as(book: Ledger, tables: Tables) -> set[str]:
+    """The data sets whose rows an open table holds; looked for once for each table."""
+    held = st.session_state.setdefault("ledger-known", {})
+    mark = (tables.key, book.verify()["events"])
+    if mark not in held:
+        held.clear()
+        dialect = tables.public.dialect if isinstance(tables.public, Table) else None
+        held[mark] = set(book.recognised(hashed(tables.private, book.fingerprint_key, dialect)))
+    return set(held[mark])
+
+
+def within(account: Account, mu: float) -> None:
+    """Raise unless one more spend of ``mu`` fits under the cap: said before the click, held by the ledger after it.
+
+    Raises:
+        InputError: it does not fit, or the data set is retired.
+    """
+    if account.retired:
+        raise InputError(f"This data set is retired ({account.retired}); nothing more is released from it.")
+    if not account.fits(mu):
+        raise InputError(f"This release would pass the cap. {balance(account)}")
+
+
+def balance(account: Account) -> str:
+    """Spent and left in one line."""
+    if account.cap is None:
+        return f"{account.dataset}: mu {account.spent:.4g} spent, no cap yet."
+    count = len(account.entries)
+    return (
+        f"{account.dataset}: mu {account.spent:.4g} of {account.cap:.4g} spent in {count} release{'s' * (count != 1)}; "
+        f"one more may take up to {account.left:.4g}."
+    )

@@ -1,0 +1,309 @@
+"""Choosing tables and columns: the parts of the Data page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from pages.common import session as state
+from pages.common.demo import KNOBS
+from pages.common.persons import whose
+from pages.common.registered import named_by_a_curator, on_offer
+from pages.common.session import Tables
+from pages.common.uploads import own_tables
+from pages.common.widgets import at_first, badge, show_error
+from pmtcore.base.checks import InputError
+from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.records import Label
+from pmtcore.glm.families import FAMILIES, GAUSSIAN
+from pmtcore.tables import named
+from pmtcore.tables.choices import MISSING_POLICIES, UNSEEN_POLICIES, Choices, levels_from_text
+from pmtcore.tables.findings import Finding, findings, repaired
+from pmtcore.tables.problem import Problem, schema_summary
+from pmtcore.tables.table import Table
+
+_LOOKING = "Looking at the public table"
+_SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload", "registered": "Registered"}
+
+
+def source() -> None:
+    """Where the tables come from."""
+    start = at_first("source", default="demo")
+    sources = [name for name in _SOURCES if name != "registered" or on_offer()]
+    chosen = st.segmented_control(
+        "Tables",
+        sources,
+        format_func=_SOURCES.__getitem__,
+        key="source",
+        help="A synthetic demo, a public table for study, or your own files.",
+        required=True,
+        persist_state="session",
+        label_visibility="collapsed",
+        **start,
+    )
+    try:
+        {"demo": _demo, "name": _by_name, "upload": own_tables, "registered": named_by_a_curator}[chosen or "demo"]()
+    except InputError as error:
+        show_error(error)
+
+
+def _demo() -> None:
+    knobs: dict[str, float] = {}
+    with st.expander("Change the demo", icon=":material/tune:"):
+        for column, (name, knob) in zip(st.columns(len(KNOBS)), KNOBS.items(), strict=True):
+            key = f"demo-{name}"
+            knobs[name] = column.select_slider(
+                knob["label"],
+                knob["options"],
+                key=key,
+                format_func="{:,}".format,
+                persist_state="session",
+                help=knob["help"],
+                **at_first(key, value=knob["value"]),
+            )
+    _open_named("demo", **knobs)
+
+
+def _by_name() -> None:
+    ids = [id for id in named.names() if id != "demo"]
+    chosen = st.selectbox(
+        "Table",
+        ids,
+        format_func=lambda id: named.entry(id).title,
+        key="table-name",
+        persist_state="session",
+        help="Public tables, split into private and public rows for study.",
+    )
+    st.caption(f"{named.entry(chosen).summary} A release from such a split is marked as a lab figure.")
+    _open_named(chosen)
+
+
+def _open_named(id: str, **knobs: float) -> None:
+    mark = repr((id, sorted(knobs.items())))
+    if st.session_state.get("opened") != mark:
+        with st.spinner(f"Opening {named.entry(id).title}", show_time=True):
+            tables = state.named_tables(id, **knobs)
+        current = state.session().tables
+        if current is None or current.key != tables.key:
+            state.session().open(tables)
+        st.session_state["opened"] = mark
+
+
+def columns() -> Problem | None:
+    """Target, features and policies; the prepared problem, or a sentence and ``None``."""
+    found = state.session()
+    if found.tables is None:
+        return None
+    try:
+        first = found.tables.first
+        with st.expander("Columns and policies", icon=":material/tune:", expanded=not found.tables.may_be_studied):
+            choices = _choices(found.tables, found.choices or first)
+        with st.spinner(_LOOKING, show_time=True):
+            said = _say(found.tables, choices)
+    except InputError as error:
+        show_error(error)
+        return None
+    try:
+        with st.spinner(_LOOKING, show_time=True):
+            return found.choose(choices)
+    except InputError as error:
+        if not said:  # else it says once more what stops
+            show_error(error)
+        return None
+
+
+def _say(tables: Tables, choices: Choices) -> set[str]:
+    """Everything that is wrong or was done about it, each with its repair: one click. Returns what stops."""
+    found = findings(tables.private, tables.public, choices, tables.public_rows)
+    stops, rest = [one for one in found if one.stops], [one for one in found if not one.stops]
+    first = next((one.repairs[0].apply(choices) for one in stops if one.repairs), None)
+    whole = choices if first is None else repaired(tables.private, tables.public, choices)
+    if whole != (first or choices) and st.button(
+        "Repair everything at once",
+        key="repair-all",
+        type="primary",
+        icon=":material/build:",
+        help="The first repair offered for each problem, and for what comes up after it.",
+    ):
+        _take(whole)
+    for at, one in enumerate(stops):
+        st.error(plain(one.sentence), icon=":material/error:")
+        _repairs(one, choices, f"stop-{at}")
+    st.session_state["noticed"] = {one.sentence for one in rest}
+    if rest:
+        with st.expander(f"What was noticed ({len(rest)})", icon=":material/fact_check:"):
+            for at, one in enumerate(rest):
+                st.markdown(f"- {plain(one.sentence)}")
+                _repairs(one, choices, f"rest-{at}")
+    return {one.sentence for one in stops}
+
+
+def _repairs(one: Finding, choices: Choices, key: str) -> None:
+    for at, repair in enumerate(one.repairs):
+        if st.button(plain(repair.label), key=f"repair-{key}-{at}", icon=":material/build:"):
+            _take(repair.apply(choices))
+
+
+def _take(choices: Choices) -> None:
+    """Go on with these choices; their widgets start anew."""
+    state.session().choices = choices
+    st.session_state["choices-made"] = st.session_state.get("choices-made", 0) + 1
+    st.rerun()
+
+
+def _choices(tables: Tables, current: Choices) -> Choices:
+    names = schema_summary(tables.private, tables.public)["column"].tolist()
+    made = st.session_state.get("choices-made", 0)  # a repair is a new start for the widgets
+    key = tables.key[:12] + (f"-{made}" if made else "")
+    left, right = st.columns([1, 3])
+    with left:
+        kinds = list(FAMILIES)
+        family = st.selectbox(
+            "Regression",
+            kinds,
+            index=kinds.index(current.family),
+            format_func=lambda id: FAMILIES[id].title,
+            key=f"family-{key}",
+            persist_state="session",
+            help="linear for numbers, logistic or boosting for two labels, Poisson for counts.",
+        )
+        target = st.selectbox(
+            "Target",
+            names,
+            index=names.index(current.target) if current.target in names else 0,
+            key=f"target-{key}",
+            persist_state="session",
+            help="The column to be explained.",
+        )
+    others = [name for name in names if name != target]
+    with right:
+        picked = st.multiselect(
+            "Features (empty: all)",
+            others,
+            default=[name for name in current.features or () if name in others],
+            key=f"features-{key}-{target}",
+            persist_state="session",
+            help="The columns that explain it; those that both tables have.",
+        )
+    a, b, c, d = st.columns(4)
+    with a:
+        missing = st.selectbox(
+            "Missing values",
+            MISSING_POLICIES,
+            index=MISSING_POLICIES.index(current.missing),
+            key=f"missing-{key}",
+            persist_state="session",
+            help="refuse: say where they are; empty-row: such a private row counts as zeros, so that n stays public; "
+            "public-median: fill in medians of the public rows.",
+        )
+    with b:
+        unseen = st.selectbox(
+            "Unseen categories",
+            UNSEEN_POLICIES,
+            index=UNSEEN_POLICIES.index(current.unseen),
+            key=f"unseen-{key}",
+            persist_state="session",
+            help="Categories that only private rows have: refuse them, or count them as 'other', which is missing "
+            "where the public rows have no such category.",
+        )
+    with c:
+        ridge = st.number_input(
+            "Public ridge",
+            0.0,
+            1e6,
+            current.public_ridge,
+            format="%g",
+            key=f"ridge-{key}",
+            persist_state="session",
+            help="For features that are collinear in the public rows.",
+        )
+    declared = st.text_area(
+        "Declared categories",
+        "\n".join(f"{name} = {' | '.join(levels)}" for name, levels in current.levels.items()),
+        key=f"levels-{key}",
+        persist_state="session",
+        placeholder="town = north | south | west",
+        help="One column a line. Without a declaration, the categories are those of the public table.",
+        height=68,
+    )
+    lam, positive = _of_family(family, current, key)
+    unit = whose(tables, current, target, key)
+    with d:
+        intercept = st.toggle(
+            "Intercept",
+            current.intercept,
+            key=f"intercept-{key}",
+            persist_state="session",
+            help="A constant beside the features; leave it on unless the fit goes through the origin.",
+        )
+    return replace(
+        current,  # what has no widget here stays as it was
+        target=target,
+        features=tuple(name for name in picked if name != unit.column) or None,
+        person=unit.column,
+        person_rows=unit.rows,
+        person_rule=unit.rule,
+        intercept=intercept,
+        missing=missing,
+        unseen=unseen,
+        levels=levels_from_text(line for line in declared.splitlines() if line.strip()),
+        public_ridge=ridge,
+        family=family,
+        lam=lam,
+        positive=positive,
+    )
+
+
+def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, str | None]:
+    """Penalty and positive label, where the family has them."""
+    if family == GAUSSIAN.id:
+        return None, None
+    left, right = st.columns([1, 3])
+    start = current.penalty if current.family == family else Choices(target=current.target, family=family).penalty
+    lam = left.number_input(
+        "Ridge penalty",
+        0.0,
+        1e9,
+        start,
+        format="%g",
+        key=f"lam-{key}-{family}",
+        persist_state="session",
+        help="Part of what is fitted, by every method; the intercept is not penalized. Labels that are almost "
+        "separable have no finite fit without it.",
+    )
+    positive = None
+    if FAMILIES[family].binary:
+        positive = right.text_input(
+            "Label that counts as 1 (empty: the larger, or yes)",
+            current.positive or "",
+            key=f"positive-{key}",
+            persist_state="session",
+            help="All other labels count as 0.",
+        )
+    return float(lam), (positive or "").strip() or None
+
+
+def notes(problem: Problem) -> None:
+    """What was done to the columns and was not said among what was noticed, folded."""
+    left = [note for note in problem.notes if note not in st.session_state.get("noticed", ())]
+    if not left:
+        return
+    with st.expander(f"What was done to the columns ({len(left)})", icon=":material/notes:"):
+        st.markdown("\n".join(f"- {plain(note)}" for note in left))
+
+
+def preview() -> None:
+    """The schema and the first public rows; private rows only for the curator."""
+    tables = state.session().tables
+    if tables is None:
+        return
+    with st.expander("Look at the tables", icon=":material/visibility:"):
+        st.markdown(f"{badge(Label.PUBLIC)} columns of the public table")
+        st.dataframe(schema_summary(tables.private, tables.public), hide_index=True, alt="Columns of the public table")
+        if isinstance(tables.public, Table):
+            st.markdown(f"{badge(Label.PUBLIC)} first public rows")
+            st.dataframe(tables.public.head(5), hide_index=True, alt="First public rows")
+        if state.curator():
+            st.markdown(f"{badge(Label.PRIVATE)} first private rows")
+            st.dataframe(tables.private.head(5), hide_index=True, alt="First private rows")

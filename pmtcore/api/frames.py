@@ -1,0 +1,82 @@
+"""What users hand over becomes tables: frames of pandas, Polars and Arrow (through narwhals), or paths.
+
+Digests and tables are made here and never by the user. A digest of private rows stays in this process: it tells a
+repeated request from a new one, and leaves in no record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+
+from pmtcore.base.checks import InputError
+from pmtcore.tables.table import MomentTable, Role, Table, read_moment_path, read_path, table_from
+
+UNNAMED = "unnamed table"
+
+
+def table(data: Any, role: Role) -> Table:
+    """A frame or the path of a file as a table.
+
+    Raises:
+        InputError: neither a frame nor a path, no rows, or a file that cannot be read.
+    """
+    if isinstance(data, Table):
+        return data
+    if isinstance(data, str | Path):
+        return read_path(data, role)
+    frame = _eager(data)
+    if frame is None:
+        raise InputError(
+            f"The {role} table must be a frame (pandas, Polars, Arrow) or a file's path, got {type(data).__name__}."
+        )
+    if not len(frame):
+        raise InputError(f"The {role} table has no rows; check that the right frame was chosen.")
+    return table_from(nw.to_native(frame), "frame", role)
+
+
+def is_table(data: Any) -> bool:
+    """Whether it can be read as public rows, or as a second moment in their place."""
+    if isinstance(data, str | Path | Table | MomentTable):
+        return True
+    try:
+        return isinstance(nw.from_native(data), nw.DataFrame | nw.LazyFrame)
+    except TypeError:
+        return False
+
+
+def is_empty(data: Any) -> bool:
+    """Whether it is a frame without rows."""
+    frame = None if isinstance(data, str | Path | Table) else _eager(data)
+    return frame is not None and not len(frame)
+
+
+def moment(path: str | Path) -> MomentTable:
+    """A public second moment matrix from a file; stands wherever public rows do."""
+    return read_moment_path(path)
+
+
+def data_set(data: Any) -> str:
+    """The name of a table in the ledger where none was given: its file's, or one for all frames together."""
+    return Path(data).name if isinstance(data, str | Path) else UNNAMED
+
+
+def digest(public: Table | MomentTable) -> str:
+    """What tells public data from others."""
+    if isinstance(public, Table):
+        return public.sha256
+    return hashlib.sha256(repr(public.columns).encode() + public.matrix.tobytes()).hexdigest()
+
+
+def _eager(data: Any) -> nw.DataFrame[Any] | None:
+    """A frame of any library, a lazy one collected; ``None`` where it is no frame."""
+    try:
+        found = nw.from_native(data)
+    except TypeError:
+        return None
+    if isinstance(found, nw.LazyFrame):
+        return found.collect()
+    return found if isinstance(found, nw.DataFrame) else None

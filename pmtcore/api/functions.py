@@ -1,0 +1,223 @@
+"""What stands beside the estimators: release, plan, describe, compare, audit; each a call of what the app calls too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, final
+
+import numpy as np
+import pandas as pd
+
+from pmtcore.api.inputs import Inputs, budget_of
+from pmtcore.api.models import PrivateClassifier, PrivateModel, PrivateRegressor
+from pmtcore.api.summary import Expectation, Summary
+from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.escaping import html as escape
+from pmtcore.base.records import Curator, Label
+from pmtcore.glm.families import family as family_of
+
+_CURATOR = Curator("a notebook or script, run by whoever holds the private table")
+_FIT = ("ledger", "dataset", "key", "purpose", "public_rows", "lab", "seed", "quiet")
+_PILOT = 0.2  # share of an audit's runs that choose the pair of tables
+
+
+def release(private: Any, public: Any, *, family: str = "gaussian", **settings: Any) -> Summary:
+    """One release of any sound method, in one call; spends.
+
+    Args:
+        private, public, family: as in :class:`PrivateRegressor`.
+        settings: arguments of the estimator and of its ``fit``: ``target``, ``mu``, ``method``, ``ledger``, ...
+
+    Raises:
+        InputError: as ``fit``.
+    """
+    spending = {name: settings.pop(name) for name in (*_FIT, "target") if name in settings}
+    return model(family, **settings).fit(private, public, **{"quiet": True, **spending}).summary()
+
+
+def plan(public: Any, *, n: int, target: str | None = None, family: str = "gaussian", **settings: Any) -> Expectation:
+    """What budgets are expected to buy, from public rows and n alone; free.
+
+    Args:
+        settings: ``mu`` one total budget or several, and arguments of the estimator.
+    """
+    budgets = np.atleast_1d(settings.pop("mu", [])).astype(float).tolist()
+    chosen = {**settings, "mu": budgets[0]} if budgets else settings
+    return model(family, **chosen).plan(public, n=n, target=target, mu=budgets)
+
+
+def model(family: str, **settings: Any) -> PrivateModel:
+    """The estimator of a family.
+
+    Raises:
+        InputError: no such family, or no such argument.
+    """
+    kind = PrivateClassifier if family_of(family).binary else PrivateRegressor
+    unknown = sorted(set(settings) - set(kind._parameter_names()))
+    if unknown:
+        raise InputError(f"There is no argument {', '.join(unknown)}; there are {', '.join(kind._parameter_names())}.")
+    return kind(family=family, **settings)
+
+
+@final
+@dataclass(frozen=True)
+class Figures:
+    """Figures for the curator's own eyes: private, in no export.
+
+    Attributes:
+        frame: the figures.
+        words: what they are.
+    """
+
+    frame: pd.DataFrame
+    words: str
+
+    def __repr__(self) -> str:
+        return f"[{Label.PRIVATE.value}] {self.words}\n{self.frame.to_string()}"
+
+    def _repr_html_(self) -> str:
+        shown = self.frame.to_html(float_format="{:.4g}".format, escape=True)
+        return f"<p><b>{Label.PRIVATE.value}</b>: {escape(self.words)}</p>{shown}"
+
+
+def describe(private: Any, public: Any, *, target: str, eta: float = 0.05, **choices: Any) -> Figures:
+    """Conditioning of the private rows before and after whitening, exact: for whoever holds them.
+
+    Args:
+        eta: failure probability behind the papers' radius.
+        choices: ``features``, ``intercept``, ``missing``, ... as in the estimators.
+    """
+    from pmtcore.auditing.diagnostics import exact  # noqa: PLC0415
+    from pmtcore.mechanisms.truncation import checked_eta  # noqa: PLC0415
+
+    made = _inputs(target, choices).prepared(private, public)
+    found = exact(made.problem, checked_eta(eta)).reveal(_CURATOR)
+    record = found.as_dict()
+    frame = pd.DataFrame({name: record[name] for name in ("before", "after")}).T
+    rate = f"{100 * record['truncation_rate']:.3g} %"
+    return Figures(
+        frame, f"exact figures of the private rows; {rate} of them lie beyond the radius {found.radius:.4g}."
+    )
+
+
+def compare(
+    private: Any,
+    public: Any,
+    *,
+    target: str,
+    methods: Sequence[str],
+    mu: float | Sequence[float],
+    trials: int = 100,
+    seed: int = 0,
+    scale: Literal["none", "z", "minmax", "max"] = "none",
+    axis: str = "budget",
+    values: Sequence[float] = (),
+    **choices: Any,
+) -> Figures:
+    """Lab: distance of methods to the non-private fit, over repeated trials with seeded noise.
+
+    Args:
+        scale: rescales the whole table first, as the papers do (E23).
+        axis, values: another axis than the budget (private rows, public rows, penalty, steps), and where on it.
+    """
+    from pmtcore.auditing.comparison import Comparison, rescaled  # noqa: PLC0415
+
+    made = rescaled(_inputs(target, choices).prepared(private, public).problem, scale)
+    mus = np.atleast_1d(mu).astype(float).tolist()
+    run = Comparison(made, list(methods), mus, trials=trials, seed=seed, axis=axis, values=list(values)).run()
+    frame = pd.DataFrame([summary.as_dict() for summary in run.summaries().reveal(_CURATOR)])
+    norm = run.reference_norm().reveal(_CURATOR)
+    place = ["mu"] if axis == "budget" else ["mu", "x"]
+    shown = frame[["method", *place, "error_median", "error_mean", "error_sd", "trials"]].set_index(["method", *place])
+    return Figures(shown, f"distance to the non-private fit, whose length is {norm:.4g}.")
+
+
+def _inputs(target: str, choices: Mapping[str, Any]) -> Inputs:
+    chosen = dict(choices)
+    made = model(chosen.pop("family", "gaussian"), **chosen)
+    return made._inputs(target)
+
+
+def audit(
+    estimator: Any,
+    *,
+    mu: float | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    tables: tuple[Any, Any] | None = None,
+    bound: float = 1.0,
+    response: tuple[float, float] = (0.0, 1.0),
+    rows: int = 20,
+    features: int = 1,
+    trials: int = 2000,
+    seed: int = 1,
+) -> Any:
+    """Attack an estimator: a lower bound on its privacy against its claim.
+
+    Args:
+        estimator: the id of a method of the registry, with its claim ``mu``; or somebody else's, with its claim
+            ``epsilon`` (and ``delta``): an object with ``fit(X, y)`` and ``coef_``, or a function of rows, responses
+            and a run number that returns what is published.
+        tables: two tables ``(X, y)`` that differ in one row; ``None``: several pairs built to be told apart, within
+            ``bound`` (largest absolute feature) and ``response`` (its range).
+        trials: runs in all.
+
+    Returns:
+        A record with ``violated``, ``lower_bound`` and a sentence.
+
+    Raises:
+        InputError: an unknown method, no claim, tables that are no neighbours.
+    """
+    if isinstance(estimator, str):
+        from pmtcore.auditing.lower_bound import audit as of_method  # noqa: PLC0415
+
+        return of_method(estimator, budget_of(mu, None, epsilon, delta or None).mu, trials, seed)
+    from pmtcore.auditing.peers import audit_estimator  # noqa: PLC0415
+
+    if epsilon is None:
+        raise InputError("Say what the estimator claims: epsilon=..., and delta=... where it is not pure.")
+    whole_number_between("trials", trials, 1000, 10**7)
+    fit = _fit_function(estimator)
+    pairs = [tables] if tables is not None else _pairs(rows, features, bound, response)
+    if len(pairs) > 1:
+        pilot = max(int(trials * _PILOT / len(pairs)), 100)
+        found = [audit_estimator(fit, pair, epsilon, delta, pilot) for pair in pairs]
+        pairs = [pairs[int(np.argmax([abs(each.detections - each.false_alarms) for each in found]))]]
+    return audit_estimator(_shifted(fit, trials), pairs[0], epsilon, delta, trials)
+
+
+def _fit_function(estimator: Any) -> Callable[[np.ndarray, np.ndarray, int], np.ndarray]:
+    """What is published of a fit, by run number."""
+    if not hasattr(estimator, "fit"):
+        if not callable(estimator):
+            raise InputError("estimator is a method's id, an object with fit(X, y), or a function of (X, y, run).")
+        return lambda x, y, run: np.asarray(estimator(x, y, run))
+    parameters = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+
+    def fit(x: np.ndarray, y: np.ndarray, run: int) -> np.ndarray:
+        fresh = {**parameters, "random_state": run % 2**31} if "random_state" in parameters else parameters
+        made = type(estimator)(**fresh).fit(x, y)
+        return np.append(np.ravel(made.coef_), np.ravel(getattr(made, "intercept_", 0.0)))
+
+    return fit
+
+
+def _shifted(fit: Callable[[np.ndarray, np.ndarray, int], np.ndarray], by: int) -> Any:
+    """Other runs than the pilot's."""
+    return lambda x, y, run: fit(x, y, run + 4 * by + 10**8)
+
+
+def _pairs(rows: int, features: int, bound: float, response: tuple[float, float]) -> list[Any]:
+    """Pairs that differ in their first row: a large row against an empty one, and against its opposite."""
+    x, low, high = np.full((rows, features), 1e-3 * bound), *map(float, response)
+    y = np.full(rows, low)
+    large = (np.full(features, bound), high)
+    others = [(np.zeros(features), low), (np.full(features, bound), low), (np.full(features, -bound), high)]
+    found = []
+    for other in others:
+        one, two = (x.copy(), y.copy()), (x.copy(), y.copy())
+        one[0][0], one[1][0] = large
+        two[0][0], two[1][0] = other
+        found.append((one, two))
+    return found

@@ -1,0 +1,280 @@
+"""The local model in two halves: `LocalClient` on a person's device, `LocalAggregator` on the server.
+
+The server publishes a configuration made from public rows; each device randomizes its own row once and sends a report;
+the server fits from the reports. A report is private by itself: nobody needs to be trusted, and fitting costs nothing
+more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from pmtcore.api import frames
+from pmtcore.api.summary import Summary
+from pmtcore.base.checks import InputError, number_between, one_of
+from pmtcore.base.records import Bands
+from pmtcore.base.strict_json import parsed
+from pmtcore.local import setup
+from pmtcore.local.estimators import LINKS, Link
+from pmtcore.local.protocol import Configuration, report_lines
+from pmtcore.local.reading import tally_file
+from pmtcore.local.tally import Tally
+from pmtcore.mechanisms.noise import SecureNoise
+from pmtcore.methods.local.collected import LocalOutcome, LocalPlan, MomentParameters, WhitenedParameters
+from pmtcore.public.moments import INTERCEPT, PublicData
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import device_rows, prepare_public
+
+SCHEMES = ("whitened", "moments")
+_RELATION = "replace-one"
+
+
+@final
+@dataclass(frozen=True)
+class Published:
+    """What a server publishes: the configuration of a report, and which label counts as 1."""
+
+    configuration: Configuration
+    family: str
+    positive: str | None = None
+
+    def to_json(self) -> str:
+        """The configuration as the command line writes it."""
+        return json.dumps({**self.configuration.as_dict(), "family": self.family, "positive": self.positive})
+
+    @classmethod
+    def from_json(cls, data: str | bytes) -> Published:
+        """From the text of a configuration.
+
+        Raises:
+            InputError: not a configuration.
+        """
+        family, positive = "logistic", None
+        raw = data.encode() if isinstance(data, str) else data
+        try:
+            fields = parsed(raw)
+            family, positive = fields.pop("family", family), fields.pop("positive", None)
+            raw = json.dumps(fields).encode()
+        except (ValueError, AttributeError, TypeError, RecursionError):
+            pass  # said by the configuration's own reader
+        return cls(Configuration.from_json(raw), str(family), positive)
+
+    def choices(self, family: str | None = None, positive: str | None = None) -> Choices:
+        """How a device's table is read."""
+        made = self.configuration
+        return Choices(
+            target=made.target,
+            features=tuple(name for name in made.names if name != INTERCEPT),
+            intercept=made.names[0] == INTERCEPT,
+            family=family or self.family,
+            positive=positive or self.positive,
+            missing="empty-row",  # a device with a missing value answers too (E5)
+        )
+
+
+def configure(
+    public: PublicData,
+    *,
+    epsilon: float | None = None,
+    mu: float | None = None,
+    scheme: str = "whitened",
+    people: int = 10_000,
+    response_bound: float = 0.0,
+) -> Configuration:
+    """Radius, whitening and bounds of a report, from public rows; free.
+
+    Args:
+        epsilon, mu: the budget of a report, one of the two: purely epsilon (PrivUnit), or mu-GDP.
+        scheme: ``whitened`` sends a score, ``moments`` second moments (paper C).
+        people: expected number of reports.
+        response_bound: responses are clipped to it; 0: from public rows.
+
+    Raises:
+        InputError: none or both budgets, or one that the scheme does not take.
+    """
+    one_of("scheme", scheme, SCHEMES)
+    if (epsilon is None) == (mu is None):
+        raise InputError("Give the budget of a report once: epsilon (pure), or mu.")
+    if scheme == "moments":
+        if mu is None:
+            raise InputError("The scheme 'moments' has Gaussian noise; give mu.")
+        return setup.moments(public, people, number_between("mu", mu, 1e-6, 1e3), True, 0.05)
+    if epsilon is not None:
+        epsilon = number_between("epsilon", epsilon, 1e-3, 500.0)
+        return setup.whitened(public, people, 1.0, "privunit", response_bound, epsilon)
+    return setup.whitened(public, people, number_between("mu", mu or 0.0, 1e-6, 1e3), "gaussian", response_bound)
+
+
+def aggregate(public: PublicData, made: Configuration, tally: Tally, link: str | None = None) -> dict[str, Any]:
+    """Coefficients from counted reports, in plain fields; post-processing, free.
+
+    Raises:
+        InputError: no report could be used, or a link that the scheme does not take.
+    """
+    whitened = made.randomizer == "privunit" or made.scheme == "whitened"
+    parameters: Any = WhitenedParameters(randomizer=made.randomizer) if whitened else MomentParameters()
+    plan = LocalPlan(public, max(tally.accepted, 1), made.mu, made, parameters, _link(link, made))
+    outcome = LocalOutcome(plan, tally.mean[None])
+    coefficients, bands, notes = outcome.coefficients[0], outcome.bands(), outcome.notes()
+    if tally.lost > 1:
+        notes += (f"About {tally.lost:.0f} reports with a fresh id were taken for duplicates: there are that many.",)
+    return {
+        "coefficients": dict(zip(made.names, map(float, coefficients), strict=True)),
+        "bands": {} if bands is None else _bands(made.names, bands),
+        "counts": tally.counts,
+        "n": tally.accepted,
+        "family": public.family.id if link is None else None,
+        "link": link,
+        "guarantee": {"mu": made.mu, "epsilon": made.epsilon, "neighbours": _RELATION, "trust": "local"},
+        "notes": list(notes),
+    }
+
+
+def _bands(names: tuple[str, ...], bands: Bands) -> dict[str, dict[str, float]]:
+    parts = {"privacy": bands.privacy, "sampling": bands.sampling, "low": bands.low, "high": bands.high}
+    return {name: {part: float(values[j]) for part, values in parts.items()} for j, name in enumerate(names)}
+
+
+def _link(name: str | None, made: Configuration) -> Link | None:
+    if name is None:
+        return None
+    link = LINKS[one_of("link", name, LINKS)]
+    if made.scheme != "moments" or made.names[0] == INTERCEPT:
+        raise InputError("A link needs reports of the scheme 'moments', configured without an intercept.")
+    return link
+
+
+@final
+class LocalClient:
+    """A device: randomizes its own rows, once each, with noise from the system's entropy.
+
+    Args:
+        configuration: what the server published: its text, or the path of a file.
+
+    Raises:
+        InputError: not a configuration.
+    """
+
+    def __init__(self, configuration: str | Path) -> None:
+        self.published = Published.from_json(_text(configuration))
+
+    @property
+    def guarantee(self) -> Mapping[str, Any]:
+        """What each report promises about its row."""
+        made = self.published.configuration
+        return {"mu": made.mu, "epsilon": made.epsilon, "relation": "replace-one, of one's own row"}
+
+    def report(self, rows: Any) -> list[str]:
+        """A report for each row (a frame or a path), one JSON text each. Reporting a row twice spends twice.
+
+        Every row answers: one with a missing value too, so that its report does not tell.
+        """
+        made = self.published.configuration
+        own = device_rows(frames.table(rows, "private"), made.names, self.published.choices())
+        reports = (made.randomize(features, response, SecureNoise()) for features, response in own)
+        return [line for block in reports for line in report_lines(block, made.digest)]
+
+    def __repr__(self) -> str:
+        made = self.published.configuration
+        return f"LocalClient({made.target!r} from {len(made.names)} columns, {dict(self.guarantee)})"
+
+
+@final
+class LocalAggregator:
+    """A server: publishes a configuration, collects reports, fits as often as it likes.
+
+    Args:
+        public: public rows, a frame or a path.
+        target: the response.
+        epsilon, mu: the budget of each report, one of the two.
+        family: what is fitted unless :meth:`fit` says otherwise.
+        features, intercept, positive: as in the estimators.
+        scheme, people, response_bound: as in :func:`configure`.
+
+    Raises:
+        InputError: what is wrong with the public rows or the budget.
+    """
+
+    def __init__(
+        self,
+        public: Any,
+        *,
+        target: str,
+        epsilon: float | None = None,
+        mu: float | None = None,
+        family: str = "logistic",
+        features: Iterable[str] | None = None,
+        intercept: bool = True,
+        positive: str | None = None,
+        scheme: str = "whitened",
+        people: int = 10_000,
+        response_bound: float = 0.0,
+    ) -> None:
+        self._table = frames.table(public, "public")
+        chosen = None if features is None else tuple(features)
+        choices = Choices(target=target, features=chosen, intercept=intercept, family=family, positive=positive)
+        data = prepare_public(self._table, choices)
+        made = configure(data, epsilon=epsilon, mu=mu, scheme=scheme, people=people, response_bound=response_bound)
+        self.published = Published(made, data.family.id, positive)
+        self.tally = Tally(made)
+
+    def configuration(self, path: str | Path | None = None) -> str:
+        """What devices need, as text to publish; also written to a file."""
+        text = self.published.to_json()
+        if path is not None:
+            Path(path).write_text(text + "\n", encoding="utf-8")
+        return text
+
+    def add(self, reports: Iterable[str] | str | Path) -> Mapping[str, int]:
+        """Count reports in, one JSON text each, or replace what was counted by a file of them; returns the counts.
+
+        What does not fit the rules is counted by its reason and left out of the mean.
+        """
+        if isinstance(reports, str | Path):
+            self.tally = tally_file(Path(reports), self.published.configuration)
+        else:
+            self.tally.add_lines(line.encode() for line in reports)
+        return dict(self.tally.counts)
+
+    def fit(self, family: str | None = None, link: str | None = None) -> Summary:
+        """Coefficients from the reports so far. Another family or link from the same reports costs nothing.
+
+        Raises:
+            InputError: no report could be used.
+        """
+        made = self.published.configuration
+        public = prepare_public(self._table, self.published.choices(family))
+        found = aggregate(public, made, self.tally, link)
+        return Summary(_as_release(found, made), f"{found['n']} reports used; each was private before it was sent.")
+
+
+def _as_release(found: Mapping[str, Any], made: Configuration) -> dict[str, Any]:
+    """A local fit in the fields that a summary reads."""
+    from pmtcore.accounting.budgets import Guarantee, Neighbours, reporting_delta  # noqa: PLC0415
+
+    promise = Guarantee(made.mu, Neighbours.REPLACE_ONE, reporting_delta(found["n"]))
+    guarantee = promise.as_dict() | ({} if made.epsilon is None else {"epsilon": made.epsilon, "delta": 0.0})
+    return {
+        **found,
+        "title": f"Local collection, {made.scheme}",
+        "method": f"ldp-{made.scheme}",
+        "standing": "sound",
+        "standing_reasons": ["each report is private by itself"],
+        "target": made.target,
+        "public_rows": None,
+        "guarantee": {**guarantee, "trust": "local"},
+        "guarantee_in_words": f"Of one report: {promise.words[0].lower()}{promise.words[1:]}",
+    }
+
+
+def _text(source: str | Path) -> str | bytes:
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        return source
+    try:
+        return Path(source).read_bytes()
+    except OSError:
+        raise InputError(f"There is no configuration {str(source)!r}; give its text or the path of its file.") from None

@@ -1,0 +1,362 @@
+"""`PrivateRegressor` and `PrivateClassifier`: plan for free, fit once for a stated price, predict for free."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, final
+
+import numpy as np
+import pandas as pd
+
+from pmtcore.accounting.budgets import Budget, Guarantee
+from pmtcore.api import frames
+from pmtcore.api.inputs import Inputs, budget_of
+from pmtcore.api.protocol import Parametrized, not_fitted
+from pmtcore.api.spending import Order, spend
+from pmtcore.api.summary import Expectation, Needed, Summary
+from pmtcore.base.checks import InputError, one_of
+from pmtcore.base.escaping import html as escape
+from pmtcore.glm.families import GAUSSIAN, POISSON, family
+from pmtcore.ledger.log import Ledger
+from pmtcore.methods.registry import method as method_of
+from pmtcore.methods.registry import methods as all_methods
+from pmtcore.methods.registry import recommended
+from pmtcore.public.moments import INTERCEPT
+from pmtcore.releases import planning
+from pmtcore.releases.release import Request
+
+_NUMERIC = (GAUSSIAN.id, POISSON.id)
+_LABELS = ("logistic", "boosting")
+
+
+class PrivateModel(Parametrized):
+    """What both estimators share.
+
+    Args:
+        mu, rho, epsilon, delta: the total budget, in one unit: ``mu``, or ``rho``, or ``epsilon`` with ``delta``. With
+            ``mu`` or ``rho``, ``delta`` is where epsilon is stated.
+        method: an id of the registry; ``None``: the recommended one.
+        settings: parameters of the method, by name.
+        formula: such as ``"y ~ age + C(sex)"``, in place of ``target`` and ``features``; needs the extra ``formula``.
+        features: columns to use; ``None``: all that both tables have.
+        intercept: whether there is one.
+        family: what is fitted: ``gaussian`` or ``poisson``, for a classifier ``logistic`` or ``boosting``; ``None``:
+            the first of these.
+        missing, unseen: what becomes of a missing value and of a category that no public row has.
+        levels: declared categories by column.
+        kinds: columns to be read as ``number``, ``level`` or ``date``, whatever the public rows suggest.
+        overlap: why public rows may be private rows too; recorded. Without it such a release is a lab figure.
+        public_ridge: for columns that are collinear in the public rows.
+        lam: ridge penalty of a family other than the linear one.
+        positive: the label that counts as 1.
+    """
+
+    def __init__(
+        self,
+        mu: float | None = None,
+        *,
+        rho: float | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        method: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        formula: str | None = None,
+        features: Sequence[str] | None = None,
+        intercept: bool = True,
+        family: str | None = None,
+        missing: str = "empty-row",
+        unseen: str = "other",
+        levels: Mapping[str, Sequence[str]] | None = None,
+        public_ridge: float = 0.0,
+        lam: float | None = None,
+        positive: str | None = None,
+        kinds: Mapping[str, str] | None = None,
+        overlap: str = "",
+    ) -> None:
+        self.mu = mu
+        self.rho = rho
+        self.epsilon = epsilon
+        self.delta = delta
+        self.method = method
+        self.settings = settings
+        self.formula = formula
+        self.features = features
+        self.intercept = intercept
+        self.family = family
+        self.missing = missing
+        self.unseen = unseen
+        self.levels = levels
+        self.public_ridge = public_ridge
+        self.lam = lam
+        self.positive = positive
+        self.kinds = kinds
+        self.overlap = overlap
+
+    _families: tuple[str, ...] = _NUMERIC
+
+    @classmethod
+    def methods(cls) -> pd.DataFrame:
+        """Methods of the registry for these families: what ``method`` takes, and where each comes from."""
+        fitting = [entry for entry in all_methods() if set(entry.families) & set(cls._families)]
+        rows = [(entry.id, entry.standing.value, entry.title, entry.source) for entry in fitting]
+        return pd.DataFrame(rows, columns=["id", "standing", "title", "source"]).set_index("id")
+
+    def plan(
+        self,
+        public: Any,
+        *,
+        n: int,
+        target: str | None = None,
+        mu: Sequence[float] = (),
+        public_rows: int | None = None,
+    ) -> Expectation:
+        """What this budget is expected to buy, from public rows and the number of private ones. Free.
+
+        Args:
+            public: a frame or a path; or a second moment matrix (:func:`pmtcore.api.frames.moment`).
+            n: number of private rows.
+            mu: other total budgets to look at beside the model's own.
+
+        Raises:
+            InputError: bad input, or a method without a prediction for these public data.
+        """
+        given = self._inputs(target)
+        data = given.public_data(public, public_rows)
+        id = recommended(data).id if self.method is None else method_of(self.method).id
+        budgets = [float(m) for m in mu] or [self._budget().mu]
+        found = planning.plan(data, n, budgets, [id])
+        verdicts = tuple(planning.verdict(data, n, m, id) for m in budgets)
+        return Expectation(tuple(row for planned in found for row in planned.rows()), verdicts, n)
+
+    def needed(
+        self,
+        public: Any,
+        *,
+        n: int,
+        coefficient: str,
+        half_width: float,
+        target: str | None = None,
+        public_rows: int | None = None,
+    ) -> Needed:
+        """The reverse question: what a 95 % half-width of one coefficient takes. Free.
+
+        Raises:
+            InputError: as :meth:`plan`, or no such coefficient.
+        """
+        data = self._inputs(target).public_data(public, public_rows)
+        id = recommended(data).id if self.method is None else method_of(self.method).id
+        budget = planning.budget_for(data, n, id, coefficient, half_width)
+        return Needed(budget, planning.rows_for(data, id, self._budget().mu, coefficient, half_width))
+
+    def fit(
+        self,
+        private: Any,
+        public: Any = None,
+        *,
+        target: str | None = None,
+        ledger: Ledger | str | Path | None = None,
+        dataset: str | None = None,
+        key: str | None = None,
+        purpose: str = "",
+        public_rows: int | None = None,
+        lab: bool = False,
+        seed: int | None = None,
+        quiet: bool = False,
+    ) -> Self:
+        """Spend the budget, once, and fit; says what was spent.
+
+        The spend is written to the ledger before a private row is read. The same fit on the same tables in this process
+        finds the release that was made and spends nothing; another ``key`` asks for a new one.
+
+        Args:
+            private, public: frames (pandas, Polars, Arrow) or paths with one row per person.
+            ledger: where the spend is kept: a file, a database's address, a :class:`Ledger`; ``None``: your own.
+            dataset: whose cap in the ledger it counts against; the file's name, or one name for all frames without one.
+            lab: outside any ledger: a lab figure, which may not leave. So is what a ``seed`` makes.
+            quiet: say nothing; ``spent_`` holds the sentence.
+
+        Raises:
+            InputError: what is wrong and what to do; LedgerError where the ledger refuses, and then nothing was
+            released.
+        """
+        if not frames.is_table(public):
+            raise InputError(
+                "fit takes private rows and public rows, each as a frame with the target in it: fit(private, public, "
+                "target='y'). A target apart from its rows, as in fit(X, y), leaves no room for public rows."
+            )
+        given = self._inputs(target)
+        name = frames.data_set(private) if dataset is None else dataset
+        made = given.prepared(private, public, public_rows)
+        problem = made.problem
+        id = recommended(problem.public).id if self.method is None else method_of(self.method).id
+        request = Request(id, self._budget(), dict(self.settings or {}), self.delta)
+        order = Order(name, ledger, key, purpose, lab, seed)
+        self.release_, self.record_, self.spent_ = spend(problem, request, order, made.tables)
+        self._design = made.design
+        self._read()
+        if not quiet:
+            sys.stdout.write(self.spent_.sentence + "\n")
+        return self
+
+    def summary(self) -> Summary:
+        """Coefficients, bands, guarantee; a table in a notebook, text in print."""
+        self._fitted()
+        return Summary(self.record_, self.spent_.sentence)
+
+    def conf_int(self) -> pd.DataFrame:
+        """95 % limits of each coefficient, intercept included: columns ``low`` and ``high``.
+
+        All parts of the error together: privacy noise, sampling, truncation. NaN where the method gives no bands.
+        """
+        return self.summary().frame()[["low", "high"]]
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The machine-readable record of the release, as ``release --json`` prints it; also written to a file."""
+        self._fitted()
+        text = json.dumps(self.record_, indent=2, allow_nan=False)
+        if path is not None:
+            Path(path).write_text(text + "\n", encoding="utf-8")
+        return text
+
+    def report(self, path: str | Path) -> None:
+        """One self-contained HTML file for stakeholders."""
+        from pmtcore.report.html import report  # noqa: PLC0415
+
+        self._fitted()
+        Path(path).write_text(report(self.record_), encoding="utf-8")
+
+    @property
+    def guarantee_(self) -> Guarantee:
+        """What the release promises, in all units; ``guarantee_.words`` is a sentence."""
+        self._fitted()
+        return self.release_.guarantee
+
+    def _linear(self, frame: Any) -> np.ndarray:
+        """``x' beta`` of each row (k,), NaN where a value is missing."""
+        self._fitted()
+        x, whole = self._design.features(frame)
+        return np.where(whole, x @ self.release_.coefficients, np.nan)
+
+    def _read(self) -> None:
+        """Attributes in scikit-learn's form from the release."""
+        found = dict(zip(self.release_.names, self.release_.coefficients.tolist(), strict=True))
+        if not found:
+            raise InputError(
+                f"{self.release_.method} releases no coefficients; its record is in record_. Choose another method."
+            )
+        self.intercept_: Any = found.pop(INTERCEPT, 0.0)
+        self.coef_ = np.asarray(list(found.values()))
+        self.coef_names_ = np.asarray(list(found), dtype=object)
+        self.feature_names_in_ = np.asarray(self._design.inputs, dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+
+    def _fitted(self) -> None:
+        if not hasattr(self, "release_"):
+            raise not_fitted(type(self).__name__)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "release_")
+
+    def _budget(self) -> Budget:
+        return budget_of(self.mu, self.rho, self.epsilon, self.delta)
+
+    def _inputs(self, target: str | None) -> Inputs:
+        chosen = family(self.family or self._families[0]).id
+        choices = {
+            "intercept": self.intercept,
+            "family": one_of("family", chosen, self._families),
+            "missing": self.missing,
+            "unseen": self.unseen,
+            "levels": {name: tuple(map(str, found)) for name, found in (self.levels or {}).items()},
+            "public_ridge": self.public_ridge,
+            "lam": self.lam,
+            "positive": self.positive,
+            "kinds": dict(self.kinds or {}),
+            "overlap": self.overlap,
+        }
+        features = None if self.features is None else tuple(self.features)
+        return Inputs.of(target, features, self.formula, choices)
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_() if hasattr(self, "release_") else f"<code>{escape(repr(self))}</code>"
+
+
+@final
+class PrivateRegressor(PrivateModel):
+    """A private regression of a number: ``family`` gaussian (linear) or poisson.
+
+    Attributes:
+        coef_: (d,), the intercept apart in ``intercept_``; names in ``coef_names_``.
+        feature_names_in_: columns of the table that were used.
+        release_, record_, spent_, guarantee_: the release, its plain record, what it did to the budget, what it
+            promises.
+
+    >>> PrivateRegressor(mu=1.0)
+    PrivateRegressor(mu=1.0)
+    """
+
+    def predict(self, frame: Any) -> np.ndarray:
+        """Expected response of each row (k,); free. NaN where a value is missing."""
+        scores = self._linear(frame)
+        return np.asarray(family(self.release_.ground.family).mean(scores))
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags  # noqa: PLC0415  # only sklearn asks
+
+        return Tags(
+            "regressor",
+            TargetTags(required=False),
+            regressor_tags=RegressorTags(),
+            input_tags=InputTags(string=True, allow_nan=True),
+            non_deterministic=True,
+        )
+
+
+@final
+class PrivateClassifier(PrivateModel):
+    """A private regression of labels: ``family`` logistic or boosting.
+
+    Attributes:
+        classes_: the two labels, the one that counts as 1 last.
+        coef_: (1, d), with ``intercept_`` (1,), as scikit-learn has them.
+        feature_names_in_, release_, record_, spent_, guarantee_: as in :class:`PrivateRegressor`.
+
+    >>> PrivateClassifier(mu=1.0, positive=">50K")
+    PrivateClassifier(mu=1.0, positive='>50K')
+    """
+
+    _families = _LABELS
+
+    def decision_function(self, frame: Any) -> np.ndarray:
+        """``x' beta`` of each row (k,); positive where the label that counts as 1 is likelier."""
+        return self._linear(frame)
+
+    def predict_proba(self, frame: Any) -> np.ndarray:
+        """Probability of each label (k, 2), in the order of ``classes_``; free. NaN where a value is missing."""
+        scores = self._linear(frame)
+        p = np.asarray(family(self.release_.ground.family).mean(scores))
+        return np.column_stack([1 - p, p])
+
+    def predict(self, frame: Any) -> np.ndarray:
+        """The likelier label of each row (k,); the one that counts as 0 where a value is missing."""
+        scores = self._linear(frame)
+        return np.asarray(self.classes_[(np.nan_to_num(scores) > 0).astype(int)])
+
+    def _read(self) -> None:
+        super()._read()
+        self.coef_, self.intercept_ = self.coef_[None], np.asarray([self.intercept_])
+        self.classes_ = self._design.classes()
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags  # noqa: PLC0415  # only sklearn asks
+
+        return Tags(
+            "classifier",
+            TargetTags(required=False),
+            classifier_tags=ClassifierTags(multi_class=False),
+            input_tags=InputTags(string=True, allow_nan=True),
+            non_deterministic=True,
+        )

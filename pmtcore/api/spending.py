@@ -1,0 +1,119 @@
+"""One fit, one spend: the ledger it is written to, and what is said about it.
+
+A fit repeated in one process (a notebook's cell run again, a clone with the same parameters on the same rows) finds the
+release that was made and spends nothing. What tells it is a digest of both tables and the request, kept in this process
+only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+from uuid import uuid4
+
+from pmtcore.base.checks import InputError
+from pmtcore.ledger.account import counted_mu
+from pmtcore.ledger.log import Ledger, default_url
+from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
+from pmtcore.releases.record import Release
+from pmtcore.releases.release import Request, preview, recorded_release, release
+from pmtcore.tables.problem import Problem
+
+_MADE: dict[str, str] = {}  # digest of a request with its tables -> key in the ledger
+
+
+@final
+@dataclass(frozen=True)
+class Order:
+    """How a fit is paid.
+
+    Attributes:
+        ledger: a file, a database's address, a ledger; ``None``: the user's own.
+        dataset: whose cap in the ledger it counts against.
+        key: a name for this release: repeating it repeats the outcome. ``None``: one is made.
+        lab, seed: outside any ledger, or with repeatable noise: the result is a lab figure.
+    """
+
+    dataset: str
+    ledger: Ledger | str | Path | None = None
+    key: str | None = None
+    purpose: str = ""
+    lab: bool = False
+    seed: int | None = None
+
+
+@final
+@dataclass(frozen=True)
+class Spent:
+    """What a fit did to the budget, public."""
+
+    mu: float
+    place: str = ""
+    dataset: str = ""
+    key: str = ""
+    total: float = 0.0
+    cap: float | None = None
+    repeated: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """In one line."""
+        if self.mu == 0:
+            return "No private row was read, so nothing was spent."
+        if not self.place:
+            return f"A lab figure at mu = {self.mu:.4g}: its spend is in no ledger, so it may not leave."
+        left = f"mu {self.total:.4g}" + ("" if self.cap is None else f" of {self.cap:.4g}")
+        where = f"{self.dataset!r} in the ledger {self.place}, where {left} is spent; key {self.key}"
+        if self.repeated:
+            return f"Nothing was spent: this release was made before, for {where}."
+        return f"Spent mu = {self.mu:.4g} on {where}."
+
+
+def spend(problem: Problem, request: Request, order: Order, tables: str) -> tuple[Release, dict[str, Any], Spent]:
+    """Make a release, once.
+
+    Args:
+        tables: digest of both tables, to recognise a repetition in this process.
+
+    Returns:
+        The release, its record in plain fields, and what it did to the budget.
+
+    Raises:
+        InputError: as :func:`pmtcore.releases.release.recorded_release`.
+    """
+    source = SecureNoise() if order.seed is None else SeededNoise(order.seed)
+    cost = preview(problem, request).guarantee
+    if order.lab or order.seed is not None or cost.mu == 0:
+        if order.ledger is not None and cost.mu > 0:
+            raise InputError("A lab figure has no place in a ledger: leave out the ledger, or lab and seed.")
+        found = release(problem, request, source)
+        return found, found.as_dict(), Spent(cost.mu)
+    book, own = _book(order.ledger)
+    if own:
+        book.first_cap(order.dataset, counted_mu(cost.mu, cost.neighbours.value))
+    same = _digest(book.place, order.dataset, tables, request.as_dict(), problem.choices.as_dict())
+    key = order.key or _MADE.get(same) or uuid4().hex
+    repeated = book.entry(key) is not None
+    made = recorded_release(problem, request, source, book, order.dataset, key, order.purpose)
+    _MADE[same] = key
+    account = book.account(made.dataset)
+    spent = Spent(cost.mu, book.place, made.dataset, key, account.spent, account.cap, repeated)
+    return made.release, {**made.as_dict(), "ledger_key": key}, spent
+
+
+def _book(ledger: Ledger | str | Path | None) -> tuple[Ledger, bool]:
+    """The ledger, and whether it is a file of the user's own, where a data set may get its first cap by itself."""
+    if isinstance(ledger, Ledger):
+        return ledger, False
+    if isinstance(ledger, str | Path):
+        return Ledger(str(ledger)), "://" not in str(ledger)
+    if ledger is None:
+        return Ledger(default_url()), True
+    raise InputError("ledger takes a file name, a database's address, or a Ledger.")
+
+
+def _digest(*fields: Any) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True, default=str).encode()).hexdigest()

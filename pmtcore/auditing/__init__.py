@@ -1,0 +1,1 @@
+"""Study, never release: comparison, audit, planted faults, attacks, diagnostics."""

@@ -1,0 +1,306 @@
+"""Errata as attacks: an event that one of two neighbouring tables cannot bring about, and the other does.
+
+E5, E11 and E12. Each runs a published step at a claimed (epsilon, 0) on two tables of which one has one row more (an
+empty row stands for no row; for E5 one person's row on the radius against one outside), counts the event on both, and
+states its exact probabilities where there are any. The same tables and events are then tried on the sound methods,
+where the claim has to hold: the lower bound on epsilon from the counts (Clopper-Pearson) stays below it. One feature
+throughout; r = 1/2 as in D.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.accounting.budgets import mu_from_epsilon
+from pmtcore.accounting.perturbed import Noise
+from pmtcore.auditing.lower_bound import CONFIDENCE, epsilon_bound
+from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.base.records import Private
+from pmtcore.glm import losses
+from pmtcore.glm.augment import Target, iterate
+from pmtcore.glm.losses import Loss
+from pmtcore.glm.solvers import Data, Penalty, minimize
+from pmtcore.local.printed import symbol_attack
+from pmtcore.local.protocol import Configuration
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.mechanisms.perturbed import Mechanism, add_remove, dp_erm, draw, napp_public
+
+Table = tuple[tuple[float, float], ...]  # rows (x, y)
+Event = Callable[[np.ndarray], np.ndarray]
+SOUND = ("dp-erm", "napp-public")
+_EMPTY = (0.0, 0.0)  # the row that says nothing
+_SHARE = 0.5  # r of D, as in all its experiments
+_LAM = 0.8  # a lasso weight at which the interval below is reached under one table only
+_ROUNDS = 80  # T of D, Figure 6
+_INSIDE = (0.02, 0.78)  # where the iterated lasso leaves no estimate under the other table, away from both ends
+
+
+@final
+@dataclass(frozen=True)
+class Counterexample:
+    """Two tables and an event.
+
+    Attributes:
+        tables: D, in which the event cannot happen (or hardly), and D', which has one row more.
+        exact: probabilities of the event under both, as functions of the claimed epsilon.
+        published: coefficients (trials,) of the published method: (rows, epsilon, trials, stream).
+    """
+
+    id: str
+    erratum: str
+    words: str
+    event_words: str
+    loss: Loss
+    tables: tuple[Table, Table]
+    event: Event
+    exact: Callable[[float], tuple[float, float]]
+    published: Callable[[Data, float, int, int], np.ndarray]
+
+
+@final
+@dataclass(frozen=True)
+class Attack:
+    """What an attack found.
+
+    Attributes:
+        without, with_row: counts of the event under each table, in ``runs`` runs each.
+        exact: the exact probabilities, of published steps only.
+        tables: what the two are called.
+    """
+
+    id: str
+    method: str
+    words: str
+    claimed: float
+    without: int
+    with_row: int
+    runs: int
+    exact: tuple[float, float] | None = None
+    tables: tuple[str, str] = ("without the person", "with")
+
+    @property
+    def bound(self) -> float:
+        """Lower bound on epsilon from the counts, at 99 %."""
+        return epsilon_bound(self.without, self.runs - self.with_row, self.runs, 0.0)
+
+    @property
+    def wins(self) -> bool:
+        """Whether the claim is broken."""
+        return self.bound > self.claimed
+
+    @property
+    def sentence(self) -> str:
+        """What happened."""
+        exact = "" if self.exact is None else f" (exactly {self.exact[0]:.3g} and {self.exact[1]:.3g})"
+        return (
+            f"{self.method}: {self.words}: {self.without / self.runs:.3g} {self.tables[0]}, "
+            f"{self.with_row / self.runs:.3g} {self.tables[1]}{exact}; "
+            f"epsilon is at least {self.bound:.3g} where {self.claimed:.3g} was claimed."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields."""
+        return {
+            "attack": self.id,
+            "method": self.method,
+            "event": self.words,
+            "claimed_epsilon": self.claimed,
+            "probability": self.without / self.runs,
+            "probability_with_the_row": self.with_row / self.runs,
+            "exact": None if self.exact is None else list(self.exact),
+            "epsilon_lower_bound": self.bound,
+            "confidence": CONFIDENCE,
+            "trials": self.runs,
+            "refuted": self.wins,
+        }
+
+
+def symbol(runs: int = 4000, epsilon: float = 1.0, printed: bool = True) -> Attack:
+    """E5: a device whose row lies outside the radius gives itself away; where devices clip, it does not."""
+    d, mu = 3, mu_from_epsilon(epsilon, 1e-6)
+    names = tuple(f"x{j}" for j in range(d))
+    made = Configuration(
+        "moments", names, "y", np.zeros(d), np.eye(d), radius=5.0, low=0.0, high=1.0, randomizer="gaussian", mu=mu
+    )
+    found = symbol_attack(made, runs, SeededNoise(5), printed)
+    words = "a device answers with a symbol" if printed else "a clipped report looks like the outer row's"
+    counts = round(found.false_alarms * runs), round(found.caught * runs)
+    tables = ("for a row on the radius", "for one a hundredth outside")
+    return Attack("E5", "paper C" if printed else "ours", words, epsilon, *counts, runs, tables=tables)
+
+
+def _noise(loss: Loss, epsilon: float, trials: int, stream: int, floor: float = -math.inf) -> np.ndarray:
+    """b (trials, 1) at ``r eps``, cut off below at ``floor`` as D's equation 9 (by drawing again)."""
+    noise, source = Noise(True, loss.score / (_SHARE * epsilon)), SeededNoise(11, stream)
+    if floor == 0:
+        return np.abs(draw(noise, source, trials, 1))
+    kept = np.empty((0, 1))
+    while len(kept) < trials:
+        more = draw(noise, source, trials, 1)
+        kept = np.vstack([kept, more[more[:, 0] > floor]])
+    return kept[:trials]
+
+
+def _floor(loss: Loss, epsilon: float) -> float:
+    """Lambda0 at r = 1/2: ``zeta3/(2 (1 - r) eps)``."""
+    return loss.curvature / epsilon
+
+
+def _selection(floor: float) -> Callable[[Data, float, int, int], np.ndarray]:
+    """D's equation 8: ``sum l + Lambda0 theta^2 + b |theta|``, b above ``floor``; the better of both half-lines."""
+
+    def run(data: Data, epsilon: float, trials: int, stream: int) -> np.ndarray:
+        b = _noise(data.loss, epsilon, trials, stream, floor)
+        ridge = 2 * _floor(data.loss, epsilon)
+        best, value = np.zeros(trials), np.zeros(trials)
+        start = data.value(np.zeros((trials, 1)))
+        for sign in (1.0, -1.0):
+            theta = minimize(data, Penalty.of(sign * b, ridge), 1e-10).theta
+            theta = np.where(sign * theta > 1e-12, theta, 0.0)
+            gain = data.value(theta) + ridge / 2 * theta[:, 0] ** 2 + b[:, 0] * np.abs(theta[:, 0]) - start
+            best = np.where(gain < value, theta[:, 0], best)
+            value = np.minimum(gain, value)
+        return best
+
+    return run
+
+
+def iterated(rounds: int) -> Callable[[Data, float, int, int], np.ndarray]:
+    """Algorithm 1 with lasso and MOOR, weights as printed, for so many rounds."""
+
+    def run(data: Data, epsilon: float, trials: int, stream: int) -> np.ndarray:
+        target = Target(kind="lasso", lam=_LAM, floor=_floor(data.loss, epsilon), printed=True)
+        return iterate(data, _noise(data.loss, epsilon, trials, stream), [target], rounds).theta[:, 0]
+
+    return run
+
+
+def _laplace(low: float, high: float, scale: float) -> float:
+    def below(z: float) -> float:
+        return 0.5 * math.exp(z / scale) if z < 0 else 1 - 0.5 * math.exp(-z / scale)
+
+    return below(high) - below(low)
+
+
+def _plus(epsilon: float) -> tuple[float, float]:
+    return 0.0, 1 - math.exp(-0.5 * _SHARE * epsilon)  # theta moves when b < |l'(0)| = 1/2
+
+
+def _cut(epsilon: float) -> tuple[float, float]:
+    scale = 1 / (_SHARE * epsilon)
+    return 0.0, _laplace(-1.0, 0.25, scale) / _laplace(-1.0, 1e9, scale)
+
+
+def _whole(epsilon: float) -> tuple[float, float]:
+    return 0.0, _laplace(-1e9, 0.25, 1 / (_SHARE * epsilon))  # theta < 0 when b < |sum l'(0)| = 1/4
+
+
+def _weights(epsilon: float) -> tuple[float, float]:
+    """In the limit: theta in the open lasso part solves ``theta - 1 + b + 2 Lambda = 0``."""
+    low, high = _INSIDE
+    return 0.0, _laplace(1 - high - 2 * _LAM, 1 - low - 2 * _LAM, 1 / (_SHARE * epsilon))
+
+
+def _negative(theta: np.ndarray) -> np.ndarray:
+    return theta < 0
+
+
+def between(theta: np.ndarray) -> np.ndarray:
+    """Whether coefficients lie where the iterated lasso has no curvature."""
+    return (theta > _INSIDE[0]) & (theta < _INSIDE[1])
+
+
+_HALF, _FULL = (0.5, 1.0), (1.0, 0.0)  # half a row and a whole one, in the design of E11
+_TIPPED: tuple[Table, Table] = ((_HALF, _EMPTY), (_HALF, _FULL))
+ATTACKS = {
+    attack.id: attack
+    for attack in (
+        Counterexample(
+            "vs-plus",
+            "E11",
+            "NAPP-VS+ (c = 0): without a row to move it the coefficient is 0 whatever b is",
+            "the coefficient is not 0",
+            losses.LOGISTIC,
+            ((_EMPTY,), ((1.0, 1.0),)),
+            lambda theta: theta != 0,
+            _plus,
+            _selection(0.0),
+        ),
+        Counterexample(
+            "vs-finite",
+            "E11",
+            "NAPP-VS with c = -1: the sign of the coefficient is the sign of the data",
+            "the coefficient is negative",
+            losses.LOGISTIC,
+            _TIPPED,
+            _negative,
+            _cut,
+            _selection(-1.0),
+        ),
+        Counterexample(
+            "vs",
+            "E11",
+            "NAPP-VS (c to -infinity): not convex where b < 0, and the sign is the sign of the data",
+            "the coefficient is negative",
+            losses.LOGISTIC,
+            _TIPPED,
+            _negative,
+            _whole,
+            _selection(-math.inf),
+        ),
+        Counterexample(
+            "iterated-weights",
+            "E12",
+            "Lasso by iterated weights: without data there is no curvature below Lambda/Lambda0",
+            f"the coefficient lies between {_INSIDE[0]:g} and {_INSIDE[1]:g}",
+            losses.linear(1.0),
+            ((_EMPTY,), ((1.0, 1.0),)),
+            between,
+            _weights,
+            iterated(_ROUNDS),
+        ),
+    )
+}
+
+
+def attack(id: str, method: str = "published", epsilon: float = 1.0, trials: int = 20_000) -> Attack:
+    """Run an attack on the published method, or the same tables and event on a sound one.
+
+    Raises:
+        InputError: unknown attack or method, or numbers out of range.
+    """
+    if id not in ATTACKS or method not in ("published", *SOUND):
+        raise InputError(
+            f"There is no attack {id!r} on {method!r}; attacks: {', '.join(ATTACKS)}; on: published, "
+            f"{', '.join(SOUND)}."
+        )
+    number_between("epsilon", epsilon, 0.01, 20.0)
+    whole_number_between("trials", trials, 1000, 10**6)
+    chosen, counts = ATTACKS[id], []
+    for which, table in enumerate(chosen.tables):
+        rows = np.asarray(table)
+        if method == "published":
+            data = Data(chosen.loss, rows[:, :1], rows[:, 1])
+            theta = chosen.published(data, epsilon, trials, which)
+        else:
+            made = _sound(method, chosen.loss, epsilon)
+            theta = made.release(Private(made.rows(rows[:, :1], rows[:, 1])), SeededNoise(12, which), trials)[:, 0]
+        counts.append(int(np.sum(chosen.event(theta))))
+    exact = chosen.exact(epsilon) if method == "published" else None
+    name = f"{chosen.words} ({chosen.erratum})" if method == "published" else f"{method}, tables of {id}"
+    return Attack(id, name, chosen.event_words, epsilon, counts[0], counts[1], trials, exact)
+
+
+def _sound(method: str, loss: Loss, epsilon: float) -> Mechanism:
+    """The sound counterpart at the same claim: same loss, same radius, a lasso target where the attack has one."""
+    lasso = 0.1
+    if method == "dp-erm":
+        return dp_erm(loss, 1.0, add_remove(epsilon, 0.0), 1, lasso=lasso)
+    return napp_public(
+        loss, 1.0, add_remove(epsilon, 0.0), np.full(1, loss.curvature / epsilon), np.zeros(1), lasso=lasso
+    )

@@ -1,0 +1,131 @@
+"""Central and local at equal epsilon on the same table, for the lab: a run that advances in steps."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, final
+
+from pmtcore.accounting.budgets import Budget, mu_from_epsilon, reporting_delta
+from pmtcore.auditing.comparison import Cell, Summary, distances, summary_of, varied
+from pmtcore.base.checks import whole_number_between
+from pmtcore.base.records import Private
+from pmtcore.local import setup
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.baselines import exact_fit
+from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
+from pmtcore.methods.registry import make_parameters, method, recommended
+from pmtcore.tables.problem import Problem
+
+LOCAL = "ldp-whitened"
+
+
+@final
+@dataclass(frozen=True)
+class _Place:
+    """Where on the axis, at which epsilon, with how many of the private rows (0: all)."""
+
+    x: float
+    epsilon: float
+    rows: int = 0
+
+
+@final
+class Sides:
+    """The recommended central method and ``ldp-whitened`` with PrivUnit, at equal epsilon, on the same table.
+
+    Central: (epsilon, delta) at the reporting delta of n rows. Local: purely epsilon for each report. Distances
+    to the non-private fit. One step is one release; places are done one after the other.
+
+    Args:
+        epsilons: along epsilon; one where the axis is the number of private rows.
+        sizes: the private rows, where the axis is their number; taken at random.
+
+    Raises:
+        InputError: more rows than there are, or a bad epsilon.
+    """
+
+    def __init__(
+        self, problem: Problem, epsilons: Sequence[float], trials: int, seed: int, sizes: Sequence[int] = ()
+    ) -> None:
+        self.problem, self.seed = problem, seed
+        self.trials = whole_number_between("trials", trials, 1, 100_000)
+        self._places = [_Place(e, e) for e in epsilons]
+        if sizes:
+            self._places = [_Place(float(n), epsilons[0], n) for n in sizes]
+        self._cells: list[Cell] = []
+        self._done, self._all = 0, 2 * len(self._places) * self.trials
+        self._work = self._steps()
+        self._alone = Lock()
+        self.stopped = False
+
+    @property
+    def share(self) -> float:
+        """Share of the releases done."""
+        return self._done / self._all
+
+    @property
+    def live(self) -> bool:
+        """Whether work is left and nobody stopped it."""
+        return not self.stopped and self._done < self._all
+
+    def stop(self) -> None:
+        """Leave it at what is done."""
+        self.stopped = True
+
+    def step(self) -> bool:
+        """One release; ``False`` when nothing is left or it was stopped.
+
+        A second caller at the same time leaves it to the first.
+
+        Raises:
+            InputError: a method refuses a place.
+        """
+        if not self.live:
+            return False
+        if not self._alone.acquire(blocking=False):
+            return True
+        try:
+            next(self._work)
+            self._done += 1
+        except BaseException:
+            self.stopped = True
+            raise
+        finally:
+            self._alone.release()
+        return True
+
+    def run(self) -> Sides:
+        """Do all that is left."""
+        while self.step():
+            pass
+        return self
+
+    def summaries(self) -> Private[list[Summary]]:
+        """What is there so far: distances to a private fit, for the curator."""
+        return Private([summary_of(cell) for cell in self._cells if cell.errors])
+
+    def _steps(self) -> Iterator[None]:
+        known: Private[Any] | None = None
+        for place in self._places:
+            here = self.problem if not place.rows else varied(self.problem, "private rows", place.rows, self.seed)
+            if known is None or place.rows:
+                known = exact_fit(here.public, here.private)
+            for cell in self._both(here, place, known):
+                self._cells.append(cell)
+                statistic = cell.plan.measure(cell.rows)
+                for trial in range(self.trials):
+                    noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), trial)
+                    cell.errors.append(distances(cell.plan.perturb(statistic, noise, 1).coefficients, known))
+                    yield
+
+    def _both(self, here: Problem, place: _Place, known: Private[Any]) -> Iterator[Cell]:
+        public, n, central = here.public, here.private.n, recommended(here.public)
+        mu = mu_from_epsilon(place.epsilon, reporting_delta(n))
+        plan = central.plan(public, n, Budget(mu), make_parameters(central, {}))
+        yield Cell(central, mu, place.x, plan, here.private, known)
+        made = setup.whitened(public, n, 1.0, "privunit", 0.0, place.epsilon)
+        local = LocalPlan(public, n, made.mu, made, WhitenedParameters(randomizer="privunit"))
+        yield Cell(method(LOCAL), local.mu, place.x, local, here.private, known)

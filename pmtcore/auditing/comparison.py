@@ -1,0 +1,360 @@
+"""Repeated trials on one problem, for the lab: distance of each method to the non-private fit.
+
+One pass over the private rows per method and budget; the trials are a stack of noise and one batched
+solve. Trials come in fixed blocks, each with its own seeded stream, so that a longer run extends a shorter
+one and a stopped run keeps what it has.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, final
+
+import numpy as np
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.base.checks import InputError, listed, one_of, whole_number_between
+from pmtcore.base.records import Curator, Private, PrivateRows
+from pmtcore.glm.families import GAUSSIAN
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.baselines import exact_fit
+from pmtcore.methods.registry import Method, Plan, make_parameters, method, of_role
+from pmtcore.public.moments import joint, public_from_rows
+from pmtcore.tables.limits import MAX_CELLS, check_runs
+from pmtcore.tables.problem import Problem
+
+BLOCK = 50  # trials per seeded stream
+Scale = Literal["none", "z", "minmax", "max"]
+_LAB = Curator("repeated trials in the lab")
+
+
+@final
+@dataclass(frozen=True)
+class Summary:
+    """Errors of one method at one budget: Euclidean distance of coefficients to the reference."""
+
+    method: str
+    mu: float
+    x: float  # where on the axis: the budget itself, or rows, penalty, steps
+    error_median: float
+    error_mean: float
+    error_sd: float
+    error_low: float  # 10 % quantile
+    error_high: float  # 90 % quantile
+    trials: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields."""
+        return dict(vars(self))
+
+
+AXES = {
+    "budget": "total budget mu",
+    "private rows": "private rows n",
+    "public rows": "public rows m",
+    "penalty": "ridge penalty lam",
+    "steps": "iterations",
+    "epsilon": "epsilon",
+}
+
+
+@final
+@dataclass
+class Cell:
+    """One method at one place: its plan, the statistic once measured, the errors so far."""
+
+    entry: Method
+    mu: float
+    x: float
+    plan: Plan
+    rows: PrivateRows
+    reference: Private[np.ndarray]
+    statistic: Private[Any] | None = None
+    errors: list[np.ndarray] = field(default_factory=list)
+
+    @property
+    def trials(self) -> int:
+        return sum(len(block) for block in self.errors)
+
+
+@final
+class Comparison:
+    """A run of methods by budgets (or by another axis at one budget) by trials that advances in steps.
+
+    Args:
+        problem: the tables.
+        methods: ids with parameter values.
+        mus: total budgets; one where the axis is another.
+        trials: repetitions per method and place.
+        seed: for the lab; the same seed gives the same errors.
+        reference: coefficients (d,) that errors are distances to; the non-private fit when ``None``.
+        axis, values: one of :data:`AXES` and where on it; rows are taken at random, with one permutation. Each
+            place has its own non-private fit as reference, with its own rows and penalty.
+
+    Raises:
+        InputError: an unknown method or parameter, a method without coefficients, a bad budget or axis.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        methods: Mapping[str, Mapping[str, Any]] | Sequence[str],
+        mus: Sequence[float],
+        *,
+        trials: int,
+        seed: int,
+        reference: np.ndarray | None = None,
+        axis: str = "budget",
+        values: Sequence[float] = (),
+    ) -> None:
+        chosen = methods if isinstance(methods, Mapping) else {name: {} for name in methods}
+        self.trials = whole_number_between("trials", trials, 1, 100_000)
+        self.seed = whole_number_between("seed", seed, 0, 2**63 - 1)
+        self.axis = one_of("axis", axis, [name for name in AXES if name != "epsilon"])
+        if not chosen or not mus:
+            raise InputError("A comparison needs at least one method and one budget.")
+        if axis != "budget" and (len(mus) != 1 or not values):
+            raise InputError(f"A comparison along {axis} takes one budget, and values to try.")
+        self._check(problem, len(chosen) * max(len(mus), len(values)) * self.trials, values)
+        places = [(mu, mu, problem) for mu in mus]
+        if axis != "budget":
+            places = [(x, mus[0], varied(problem, axis, x, self.seed)) for x in values]
+        self._cells = []
+        for x, mu, here in places:
+            known = exact_fit(here.public, here.private) if reference is None else Private(reference)
+            for name, given in chosen.items():
+                entry, settings = _comparable(name, here), _settings(method(name), given, axis, x)
+                plan = entry.plan(here.public, here.private.n, Budget(mu), make_parameters(entry, settings))
+                self._cells.append(Cell(entry, mu, x, plan, here.private, known))
+        self.sampling = _sampling_error(problem)
+        self.stopped = False
+        self._seconds = 0.0
+
+    def _check(self, problem: Problem, runs: int, values: Sequence[float] = ()) -> None:
+        n, d = problem.private.n, problem.public.d
+        check_runs(runs, 0 if problem.public.family is GAUSSIAN else n * d**2)
+        if self.axis == "private rows" and d * sum(values) > MAX_CELLS:
+            raise InputError(
+                f"So many places hold more than {MAX_CELLS // 10**6} million cells in all; choose fewer, or fewer rows."
+            )
+        self._problem = problem
+
+    @property
+    def live(self) -> bool:
+        """Whether work is left and nobody stopped it."""
+        return not self.stopped and self.trials_done < self.trials
+
+    @property
+    def trials_done(self) -> int:
+        """Trials that every method and budget has."""
+        return min(cell.trials for cell in self._cells)
+
+    @property
+    def share(self) -> float:
+        """Share of the trials done."""
+        return sum(cell.trials for cell in self._cells) / (self.trials * len(self._cells))
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Computing time left at the speed so far."""
+        return self._seconds * (1 - self.share) / self.share if self.share > 0 else None
+
+    def step(self) -> bool:
+        """Do one block of trials of the cell that is furthest behind; ``False`` when nothing is left."""
+        if not self.live:
+            return False
+        start = time.monotonic()
+        cell = min(self._cells, key=lambda c: c.trials)
+        cell.errors.append(self._errors(cell, cell.trials // BLOCK, min(BLOCK, self.trials - cell.trials)))
+        self._seconds += time.monotonic() - start
+        return True
+
+    def stop(self) -> None:
+        """Leave it at what is done."""
+        self.stopped = True
+
+    def extend(self) -> None:
+        """Ask for as many trials again, in whole blocks: the longer run holds the shorter one.
+
+        Raises:
+            InputError: more than are repeated.
+        """
+        self._check(self._problem, 2 * self.trials * len(self._cells))
+        for cell in self._cells:  # a block cut short is drawn again, whole
+            cell.errors = [block for block in cell.errors if len(block) == BLOCK]
+        self.trials = BLOCK * -(-2 * self.trials // BLOCK)
+        self.stopped = False
+
+    def run(self) -> Comparison:
+        """Do all that is left."""
+        while self.step():
+            pass
+        return self
+
+    def summaries(self) -> Private[list[Summary]]:
+        """What is there so far. Distances to a private fit are private: for the curator."""
+        return Private([summary_of(cell) for cell in self._cells if cell.errors])
+
+    def reference_norm(self) -> Private[float]:
+        """Length of the reference coefficients."""
+        return self._cells[0].reference.map(lambda fit: float(np.linalg.norm(fit)))
+
+    def _errors(self, cell: Cell, block: int, trials: int) -> np.ndarray:
+        if cell.statistic is None:
+            cell.statistic = cell.plan.measure(cell.rows)
+        noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), block)
+        return distances(cell.plan.perturb(cell.statistic, noise, trials).coefficients, cell.reference)
+
+
+def budget_grid(low: float, high: float, count: int) -> list[float]:
+    """Total budgets evenly on a log axis.
+
+    Raises:
+        InputError: a bad budget, or the range is upside down.
+    """
+    if low > high:
+        raise InputError(f"The smallest budget ({low:g}) must not be above the largest ({high:g}).")
+    return [
+        float(mu) for mu in np.geomspace(Budget(low).mu, Budget(high).mu, whole_number_between("budgets", count, 1, 50))
+    ]
+
+
+def grid(low: float, high: float, count: int, whole: bool = False) -> list[float]:
+    """Values evenly on a log axis; whole numbers, each once, if asked.
+
+    Raises:
+        InputError: the range is upside down or not positive.
+    """
+    if not 0 < low <= high:
+        raise InputError(f"The smallest value ({low:g}) must be positive and not above the largest ({high:g}).")
+    found = np.geomspace(low, high, whole_number_between("values", count, 1, 50))
+    return [float(x) for x in (np.unique(np.round(found)) if whole else found)]
+
+
+def varied(problem: Problem, axis: str, x: float, seed: int) -> Problem:
+    """The problem with fewer private or public rows, or another penalty; as it is for other axes.
+
+    Raises:
+        InputError: more rows than there are, or no public rows to choose from.
+    """
+    public, private = problem.public, problem.private
+    if axis == "penalty" and public.family is not GAUSSIAN:
+        public = dataclasses.replace(public, lam=float(x))
+    if axis == "public rows":
+        if public.rows is None or public.m is None:
+            raise InputError("A moment matrix has no public rows to choose from; choose another axis.")
+        count = whole_number_between("public rows", x, public.d + 2, public.m)
+        rows = public.rows[np.random.default_rng(seed).permutation(public.m)[:count]]
+        response = rows[:, -1] if public.labelled else None
+        ridge = problem.choices.public_ridge
+        public = public_from_rows(rows[:, :-1], response, public.names, public.target, ridge, public.family, public.lam)
+    if axis == "private rows":
+        count = whole_number_between("private rows", x, 2, private.n)
+        order = np.random.default_rng(seed).permutation(private.n)[:count]
+        rows = private.concatenate(joint).reveal(_LAB)[order]
+        private = PrivateRows.from_arrays(rows[:, :-1], rows[:, -1], private.names)
+    return dataclasses.replace(problem, public=public, private=private)
+
+
+def _settings(entry: Method, given: Mapping[str, Any], axis: str, x: float) -> dict[str, Any]:
+    """Parameters of a method at a place on the axis; untouched where the method does not know the axis."""
+    known = {item.name for item in dataclasses.fields(entry.parameters)}
+    name = {"penalty": "lam", "steps": "steps"}.get(axis)
+    return {**given, name: x} if name is not None and name in known else dict(given)
+
+
+def _sampling_error(problem: Problem) -> float | None:
+    """What the non-private fit itself is expected to be off by, from public rows; ``None`` if unknown."""
+    if not problem.public.labelled:
+        return None
+    plan = of_role("public").plan(problem.public, problem.private.n, Budget(1.0), None)
+    predicted = plan.predicted()
+    if predicted is None or problem.public.m is None:
+        return None
+    return float(np.linalg.norm(predicted.sampling) * np.sqrt(problem.public.m / problem.private.n))
+
+
+def distances(coefficients: np.ndarray, reference: Private[np.ndarray]) -> np.ndarray:
+    distance = reference.map(lambda fit: np.linalg.norm(coefficients - fit, axis=1)).reveal(_LAB)
+    return np.nan_to_num(distance, nan=np.inf)
+
+
+def rescaled(problem: Problem, how: Scale) -> Problem:
+    """The problem with every column rescaled by the whole table, as the papers do: for the lab (E23).
+
+    ``z``: mean 0 and standard deviation 1; ``minmax``: to [0, 1]; ``max``: divided by the largest absolute
+    value. Features and target; the intercept stays 1.
+    """
+    one_of("scale", how, ("none", "z", "minmax", "max"))
+    if how == "none":
+        return problem
+    public = problem.public
+    if public.rows is None:
+        raise InputError("Rescaling the table needs public rows; with a moment matrix choose the scale 'none'.")
+    private = problem.private.concatenate(joint).reveal(_LAB)
+    shift, width = _affine(np.vstack([private, public.rows]), how, fixed=public.has_intercept)
+    if public.family is not GAUSSIAN:  # labels and counts stay what they are
+        shift[-1], width[-1] = 0.0, 1.0
+    private, rows = (private - shift) / width, (public.rows - shift) / width
+    response = rows[:, -1] if public.labelled else None
+    return Problem(
+        private=PrivateRows.from_arrays(private[:, :-1], private[:, -1], public.names),
+        public=public_from_rows(
+            rows[:, :-1],
+            response,
+            public.names,
+            public.target,
+            problem.choices.public_ridge,
+            public.family,
+            public.lam,
+        ),
+        choices=problem.choices,
+        notes=problem.notes,
+        lab_reasons=(*problem.lab_reasons, "the whole table was rescaled by its private rows (E23)"),
+    )
+
+
+def _affine(table: np.ndarray, how: Scale, fixed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Shift and width of each column (D,); the first column is left alone when it is the intercept."""
+    shift = np.zeros(table.shape[1])
+    if how == "z":
+        shift, width = table.mean(axis=0), table.std(axis=0)
+    elif how == "minmax":
+        shift, width = table.min(axis=0), np.ptp(table, axis=0)
+    else:
+        width = np.abs(table).max(axis=0)
+    if fixed:
+        shift[0], width[0] = 0.0, 1.0
+    return shift, np.where(width > 0, width, 1.0)
+
+
+def _comparable(name: str, problem: Problem) -> Method:
+    entry = method(name)
+    entry.check_suits(problem.public)
+    if not entry.same_target:
+        raise InputError(f"{listed([name])} fits another curve, so its distance to the family's fit says nothing.")
+    if not entry.gives_coefficients:
+        raise InputError(f"{listed([name])} estimates a moment and has no coefficients to compare.")
+    return entry
+
+
+def summary_of(cell: Cell) -> Summary:
+    errors = np.concatenate(cell.errors)
+    finite = errors[np.isfinite(errors)]
+    with np.errstate(invalid="ignore"):  # between two infinite errors
+        low, high = (float(q) for q in np.quantile(errors, (0.1, 0.9)))
+    return Summary(
+        method=cell.entry.id,
+        mu=cell.mu,
+        x=cell.x,
+        error_median=float(np.median(errors)),
+        error_mean=float(np.mean(errors)),
+        error_sd=float(np.std(finite)) if len(finite) else float("nan"),
+        error_low=low,
+        error_high=high,
+        trials=len(errors),
+    )

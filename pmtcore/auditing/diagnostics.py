@@ -1,0 +1,139 @@
+"""Conditioning and row norms, exact (private, for the curator) and as predicted from public figures.
+
+The exact figures are computed from private rows without noise, so they come in a :class:`Private` box; the
+predictions may be shown to anyone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.base.records import Label, Private
+from pmtcore.mechanisms.truncation import papers_radius, truncate
+from pmtcore.public.moments import Conditioning, PublicData, conditioning, whiten
+from pmtcore.tables.overlap import overlap
+from pmtcore.tables.problem import Problem
+
+QUANTILES = np.linspace(0.0, 1.0, 2001)
+_DRAWS = 200  # Wishart draws: their median is known to 2 % of its spread per root of it
+
+
+@final
+@dataclass(frozen=True)
+class Diagnosis:
+    """Conditioning of the features before and after whitening, and the norms of whitened rows.
+
+    Attributes:
+        label: exact figures are private, predictions public.
+        before, after: spectra of the second moment of the features; ``after`` includes truncation.
+        norms: quantiles (at :data:`QUANTILES`) of ``||x~||``; empty where only a moment is known.
+        radius: the papers' radius at n rows.
+    """
+
+    label: Label
+    before: Conditioning
+    after: Conditioning | None
+    norms: np.ndarray
+    radius: float
+
+    def rate(self, radius: float) -> float:
+        """Share of rows that a radius moves."""
+        if not len(self.norms):
+            return math.nan
+        return float(1 - np.interp(radius, self.norms, QUANTILES))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The keys of the ``describe`` command."""
+        return {
+            "before": self.before.as_dict(),
+            "after": self.after.as_dict() if self.after else {},
+            "radius": self.radius,
+            "truncation_rate": self.rate(self.radius),
+        }
+
+
+def exact(problem: Problem, eta: float) -> Private[Diagnosis]:
+    """What the private rows really look like: for the curator."""
+    public, rows, n = problem.public, problem.private, problem.private.n
+    radius = papers_radius(public.d, n, eta)
+    root = public.feature_root
+
+    def norms(features: np.ndarray, _: np.ndarray) -> np.ndarray:
+        return np.asarray(np.linalg.norm(whiten(root, features), axis=1))
+
+    def moments(features: np.ndarray, _: np.ndarray) -> np.ndarray:
+        x = whiten(root, features)
+        short = truncate(x, radius)
+        return np.stack([x.T @ x, short.T @ short])
+
+    def diagnosis(found: tuple[np.ndarray, np.ndarray]) -> Diagnosis:
+        (whole, short), lengths = found[0] / n, found[1]
+        quantiles = np.quantile(lengths, QUANTILES)
+        return Diagnosis(Label.PRIVATE, _spectrum_in_units(root, whole), conditioning(short), quantiles, radius)
+
+    sums, lengths = rows.sum(moments), rows.concatenate(norms, 1)
+    return sums.with_(lengths).map(diagnosis)
+
+
+def predicted(public: PublicData, n: int, eta: float) -> Diagnosis:
+    """What public figures lead one to expect: free, and may be shown to anyone.
+
+    The spectrum after whitening is the mean over Gaussian samples of m rows; the norms are those of public
+    rows, each left out of the whitening.
+    """
+    norms = np.empty(0)
+    if public.whitened is not None:
+        norms = np.quantile(np.linalg.norm(public.whitened[:, :-1], axis=1), QUANTILES)
+    return Diagnosis(
+        Label.PUBLIC,
+        _spectrum_in_units(public.feature_root, np.eye(public.d)),
+        None if public.m is None else expected_after(public.d, public.m),
+        norms,
+        papers_radius(public.d, n, eta),
+    )
+
+
+def _spectrum_in_units(root: np.ndarray, whitened: np.ndarray) -> Conditioning:
+    """Spectrum of ``L M L'`` from singular values of ``L M^{1/2}``: keeps small eigenvalues of raw units."""
+    values, vectors = np.linalg.eigh(whitened)
+    half = vectors * np.sqrt(np.maximum(values, 0.0))
+    return Conditioning(np.sort(np.linalg.svd(root @ half, compute_uv=False) ** 2))
+
+
+def expected_after(d: int, m: int) -> Conditioning:
+    """Mean spectrum of the inverse moment of m Gaussian rows: what whitening by m rows leaves, n large.
+
+    The moment is Wishart, drawn by its Bartlett factor, so that m may be large.
+    """
+    rng = np.random.default_rng(0)  # a fixed public constant: nothing here is a release
+    factor = np.tril(rng.standard_normal((_DRAWS, d, d)), -1)
+    factor[:, np.arange(d), np.arange(d)] = np.sqrt(rng.chisquare(m - np.arange(d), (_DRAWS, d)))
+    singular = np.linalg.svd(factor, compute_uv=False)
+    return Conditioning(np.sort(np.mean(m / singular**2, axis=0)))
+
+
+def unusual_rows(problem: Problem) -> Private[dict[str, float]]:
+    """Private rows that count as rows of zeros, and the share of public rows that are private ones; private.
+
+    The first is how the curator sees that a file was not read as it was meant.
+    """
+    rows = problem.private
+    empty = rows.sum(lambda x, y: np.array(np.sum(~x.any(axis=1) & (y == 0))))
+    pair = empty.with_(overlap(problem.public, rows))
+    return pair.map(lambda found: {"empty_rows": int(found[0]), "public_rows_shared": float(found[1])})
+
+
+def rows_in_words(unusual: Mapping[str, float], n: int) -> list[str]:
+    """The same in sentences."""
+    empty, share = int(unusual["empty_rows"]), unusual["public_rows_shared"]
+    lines = [f"{empty:,} of {n:,} private rows lack a value, or cannot be read, and count as rows of zeros."]
+    if empty > n / 2:
+        lines.append("That is most of them: check separator, decimal mark, row names and the names of categories.")
+    if share > 0:
+        lines.append(f"{share:.0%} of the public rows are also private rows: are they public?")
+    return lines

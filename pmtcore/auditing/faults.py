@@ -1,0 +1,167 @@
+"""Planted faults: broken mechanisms that the audit must catch, each by name, and errata as attacks.
+
+Each is what somebody could write by mistake, or what a paper prints; each claims ``mu`` and does not keep it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.accounting.units import FIRST
+from pmtcore.auditing.lower_bound import CONFIDENCE, Audit, Runs, audit, bound, epsilon_bound, power
+from pmtcore.auditing.people import People
+from pmtcore.mechanisms.noise import LabNoise, NoiseSource, SeededNoise, in_the_lab
+
+_FAR = 1e4  # a value that no honest release gives
+
+
+@final
+class Weaker(LabNoise):
+    """Noise a share too small."""
+
+    secure = False
+
+    def __init__(self, source: NoiseSource, share: float) -> None:
+        self._source, self._share = source, share
+
+    def normal(self, trials: int, size: int) -> np.ndarray:
+        """See :class:`NoiseSource`."""
+        return np.asarray(self._share * in_the_lab(self._source).normal(trials, size))
+
+    def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
+        """See :class:`NoiseSource`."""
+        return self._source.integers(self._share * sigma, trials, size)
+
+    def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:
+        """See :class:`NoiseSource`."""
+        return self._source.spherical(self._share * scale, trials, size)
+
+    def words(self, trials: int, size: int) -> np.ndarray:
+        """See :class:`NoiseSource`."""
+        return self._source.words(trials, size)
+
+
+@final
+@dataclass(frozen=True)
+class Fault:
+    """One planted fault."""
+
+    id: str
+    words: str
+    run: Callable[[float, int], Audit]
+
+
+def _simulated(name: str, mechanism: Callable[[float, int, np.ndarray], np.ndarray], width: int) -> Any:
+    """An audit of a mechanism written as ``f(mu, table, normals (trials, width))``."""
+
+    def run(mu: float, trials: int) -> Audit:
+        def runs(which: int, count: int, stream: int) -> np.ndarray:
+            return mechanism(mu, which, SeededNoise(3, which, stream).normal(count, width))
+
+        return _found(name, mu, trials, runs)
+
+    return run
+
+
+def _found(name: str, mu: float, trials: int, runs: Runs) -> Audit:
+    lower, alarms, detections = bound(runs, trials)
+    return Audit(name, mu, lower, CONFIDENCE, trials, "planted", alarms, detections, power(mu, trials))
+
+
+def _one_step_more(mu: float, which: int, z: np.ndarray) -> np.ndarray:
+    """Budget split for T = 2 steps, T + 1 = 3 taken: 1.22 times the claim."""
+    return which * 1.0 + z[:, :3] / (mu / math.sqrt(2))
+
+
+def _own_radius(mu: float, which: int, z: np.ndarray) -> np.ndarray:
+    """The noise scale follows the largest private row: a row of zeros against a far one."""
+    largest = 1.0 if which == 0 else 10.0
+    return np.asarray(largest / mu * z[:, :1] ** 2)
+
+
+def _bottom(mu: float, which: int, z: np.ndarray) -> np.ndarray:
+    """A row outside the radius answers with a symbol of its own (E5)."""
+    return np.full((len(z), 1), _FAR) if which else z[:, :1] / mu
+
+
+def _cut_off(mu: float, which: int, z: np.ndarray) -> np.ndarray:
+    """Noise cut off at two standard deviations: beyond, only one of the tables can be."""
+    return np.asarray(which + np.clip(z[:, :1], -2.0, 2.0) / mu)
+
+
+def _own_weights(mu: float, which: int, z: np.ndarray) -> np.ndarray:
+    """A penalty weight computed from the private fit: the noise is divided by a number that depends on the data."""
+    weight = 1.0 if which == 0 else 2.0
+    return np.asarray((which + z[:, :1] / mu) / weight)
+
+
+def _reused(mu: float, which: int, z: np.ndarray) -> np.ndarray:
+    """The same noise added to two statistics, of which only one moves: their difference has none."""
+    noise = z[:, :1] / mu
+    return np.hstack([which + noise, noise])
+
+
+FAULTS = {
+    fault.id: fault
+    for fault in (
+        Fault(
+            "less-noise",
+            "noise 20 % too small",
+            lambda mu, trials: audit("joint-pmt", mu, trials, noise=lambda source: Weaker(source, 0.8), passes="1"),
+        ),
+        Fault(
+            "forgotten-part",
+            "the sensitivity of the cross moment forgotten",
+            lambda mu, trials: audit(
+                "pmt-ridge",
+                mu,
+                trials,
+                change=lambda plan: replace(plan, response_noise_factor=0.1),  # type: ignore[type-var]
+            ),
+        ),
+        Fault("one-step-more", "T + 1 steps on the budget of T", _simulated("one-step-more", _one_step_more, 3)),
+        Fault("own-radius", "the radius computed from private rows (E4)", _simulated("own-radius", _own_radius, 1)),
+        Fault("as-published", "dp-ols as published (E4)", lambda mu, trials: audit("dp-ols", mu, trials)),
+        Fault("bottom-symbol", "a symbol for rows outside the radius (E5)", _simulated("bottom-symbol", _bottom, 1)),
+        Fault(
+            "truncated-noise", "noise cut off at two standard deviations", _simulated("truncated-noise", _cut_off, 1)
+        ),
+        Fault("own-weights", "weights from the private fit (E12)", _simulated("own-weights", _own_weights, 1)),
+        Fault(
+            "all-rows",
+            "three rows of a person count where one was promised",
+            lambda mu, trials: audit("joint-pmt", mu, trials, people=People.of(1, FIRST, kept=3), passes="1"),
+        ),
+        Fault("reused-noise", "one noise for two statistics (E13)", _simulated("reused-noise", _reused, 1)),
+    )
+}
+
+
+def wrong_shape(trials: int, p: int = 5, claimed: float = 1.0, shape: float | None = 1.0) -> tuple[float, float]:
+    """E8: ``||b|| ~ Gamma(1)`` in p dimensions in place of ``Gamma(p)``: a lower bound on epsilon at delta 0.
+
+    The release is ``x + b``, x on the unit sphere against its opposite; printed shape 1, proved shape p
+    (``shape=None``). Returns claim and bound; near its mode the printed density falls faster than it may.
+    """
+    rng = np.random.default_rng(8)
+    centre = np.zeros(p)
+    centre[0] = 0.5  # the two tables are a unit apart: sensitivity 1
+
+    def draw(sign: float, count: int) -> np.ndarray:
+        direction = rng.standard_normal((count, p))
+        direction /= np.linalg.norm(direction, axis=1)[:, None]
+        length = rng.gamma(p if shape is None else shape, 1 / claimed, count)
+        return sign * centre + length[:, None] * direction
+
+    def near(found: np.ndarray) -> np.ndarray:
+        return np.linalg.norm(found - centre, axis=1) < 0.25
+
+    half = trials // 2
+    seen = int(np.sum(near(draw(-1.0, half))))
+    missed = int(np.sum(~near(draw(1.0, half))))
+    return claimed, epsilon_bound(seen, missed, half, 0.0)

@@ -1,0 +1,298 @@
+"""Audit: run a mechanism on two neighbouring tables built to be told apart, and bound its privacy from below.
+
+Half of the runs find the pair of tables, the direction and the threshold; on the other half, false alarms and
+misses of that one test are counted, and Clopper-Pearson gives a lower bound on mu at a stated confidence:
+``mu >= Phi^{-1}(1 - FPR) - Phi^{-1}(FNR)`` with both rates at their upper limits. A bound above the claim is a
+violation. A bound below it proves nothing: :func:`power` says how small a violation would have been found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+from scipy.stats import beta
+
+from pmtcore.accounting.budgets import Budget, epsilon_from_mu
+from pmtcore.accounting.units import MEAN
+from pmtcore.auditing.people import People
+from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.base.records import PrivateRows
+from pmtcore.glm.families import GAUSSIAN, family
+from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
+from pmtcore.methods.registry import Method, Plan, make_parameters, method
+from pmtcore.public.moments import PublicData, public_from_rows
+from pmtcore.public.radius import RESPONSE_SCALES
+from pmtcore.public.ridge_regularized import held
+
+CONFIDENCE = 0.99  # of every bound: one false accusation in a hundred audits at the most
+_ROWS = 8  # private rows; the effect of one against its noise does not depend on their number
+_PUBLIC = 60  # rows enough for two passes, few enough that an audit starts at once
+_FEATURES = 3  # two directions to tell apart, and one more
+_FAR = 1e4  # beyond every radius, so that truncation and not the row decides
+_HALFWAY = float(np.sqrt(RESPONSE_SCALES[0] * RESPONSE_SCALES[-1]))  # no scale is farther from it than a factor 1.7
+_BATCH = 5000  # releases at once: a few tens of megabytes
+_FIRST_SHARE = 0.25  # of the trials, to choose the pair
+_NEIGHBOURS = 10  # on either side of a threshold, of 200 in all: a twentieth of the runs each
+_DELTA = 1e-3  # where 10,000 runs can still see an event
+Runs = Callable[[int, int, int], np.ndarray]  # table (0 or 1), trials, stream -> what is seen (trials, k)
+
+
+@final
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found.
+
+    Attributes:
+        false_alarms, detections: of the counted test, for the picture.
+        smallest: the smallest true mu that this many trials would have found to be above the claim.
+    """
+
+    method: str
+    claimed: float
+    lower_bound: float
+    confidence: float
+    trials: int
+    pair: str
+    false_alarms: float
+    detections: float
+    smallest: float
+
+    @property
+    def violated(self) -> bool:
+        """Whether the bound is above the claim."""
+        return self.lower_bound > self.claimed
+
+    @property
+    def verdict(self) -> str:
+        """In one sentence."""
+        if self.violated:
+            return f"violation: at least mu = {self.lower_bound:.3g} where {self.claimed:.3g} was claimed"
+        return f"no violation found; a leak of mu = {self.smallest:.3g} on these tables would have been seen"
+
+    @property
+    def epsilon_lower_bound(self) -> float:
+        """Lower bound on epsilon at delta 0.001, from the same counts."""
+        half = self.trials // 2
+        return epsilon_bound(round(self.false_alarms * half), round((1 - self.detections) * half), half, _DELTA)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields."""
+        return {
+            "method": self.method,
+            "claimed": self.claimed,
+            "lower_bound": self.lower_bound,
+            "epsilon_lower_bound": self.epsilon_lower_bound,
+            "epsilon_claimed": epsilon_from_mu(self.claimed, _DELTA) if self.claimed > 0 else 0.0,
+            "delta": _DELTA,
+            "confidence": self.confidence,
+            "trials": self.trials,
+            "pair": self.pair,
+            "false_alarms": self.false_alarms,
+            "detections": self.detections,
+            "smallest_found": self.smallest,
+            "verdict": self.verdict,
+        }
+
+
+def audit(
+    id: str,
+    mu: float = 1.0,
+    trials: int = 20_000,
+    seed: int = 1,
+    *,
+    noise: Callable[[NoiseSource], NoiseSource] = lambda source: source,
+    change: Callable[[Plan], Plan] = lambda plan: plan,
+    people: People | None = None,
+    **values: Any,
+) -> Audit:
+    """Audit a registered method.
+
+    Args:
+        people: neighbours differ in a person with many rows, and the claim is for a person; ``None``: in a row.
+        noise, change: a planted fault: another noise, another plan. For the audit's own tests.
+        values: parameters of the method.
+
+    Raises:
+        InputError: unknown method, or too few trials.
+    """
+    entry = method(id)
+    number_between("mu", mu, 1e-3, 100.0)
+    whole_number_between("trials", trials, 1000, 10**7)
+    public = _public(entry)
+    if people is not None and (entry.local or (people.unit.rule == MEAN and public.family.binary)):
+        raise InputError(f"{id} takes no {'people: a report is one' if entry.local else 'means: labels have none'}.")
+    k = 1 if people is None else people.unit.rows
+    n = 1 if entry.local else _ROWS * k  # a report's guarantee is its own
+    plan = change(entry.plan(public, n, Budget(mu), make_parameters(entry, values)))
+    if plan.mu == 0 and entry.role != "reference":
+        return Audit(id, 0.0, 0.0, CONFIDENCE, trials, "no private row is read", 1.0, 1.0, 0.0)
+    best: tuple[float, str, Runs] | None = None
+    for at, (words, tables) in enumerate(_pairs(public, n, people)):
+        runs = _runs(plan, tables, noise, seed, at)
+        found = bound(runs, max(int(trials * _FIRST_SHARE), 500), at)[0]
+        if best is None or found > best[0]:
+            best = (found, words, runs)
+    if best is None:
+        raise InputError(f"There is no worst pair for {id}.")
+    lower, alarms, detections = bound(best[2], trials, 1000)
+    claimed = k * (mu if entry.role == "reference" else plan.mu)
+    return Audit(id, claimed, lower, CONFIDENCE, trials, best[1], alarms, detections, power(claimed, trials))
+
+
+def bound(runs: Runs, trials: int, stream: int = 0, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
+    """Lower bound on mu, with the false alarms and detections of the test it stands on.
+
+    Args:
+        runs: what is seen of ``trials`` runs on table 0 or 1; streams differ between learning and counting.
+    """
+    half = trials // 2
+    a, b = runs(0, half, 2 * stream), runs(1, half, 2 * stream)
+    direction = _direction(a, b)
+    threshold = _threshold(a @ direction, b @ direction)
+    a, b = runs(0, half, 2 * stream + 1) @ direction, runs(1, half, 2 * stream + 1) @ direction
+    alarms, misses = int(np.sum(a > threshold)), int(np.sum(~(b > threshold)))
+    return mu_bound(alarms, misses, half, confidence), alarms / half, 1 - misses / half
+
+
+def mu_bound(alarms: int, misses: int, runs: int, confidence: float = CONFIDENCE) -> float:
+    """``Phi^{-1}(1 - FPR) - Phi^{-1}(FNR)`` at the upper Clopper-Pearson limits, half of the doubt each."""
+    tail = (1 - confidence) / 2
+    upper = [float(beta.isf(tail, k + 1, runs - k)) if k < runs else 1.0 for k in (alarms, misses)]
+    found = -float(ndtri(upper[0])) - float(ndtri(upper[1]))
+    return max(found, 0.0) if math.isfinite(found) else 0.0
+
+
+def power(claimed: float, trials: int, confidence: float = CONFIDENCE) -> float:
+    """The smallest true mu of a Gaussian mechanism whose expected bound is above the claim."""
+    half = trials // 2
+    for ratio in np.geomspace(1.0, 10.0, 400):
+        mu = claimed * float(ratio)
+        at = np.linspace(0.0, mu + 3.0, 60)
+        bounds = [mu_bound(round(half * ndtr(-t)), round(half * ndtr(t - mu)), half, confidence) for t in at]
+        if max(bounds) > claimed:
+            return mu
+    return math.inf
+
+
+def epsilon_bound(alarms: int, misses: int, runs: int, delta: float, confidence: float = CONFIDENCE) -> float:
+    """Lower bound on epsilon at a delta: ``log((1 - delta - FNR)/FPR)`` at the upper limits."""
+    tail = (1 - confidence) / 2
+    false, missed = (float(beta.isf(tail, k + 1, runs - k)) if k < runs else 1.0 for k in (alarms, misses))
+    return max(math.log(max(1 - delta - missed, 1e-300) / false), 0.0)
+
+
+def _direction(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Fisher's direction on robustly scaled columns, so that heavy tails do not hide it."""
+    both = np.vstack([a, b])
+    both = np.where(np.isfinite(both), both, 0.0)
+    spread = np.quantile(both, 0.84, axis=0) - np.quantile(both, 0.16, axis=0)
+    scale = 1 / np.where(spread > 0, spread, 1.0)
+    a, b = (np.clip(np.where(np.isfinite(x), x, 0.0) * scale, -50, 50) for x in (a, b))
+    pooled = np.atleast_2d(np.cov(a.T) + np.cov(b.T)) / 2
+    width = float(np.trace(pooled)) / len(scale)
+    held = pooled + 1e-9 * (width + 1e-30) * np.eye(len(scale))
+    return np.asarray(np.linalg.solve(held, (b - a).mean(axis=0)) * scale)
+
+
+def _threshold(a: np.ndarray, b: np.ndarray) -> float:
+    """The threshold around which bounds are best on the learning half: in the mean of its neighbours.
+
+    One bound far out in the tail may be good by luck, and is then poor in the half that counts.
+    """
+    levels = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0.002, 0.998, 200)))
+    alarms = len(a) - np.searchsorted(np.sort(a), levels, side="right")
+    misses = np.searchsorted(np.sort(b), levels, side="right")
+    bounds = [mu_bound(int(x), int(y), len(a)) for x, y in zip(alarms, misses, strict=True)]
+    wide = np.pad(bounds, _NEIGHBOURS, mode="edge")
+    smooth = np.convolve(wide, np.full(2 * _NEIGHBOURS + 1, 1.0), mode="valid")
+    return float(levels[int(np.argmax(smooth))])
+
+
+def _runs(
+    plan: Plan,
+    tables: tuple[PrivateRows, PrivateRows],
+    noise: Callable[[NoiseSource], NoiseSource],
+    seed: int,
+    pair: int,
+) -> Runs:
+    statistics = [plan.measure(rows) for rows in tables]
+
+    def run(which: int, trials: int, stream: int) -> np.ndarray:
+        parts = []
+        for start in range(0, trials, _BATCH):
+            source = noise(SeededNoise(seed, pair, which, stream, start))
+            parts.append(plan.perturb(statistics[which], source, min(_BATCH, trials - start)).seen())
+        return np.vstack(parts)
+
+    return run
+
+
+def _public(entry: Method) -> PublicData:
+    """Public data of the audit: a fixed draw, labels where the family has them."""
+    rng = np.random.default_rng(20_261_121)
+    x = rng.standard_normal((_PUBLIC, _FEATURES))
+    chosen = family(next(f for f in ("gaussian", "logistic", "poisson", "boosting") if f in entry.families))
+    z = x @ np.array([0.5, -0.5, 0.25])
+    if chosen.binary:
+        y = (rng.random(_PUBLIC) < chosen.mean(z)).astype(float)
+    else:
+        y = rng.poisson(chosen.mean(z)).astype(float) if chosen.id == "poisson" else z + rng.standard_normal(_PUBLIC)
+    names = tuple(f"x{j + 1}" for j in range(_FEATURES))
+    return public_from_rows(x, y, names, "y", 0.0, chosen, 0.0 if chosen.id == "gaussian" else 0.01)
+
+
+def _pairs(
+    public: PublicData, n: int, people: People | None = None
+) -> Iterator[tuple[str, tuple[PrivateRows, PrivateRows]]]:
+    """Neighbouring tables (replace-one, a row or a person): worst rows against each other, over several backgrounds."""
+    d, binary = public.d, public.family.binary
+    far = _FAR * public.feature_root[:, 0]
+    other = _FAR * public.feature_root[:, -1]
+    low, high = (0.0, 1.0) if binary else (-_FAR, _FAR)
+    others = n - (1 if people is None else people.unit.rows)
+    rest = np.zeros((others, d))
+    backgrounds: list[tuple[str, np.ndarray, np.ndarray]] = [("over empty rows", rest, np.zeros(others))]
+    if binary:
+        pushing = np.tile(far, (others, 1)), np.ones(others)
+        backgrounds.append(("against rows that push its prediction up", *pushing))
+    rows = [
+        ("one row with opposite responses", (far, low), (far, high)),
+        ("opposite rows with opposite labels", (far, low), (-far, low)),
+        ("rows at right angles", (far, low), (other, low)),
+        ("a row at the radius against an empty one", (far, low), (0 * far, 0.0)),
+        ("residual rows at right angles", (far, float(far @ public.fit)), (0 * far, high)),
+    ]
+    if public.family is GAUSSIAN:
+        rows.append(("one row with opposite residuals", *_opposite_residuals(held(public))))
+    for words, x, y in backgrounds:
+        for name, one, two in rows:
+            if people is None:
+                yield f"{name}, {words}", (_table(public, one, x, y), _table(public, two, x, y))
+            else:
+                first, second = (people.table(at, row, (x, y), public.names) for at, row in enumerate((one, two)))
+                yield f"{name} {people.words}, {words}", (first, second)
+
+
+def _opposite_residuals(public: PublicData) -> tuple[tuple[np.ndarray, float], tuple[np.ndarray, float]]:
+    """A far row whose scaled residual is as long as its features, of either sign: the joint moment moves the most.
+
+    Each gradient of such a row is beyond its bound, in opposite directions, wherever a pass before it led.
+    """
+    x = _FAR * public.feature_root[:, 0]
+    level, away = float(x @ public.fit), _FAR * public.residual_scale / _HALFWAY
+    return (x, level - away), (x, level + away)
+
+
+def _table(public: PublicData, row: tuple[np.ndarray, float], x: np.ndarray, y: np.ndarray) -> PrivateRows:
+    return PrivateRows.from_arrays(np.vstack([row[0], x]), np.concatenate([[row[1]], y]), public.names)
+
+
+def curve_points(found: Audit) -> tuple[np.ndarray, np.ndarray]:
+    """False alarms and the claim's largest detections, for the picture."""
+    alarms = np.linspace(0.001, 0.999, 200)
+    return alarms, np.asarray(ndtr(ndtri(alarms) + found.claimed))

@@ -1,0 +1,91 @@
+"""Audit somebody else's estimator: a black box that fits a table, against the epsilon it claims.
+
+The box is run many times on two tables that differ in one row; the test is learned on half of the runs and
+counted on the other (``audit``). Works with any library: wrap its fit in a function of rows, responses and a run
+number, and give it an environment of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from pmtcore.auditing.lower_bound import CONFIDENCE, bound, epsilon_bound
+from pmtcore.base.checks import InputError, number_between, whole_number_between
+
+Fit = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
+Table = tuple[np.ndarray, np.ndarray]
+
+
+@final
+@dataclass(frozen=True)
+class PeerAudit:
+    """What was found: a lower bound on epsilon at the stated delta."""
+
+    claimed: float
+    delta: float
+    lower_bound: float
+    confidence: float
+    trials: int
+    false_alarms: float
+    detections: float
+
+    @property
+    def violated(self) -> bool:
+        """Whether the bound is above the claim."""
+        return self.lower_bound > self.claimed
+
+    @property
+    def sentence(self) -> str:
+        """In one line."""
+        word = "VIOLATION" if self.violated else "no violation found"
+        return (
+            f"{word}: epsilon at least {self.lower_bound:.3g} (claimed {self.claimed:.3g}) at delta {self.delta:g}, "
+            f"{self.trials} runs, {self.confidence:.0%} confidence; the test fires in {self.false_alarms:.3g} of the "
+            f"runs on one table and {self.detections:.3g} on the other."
+        )
+
+
+def audit_estimator(
+    fit: Fit, tables: tuple[Table, Table], epsilon: float, delta: float, trials: int = 2000
+) -> PeerAudit:
+    """Audit a black box.
+
+    Args:
+        fit: from rows (n, d), responses (n,) and a run number to what it publishes, any shape.
+        tables: two tables of equal shape that differ in one row.
+        epsilon, delta: what it claims.
+
+    Raises:
+        InputError: the tables are not neighbours.
+    """
+    number_between("epsilon", epsilon, 1e-6, 1e3)
+    number_between("delta", delta, 0.0, 1.0)
+    whole_number_between("trials", trials, 100, 10**7)
+    (x, y), (other_x, other_y) = tables
+    if x.shape != other_x.shape or np.sum(np.any(x != other_x, axis=1) | (y != other_y)) != 1:
+        raise InputError("The two tables of an audit must have the same shape and differ in exactly one row.")
+
+    def runs(which: int, count: int, stream: int) -> np.ndarray:
+        rows, responses = tables[which]
+        seen = [np.ravel(fit(rows.copy(), responses.copy(), stream * trials + which * 10**9 + t)) for t in range(count)]
+        return _views(np.asarray(seen, dtype=float))
+
+    half = trials // 2
+    _, alarms, detections = bound(runs, trials)
+    found = max(
+        epsilon_bound(round(alarms * half), round((1 - detections) * half), half, delta),
+        epsilon_bound(round((1 - detections) * half), round(alarms * half), half, delta),
+    )
+    return PeerAudit(epsilon, delta, found, CONFIDENCE, trials, alarms, detections)
+
+
+def _views(seen: np.ndarray) -> np.ndarray:
+    """What is published, its size on a log scale, and whether it is a number at all."""
+    finite = np.isfinite(seen)
+    values = np.where(finite, seen, 0.0)
+    size = np.log(np.abs(values) + 1e-12)
+    return np.hstack([np.clip(values, -1e6, 1e6), np.where(finite, size, 50.0)])

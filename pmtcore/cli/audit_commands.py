@@ -1,0 +1,268 @@
+"""Commands beside release and compare: plan, local, gallery."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from contextlib import suppress
+from typing import Any
+
+from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.records import Label
+from pmtcore.base.strict_json import parsed
+from pmtcore.cli.arguments import number_from, public_from
+from pmtcore.cli.files import read_small, write_small
+from pmtcore.ledger.chain import LedgerError
+from pmtcore.methods.registry import method
+
+Answer = tuple[dict[str, Any], str]  # the JSON object, the text
+
+
+def plan(chosen: argparse.Namespace) -> Answer:
+    from pmtcore.releases import planning  # noqa: PLC0415
+
+    public = public_from(chosen)
+    ids = None if chosen.method is None else [method(chosen.method).id]
+    mus = [number_from("--mu", part) for part in chosen.mu.split(",") if part.strip()]
+    found = planning.plan(public, chosen.rows, mus, ids)
+    rows = [row for planned in found for row in planned.rows()]
+    record: dict[str, Any] = {"label": Label.PUBLIC.value, "rows": rows, "n": chosen.rows, "public_rows": public.m}
+    lines = [f"{'method':16} {'mu':>8} {'coefficient':20} {'privacy sd':>11} {'sampling sd':>11} {'95 % half':>11}"]
+    lines += [
+        f"{row['method']:16} {row['mu']:8.4g} {row['coefficient']:20} {row['privacy_sd']:11.4g} "
+        f"{row['sampling_sd']:11.4g} {row['half_width']:11.4g}"
+        for row in rows
+    ]
+    from pmtcore.methods.registry import recommended  # noqa: PLC0415
+
+    id = chosen.method or recommended(public).id
+    record["verdict"] = [planning.verdict(public, chosen.rows, mu, id) for mu in mus]
+    if chosen.width is not None:
+        if chosen.coefficient is None:
+            raise InputError("--width needs --coefficient NAME.")
+        record["budget_for_width"] = planning.budget_for(public, chosen.rows, id, chosen.coefficient, chosen.width)
+        record["rows_for_width"] = planning.rows_for(public, id, mus[0], chosen.coefficient, chosen.width)
+        lines.append(
+            f"{chosen.coefficient} within {chosen.width:g} by {id}: mu {record['budget_for_width']}, "
+            f"or {record['rows_for_width']} rows at mu {mus[0]:g}"
+        )
+    if chosen.time:
+        record["expected"], words = _time(public, chosen.rows, id, mus[0])
+        lines.append(words)
+    return record, "\n".join([*lines, *record["verdict"]])
+
+
+def _time(public: Any, n: int, id: str, mu: float) -> tuple[dict[str, Any], str]:
+    """How long a release takes on this machine, and what it holds, from made-up rows."""
+    from pmtcore.accounting.budgets import Budget  # noqa: PLC0415
+    from pmtcore.methods.registry import make_parameters  # noqa: PLC0415
+    from pmtcore.releases.duration import expected  # noqa: PLC0415
+    from pmtcore.releases.progress import in_time  # noqa: PLC0415
+
+    entry = method(id)
+    found = expected(entry.plan(public, n, Budget(mu), make_parameters(entry, {})), public, n)
+    words = (
+        f"A release of {n:,} rows by {id} takes about {in_time(found.seconds)} of computing here and "
+        f"{math.ceil(found.megabytes):,} MB beside the program; reading the table comes on top."
+    )
+    return {"method": id, **found.as_dict()}, words
+
+
+def local_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the three halves."""
+    parser.add_argument("step", choices=("configure", "randomize", "aggregate"))
+    parser.add_argument("--public", metavar="FILE", help="public rows, labelled or not (configure, aggregate)")
+    parser.add_argument("--rows", metavar="FILE", help="own rows (randomize)")
+    parser.add_argument("--reports", metavar="FILE", help="randomized reports, JSON lines or Parquet (aggregate)")
+    parser.add_argument("--config", metavar="FILE", help="the published configuration (randomize, aggregate)")
+    parser.add_argument("--out", dest="destination", metavar="FILE", help="where to write: configuration or reports")
+    parser.add_argument("--target", metavar="COLUMN")
+    parser.add_argument("--features", metavar="A,B")
+    parser.add_argument("--no-intercept", action="store_true")
+    parser.add_argument("--family", help="the loss; another one from the same reports costs nothing (aggregate)")
+    parser.add_argument(
+        "--link", metavar="LINK", help="y = f(x'w) + noise in place of a family: cubic, softplus, sigmoid"
+    )
+    parser.add_argument("--positive", metavar="LABEL")
+    parser.add_argument("--epsilon", type=float, help="of each report, pure with PrivUnit (configure)")
+    parser.add_argument("--mu", type=float, help="of each report, in place of epsilon (configure)")
+    parser.add_argument("--scheme", default="whitened", metavar="whitened|moments")
+    parser.add_argument("--response-bound", type=float, default=0.0)
+    parser.add_argument("--people", type=int, default=10_000, help="expected number of reports (configure)")
+
+
+def local(chosen: argparse.Namespace) -> Answer:
+    from pmtcore.cli.local import run  # noqa: PLC0415
+    from pmtcore.mechanisms.noise import SecureNoise  # noqa: PLC0415
+
+    return run(chosen, SecureNoise())
+
+
+def gallery(chosen: argparse.Namespace) -> Answer:
+    from pmtcore.papers.gallery.catalogue import figure, figures  # noqa: PLC0415
+    from pmtcore.papers.gallery.engine import Computation, store  # noqa: PLC0415
+
+    if chosen.figure is None and chosen.check:
+        return _all_checked()
+    if chosen.figure is None:
+        shown = [{"id": f.id, "title": f.title, "claim": f.claim, "trials": f.trials} for f in figures()]
+        return {"figures": shown}, "\n".join(f"{f['id']:5} {f['title']}: {f['claim']}" for f in shown)
+    made = figure(chosen.figure)
+    if chosen.check:
+        return _checked(made)
+    workers = whole_number_between("workers", chosen.workers, 0, 64)
+    if chosen.mend:
+        return _mended(made, workers)
+    trials = (made.quick if chosen.quick else None) if chosen.trials is None else chosen.trials
+    run = Computation(made, trials, workers)
+    try:
+        for share in run.steps():
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r{share:.0%}")
+    except KeyboardInterrupt:
+        if not run.share:
+            raise
+        sys.stderr.write("pmtcore: stopped; what was done is kept.\n")
+    record = run.as_dict()
+    store(record)
+    return record, _found(made, record)
+
+
+def _found(made: Any, record: dict[str, Any]) -> str:
+    lines = [f"{made.source}, {record['trials']} trials"]
+    lines += [f"{v['answer']}: {v['claim']} ({v['figures']})" for v in record["verdict"]]
+    return "\n".join(lines)
+
+
+def _mended(made: Any, workers: int) -> Answer:
+    """The stored result with the lines that today's code gives otherwise computed again."""
+    from pmtcore.papers.gallery.engine import (  # noqa: PLC0415
+        Computation,
+        lines_to_mend,
+        load_stored,
+        mended,
+        needed,
+        store,
+    )
+
+    needed(made)
+    record = load_stored(made)
+    if record is None:
+        raise InputError(f"Figure {made.id} has no stored result of its description; compute it first.")
+    again = lines_to_mend(made, record)
+    if again == ():
+        return record, f"{made.id}: as today's code gives it; nothing to compute"
+    run = Computation(made, record["trials"], workers, again).run()
+    record = run.as_dict() if again is None else mended(record, run)
+    store(record)
+    return record, _found(made, record)
+
+
+def _checked(made: Any) -> Answer:
+    """Whether the stored result of a figure is what today's code gives."""
+    from pmtcore.papers.gallery.engine import load_stored, needed, stale  # noqa: PLC0415
+
+    needed(made)
+    record = load_stored(made)
+    if record is None:
+        raise InputError(f"Figure {made.id} has no stored result of its description; compute it first.")
+    changed = stale(made, record)
+    words = "as today's code gives it" if not changed else f"STALE: {', '.join(changed)} come out differently today"
+    return {"id": made.id, "computed": record["computed"], "stale": list(changed)}, f"{made.id}: {words}"
+
+
+def _all_checked() -> Answer:
+    """The same for every figure whose table is here; those without a table or a result are named."""
+    from pmtcore.papers.gallery.catalogue import figures  # noqa: PLC0415
+
+    lines, changed, silent = [], [], []
+    for made in figures():
+        try:
+            found, words = _checked(made)
+        except InputError:
+            silent.append(made.id)
+            continue
+        lines.append(words)
+        changed += [made.id] if found["stale"] else []
+    lines.append(
+        f"{len(changed)} of {len(lines)} stale" + (f"; no table or no result: {', '.join(silent)}" * bool(silent))
+    )
+    return {"stale": changed, "unchecked": silent}, "\n".join(lines)
+
+
+def report(chosen: argparse.Namespace) -> Answer:
+    """The report of a release, from the ledger or from a saved record."""
+    from pmtcore.ledger.log import Ledger  # noqa: PLC0415
+    from pmtcore.report.html import report as render  # noqa: PLC0415
+
+    if (chosen.ledger is None) == (chosen.release is None):
+        raise InputError("Give --ledger URL with --key KEY, or --release FILE (what release --json printed).")
+    account = head = None
+    if chosen.ledger is not None:
+        book = Ledger(chosen.ledger, make=False)
+        entry = book.entry(chosen.key or "")
+        if entry is None or entry.record is None:
+            raise InputError("The ledger has no release with this key; see 'ledger show'.")
+        record: Any = entry.record
+        account, head = book.account(entry.dataset).as_dict(), book.verify()["head"]
+    else:
+        try:
+            record = _known(parsed(read_small(chosen.release)), chosen.check)
+        except InputError:
+            raise
+        except (ValueError, RecursionError):
+            raise InputError("The file is not JSON; save one with 'release --json --out FILE'.") from None
+    try:
+        text = render(record, account, head)
+    except InputError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError):
+        raise InputError(
+            "The file is not the record of a release; save one with 'release --json --out FILE'."
+        ) from None
+    write_small(chosen.html, text)
+    return {"html": chosen.html}, f"report written to {chosen.html}"
+
+
+def _known(record: Any, ledger_url: str | None) -> Any:
+    """The record of a file, marked as a lab figure unless a ledger at hand holds the very same.
+
+    Whoever can write a file can write a record: what may leave is what the ledger knows.
+    """
+    from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
+
+    if not isinstance(record, dict) or record.get("standing") != "sound":
+        return record
+    kept, where = None, record.get("ledger")
+    with suppress(LedgerError):
+        key = str(where.get("key", "")) if isinstance(where, dict) else ""
+        entry = Ledger(ledger_url or default_url(), make=False).entry(key)
+        kept = None if entry is None else entry.record
+    bare = {name: value for name, value in record.items() if name not in ("ledger", "ledger_key")}
+    if kept is not None and bare == {name: value for name, value in kept.items() if name != "ledger"}:
+        return record
+    why = "the ledger at hand does not hold this record, so nothing shows that it was released"
+    return {**record, "standing": "lab", "standing_reasons": [why]}
+
+
+def audit(chosen: argparse.Namespace) -> Answer:
+    """A lower bound on a method's privacy against its claim; ``all`` audits every method."""
+    from pmtcore.auditing.lower_bound import audit as run  # noqa: PLC0415
+    from pmtcore.auditing.people import People  # noqa: PLC0415
+    from pmtcore.methods.registry import methods  # noqa: PLC0415
+
+    count = chosen.rows_per_person
+    people = None if count is None else People.of(count, chosen.person_rule)
+    if chosen.id == "all":
+        if people is not None:
+            raise InputError("With --rows-per-person name one method.")
+        found = [run(entry.id, chosen.mu, chosen.trials, chosen.seed) for entry in methods()]
+        lines = [f"{a.method:20} claimed {a.claimed:<6.3g} bound {a.lower_bound:<6.3g} {a.verdict}" for a in found]
+        return {"audits": [a.as_dict() for a in found]}, "\n".join(lines)
+    one = run(method(chosen.id).id, chosen.mu, chosen.trials, chosen.seed, people=people)
+    text = (
+        f"{one.method}: claimed mu = {one.claimed:g}, lower bound {one.lower_bound:.4g} at {one.confidence:.0%} "
+        f"confidence, {one.trials} runs ({one.pair}).\n{one.verdict}"
+    )
+    return one.as_dict(), text

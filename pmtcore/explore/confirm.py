@@ -1,0 +1,162 @@
+"""The chosen model once more with ``joint-pmt``; both releases combined by their whole covariances (maths.md, 18.5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.base.checks import InputError
+from pmtcore.explore.regression import Regression
+from pmtcore.methods.joint_moment.record import Record
+from pmtcore.public.bands import Z95
+from pmtcore.public.moments import INTERCEPT, joint, public_from_rows
+from pmtcore.tables.problem import Problem
+
+REFUSED = "The second release answers another question: response and features must be the same."
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    """From a row of the given columns to the chosen features and response; derived columns by their public rules."""
+
+    record: Record
+    response: int
+    features: tuple[int, ...]
+
+    def __call__(self, features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Each row by itself; one that overflows in a derived column is a row of zeros."""
+        rows = self.record.derived.extend(joint(features, response))
+        whole = np.all(np.isfinite(rows), axis=1)
+        if not np.all(whole):
+            rows = np.where(whole[:, None], rows, 0.0)
+        return rows[:, list(self.features)], rows[:, self.response]
+
+
+def problem_of(problem: Problem, record: Record, fit: Regression) -> Problem:
+    """The regression as a problem of its own on the same tables, for ``joint-pmt``; derived columns among its features.
+
+    Raises:
+        InputError: other tables, no public rows, a penalty, or no intercept where the record has one.
+    """
+    base = (*problem.public.names, problem.public.target)
+    if base != record.derived.base or problem.private.n != record.n:
+        raise InputError("The open tables are not those of the record: columns and rows must be the same.")
+    if problem.public.rows is None:
+        raise InputError("A second release of a chosen model needs public rows.")
+    if fit.lam > 0:
+        raise InputError("A ridge penalty shrinks on purpose: confirm the model without it.")
+    if fit.constant != (record.names[0] == INTERCEPT):
+        raise InputError("The model must have the intercept that the record has.")
+    if len(fit.names) <= fit.constant:
+        raise InputError("The model has no feature: choose one.")
+    chosen = _Chosen(record, fit.fit.response, fit.fit.features)
+    x, y = chosen(problem.public.rows[:, :-1], problem.public.rows[:, -1])
+    words = f"Confirms {fit.formula}, chosen from a released joint moment of the same rows."
+    return replace(
+        problem,
+        private=problem.private.mapped(chosen, fit.names),
+        public=public_from_rows(x, y, fit.names, fit.response),
+        notes=(*problem.notes, words),
+        coder=None,
+    )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Confirmed:
+    """A chosen model from both releases.
+
+    Attributes:
+        values: coefficients (q,); ``privacy``: covariance (q, q) of noise and of what was taken from public rows.
+        truncation: (q,), variances, those of the two taken to go the same way.
+        sampling: (q,), variances, common to both releases: the rows are the same.
+        second: limits (q,), (q,) of the second release alone.
+    """
+
+    names: tuple[str, ...]
+    values: np.ndarray
+    privacy: np.ndarray
+    truncation: np.ndarray
+    sampling: np.ndarray
+    second: tuple[np.ndarray, np.ndarray]
+
+    @property
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """95 % limits (q,), (q,)."""
+        half = Z95 * np.sqrt(np.diag(self.privacy) + self.truncation + self.sampling)
+        return self.values - half, self.values + half
+
+    def as_rows(self) -> list[dict[str, Any]]:
+        """One row for each coefficient."""
+        low, high = self.limits
+        return [
+            {
+                "coefficient": name,
+                "value": float(self.values[j]),
+                "privacy": math.sqrt(float(self.privacy[j, j])),
+                "sampling": math.sqrt(float(self.sampling[j])),
+                "truncation": math.sqrt(float(self.truncation[j])),
+                "low": float(low[j]),
+                "high": float(high[j]),
+                "second_low": float(self.second[0][j]),
+                "second_high": float(self.second[1][j]),
+            }
+            for j, name in enumerate(self.names)
+        ]
+
+
+def confirmed(mine: Regression, other: Mapping[str, Any]) -> Confirmed:
+    """A regression combined with the record of a ``joint-pmt`` release of the same question on the same rows.
+
+    Each estimate counts by the inverse of its covariance of noise and truncation, whole matrices: the second by
+    ``W = A (A + B)^{-1}``. Their noises are independent; truncation takes the same far rows from both, so its parts are
+    added in length, not in square; sampling is common to both and counts once.
+
+    Raises:
+        InputError: the record is of another question or method, or of other rows.
+    """
+    released, bands = other.get("released"), other.get("bands")
+    same = isinstance(bands, Mapping) and set(bands) == set(mine.names)
+    if not same or other.get("target") != mine.response or other.get("n") != mine.state.n:
+        raise InputError(REFUSED)
+    theirs = released.get("alone") if isinstance(released, Mapping) else None
+    if not isinstance(theirs, Mapping):
+        raise InputError("The second release says nothing of its covariance; release the model with joint-pmt again.")
+    value, noise, cut, limits = _alone(theirs, other, mine.names)
+    own, lost = mine.fit.privacy, mine.fit.truncation
+    first, second = own + lost, noise + np.diag(cut)
+    scale = np.sqrt(np.diag(first + second))
+    weight = np.linalg.solve((first + second) / np.outer(scale, scale), first / scale[:, None]).T / scale
+    rest = np.eye(len(weight)) - weight
+    length = np.sqrt(np.diag(rest @ lost @ rest.T)) + np.sqrt(np.diag(weight @ np.diag(cut) @ weight.T))
+    return Confirmed(
+        mine.names,
+        mine.fit.coefficients + weight @ (value - mine.fit.coefficients),
+        rest @ own @ rest.T + weight @ noise @ weight.T,
+        length**2,
+        np.diag(mine.fit.sampling),
+        (limits[0], limits[1]),
+    )
+
+
+def _alone(
+    found: Mapping[str, Any], release: Mapping[str, Any], names: tuple[str, ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Coefficients, noise covariance, truncation variances and limits (2, q) of the second release, in this order."""
+    try:
+        order = [list(release["coefficients"]).index(name) for name in names]
+        value = np.array(found["coefficients"], dtype=float)[order]
+        noise = np.array(found["privacy"], dtype=float)[np.ix_(order, order)]
+        cut = np.array(found["truncation"], dtype=float)[order]
+        limits = np.array([[float(release["bands"][name][side]) for name in names] for side in ("low", "high")])
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise InputError("The second release's covariance cannot be read; release the model again.") from None
+    finite = all(np.all(np.isfinite(x)) for x in (value, noise, cut, limits))
+    if not finite or np.any(cut < 0) or np.min(np.diag(noise)) <= 0:
+        raise InputError("The second release's covariance cannot be read; release the model again.")
+    return value, noise, cut, limits

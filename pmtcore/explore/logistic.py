@@ -1,0 +1,114 @@
+"""Logistic regression of a 0/1 column from a released moment and public rows (maths.md, 18.4).
+
+The linear probability model of the private rows is released. The logistic model looked for is the one whose
+probabilities, on public rows, have that same linear model: ``mean w x phi'(x'b) = (mean w x x') beta``, convex in b.
+Its floor is what public rows do not say about the curve: at most ``1/m`` times the variance of ``phi'(x'b) - x'beta``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from scipy.special import expit
+
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Bands
+from pmtcore.explore.regression import Regression
+from pmtcore.methods.joint_moment.influence import Rows
+from pmtcore.public.bands import Part, limits
+
+_STEPS = 60  # of Newton; ten are usual
+_RIDGE = 1e-4  # of the mean slope: a solution even where classes are separated
+
+
+@final
+@dataclass(frozen=True)
+class Logistic:
+    """Coefficients by name, their bands, and the floor of each: its standard error from m public rows alone."""
+
+    names: tuple[str, ...]
+    values: np.ndarray
+    bands: Bands
+    floor: np.ndarray
+    note: str
+
+    @property
+    def coefficients(self) -> dict[str, float]:
+        """By name."""
+        return {name: float(value) for name, value in zip(self.names, self.values, strict=True)}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Keys as a release has them; the floor is a part of its own."""
+        parts = {"privacy": self.bands.privacy, "sampling": self.bands.sampling, "floor": self.floor}
+        if self.bands.truncation is not None:
+            parts["truncation"] = self.bands.truncation
+        parts |= {"low": self.bands.low, "high": self.bands.high}
+        return {
+            "family": "logistic",
+            "coefficients": self.coefficients,
+            "bands": {n: {p: float(v[j]) for p, v in parts.items()} for j, n in enumerate(self.names)},
+            "note": self.note,
+        }
+
+
+def logistic(linear: Regression) -> Logistic:
+    """The logistic model behind a linear probability model.
+
+    Raises:
+        InputError: no public rows in the record, a response that is not 0/1 in them, or too few rows.
+    """
+    state, seen = linear.state, linear.state.influence
+    if not isinstance(seen, Rows):
+        raise InputError("A logistic regression needs the public rows, and the record has none (public_rows=no).")
+    rows = seen.inside @ state.root.T
+    y = rows[:, linear.fit.response]
+    if not np.all(np.minimum(np.abs(y), np.abs(y - 1)) < 1e-6):
+        raise InputError(f"A logistic regression needs a response of 0 and 1; {linear.response!r} has other values.")
+    x = rows[:, list(linear.fit.features)]
+    if len(x) <= x.shape[1] + 1:
+        raise InputError("A logistic regression needs more public rows than coefficients.")
+    upper = np.asarray(np.linalg.qr(x * np.sqrt(seen.weights / len(x))[:, None], mode="r"))
+    white = np.linalg.solve(upper.T, x.T).T  # weighted Gram matrix I
+    c, slope = _solve(white, seen.weights, upper @ linear.fit.coefficients)
+    b = np.linalg.solve(upper, c)
+    inverse = np.linalg.solve(upper, np.linalg.inv(slope))
+    turn = inverse @ upper  # d b = turn d beta
+    left = expit(white @ c) - x @ linear.fit.coefficients
+    moves = (white * (seen.weights * left)[:, None]) @ inverse.T
+    floor = np.mean(moves**2, axis=0) / len(x)
+    parts = [np.einsum("ij,jk,ik->i", turn, cov, turn) for cov in (linear.fit.privacy, linear.fit.sampling)]
+    lost = np.einsum("ij,jk,ik->i", turn, linear.fit.truncation, turn)
+    found = limits(b, b, Part(parts[0]), Part(parts[1], len(x) / 4), Part(lost + floor))
+    return Logistic(
+        linear.names,
+        b,
+        Bands(found.privacy, found.sampling, found.low, found.high, np.sqrt(lost)),
+        np.sqrt(floor),
+        f"The floor is what {len(x)} public rows do not say about the curve; no budget lowers it.",
+    )
+
+
+def _solve(x: np.ndarray, weights: np.ndarray, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Newton's method with halved steps on ``mean w log(1 + e^{x'b}) - beta'b``; the solution and its Hessian."""
+    target = beta  # the Gram matrix is I
+    ridge = _RIDGE * np.eye(x.shape[1])
+
+    def value(b: np.ndarray) -> float:
+        return float(np.mean(weights * np.logaddexp(0.0, x @ b)) - target @ b + b @ ridge @ b / 2)
+
+    b = np.zeros(x.shape[1])
+    slope = np.eye(x.shape[1])
+    for _ in range(_STEPS):
+        p = expit(x @ b)
+        gradient = x.T @ (weights * p) / len(x) - target + ridge @ b
+        slope = x.T @ ((weights * p * (1 - p))[:, None] * x) / len(x) + ridge
+        step = np.linalg.solve(slope, gradient)
+        size = 1.0
+        while size > 1e-6 and value(b - size * step) > value(b) - 1e-4 * size * float(gradient @ step):
+            size /= 2
+        b = b - size * step
+        if np.max(np.abs(size * step)) < 1e-10:
+            break
+    return b, slope

@@ -1,0 +1,261 @@
+"""A released joint moment, opened: regressions and pictures by name, and how many models were looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path as File
+from typing import Any, final
+
+import numpy as np
+import pandas as pd
+
+from pmtcore.base.checks import InputError, listed
+from pmtcore.base.records import Label, Standing
+from pmtcore.explore import synthetic
+from pmtcore.explore.formula import read
+from pmtcore.explore.functionals import Estimates, Marginals
+from pmtcore.explore.logistic import Logistic, logistic
+from pmtcore.explore.penalized import Path, Subset, best_subsets, lasso_path, ridge_path
+from pmtcore.explore.regression import Regression, regression
+from pmtcore.methods.joint_moment.influence import Rows
+from pmtcore.methods.joint_moment.linear import State
+from pmtcore.methods.joint_moment.record import Record, record_from_bytes
+from pmtcore.public.moments import INTERCEPT
+
+_LOADINGS = 5  # components with bands: more explain little, and each costs as much
+
+
+@final
+class Moment:
+    """What a ``joint-moment`` release answers: every question is post-processing and spends nothing.
+
+    >>> moment = Moment.load("R.json")  # doctest: +SKIP
+    >>> moment.regress("quality ~ alcohol + pH").coefficients  # doctest: +SKIP
+    """
+
+    def __init__(self, record: Record, sound: bool = True) -> None:
+        self.record = record
+        self.label = Label.RELEASED if sound else Label.LAB
+        self._looked: list[Regression] = []
+        self._searches: dict[tuple[int, tuple[int, ...]], int] = {}
+
+    @classmethod
+    def load(cls, path: str | File) -> Moment:
+        """From a file: the record, or the release that holds it.
+
+        Raises:
+            InputError: no such file, or no record.
+        """
+        try:
+            data = File(path).read_bytes()
+        except OSError:
+            raise InputError(f"The record {str(path)[:200]!r} cannot be read; check its name.") from None
+        return cls.from_bytes(data)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Moment:
+        """From the bytes of such a file.
+
+        Raises:
+            InputError: no record.
+        """
+        return cls(*record_from_bytes(data))
+
+    @classmethod
+    def of(cls, release: Any) -> Moment:
+        """From a release: its plain fields, or what holds them as ``record``.
+
+        Raises:
+            InputError: a release of another method.
+        """
+        fields: Mapping[str, Any] = getattr(release, "record", release)
+        inside = fields.get("released", {})
+        if "joint_moment" not in inside:
+            raise InputError("The release has no joint moment; make one with the method joint-moment.")
+        return cls(Record.from_dict(inside["joint_moment"]), fields.get("standing") != Standing.LAB.value)
+
+    @cached_property
+    def state(self) -> State:
+        """The moment ready for questions."""
+        return self.record.state()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns, the constant first where there is one, derived ones last."""
+        return self.record.names
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that one can ask for: all but the constant."""
+        return self.names[1:] if self.has_constant else self.names
+
+    @property
+    def has_constant(self) -> bool:
+        """Whether the first column is the constant 1."""
+        return self.names[0] == INTERCEPT
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Columns that are 0 or 1 in every public row: dummies, and labels for logistic regressions."""
+        return self.record.labels
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether public rows lie in the record: logistic regressions need them."""
+        return isinstance(self.record.influence, Rows)
+
+    @property
+    def looked(self) -> tuple[Regression, ...]:
+        """Different regressions asked for so far; all are free, but bands hold for one chosen beforehand."""
+        return tuple(self._looked)
+
+    @property
+    def models(self) -> int:
+        """How many that are, with all that best subsets tried: what a Bonferroni correction needs."""
+        return len(self._looked) + sum(self._searches.values())
+
+    def regress(
+        self,
+        formula: str | None = None,
+        *,
+        response: str | None = None,
+        features: Sequence[str] | None = None,
+        ridge: float = 0.0,
+        intercept: bool = True,
+    ) -> Regression:
+        """A regression by formula (``y ~ a + b + a:b``) or by names; without either, the default one.
+
+        Args:
+            ridge: penalty in the units of the table, the intercept excepted.
+
+        Raises:
+            InputError: unknown columns, or a column twice.
+        """
+        if formula is not None:
+            given = [name for name in self.record.derived.base if name != INTERCEPT]
+            response, features, intercept = read(formula, self.names, given)
+        response = self.record.target if response is None else response
+        if features is None:
+            features = [self.names[j] for j in self.record.features if self.names[j] not in (response, INTERCEPT)]
+        found = regression(self.state, self.names, response, features, ridge, intercept and self.has_constant)
+        if all((found.formula, found.lam) != (other.formula, other.lam) for other in self._looked):
+            self._looked.append(found)
+        return found
+
+    def logistic(self, formula: str | None = None, **asked: Any) -> Logistic:
+        """A logistic regression of a 0/1 column, through the public rows; its floor is in the bands.
+
+        Raises:
+            InputError: as :meth:`regress`; a response that is not 0/1; a record without public rows.
+        """
+        return logistic(self.regress(formula, **asked))
+
+    def predict(self, fit: Regression, values: Mapping[str, float]) -> Any:
+        """At values of the given columns; derived ones are computed by their rules.
+
+        Raises:
+            InputError: a missing value.
+        """
+        return fit.predict(self.with_derived(values))
+
+    def with_derived(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Values with those of derived columns whose parts are there."""
+        found = {name: float(value) for name, value in values.items()}
+        for rule in self.record.derived.rules:
+            if all(name in found for name in rule.of):
+                found.setdefault(rule.name, float(rule.apply([np.array([found[name]]) for name in rule.of])[0]))
+        return found
+
+    def ridge_path(self, fit: Regression) -> Path:
+        """Coefficients of a regression along ridge penalties.
+
+        Raises:
+            InputError: no feature beside the intercept.
+        """
+        if len(fit.names) == len(self._free(fit)):
+            raise InputError("A ridge path needs at least one feature beside the intercept.")
+        return ridge_path(self.state, fit.names, fit.fit.response, fit.fit.features, self._free(fit))
+
+    def lasso_path(self, fit: Regression, draws: int = 60) -> Path:
+        """Coefficients along lasso penalties, with the share of draws in which each feature is chosen.
+
+        Raises:
+            InputError: no intercept, or no feature beside it.
+        """
+        if not fit.constant or len(fit.names) < 2:
+            raise InputError("A lasso path needs an intercept and at least one feature.")
+        return lasso_path(self.state, fit.names, fit.fit.response, fit.fit.features, draws)
+
+    def best_subsets(self, fit: Regression) -> list[Subset]:
+        """The best features of each number among those of a regression; all subsets count as looked at."""
+        free = self._free(fit)
+        found = best_subsets(self.state, fit.names, fit.fit.response, fit.fit.features, free)
+        self._searches[fit.fit.response, tuple(sorted(fit.fit.features))] = 2 ** (len(fit.fit.features) - len(free))
+        return found
+
+    def _free(self, fit: Regression) -> tuple[int, ...]:
+        return (0,) if fit.constant else ()
+
+    @property
+    def marginals(self) -> Marginals:
+        """Means, spreads, correlations, components and groups.
+
+        Raises:
+            InputError: no constant among the columns.
+        """
+        if not self.has_constant:
+            raise InputError("Means and correlations need a record with an intercept.")
+        return Marginals(self.state)
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Mean and spread of each column, with bands."""
+        means = self.marginals.means().as_rows(self.columns)
+        spreads = self.marginals.spreads().as_rows(self.columns)
+        return [
+            {"column": m["name"], "mean": m["value"], "mean_low": m["low"], "mean_high": m["high"]}
+            | {"sd": s["value"], "sd_low": s["low"], "sd_high": s["high"]}
+            for m, s in zip(means, spreads, strict=True)
+        ]
+
+    def pairs(self, partial: bool = False) -> list[dict[str, Any]]:
+        """Correlations of all pairs, plain or partial; ``told`` where the band leaves out zero."""
+        found = self.marginals.partial_correlations() if partial else self.marginals.correlations()
+        i, j = np.triu_indices(len(self.columns), 1)
+        names = [f"{self.columns[a]} ~ {self.columns[b]}" for a, b in zip(i, j, strict=True)]
+        rows = found.as_rows(names)
+        for row, a, b in zip(rows, i, j, strict=True):
+            row |= {"first": self.columns[a], "second": self.columns[b], "told": row["low"] > 0 or row["high"] < 0}
+        return rows
+
+    def components(self) -> tuple[Estimates, np.ndarray]:
+        """Shares of variance of principal components, and loadings (columns, components)."""
+        return self.marginals.components()
+
+    def loadings(self) -> list[dict[str, Any]]:
+        """Loadings of the first five components with bands: how a column goes with the component."""
+        count = min(_LOADINGS, len(self.columns))
+        names = [(f"component {k + 1}", column) for k in range(count) for column in self.columns]
+        rows = self.marginals.loadings(count).as_rows([column for _, column in names])
+        return [{"component": k, "column": row.pop("name"), **row} for (k, _), row in zip(names, rows, strict=True)]
+
+    def group_means(self, value: str, dummies: Sequence[str]) -> list[dict[str, Any]]:
+        """Mean of a column in each group that dummies mark, and in the rest.
+
+        Raises:
+            InputError: columns that are no dummies.
+        """
+        wrong = [name for name in dummies if name not in self.labels]
+        if wrong or value not in self.columns:
+            raise InputError(f"Group means need a column and 0/1 columns; {listed(wrong or [value])} is neither.")
+        found, shares = self.marginals.groups(self.names.index(value), [self.names.index(name) for name in dummies])
+        rows = found.as_rows([*dummies, "all others"])
+        return [{**row, "share": float(share)} for row, share in zip(rows, shares, strict=True)]
+
+    def synthetic(self, count: int, seed: int = 0) -> pd.DataFrame:
+        """Rows for trying code, marked as synthetic; never for inference.
+
+        Raises:
+            InputError: as :func:`synthetic.rows`.
+        """
+        return synthetic.rows(self.marginals, self.record.derived, count, seed, self.labels)

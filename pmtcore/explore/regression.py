@@ -1,0 +1,287 @@
+"""One regression from a released moment: coefficients, bands in three parts, tests, prediction; all free."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from scipy.stats import chi2
+from scipy.stats import f as f_distribution
+from scipy.stats import t as student
+
+from pmtcore.base.checks import InputError, listed
+from pmtcore.base.records import Bands
+from pmtcore.explore.functionals import Estimates, figures
+from pmtcore.methods.joint_moment.linear import Fit, State, solve
+from pmtcore.public.bands import limits
+
+CORRECTIONS = ("none", "bonferroni", "scheffe")
+_LEVEL = 0.95  # of every band
+
+
+@final
+@dataclass(frozen=True)
+class Test:
+    """A joint test that contrasts are zero: ``F`` with its degrees of freedom, and the p-value."""
+
+    statistic: float
+    among: int
+    freedom: float
+    p: float
+    __test__ = False  # not a test of ours
+
+    def as_dict(self) -> dict[str, float]:
+        """Plain fields."""
+        return {"statistic": self.statistic, "among": self.among, "freedom": self.freedom, "p": self.p}
+
+
+@final
+@dataclass(frozen=True)
+class Predicted:
+    """A prediction: its value, 95 % limits of the mean, and of a new row."""
+
+    value: float
+    low: float
+    high: float
+    new_low: float
+    new_high: float
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """A regression of one column on others.
+
+    Attributes:
+        names: of the coefficients, ``(intercept)`` included.
+        lam: ridge penalty, in the units of the table, the intercept excepted.
+    """
+
+    fit: Fit
+    response: str
+    names: tuple[str, ...]
+    lam: float = 0.0
+    constant: bool = True
+    label: str = field(default="", compare=False)
+
+    @property
+    def state(self) -> State:
+        """The moment it was computed from."""
+        return self.fit.state
+
+    @property
+    def coefficients(self) -> dict[str, float]:
+        """By name."""
+        return {name: float(value) for name, value in zip(self.names, self.fit.coefficients, strict=True)}
+
+    @property
+    def bands(self) -> Bands:
+        """Privacy, sampling and truncation parts, and 95 % limits, for a regression chosen beforehand."""
+        return self.fit.bands
+
+    def corrected(self, correction: str, models: int = 1, columns: int | None = None) -> Bands:
+        """Limits that allow for a search.
+
+        Args:
+            correction: ``bonferroni`` over all coefficients of the models looked at, or ``scheffe`` over every contrast
+                of one response on all columns.
+            models: how many were looked at.
+
+        Raises:
+            InputError: another correction.
+        """
+        if correction == "none":
+            return self.bands
+        if correction not in CORRECTIONS:
+            raise InputError(f"correction must be one of {listed(CORRECTIONS)}.")
+        bands, parts = self.bands, self.fit.parts()
+        total = np.sqrt(sum(part.variance for part in parts if part is not None))
+        if correction == "bonferroni":
+            among = len(self.names) + (max(models, 1) - 1) * len(self.state.root)  # the others as large as can be
+            half = student.isf((1 - _LEVEL) / 2 / among, self.freedom) * total
+        else:
+            among = (len(self.state.root) if columns is None else columns) - 1
+            half = np.sqrt(among * f_distribution.ppf(_LEVEL, among, self.freedom)) * total
+        centre = self.fit.coefficients
+        return Bands(bands.privacy, bands.sampling, centre - half, centre + half, bands.truncation)
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom behind the total variance: the sampling part's, as far as it counts."""
+        parts = self.fit.parts()
+        total = sum(part.variance for part in parts if part is not None)
+        own = parts[1].variance ** 2 / parts[1].freedom
+        return float(np.min(np.minimum(total**2 / np.maximum(own, 1e-300), 1e6)))
+
+    def contrast(self, weights: Mapping[str, float]) -> tuple[float, Bands]:
+        """A weighted sum of coefficients with its parts and limits (arrays of one).
+
+        Raises:
+            InputError: a name that is no coefficient.
+        """
+        c = self._row(weights)[None]
+        value = c @ self.fit.coefficients
+        return float(value[0]), limits(value, value, *self.fit.parts(c))
+
+    def test(self, names: Sequence[str]) -> Test:
+        """Wald's joint test that these coefficients are zero, all three parts counted.
+
+        Raises:
+            InputError: a name that is no coefficient, or none.
+        """
+        if not names:
+            raise InputError("A joint test needs at least one coefficient.")
+        c = np.array([self._row({name: 1.0}) for name in dict.fromkeys(names)])
+        value = c @ self.fit.coefficients
+        scale = 1 / np.sqrt(np.diag(c @ self.fit.total @ c.T))
+        held = (c @ self.fit.total @ c.T) * np.outer(scale, scale)
+        size = float((value * scale) @ np.linalg.solve(held, value * scale))
+        q, freedom = len(c), self.freedom
+        p = float(f_distribution.sf(size / q, q, freedom)) if freedom < 1e5 else float(chi2.sf(size, q))
+        return Test(size / q, q, freedom, p)
+
+    def predict(self, values: Mapping[str, float]) -> Predicted:
+        """At values of the features (derived ones already computed).
+
+        Raises:
+            InputError: a feature without a value.
+        """
+        missing = [name for name in self.names if name not in values and name != self.names[0]]
+        missing += [self.names[0]] if not self.constant and self.names[0] not in values else []
+        if missing:
+            raise InputError(f"The prediction needs a value of {listed(missing)}.")
+        row = {name: 1.0 if self.constant and j == 0 else values[name] for j, name in enumerate(self.names)}
+        value, bands = self.contrast(row)
+        low, high = float(bands.low[0]), float(bands.high[0])
+        half = math.hypot((high - low) / 2, float(student.ppf(0.975, self.freedom)) * self.residual_sd)
+        return Predicted(value, low, high, value - half, value + half)
+
+    @property
+    def residual_sd(self) -> float:
+        """Released standard deviation around the regression."""
+        return math.sqrt(self.fit.residual_variance)
+
+    @cached_property
+    def r_squared(self) -> Estimates | None:
+        """Share of the response's variance, with its band; ``None`` without an intercept."""
+        if not self.constant:
+            return None
+        root = self.state.root
+        s = root @ self.state.moment @ root.T
+        t, mean = self.fit.response, s[0, self.fit.response] / s[0, 0]
+        mine = np.outer(self.fit.b, self.fit.b)
+        centred = root[t] - mean * root[0]
+        total = float(centred @ self.state.moment @ centred)
+        rest = float(self.fit.b @ self.state.moment @ self.fit.b)
+        gradient = rest / total**2 * np.outer(centred, centred) - mine / total
+        return figures(self.state, np.array([1 - rest / total]), gradient[None], (0.0, 1.0))
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features, the constant apart."""
+        return self.names[1:] if self.constant else self.names
+
+    @cached_property
+    def partial_r_squared(self) -> Estimates:
+        """Of each feature: the share of what the others leave that it explains, with its band."""
+        fit, first = self.fit, int(self.constant)
+        rest, inverse = float(fit.b @ self.state.moment @ fit.b), np.diag(self._inverse)
+        size = fit.coefficients**2 / (inverse * rest)
+        found = []
+        for a, beta, own, s in list(zip(fit.a, fit.coefficients, inverse, size, strict=True))[first:]:
+            both = np.outer(a, fit.b) + np.outer(fit.b, a)
+            moved = both * beta / (own * rest) + s * (np.outer(a, a) / own - np.outer(fit.b, fit.b) / rest)
+            found.append(moved / (1 + s) ** 2)
+        return figures(self.state, (size / (1 + size))[first:], _stacked(found, self.state), (0.0, 1.0))
+
+    @cached_property
+    def inflation(self) -> Estimates:
+        """Variance inflation factor of each feature, with its band."""
+        root, first = self.state.root[list(self.fit.features)], int(self.constant)
+        s = root @ self.state.moment @ root.T
+        centred = root - np.outer(s[0] / s[0, 0], root[0]) if self.constant else root
+        spread = np.einsum("qi,ij,qj->q", centred, self.state.moment, centred)
+        inverse = np.diag(self._inverse)
+        found = [
+            own * np.outer(c, c) - size * np.outer(a, a)
+            for a, c, own, size in list(zip(self.fit.a, centred, inverse, spread, strict=True))[first:]
+        ]
+        return figures(self.state, (inverse * spread)[first:], _stacked(found, self.state), (1.0, math.inf))
+
+    @property
+    def _inverse(self) -> np.ndarray:
+        """``S_FF^{-1}`` (with the penalty, if there is one)."""
+        a = self.fit.a
+        return np.asarray(a @ self.state.moment @ a.T)
+
+    def _row(self, weights: Mapping[str, float]) -> np.ndarray:
+        unknown = [name for name in weights if name not in self.names]
+        if unknown:
+            raise InputError(f"The regression has no coefficient {listed(unknown)}; it has {listed(self.names, 12)}.")
+        return np.array([float(weights.get(name, 0.0)) for name in self.names])
+
+    @property
+    def formula(self) -> str:
+        """The regression in words that :func:`read` takes."""
+        right = " + ".join(map(quoted, self.features)) if self.features else "1"
+        return f"{quoted(self.response)} ~ {right}" + ("" if self.constant else " - 1")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Keys as a release has them."""
+        bands = self.bands
+        parts = {"privacy": bands.privacy, "sampling": bands.sampling}
+        if bands.truncation is not None:
+            parts["truncation"] = bands.truncation
+        parts |= {"low": bands.low, "high": bands.high}
+        share = self.r_squared
+        return {
+            "response": self.response,
+            "features": list(self.features),
+            "formula": self.formula,
+            "lam": self.lam,
+            "coefficients": self.coefficients,
+            "bands": {n: {p: float(v[j]) for p, v in parts.items()} for j, n in enumerate(self.names)},
+            "residual_sd": self.residual_sd,
+            "r_squared": None if share is None else share.as_rows(("r_squared",))[0],
+            "partial_r_squared": dict(zip(self.features, map(float, self.partial_r_squared.values), strict=True)),
+            "variance_inflation": dict(zip(self.features, map(float, self.inflation.values), strict=True)),
+            "partial_r_squared_bands": self.partial_r_squared.as_rows(self.features),
+            "variance_inflation_bands": self.inflation.as_rows(self.features),
+        }
+
+
+def _stacked(found: list[np.ndarray], state: State) -> np.ndarray:
+    """Gradients (q, D, D), of no figure too."""
+    return np.array(found) if found else np.zeros((0, *state.moment.shape))
+
+
+def quoted(name: str) -> str:
+    """A name as a formula takes it."""
+    return name if name.replace("_", "a").replace(":", "a").isalnum() else f"`{name}`"
+
+
+def regression(
+    state: State, names: Sequence[str], response: str, features: Sequence[str], lam: float, intercept: bool
+) -> Regression:
+    """By names.
+
+    Raises:
+        InputError: no features, the response among them, or columns that the record does not have.
+    """
+    used = [*([names[0]] if intercept else []), *features]
+    unknown = [name for name in (response, *used) if name not in names]
+    if unknown:
+        raise InputError(f"The record has no column {listed(unknown)}; it has {listed(names, 12)}.")
+    if response in used or len(set(used)) < len(used):
+        raise InputError("A column can be in a regression once, as the response or as a feature.")
+    if not used:
+        raise InputError("A regression needs a feature, or an intercept.")
+    if not (math.isfinite(lam) and 0 <= lam <= 1e300):
+        raise InputError("The ridge penalty must be a number from 0 on.")
+    places = [list(names).index(name) for name in used]
+    fit = solve(state, list(names).index(response), places, lam, (0,) if intercept else ())
+    return Regression(fit, response, tuple(used), lam, intercept)

@@ -1,0 +1,194 @@
+"""Losses of one row with the bounds that privacy needs: ``|l'| <= score``, ``l'' <= curvature`` (maths.md, 15.1).
+
+D asks for a bound on the gradient and uses it as one on ``l'``; for unbounded responses, and for Poisson, there is
+no finite one (E17). So responses are clipped to a declared range, and losses that grow faster than linearly are
+continued linearly beyond a declared bound: convex, once differentiable, and the bounds hold everywhere.
+
+``z = x' theta``; derivatives are with respect to z.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from pmtcore.base.checks import InputError, number_between, one_of
+from pmtcore.glm import families
+from pmtcore.glm.families import Family
+
+Curve = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """A loss of one row.
+
+    Attributes:
+        value, first, second: ``l, l', l''`` as functions of (z, y), broadcast together.
+        low, high: declared range of responses; others are clipped to it.
+        score: bound on ``|l'|`` (zeta2 of D, as it is used).
+        curvature: bound on ``l''``; with rows of length zeta1, ``zeta3 = curvature zeta1^2``.
+        signed: whether the response alone fixes the sign of ``l'``, whatever theta is.
+        free: whether besides ``l'' <= |l'| (1 - |l'|)``, on which the free Jacobian stands (maths.md, 15.3).
+        augmented: responses of augmented rows at which ``l'(0)`` is not 0 (D, Table 1; E15).
+        at_zero: the share of ``l''(0)`` that augmented rows realize: 1, or 1/2 at a kink (E16).
+    """
+
+    id: str
+    title: str
+    value: Curve
+    first: Curve
+    second: Curve
+    low: float
+    high: float
+    score: float
+    curvature: float
+    signed: bool
+    free: bool
+    augmented: tuple[float, ...]
+    at_zero: float = 1.0
+
+    def responses(self, y: np.ndarray) -> np.ndarray:
+        """Responses clipped to the declared range."""
+        return np.clip(y, self.low, self.high)
+
+
+def linear(bound: float = 1.0, response: float = math.inf) -> Loss:
+    """Squared loss ``(z - y)^2/2``, continued linearly beyond residuals of size ``bound`` (Huber's loss).
+
+    Args:
+        bound: residuals within it are squared; it is also the bound on ``|l'|``.
+        response: responses are clipped to ``[-response, response]``; the exact minimizer's privacy does not need
+            it, a solver in floating point does.
+    """
+    k = number_between("residual bound", bound, 1e-9, 1e9)
+
+    def value(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        size = np.abs(z - y)
+        return np.where(size <= k, size**2 / 2, k * size - k * k / 2)
+
+    return Loss(
+        "linear",
+        "linear",
+        value,
+        lambda z, y: np.clip(z - y, -k, k),
+        lambda z, y: (np.abs(z - y) <= k).astype(float),
+        -response,
+        response,
+        score=k,
+        curvature=1.0,
+        signed=False,
+        free=False,
+        augmented=(min(1.0, 0.5 * k),),
+    )
+
+
+def poisson(response: float, predictor: float) -> Loss:
+    """``e^z - y z``, responses clipped to ``[0, response]``, ``e^z`` continued linearly beyond ``z = predictor``.
+
+    Raises:
+        InputError: a slope ``e^predictor`` below the response bound: such a loss falls for ever.
+    """
+    most = number_between("response bound", response, 1e-9, 1e9)
+    end = number_between("predictor bound", predictor, -50.0, 50.0)
+    slope = math.exp(end)
+    if not slope >= most * (1 - 1e-12):
+        raise InputError(
+            f"The predictor bound {end:g} allows means up to {slope:.4g} only, below the response bound {most:g}; "
+            f"choose at least {math.log(most):.4g}."
+        )
+
+    def value(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        inside = np.exp(np.minimum(z, end))
+        return inside + slope * np.maximum(z - end, 0.0) - y * z
+
+    return Loss(
+        "poisson",
+        "Poisson",
+        value,
+        lambda z, y: np.exp(np.minimum(z, end)) - y,
+        lambda z, y: np.where(z <= end, np.exp(np.minimum(z, end)), 0.0) + 0.0 * y,
+        0.0,
+        most,
+        score=max(slope, most),
+        curvature=slope,
+        signed=False,
+        free=False,
+        augmented=(0.0,),
+    )
+
+
+def _labels(family: Family) -> Loss:
+    """The loss of a canonical family of labels 0 and 1, ``b(z) - y z``."""
+    return Loss(
+        family.id,
+        family.title,
+        lambda z, y: family.loss(z) - y * z,
+        lambda z, y: family.mean(z) - y,
+        lambda z, y: family.slope(z) + 0.0 * y,
+        0.0,
+        1.0,
+        1.0,
+        family.largest_slope(math.inf),
+        signed=True,
+        free=True,
+        augmented=(0.0, 1.0),
+    )
+
+
+LOGISTIC = _labels(families.LOGISTIC)
+BOOSTING = _labels(families.BOOSTING)
+
+
+def _hinge_value(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    t = (2 * y - 1) * z
+    return np.where(t <= 0, 0.5 - t, np.where(t <= 1, (1 - t) ** 2 / 2, 0.0))
+
+
+def _hinge_first(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    sign = 2 * y - 1
+    return -sign * np.clip(1 - sign * z, 0.0, 1.0)
+
+
+def _hinge_second(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    t = (2 * y - 1) * z
+    return ((t > 0) & (t <= 1)).astype(float)
+
+
+HINGE = Loss(
+    "hinge",
+    "smoothed hinge",
+    _hinge_value,
+    _hinge_first,
+    _hinge_second,
+    0.0,
+    1.0,
+    score=1.0,
+    curvature=1.0,
+    signed=True,
+    free=False,
+    augmented=(0.0, 1.0),
+    at_zero=0.5,
+)
+
+
+def loss(id: str, *, bound: float = 1.0, response: float = math.inf, predictor: float | None = None) -> Loss:
+    """The loss of that id with declared bounds; labels 0 and 1 need none.
+
+    Args:
+        predictor: for Poisson; the logarithm of the response bound if ``None``.
+
+    Raises:
+        InputError: there is none, or Poisson without a finite response bound.
+    """
+    one_of("loss", id, ("linear", "poisson", "logistic", "boosting", "hinge"))
+    if id == "linear":
+        return linear(bound, response)
+    if id == "poisson":
+        return poisson(response, math.log(max(response, 1e-9)) if predictor is None else predictor)
+    return {"logistic": LOGISTIC, "boosting": BOOSTING, "hinge": HINGE}[id]

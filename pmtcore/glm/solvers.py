@@ -1,0 +1,249 @@
+"""A stack of penalized fits to the same rows, each with its own linear term, ridge weights and lasso weights.
+
+    sum_i l(x_i' theta; y_i) + b' theta + sum_j q_j (theta_j - c_j)^2 / 2 + sum_j lam_j |theta_j|
+
+Proximal Newton: the quadratic model is minimized by coordinate descent and finished on its active set, and the
+step is shortened until the objective falls enough. The end is certified: the shortest subgradient is at most the
+tolerance, so by strong convexity each fit is within ``tolerance / min_j q_j`` of its minimizer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from pmtcore.glm.losses import Loss
+from pmtcore.glm.newton import ROWS_AT_ONCE, Tolerance, tolerance_at, unpacked
+
+_CHUNK_NUMBERS = 4_000_000  # 32 MB of doubles
+_NEWTON_STEPS = 150  # then steps that always converge, but slowly
+_MOST_STEPS = 20_000  # of those; each takes off a fixed share, so thousands are enough at any modulus
+_FEW = 6  # fits, up to which a product for each is faster than all products of columns
+_SWEEPS = 4  # of coordinate descent before the active set is tried: it is mostly right then
+_MOST_ROUNDS = 60  # of sweeps; each ends at an active set, few are ever visited
+_ENOUGH = 1e-4  # share of the predicted decrease that a step has to bring
+_ROUNDING = 1e-13  # of the gradient: what double precision leaves of a solved quadratic model
+
+
+@final
+@dataclass(frozen=True)
+class Penalty:
+    """Terms that are not data, (t, p) each: linear term b, ridge weights q, centre c, lasso weights lam."""
+
+    linear: np.ndarray
+    ridge: np.ndarray
+    centre: np.ndarray
+    lasso: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        linear: np.ndarray,
+        ridge: np.ndarray | float,
+        centre: np.ndarray | float = 0.0,
+        lasso: np.ndarray | float = 0.0,
+    ) -> Penalty:
+        """All terms broadcast to the shape (t, p) of the linear term."""
+        linear = np.atleast_2d(np.asarray(linear, dtype=float))
+        rest = (np.broadcast_to(np.asarray(part, dtype=float), linear.shape) for part in (ridge, centre, lasso))
+        return cls(linear, *rest)
+
+    def at(self, which: np.ndarray) -> Penalty:
+        """Some fits of the stack."""
+        return Penalty(self.linear[which], self.ridge[which], self.centre[which], self.lasso[which])
+
+    def smooth(self, theta: np.ndarray) -> np.ndarray:
+        """Value of the differentiable terms (t,)."""
+        return np.asarray(np.sum(self.linear * theta + self.ridge * (theta - self.centre) ** 2 / 2, axis=1))
+
+    def sharp(self, theta: np.ndarray) -> np.ndarray:
+        """Value of the lasso term (t,)."""
+        return np.asarray(np.sum(self.lasso * np.abs(theta), axis=1))
+
+
+@final
+@dataclass(frozen=True)
+class Solution:
+    """Minimizers (t, p) and the length (t,) of the shortest subgradient at each."""
+
+    theta: np.ndarray
+    residual: np.ndarray
+
+
+@final
+@dataclass(frozen=True)
+class Data:
+    """Rows (n, p), responses (n,), and the loss."""
+
+    loss: Loss
+    x: np.ndarray
+    y: np.ndarray
+
+    @cached_property
+    def most_curvature(self) -> np.ndarray:
+        """An upper bound (p, p) of the Hessian of the sum of losses, anywhere."""
+        return np.asarray(self.loss.curvature * self.x.T @ self.x)
+
+    def value(self, theta: np.ndarray) -> np.ndarray:
+        """Sum of losses (t,) at coefficients (t, p)."""
+        total = np.zeros(len(theta))
+        for part in self._parts(len(theta)):
+            total += self.loss.value(self.x[part] @ theta.T, self.y[part, None]).sum(axis=0)
+        return total
+
+    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients (t, p) and Hessians (t, p, p) of the sum of losses."""
+        t, p = theta.shape
+        if t <= _FEW:
+            return self._few(theta)
+        upper = np.triu_indices(p)
+        gradient, packed = np.zeros((t, p)), np.zeros((t, len(upper[0])))
+        for part in self._parts(max(t, len(upper[0]))):
+            x, y = self.x[part], self.y[part, None]
+            z = x @ theta.T  # (k, t)
+            gradient += self.loss.first(z, y).T @ x
+            products = self._products[part] if self._small else x[:, upper[0]] * x[:, upper[1]]
+            packed += self.loss.second(z, y).T @ products
+        return gradient, unpacked(packed, p)
+
+    @property
+    def _small(self) -> bool:
+        """Whether all products of columns fit in memory at once."""
+        n, p = self.x.shape
+        return n * p * (p + 1) // 2 <= _CHUNK_NUMBERS
+
+    @cached_property
+    def _products(self) -> np.ndarray:
+        """Products of columns (n, p (p + 1) / 2)."""
+        rows, columns = np.triu_indices(self.x.shape[1])
+        return np.asarray(self.x[:, rows] * self.x[:, columns])
+
+    def _few(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same for a handful of fits, one product each: no table of products of columns."""
+        t, p = theta.shape
+        gradient, hessian = np.zeros((t, p)), np.zeros((t, p, p))
+        for part in self._parts(max(t, p)):
+            x, y = self.x[part], self.y[part, None]
+            z = x @ theta.T
+            gradient += self.loss.first(z, y).T @ x
+            bend = self.loss.second(z, y)
+            for k in range(t):
+                hessian[k] += (x * bend[:, k, None]).T @ x
+        return gradient, hessian
+
+    def _parts(self, width: int) -> list[slice]:
+        step = min(max(256, _CHUNK_NUMBERS // max(width, 1)), ROWS_AT_ONCE)
+        return [slice(start, start + step) for start in range(0, len(self.y), step)]
+
+
+def minimize(data: Data, penalty: Penalty, tolerance: Tolerance, start: np.ndarray | None = None) -> Solution:
+    """Minimizers of the stack, each with a subgradient no longer than ``tolerance``.
+
+    Args:
+        start: (t, p); the centre where there is none.
+
+    Raises:
+        RuntimeError: not reached within thousands of steps, which rounding alone can cause.
+
+    Where Newton's steps go round in a circle (a loss with kinks in its slope), steps under an upper bound of the
+    curvature take over: each lowers the objective, so they end at the minimizer whatever the rows are.
+    """
+    theta = np.array(penalty.centre if start is None else np.broadcast_to(start, penalty.linear.shape), dtype=float)
+    residual = np.full(len(theta), np.inf)
+    live = np.arange(len(theta))
+    p = theta.shape[1]
+    for count in range(_MOST_STEPS):
+        now = penalty.at(live)
+        gradient, hessian = data.derivatives(theta[live])
+        gradient += now.linear + now.ridge * (theta[live] - now.centre)
+        if count >= _NEWTON_STEPS:
+            hessian = np.repeat(data.most_curvature[None], len(live), axis=0)
+        hessian[:, np.arange(p), np.arange(p)] += now.ridge
+        residual[live] = np.linalg.norm(shortest(gradient, theta[live], now.lasso), axis=1)
+        going = residual[live] > tolerance_at(tolerance, theta[live])
+        if not np.any(going):
+            return Solution(theta, residual)
+        live, now = live[going], now.at(going)
+        step = _step(gradient[going], hessian[going], theta[live], now.lasso)
+        held = count >= _NEWTON_STEPS  # a step under an upper bound of the curvature needs no search
+        theta[live] = theta[live] + step if held else _searched(data, now, theta[live], step, gradient[going])
+    raise RuntimeError("the fit did not converge to the wanted precision")
+
+
+def shortest(gradient: np.ndarray, theta: np.ndarray, lasso: np.ndarray) -> np.ndarray:
+    """The shortest subgradient (t, p) of smooth part plus ``sum lam_j |theta_j|``."""
+    inside = np.sign(gradient) * np.maximum(np.abs(gradient) - lasso, 0.0)
+    return np.where(theta != 0, gradient + lasso * np.sign(theta), inside)
+
+
+def _soft(values: np.ndarray, by: np.ndarray) -> np.ndarray:
+    return np.asarray(np.sign(values) * np.maximum(np.abs(values) - by, 0.0))
+
+
+def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: np.ndarray) -> np.ndarray:
+    """Minimizers of ``g'd + d'Hd/2 + sum lam |theta + d|`` (t, p)."""
+    if not np.any(lasso):
+        return np.asarray(-np.linalg.solve(hessian, gradient[..., None])[..., 0])
+    end = theta.copy()  # theta + d
+    todo = np.arange(len(theta))
+    wanted = _ROUNDING * (np.linalg.norm(gradient, axis=1) + np.linalg.norm(lasso, axis=1))
+    for _ in range(_MOST_ROUNDS):
+        h, lam = hessian[todo], lasso[todo]
+        level = gradient[todo] - np.einsum("tij,tj->ti", h, theta[todo])  # model gradient at end: level + H end
+        swept = _swept(level, h, end[todo], lam)
+        end[todo] = _finished(level, h, swept, lam)
+        slope = level + np.einsum("tij,tj->ti", h, end[todo])
+        left = np.linalg.norm(shortest(slope, end[todo], lam), axis=1) > np.maximum(
+            wanted[todo], 1e-12 * np.linalg.norm(level, axis=1)
+        )
+        todo = todo[left]
+        if not len(todo):
+            break
+    return np.asarray(end - theta)
+
+
+def _swept(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np.ndarray) -> np.ndarray:
+    """Sweeps of coordinate descent, all fits at once."""
+    end = end.copy()
+    slope = level + np.einsum("tij,tj->ti", hessian, end)
+    for _ in range(_SWEEPS):
+        for j in range(end.shape[1]):
+            own = hessian[:, j, j]
+            new = _soft(end[:, j] - slope[:, j] / own, lasso[:, j] / own)
+            slope += hessian[:, :, j] * (new - end[:, j])[:, None]
+            end[:, j] = new
+    return end
+
+
+def _finished(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np.ndarray) -> np.ndarray:
+    """The exact minimizer if signs and zeros stay as they are; where they would not, what was there."""
+    active = (end != 0).astype(float)
+    p = end.shape[1]
+    held = hessian * active[:, :, None] * active[:, None, :]
+    held[:, np.arange(p), np.arange(p)] += 1 - active
+    right = -(level + lasso * np.sign(end)) * active
+    found = np.linalg.solve(held, right[..., None])[..., 0]
+    kept = np.all(found * end >= 0, axis=1) & np.all(np.isfinite(found), axis=1)
+    return np.where(kept[:, None], found, end)
+
+
+def _searched(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """The step, halved in each fit until the objective falls by enough of what the model predicts."""
+    before = data.value(theta) + penalty.smooth(theta) + penalty.sharp(theta)
+    predicted = np.sum(gradient * step, axis=1) + penalty.sharp(theta + step) - penalty.sharp(theta)
+    rounding = 1e-11 * (1 + np.abs(before))
+    length = np.ones(len(theta))
+    live = np.flatnonzero(-predicted > rounding)  # below, the objective cannot tell
+    for _ in range(50):
+        if not len(live):
+            break
+        tried = theta[live] + length[live, None] * step[live]
+        now = penalty.at(live)
+        after = data.value(tried) + now.smooth(tried) + now.sharp(tried)
+        short = after > before[live] + _ENOUGH * length[live] * predicted[live] + rounding[live]
+        live = live[short]
+        length[live] /= 2
+    return np.asarray(theta + length[:, None] * step)

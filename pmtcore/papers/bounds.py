@@ -1,0 +1,81 @@
+"""What the papers prove, as a page shows it: the bounds at a table's shape, a sentence, rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import pandas as pd
+
+from pmtcore.base.numbers import figure, plural
+from pmtcore.papers.theory import Bound, Setting, bounds
+from pmtcore.papers.theory_erm import noise_bounds, risk_bounds
+from pmtcore.papers.theory_labels import label_bounds
+from pmtcore.papers.theory_local import Rounds, radius_bound, scale_bounds, two_rounds
+
+_TRIALS = 200  # quantiles at 95 % known well enough for a factor
+_ROUNDS_DELTA = 1e-5  # one over the rows of its setting
+_DELTA = 1e-3  # of paper D, section 4
+_MOST_COLUMNS, _MOST_PRIVATE = 60, 10**12  # larger tables are shown at this shape
+
+
+def shape(d: int, m: int | None, n: int) -> Setting | None:
+    """The setting with a table's shape; none where no theorem speaks of it."""
+    columns = min(d, _MOST_COLUMNS)
+    rows = m or 0
+    if rows <= columns or n <= columns:
+        return None
+    return Setting(d=columns, m=min(rows, 10**9), n=min(n, _MOST_PRIVATE))
+
+
+@cache
+def central(at: Setting, mu: float) -> tuple[Bound, ...]:
+    """Bounds of A and B for a linear problem; public shapes and made-up rows only, so they may be kept."""
+    return bounds(Setting(at.d, at.m, at.n, mu, at.eta, at.kappa_bar, at.lam), _TRIALS)
+
+
+@cache
+def others() -> tuple[Bound, ...]:
+    """Bounds of A for logistic regression, of C and of D, at settings of their own."""
+    return (
+        *label_bounds(Setting(n=20_000, mu=30.0), 10),
+        radius_bound(),
+        *scale_bounds(),
+        *noise_bounds(1.0, _DELTA),
+        *risk_bounds(),
+    )
+
+
+@cache
+def rounds() -> Rounds:
+    """C's two-round variant, beside the public scores."""
+    return two_rounds(_ROUNDS_DELTA)
+
+
+def sentence(found: Sequence[Bound]) -> str:
+    """How many hold, and how loose those are."""
+    silent = sum(not bound.applies for bound in found)
+    said = [bound for bound in found if bound.applies]
+    holding = [bound.looseness for bound in said if bound.holds]
+    words = f"Of {plural(len(found), 'bound')} {len(holding)} {'holds' if len(holding) == 1 else 'hold'}"
+    if holding:
+        least, most = figure(min(holding)), figure(max(holding))
+        words += f", {least}{'' if least == most else f' to {most}'} times away from what is measured"
+    if len(said) > len(holding):
+        many = len(said) - len(holding)
+        words += f"; {many} {'does' if many == 1 else 'do'} not hold with open constants at 1"
+    return words + (f"; {silent} {'says' if silent == 1 else 'say'} nothing at this shape." if silent else ".")
+
+
+def table(found: Sequence[Bound]) -> pd.DataFrame:
+    """One row for each bound."""
+    return pd.DataFrame(
+        {
+            "from": [bound.source for bound in found],
+            "bounds": [bound.words for bound in found],
+            "proved": [bound.bound for bound in found],
+            "measured": [bound.measured for bound in found],
+            "times away": [bound.looseness for bound in found],
+            "verdict": [bound.verdict for bound in found],
+        }
+    )

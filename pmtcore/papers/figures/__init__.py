@@ -1,0 +1,1 @@
+"""Pictures of the papers: gallery, lessons, retrieved budget."""

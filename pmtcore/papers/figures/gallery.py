@@ -1,0 +1,122 @@
+"""Pictures of the gallery: a published experiment, recomputed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from pmtcore.base import escaping
+from pmtcore.methods.registry import method, methods, of_role
+from pmtcore.papers.gallery.engine import Figure
+from pmtcore.papers.gallery.findings import Answer, Curve
+from pmtcore.report.figures.style import finish, log_axis, translucent
+
+_COLOURS = ("#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#AA4477", "#44AA99", "#777777", "#6F5FC7", "#999933")
+_DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+def picture(figure: Figure, record: Mapping[str, Any]) -> go.Figure:
+    """Means with the band of one standard deviation, as the papers draw them; medians where means do not exist."""
+    drawn = go.Figure()
+    at = 0
+    for fields in record["series"]:
+        _draw(drawn, Curve.from_dict(fields), at, figure.log_y)
+        at += _own(fields["name"]) is None
+    if figure.log_x:
+        log_axis(drawn, "x")
+    if figure.log_y:
+        log_axis(drawn, "y")
+    return finish(drawn, figure.x_label, figure.y_label, 460)
+
+
+def _draw(drawn: go.Figure, curve: Curve, at: int, log: bool) -> None:
+    colour = _own(curve.name) or _COLOURS[at % len(_COLOURS)]
+    low = np.maximum(curve.mean - curve.sd, curve.low) if log else curve.mean - curve.sd
+    band = {"x": curve.x, "mode": "lines", "line": {"width": 0}, "legendgroup": curve.name, "showlegend": False}
+    drawn.add_scatter(y=curve.mean + curve.sd, hoverinfo="skip", **band)
+    drawn.add_scatter(y=low, fill="tonexty", fillcolor=translucent(colour, 0.12), hoverinfo="skip", **band)
+    drawn.add_scatter(
+        x=curve.x,
+        y=curve.mean,
+        name=curve.name,
+        legendgroup=curve.name,
+        mode="lines+markers",
+        line={"color": colour, "width": 2, "dash": _dash(curve.name, at)},
+        marker={"size": 6, "color": colour},
+        hovertemplate=f"{escaping.chart(curve.name)}<br>%{{x:.4g}}: mean %{{y:.3g}}<extra></extra>",
+    )
+
+
+def _own(name: str) -> str | None:
+    """The colour of a curve that is a method of the registry, ours or the public fit; ``None`` for the papers'."""
+    found = {entry.id: entry for entry in methods()}.get(name)
+    return found.colour if found is not None and (found.recommended or found.role == "public") else None
+
+
+def _dash(name: str, at: int) -> str:
+    if name == of_role("public").id:
+        return "dash"
+    return "solid" if _own(name) else _DASHES[at // len(_COLOURS) % len(_DASHES)]
+
+
+def table(record: Mapping[str, Any]) -> pd.DataFrame:
+    """The same figures in rows."""
+    parts = [pd.DataFrame(fields).rename(columns={"name": "series"}) for fields in record["series"]]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+_MARKS = {Answer.HOLDS: "✓", Answer.FAILS: "✗", Answer.OPEN: "?", Answer.UNSTATED: "?"}
+
+
+def verdict_words(verdict: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line for each claim."""
+    return [
+        f"{_MARKS[Answer(entry['answer'])]} {entry['answer']}: {entry['claim']} ({entry['figures']})"
+        for entry in verdict
+    ]
+
+
+def omitted_words(record: Mapping[str, Any]) -> str:
+    """Which series left trials out, and how many at the most; empty where none did."""
+    most = {fields["name"]: max(fields.get("omitted") or [0]) for fields in record["series"]}
+    found = [f"{name}: up to {count:.0f}" for name, count in most.items() if count]
+    if not found:
+        return ""
+    return f"Trials without an estimate are in no mean ({'; '.join(found)} of {record['trials']})."
+
+
+def trials_words(figure: Figure, record: Mapping[str, Any]) -> str:
+    """How many trials there are, how many the paper has, and what those would take."""
+    have = f"{record['trials']:,} trials, computed on {record['computed']}"
+    if not record.get("first"):
+        have += " by an earlier version of the code"
+    if record["trials"] >= figure.trials:
+        return f"{have}, as many as the paper has."
+    if not (seconds := record.get("seconds_per_trial")):
+        return f"{have}; the paper has {figure.trials:,}."
+    return f"{have}; the {figure.trials:,} of the paper take about {duration(seconds * figure.trials)} on one core."
+
+
+def wait_words(record: Mapping[str, Any] | None, trials: int) -> str:
+    """How long so many trials take, as measured when the stored ones were made; empty where nobody knows."""
+    seconds = (record or {}).get("seconds_per_trial")
+    return f"{duration(seconds * trials)}" if seconds else ""
+
+
+def duration(seconds: float) -> str:
+    """Seconds, minutes, hours or days, to one figure or two."""
+    for size, word in ((86_400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            count = f"{seconds / size:.2g}"
+            return f"{count} {word}{'' if count == '1' else 's'}"
+    return f"{max(seconds, 1):.0f} second{'' if round(max(seconds, 1)) == 1 else 's'}"
+
+
+def errata_of(figure: Figure) -> list[str]:
+    """Errata of the figure's data and of the methods that it tries, in the order of their numbers."""
+    found = set(figure.errata).union(*(set(method(id).errata) for id in figure.methods))
+    return sorted(found, key=lambda id: int(id[1:]))

@@ -1,0 +1,112 @@
+"""Pictures of the guided demonstrations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from pmtcore.papers.lessons import Cloud, Radii, Solutions
+from pmtcore.papers.lessons_methods import Bands, Line
+from pmtcore.report.figures.style import AFTER, BEFORE, PRIVACY, QUIET, TRUNCATION, finish, log_axis
+
+
+def clouds(found: Cloud) -> go.Figure:
+    """Both clouds, axes equal."""
+    figure = go.Figure()
+    for name, points, colour in (("before", found.before, BEFORE), ("after whitening", found.after, AFTER)):
+        figure.add_scatter(
+            x=points[:, 0], y=points[:, 1], mode="markers", name=name, marker={"color": colour, "size": 5}
+        )
+    figure.update_yaxes(scaleanchor="x")
+    return finish(figure, "first column", "second column", 420)
+
+
+def solutions(found: Solutions) -> go.Figure:
+    """Slopes of repeated releases around the true ones."""
+    figure = go.Figure()
+    for name, points, colour in (("as it is", found.plain, BEFORE), ("whitened", found.whitened, AFTER)):
+        figure.add_scatter(
+            x=points[:, 0], y=points[:, 1], mode="markers", name=name, marker={"color": colour, "size": 5}
+        )
+    marker = {"color": "#D55E00", "size": 14, "symbol": "x"}
+    figure.add_scatter(x=[found.true[0]], y=[found.true[1]], mode="markers", name="truth", marker=marker)
+    reach = float(np.quantile(np.abs(found.plain - found.true), 0.9)) * 1.5
+    figure.update_xaxes(range=[found.true[0] - reach, found.true[0] + reach])
+    figure.update_yaxes(range=[found.true[1] - reach, found.true[1] + reach])
+    return finish(figure, "first slope", "second slope", 420)
+
+
+def radii(found: Radii) -> go.Figure:
+    """Bias, noise and both along the radius, the chosen one marked."""
+    figure = go.Figure()
+    lines = (("truncation", found.bias, TRUNCATION), ("noise", found.noise, PRIVACY), ("both", found.total, QUIET))
+    for name, y, colour in lines:
+        figure.add_scatter(x=found.radius, y=y, mode="lines", name=name, line={"color": colour, "width": 2.5})
+    figure.add_vline(x=found.chosen, line={"color": BEFORE, "dash": "dash"})
+    log_axis(figure, "x")
+    log_axis(figure, "y")
+    figure.update_yaxes(range=[-6, 2])
+    return finish(figure, "radius", "squared error", 380)
+
+
+def budgets(total: np.ndarray, added: np.ndarray) -> go.Figure:
+    """Composition against simple addition."""
+    count, figure = list(range(1, len(total) + 1)), go.Figure()
+    figure.add_scatter(x=count, y=total, mode="lines+markers", name="composed", line={"color": AFTER, "width": 2.5})
+    figure.add_scatter(x=count, y=added, mode="lines", name="simply added", line={"color": QUIET, "dash": "dot"})
+    return finish(figure, "releases", "total mu", 340)
+
+
+def points_table(first: str, a: np.ndarray, second: str, b: np.ndarray) -> pd.DataFrame:
+    """Two clouds in rows."""
+    parts = [pd.DataFrame(x, columns=["first", "second"]).assign(which=name) for name, x in ((first, a), (second, b))]
+    return pd.concat(parts, ignore_index=True)
+
+
+def radii_table(found: Radii) -> pd.DataFrame:
+    """The curves in rows."""
+    return pd.DataFrame({"radius": found.radius, "truncation": found.bias, "noise": found.noise, "both": found.total})
+
+
+_TONES = ((AFTER, "solid"), (BEFORE, "longdash"), ("#882255", "dashdot"))  # told apart without colour, too
+
+
+def line(found: Line, x: str, y: str, log: str = "xy", guess: bool = False) -> go.Figure:
+    """Curves along a knob, the chosen place marked."""
+    figure = go.Figure()
+    for at, (name, values) in enumerate(found.curves.items()):
+        colour, dash = _TONES[at]
+        style = {"color": colour, "width": 3, "dash": dash}
+        figure.add_scatter(x=found.x, y=values, mode="lines", name=name, line=style)
+    if guess:
+        figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", name="guessing", line={"color": QUIET, "dash": "dot"})
+    figure.add_vline(x=found.chosen, line={"color": QUIET, "dash": "dash"})
+    for axis in log:
+        log_axis(figure, axis)
+    figure.update_layout(showlegend=True)
+    return finish(figure, x, y, 380)
+
+
+def line_table(found: Line, x: str) -> pd.DataFrame:
+    """The curves in rows."""
+    return pd.DataFrame({x: found.x, **found.curves})
+
+
+def bands(found: Bands) -> go.Figure:
+    """Repeated bands around the truth; those that miss it are drawn in another colour and dashed."""
+    figure = go.Figure()
+    for hit, name, colour in ((True, "holds the truth", AFTER), (False, "misses it", "#D55E00")):
+        at = np.flatnonzero(found.hit == hit)
+        ends = np.column_stack([found.at[at] - found.half, found.at[at] + found.half, np.full(len(at), np.nan)]).ravel()
+        style = {"color": colour, "width": 2.5, "dash": "solid" if hit else "dot"}
+        figure.add_scatter(x=ends, y=np.repeat(at + 1, 3), mode="lines", name=name, line=style, hoverinfo="skip")
+    figure.add_vline(x=0, line={"color": QUIET})
+    return finish(figure, "released mean and its 95 % band (the truth is 0)", "repetition", 460)
+
+
+def bands_table(found: Bands) -> pd.DataFrame:
+    """The drawn bands in rows."""
+    return pd.DataFrame(
+        {"low": found.at - found.half, "released": found.at, "high": found.at + found.half, "holds": found.hit}
+    )

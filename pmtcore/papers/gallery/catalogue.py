@@ -1,0 +1,26 @@
+"""All figures of the gallery."""
+
+from __future__ import annotations
+
+from pmtcore.base.checks import InputError
+from pmtcore.papers.gallery import paper_a, paper_a_labels, paper_b, paper_c, paper_d, paper_d_budget, paper_d_weights
+from pmtcore.papers.gallery.engine import Figure
+
+_PAPERS = (paper_a, paper_a_labels, paper_b, paper_c, paper_d_weights, paper_d, paper_d_budget)
+_FIGURES = {figure.id: figure for part in _PAPERS for figure in part.FIGURES}
+
+
+def figures() -> list[Figure]:
+    """Every figure, by paper."""
+    return list(_FIGURES.values())
+
+
+def figure(id: str) -> Figure:
+    """The figure of that id.
+
+    Raises:
+        InputError: there is none.
+    """
+    if id not in _FIGURES:
+        raise InputError(f"There is no figure {id!r}; choose one of {', '.join(_FIGURES)}.")
+    return _FIGURES[id]

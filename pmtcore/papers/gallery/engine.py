@@ -1,0 +1,366 @@
+"""Running a figure: trials in parallel processes, with progress, stoppable; results stored with their description.
+
+A *figure* is a list of *runs*; a run is a setting and the methods tried on it; a *trial* of a run draws data
+and noise from one seed and gives one error (or one per iteration) for each series. The same description and
+trial count give the same numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.paths import assets, cache_directory
+from pmtcore.papers.gallery.findings import Claim, Curve, Curves
+
+Errors = dict[str, list[float]]  # series -> one error, or one per iteration
+_CHUNK = 5  # trials handed to a process at once: small enough for progress, large enough to repay the hand-over
+_ALIKE = 1e-3  # relative; sums in another order differ by far less, another method by far more
+_ASSETS = assets() / "gallery"
+
+
+@final
+@dataclass(frozen=True)
+class Run:
+    """One setting.
+
+    Attributes:
+        x: where its errors are drawn; ``None`` where a trial gives one error per iteration.
+        task: name of the trial function, ``module:function`` inside this package.
+        setting: its arguments, plain JSON types.
+    """
+
+    x: float | None
+    task: str
+    setting: Mapping[str, Any]
+
+
+@final
+@dataclass(frozen=True)
+class Figure:
+    """A published experiment: what was done, what the paper says of it, and how that is checked.
+
+    Attributes:
+        claims: all that the paper's caption and text say, each with the check of what came out.
+        notes: where our setting departs, or had to be chosen.
+    """
+
+    id: str
+    title: str
+    source: str
+    runs: tuple[Run, ...]
+    claims: tuple[Claim, ...]
+    trials: int
+    quick: int
+    x_label: str
+    y_label: str
+    notes: str = ""
+    log_x: bool = False
+    log_y: bool = True
+    needs: str | None = None  # a table by name
+    errata: tuple[str, ...] = ()  # of its data and settings; those of its methods come with the methods
+    named: tuple[str, ...] = ()  # ids of methods that its task names by itself
+
+    @property
+    def words(self) -> str:
+        """What is plotted, in words."""
+        over = "at every step" if self.runs[0].x is None else f"at {len({run.x for run in self.runs})} values of it"
+        return f"Up: {self.y_label}. Across: {self.x_label}, {over}. A line for each method and setting."
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Ids of the registered methods that are tried, in their order."""
+        return tuple(dict.fromkeys([*(id for run in self.runs for id in _tried(run)), *self.named]))
+
+    @property
+    def claim(self) -> str:
+        """All claims in words."""
+        return " ".join(claim.words for claim in self.claims)
+
+    @property
+    def digest(self) -> str:
+        """Changes with the description."""
+        text = json.dumps([(run.x, run.task, run.setting) for run in self.runs], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def verdict(self, curves: Curves) -> list[dict[str, Any]]:
+        """Each claim, its answer, and the figures behind the answer."""
+        return [claim.answer(curves) for claim in self.claims]
+
+
+@dataclass
+class Computation:
+    """A figure being computed; trials come in chunks, in the order of the seeds.
+
+    Args:
+        trials: repetitions; the figure's own full count if ``None``.
+        workers: processes; 0 computes in this one.
+        only: names of the series to compute; all if ``None``. What is left out changes nothing in the others.
+    """
+
+    figure: Figure
+    trials: int | None = None
+    workers: int = 0
+    only: tuple[str, ...] | None = None
+    stopped: bool = False
+    _errors: dict[int, dict[int, list[Errors]]] = field(default_factory=dict)
+    _seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.trials = whole_number_between(
+            "trials", self.figure.trials if self.trials is None else self.trials, 1, 10_000
+        )
+        needed(self.figure)
+
+    @property
+    def share(self) -> float:
+        """Share of the trials done."""
+        done = sum(len(block) for run in self._errors.values() for block in run.values())
+        return done / (len(self.figure.runs) * (self.trials or 1))
+
+    def steps(self) -> Iterator[float]:
+        """Compute, yielding the share done after each chunk; closing the iterator, or stop(), ends it early."""
+        jobs = [(run, start) for start in range(0, self.trials or 0, _CHUNK) for run in range(len(self.figure.runs))]
+        if self.workers == 0:
+            for run, start in jobs:
+                if self.stopped:
+                    return
+                self._keep(run, start, _timed(self.figure.runs[run], start, self._until(start), self.only))
+                yield self.share
+            return
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process per core, not one thread pool each
+        with ProcessPoolExecutor(self.workers) as pool:
+            live: dict[Future[tuple[list[Errors], float]], tuple[int, int]] = {
+                pool.submit(_timed, self.figure.runs[run], start, self._until(start), self.only): (run, start)
+                for run, start in jobs
+            }
+            try:
+                while live and not self.stopped:
+                    done, _ = wait(live, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        self._keep(*live.pop(future), future.result())
+                    yield self.share
+            finally:
+                for future in live:
+                    future.cancel()
+
+    def run(self) -> Computation:
+        """Do all of it."""
+        for _ in self.steps():
+            pass
+        return self
+
+    def stop(self) -> None:
+        """Leave it at what is done."""
+        self.stopped = True
+
+    def _until(self, start: int) -> int:
+        return min(start + _CHUNK, self.trials or 0)
+
+    def _keep(self, run: int, start: int, block: tuple[list[Errors], float]) -> None:
+        self._errors.setdefault(run, {})[start] = block[0]
+        self._seconds += block[1]
+
+    def curves(self) -> dict[str, Curve]:
+        """What is there so far, a curve for each series."""
+        points: dict[str, list[tuple[float, np.ndarray]]] = {}
+        for at, blocks in self._errors.items():
+            errors = [trial for start in sorted(blocks) for trial in blocks[start]]
+            x = self.figure.runs[at].x
+            for name in errors[0]:
+                values = np.asarray([trial[name] for trial in errors], dtype=float)  # (trials, points)
+                for step in range(values.shape[1]):
+                    points.setdefault(name, []).append((float(step) if x is None else x, values[:, step]))
+        return {name: _curve(name, sorted(found, key=lambda p: p[0])) for name, found in points.items()}
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result with its description, plain JSON types."""
+        curves = self.curves()
+        return {
+            "id": self.figure.id,
+            "title": self.figure.title,
+            "source": self.figure.source,
+            "claim": self.figure.claim,
+            "trials": min((int((c.trials + c.omitted).min()) for c in curves.values()), default=0),
+            "computed": datetime.now(UTC).date().isoformat(),
+            "digest": self.figure.digest,
+            "first": probe(self.figure),
+            "seconds_per_trial": round(self._seconds / max(self.share * (self.trials or 1), 1e-9), 3),
+            "series": [curve.as_dict() for curve in curves.values()],
+            "verdict": self.figure.verdict(curves) if curves else [],
+            "notes": self.figure.notes,
+        }
+
+
+def probe(figure: Figure) -> Errors:
+    """The first trial of the first run: what a stored result is held against to see if the code still gives it."""
+    return _chunk(figure.runs[0], 0, 1)[0]
+
+
+def stale(figure: Figure, record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Series of a stored result whose first trial comes out differently today, or is not in it: computed by other code.
+
+    The description is compared by :attr:`Figure.digest`; this compares what the code behind it does, which no digest of
+    its text can: most changes of text change no figure.
+    """
+    kept, today = record.get("first") or {}, probe(figure)
+    return tuple(name for name, values in today.items() if not _same(kept.get(name), values))
+
+
+def lines_to_mend(figure: Figure, record: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Series to compute again: all of a method one of whose series is stale; ``None`` where it must be all.
+
+    One method's change leaves the trials of the others as they are: each has its own stream of noise.
+    """
+    changed = stale(figure, record)
+    every = {name: id for run in figure.runs for name, id in _series(run).items()}
+    if not set(changed) <= set(every) or not record.get("first") or figure.runs[0].x is None:
+        return None
+    methods = {every[name] for name in changed}
+    return tuple(name for name, id in every.items() if id in methods)
+
+
+def mended(record: Mapping[str, Any], made: Computation) -> dict[str, Any]:
+    """A stored result with the series of a computation of :func:`lines_to_mend` in place of its own.
+
+    Raises:
+        ValueError: the computation has other trials than the result.
+    """
+    today = made.as_dict()
+    if today["trials"] != record["trials"]:
+        raise ValueError(f"{today['trials']} trials do not fit into a result of {record['trials']}")
+    new = {fields["name"]: fields for fields in today["series"]}
+    series = [new.get(fields["name"], fields) for fields in record["series"]]
+    curves = [Curve.from_dict(fields) for fields in series]
+    return {
+        **record,
+        **{key: today[key] for key in ("title", "claim", "computed", "first", "notes")},
+        "series": series,
+        "verdict": made.figure.verdict({curve.name: curve for curve in curves}),
+    }
+
+
+def _same(kept: Any, today: list[float]) -> bool:
+    if not isinstance(kept, list) or len(kept) != len(today):
+        return False
+    one = np.asarray([np.nan if v is None else v for v in kept], dtype=float)
+    two = np.where(np.isfinite(today), today, np.nan)
+    return bool(np.allclose(one, two, rtol=_ALIKE, atol=0.0, equal_nan=True))
+
+
+def needed(figure: Figure) -> None:
+    """Refuse a figure whose table is not on this machine.
+
+    Raises:
+        InputError: with what to do.
+    """
+    if figure.needs is not None:
+        from pmtcore.tables import named  # noqa: PLC0415
+
+        table = named.entry(figure.needs)
+        if not table.available:
+            raise InputError(
+                f"Figure {figure.id} needs the table {figure.needs!r}, which is not on this machine: get {table.title} "
+                f"from archive.ics.uci.edu and put it as {table.file} into the folder that PMT_DATA_DIR names."
+            )
+
+
+def _chunk(run: Run, start: int, stop: int, only: tuple[str, ...] | None = None) -> list[Errors]:
+    module, _, name = run.task.partition(":")
+    task = getattr(import_module(f"pmtcore.papers.gallery.{module}"), name)
+    setting = dict(run.setting)
+    if only is not None and "tried" in setting:
+        setting["only"] = only  # a series has its own stream of noise, whether the others are drawn or not
+    found = [task(seed, **setting) for seed in range(start, stop)]
+    return found if only is None else [{k: v for k, v in errors.items() if k in only} for errors in found]
+
+
+def _timed(run: Run, start: int, stop: int, only: tuple[str, ...] | None) -> tuple[list[Errors], float]:
+    """Trials, and the processor seconds that they took."""
+    began = time.process_time()
+    return _chunk(run, start, stop, only), time.process_time() - began
+
+
+def _tried(run: Run) -> list[str]:
+    """Method ids of a run: those that it lists, or that its task names."""
+    return [*_series(run).values(), *run.setting.get("methods", ())]
+
+
+def _series(run: Run) -> dict[str, str]:
+    """Method id of each series that a run lists; tasks that name their methods themselves list none."""
+    return {entry[0]: entry[1] for entry in run.setting.get("tried", ())}
+
+
+def _curve(name: str, points: list[tuple[float, np.ndarray]]) -> Curve:
+    finite = [values[np.isfinite(values)] for _, values in points]
+
+    def over(f: Callable[[np.ndarray], Any]) -> np.ndarray:
+        return np.asarray([float(f(v)) if len(v) else np.nan for v in finite])
+
+    return Curve(
+        name,
+        np.asarray([x for x, _ in points]),
+        over(np.mean),
+        over(np.std),
+        np.asarray([np.median(values) for _, values in points]),
+        over(lambda v: np.quantile(v, 0.1)),
+        over(lambda v: np.quantile(v, 0.9)),
+        np.asarray([len(values) for values in finite]),
+        np.asarray([len(values) - len(ok) for (_, values), ok in zip(points, finite, strict=True)]),
+    )
+
+
+def store(record: Mapping[str, Any], directory: Path | None = None) -> Path | None:
+    """Keep a result, so that a later visit opens at once; ``None`` where the cache cannot be written.
+
+    Raises:
+        TypeError: a private figure is in the record.
+    """
+    directory = cache_directory() if directory is None else directory
+    path = directory / f"{record['id']}.json"
+    beside = path.with_suffix(f".{os.getpid()}.tmp")
+    text = json.dumps(_finite(record), indent=1, allow_nan=False) + "\n"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError:
+        return None
+    return path
+
+
+def load_stored(figure: Figure) -> dict[str, Any] | None:
+    """The stored result of this description with the most trials, then the newest; ``None`` if there is none."""
+    found = []
+    for directory in (cache_directory(), _ASSETS):
+        path = directory / f"{figure.id}.json"
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if record.get("digest") == figure.digest:
+            curves = [Curve.from_dict(fields) for fields in record["series"]]
+            record["claim"] = figure.claim
+            record["verdict"] = figure.verdict({curve.name: curve for curve in curves})  # by the checks of today
+            found.append(record)
+    return max(found, key=lambda record: (record["trials"], record["computed"]), default=None)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,172 @@
+"""More guided demonstrations: public rows, bands, epsilon and delta, several rows of one person, trust.
+
+As in ``lessons``: synthetic and seeded, nothing is a release.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import final
+
+import numpy as np
+
+from pmtcore.accounting.budgets import Budget, attacker_power, delta_from_mu, epsilon_from_mu
+from pmtcore.auditing.diagnostics import expected_after
+from pmtcore.base.numbers import figure, percent, plural
+from pmtcore.methods.registry import make_parameters, method
+from pmtcore.public.bands import Z95
+from pmtcore.public.moments import INTERCEPT, PublicData, public_from_rows
+
+_BANDS = 40  # that fit into one picture
+_REPEATS = 20_000  # shares known to a third of a percent
+
+
+@final
+@dataclass(frozen=True)
+class Line:
+    """A curve with a chosen place, and the sentence to take away.
+
+    Attributes:
+        curves: name and y along x, (k,) each.
+        chosen: where on x the knob stands.
+    """
+
+    x: np.ndarray
+    curves: dict[str, np.ndarray]
+    chosen: float
+    sentence: str
+
+
+def public_rows(d: int, rows: int) -> Line:
+    """Condition number that is left after whitening d columns with so many public rows."""
+    m = np.unique(np.round(np.geomspace(d + 1, 100 * d, 16)).astype(int))
+    left = np.asarray([expected_after(d, int(k)).kappa for k in m])
+    here = expected_after(d, max(rows, d + 1)).kappa
+    if rows <= d:
+        sentence = f"{rows} public rows cannot tell {d} columns apart: at least {d + 1} are needed, better {10 * d}."
+    elif here > 10:
+        sentence = f"{rows:,} public rows for {d} columns leave a condition number of {figure(here)}: far from a ball."
+    elif here > 2:
+        sentence = f"{rows:,} public rows for {d} columns leave a condition number of {figure(here)}: good enough."
+    else:
+        sentence = f"{rows:,} public rows for {d} columns leave a condition number of {figure(here)}: nearly a ball."
+    return Line(m.astype(float), {"condition number after whitening": left}, float(rows), sentence)
+
+
+@final
+@dataclass(frozen=True)
+class Bands:
+    """Repeated releases of one number with their bands, (k,) each; the truth is 0.
+
+    ``coverage`` is of many more repetitions.
+    """
+
+    at: np.ndarray
+    half: float
+    hit: np.ndarray
+    coverage: float
+    whole: bool
+
+    @property
+    def sentence(self) -> str:
+        """What to take away."""
+        share = percent(self.coverage, 3)
+        if self.whole:
+            return f"Bands that hold the noise and the sampling contain the truth in {share} of the repetitions."
+        if self.coverage > 0.93:
+            return f"Without the noise in the band it is {share}: at this budget the noise is too small to matter."
+        return f"Bands that forget the privacy noise promise 95 % and contain the truth in {share} of the repetitions."
+
+
+def bands(mu: float, whole: bool) -> Bands:
+    """A mean of 1,000 numbers of standard deviation 1 in [-4, 4], released at mu; bands with or without the noise."""
+    rng = np.random.default_rng(21)
+    sampling, noise = 1 / math.sqrt(1000), 8 / 1000 / mu
+    at = sampling * rng.standard_normal(_REPEATS) + noise * rng.standard_normal(_REPEATS)
+    half = Z95 * (math.hypot(sampling, noise) if whole else sampling)
+    hit = np.abs(at) <= half
+    return Bands(at[:_BANDS], half, hit[:_BANDS], float(np.mean(hit)), whole)
+
+
+def pairs(mu: float, log_delta: int) -> Line:
+    """Every (epsilon, delta) that one mu stands for, and the one at ``10**log_delta``."""
+    delta = 10.0**log_delta
+    most = delta_from_mu(mu, 0.0)
+    deltas = np.geomspace(1e-12, min(0.9 * most, 0.5), 80)
+    epsilon = np.asarray([epsilon_from_mu(mu, float(x)) for x in deltas])
+    here = epsilon_from_mu(mu, delta)
+    sentence = (
+        f"mu = {mu:g} is epsilon = {figure(here)} at delta = 1e{log_delta}, and epsilon = "
+        f"{figure(epsilon_from_mu(mu, 1e-12))} at delta = 1e-12: one guarantee, many pairs. An epsilon without its "
+        f"delta says nothing."
+    )
+    return Line(deltas, {"epsilon": epsilon}, delta, sentence)
+
+
+def several_rows(mu: float, rows: int) -> Line:
+    """What the best attacker detects of a person with one row, and of one with several."""
+    alarms = np.linspace(0.001, 0.999, 200)
+    one, many = (float(attacker_power(k * mu, 0.05)) for k in (1, rows))
+    if rows == 1:
+        sentence = f"One row: detected in at most {percent(one, 3)} of the cases at 5 % false alarms."
+    else:
+        sentence = (
+            f"A person with {rows} rows is protected only as by mu = {figure(rows * mu)} for a row: detected in at "
+            f"most {percent(many, 3)} of the cases at 5 % false alarms; a person with one row in {percent(one, 3)}."
+        )
+    curves = {"one row": attacker_power(mu, alarms), f"{rows} rows": attacker_power(rows * mu, alarms)}
+    return Line(alarms, curves, 0.05, sentence)
+
+
+def trust(n: int, mu: float) -> Line:
+    """Standard error that privacy adds to a mean of n numbers in [0, 1], with a curator and without, along n."""
+    sizes = np.geomspace(100, 1e6, 40)
+    central, local = 1 / (n * mu), 1 / (math.sqrt(n) * mu)
+    sentence = (
+        f"With {n:,} people a curator's noise moves the mean by {figure(central, 2)}; noise added on every device "
+        f"moves it by {figure(local, 2)}, {figure(local / central)} times as much. That is what trusting nobody costs."
+    )
+    curves = {"with a curator": 1 / (sizes * mu), "on every device": 1 / (np.sqrt(sizes) * mu)}
+    return Line(sizes, curves, float(n), sentence)
+
+
+def questions(mu: float, asked: int) -> Line:
+    """Expected error of a regression when many are asked: a release for each, or one moment for all.
+
+    In standard errors of the non-private fit; 10,000 private rows of eight columns, 200 public ones.
+    """
+    counts = np.unique(np.round(np.geomspace(1, 1000, 8)).astype(int))
+    moment, here = _expected("joint-moment", mu), _expected("joint-pmt", mu / math.sqrt(asked))
+    if here <= moment:
+        sentence = (
+            f"For {plural(asked, 'question')} a release for each is better: {figure(here, 2)} standard errors off, "
+            f"against {figure(moment, 2)}."
+        )
+    else:
+        sentence = (
+            f"{plural(asked, 'question')}, a release for each, mu = {figure(mu)} in all: {figure(here, 2)} standard "
+            f"errors off. One moment for all: {figure(moment, 2)}, and the next question is free."
+        )
+    curves = {
+        "a release for each question": np.array([_expected("joint-pmt", mu / math.sqrt(k)) for k in counts]),
+        "one moment for all": np.full(len(counts), moment),
+    }
+    return Line(counts.astype(float), curves, float(asked), sentence)
+
+
+@cache
+def _expected(id: str, mu: float) -> float:
+    """Predicted distance to the non-private fit, in its standard errors, of the middle coefficient."""
+    entry = method(id)
+    found = entry.plan(_eight_columns(), 10_000, Budget(mu), make_parameters(entry, {})).predicted()
+    return math.nan if found is None else float(np.median(found.to_exact / found.sampling))
+
+
+@cache
+def _eight_columns() -> PublicData:
+    """Two hundred public rows."""
+    x = np.random.default_rng(33).standard_normal((200, 8)) @ (np.eye(8) + 0.4)
+    names = (INTERCEPT, *(f"x{j}" for j in range(1, 8)))
+    return public_from_rows(np.column_stack([np.ones(200), x[:, :7]]), x[:, 7], names, "y")

@@ -1,0 +1,134 @@
+"""What paper A proves of logistic regression in numbers (Lemmas 5.1, 5.2, Theorems 5.3 to 5.5), and what is measured.
+
+Rows and constants as in :mod:`pmtcore.papers.theory`: Gaussian, nothing truncated, what a paper leaves open taken as 1.
+Coefficients have the length at which ``x'beta`` has standard deviation 1, so that labels are not all certain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+from scipy.special import expit
+
+from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
+from pmtcore.mechanisms.truncation import papers_radius, trace_radius
+from pmtcore.papers.theory import Bound, Setting, isotropy, shrunk
+
+_STEPS = 6  # of Newton's method: of order log log n, and still by then
+_PAIRS = 30  # of coefficients, for the Lipschitz constant
+
+
+@final
+@dataclass(frozen=True)
+class _Problem:
+    """One draw: rows, labels, public moment, in whitened coordinates or as they are."""
+
+    rows: np.ndarray  # (n, d)
+    labels: np.ndarray
+    penalty: np.ndarray  # (d, d)
+
+    def mean(self, beta: np.ndarray) -> np.ndarray:
+        return np.asarray(expit(self.rows @ beta))
+
+    def gradient(self, beta: np.ndarray) -> np.ndarray:
+        return np.asarray(self.rows.T @ (self.mean(beta) - self.labels) / len(self.rows) + self.penalty @ beta)
+
+    def hessian(self, beta: np.ndarray) -> np.ndarray:
+        p = self.mean(beta)
+        return np.asarray((self.rows * (p * (1 - p))[:, None]).T @ self.rows / len(self.rows) + self.penalty)
+
+    def fit(self) -> np.ndarray:
+        beta = np.zeros(self.rows.shape[1])
+        for _ in range(30):
+            beta = beta - np.linalg.solve(self.hessian(beta), self.gradient(beta))
+        return beta
+
+    def noisy(self, one: float, two: float, source: SeededNoise) -> np.ndarray:
+        """Algorithms 3 and 5: T steps from 0 with noise on Hessian and gradient."""
+        d = self.rows.shape[1]
+        beta = np.zeros(d)
+        for _ in range(_STEPS):
+            held = self.hessian(beta) + one * symmetric_noise(source, 1, d, "papers")[0]
+            beta = beta - np.linalg.solve(held, self.gradient(beta) + two * source.normal(1, d)[0])
+        return beta
+
+
+def label_bounds(at: Setting, trials: int = 20, seed: int = 0) -> tuple[Bound, ...]:
+    """Bounds of A, section 5. Rows are drawn, so n is at most 20,000 here, with the same ``mu n``."""
+    if at.n > 20_000:
+        at = replace(at, n=20_000, mu=at.mu * at.n / 20_000)
+    found = [_one(at, np.random.default_rng((seed, k)), SeededNoise(seed, k)) for k in range(trials)]
+    return tuple(_stated(at, {name: np.asarray([each[name] for each in found]) for name in found[0]}))
+
+
+def _one(at: Setting, rng: np.random.Generator, source: SeededNoise) -> dict[str, float]:
+    root = np.sqrt(at.spectrum)
+    beta = rng.standard_normal(at.d) / root
+    beta /= np.linalg.norm(root * beta)
+    x = rng.standard_normal((at.n, at.d)) * root
+    y = (rng.random(at.n) < expit(x @ beta)).astype(float)
+    public = rng.standard_normal((at.m, at.d)) * root
+    values, vectors = np.linalg.eigh(public.T @ public / at.m)
+    white = (vectors / np.sqrt(values)) @ vectors.T
+    plain = _Problem(x, y, at.lam * np.eye(at.d))
+    whitened = _Problem(x @ white, y, at.lam * white @ white)
+    one, two = _noise(at, papers_radius(at.d, at.n, at.eta))
+    three, four = _noise(at, trace_radius(float(at.spectrum.sum()), at.d, at.n, 2 * at.eta))
+    best, original = whitened.fit(), plain.fit()
+    moment = whitened.rows.T @ whitened.rows / at.n
+    lipschitz = 0.0
+    for _ in range(_PAIRS):
+        step = rng.standard_normal(at.d)
+        step *= 0.1 / np.linalg.norm(step)
+        moved = whitened.hessian(best + step) - whitened.hessian(best)
+        lipschitz = max(lipschitz, float(np.linalg.norm(moved, 2)) / 0.1)
+    curvature = float(np.linalg.eigvalsh(whitened.hessian(best))[0])
+    flat = float(np.linalg.eigvalsh(plain.hessian(original))[0])
+    least = [float(np.linalg.eigvalsh(gram)[0]) for gram in (moment, x.T @ x / at.n)]
+    return {
+        "curvature": curvature,
+        "plain curvature": flat,
+        "tau": min((curvature - at.lam / float(values[-1])) / least[0], (flat - at.lam) / least[1]),
+        "longest": float(np.max(np.linalg.norm(whitened.rows, axis=1))),
+        "lipschitz": lipschitz,
+        "error": float(np.linalg.norm(whitened.noisy(one, two, source) - best)),
+        "plain error": float(np.linalg.norm(plain.noisy(three, four, source) - original)),
+        "top": float(values[-1]),
+    }
+
+
+def _noise(at: Setting, radius: float) -> tuple[float, float]:
+    """``sqrt(T) R^2/(2 mu n)`` and ``2 sqrt(T) R/(mu n)`` (E1)."""
+    part = math.sqrt(_STEPS) / (at.mu * at.n)
+    return part * radius**2 / 2, 2 * part * radius
+
+
+def _stated(at: Setting, seen: dict[str, np.ndarray]) -> Iterator[Bound]:
+    def high(name: str) -> float:
+        return float(np.quantile(seen[name], 1 - at.eta))
+
+    def low(name: str) -> float:
+        return float(np.quantile(seen[name], at.eta))
+
+    tau, top = float(np.median(seen["tau"])), float(np.median(seen["top"]))
+    whitened = tau * isotropy(at.d, at.m, at.eta)[0] * shrunk(at) + at.lam / top
+    plain = tau * float(at.spectrum[0]) * shrunk(at) + at.lam
+    words = "smallest eigenvalue of the Hessian"
+    yield Bound("A, Lemma 5.1", f"{words}, whitened", whitened, low("curvature"), lower=True)
+    yield Bound("A, Lemma 5.1", f"{words}, rows as they are", plain, low("plain curvature"), lower=True)
+    radius = papers_radius(at.d, at.n, at.eta)
+    yield Bound("A, Corollary 3.1; B, Corollary 2", "length of the longest whitened row", radius, high("longest"))
+    constant = (at.d * (1 + math.log(at.n / at.eta))) ** 1.5 / (6 * math.sqrt(3))
+    yield Bound("A, Lemma 5.2", "Lipschitz constant of the Hessian, whitened", constant, high("lipschitz"))
+    rate = math.sqrt(_STEPS * at.d**3 * math.log(2 * _STEPS * at.d / at.eta)) / (at.mu * at.n)
+    logs, average = 1 + math.log(2 * at.n / at.eta), float(at.spectrum.mean()) + math.log(at.n / at.eta)
+    for source, what, size, modulus, name in (
+        ("A, Theorem 5.3", "error of whitened noisy Newton steps", rate * logs, whitened, "error"),
+        ("A, Theorem 5.4", "error of noisy Newton steps on rows as they are", rate * average, plain, "plain error"),
+        ("A, Theorem 5.5", "the same, of any generalized linear model", rate * logs, whitened, "error"),
+    ):
+        yield Bound(source, what, size / modulus**2, high(name), open=True, condition=size / modulus)

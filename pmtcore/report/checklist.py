@@ -1,0 +1,93 @@
+"""What a reader of a guarantee should ask, answered for one release; after NIST SP 800-226 (2025), which names these.
+
+Each answer is taken from the record or is true of every release that this package makes; what the package cannot know
+is said to be the reader's to fill in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pmtcore.base.numbers import figure, power_of_ten
+from pmtcore.methods.registry import method
+from pmtcore.report.strength import strength
+
+
+def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Questions with their answers, in order."""
+    entry, promise = method(record["method"]), record["guarantee"]
+    relation = promise["neighbours"]
+    local = "Local: each row is randomized on its owner's device; the collector is not trusted."
+    central = "Central: one curator holds the rows in the clear and is trusted; readers of the result are not."
+    exact = record["public"].get("noise") == "exact"
+    return [
+        (
+            "Unit of protection",
+            _unit(promise.get("rows_per_person", 1)),
+        ),
+        ("Neighbouring relation", f"{relation}: {_RELATIONS.get(relation, relation)}."),
+        ("Trust model", local if entry.local else central),
+        (
+            "Strength",
+            f"mu = {figure(promise['mu'], 4)}, epsilon = {figure(promise['epsilon'], 4)} at delta = "
+            f"{power_of_ten(promise['delta'])}. "
+            f"{strength(float(promise['mu'])).sentence}",
+        ),
+        ("Mechanism", f"{entry.title} ({entry.id}): {entry.standing_reason}. Proof: docs/maths.md."),
+        (
+            "Randomness and floating point",
+            "Exact discrete noise on an integer grid from the system's entropy."
+            if exact and record["seed"] is None
+            else "The noise came from a seed that can be repeated: no protection against who knows it."
+            if record["seed"] is not None
+            else "Noise from the system's entropy, in floating point: an attack on its last bits is not excluded.",
+        ),
+        (
+            "Composition",
+            "All releases from one data set are added up in the ledger, of which this report holds an extract."
+            if "ledger" in record
+            else "This release is in no ledger: what else was released from these rows is not known here.",
+        ),
+        (
+            "Unprotected quantities",
+            "The number of private rows; the names of the columns; the categories and everything else taken from the "
+            "public rows; the choices of method, budget and parameters, if no private row was looked at for them.",
+        ),
+        (
+            "Side channels",
+            "Time, memory and the files of the machine that computes are not protected. Whether a release fails does "
+            "not depend on any one private row, unless the policy 'refuse' was chosen.",
+        ),
+        (
+            "Not covered",
+            "What the public rows say about the people in them; what is true of people in general and so of everyone; "
+            "access to the private rows by other ways.",
+        ),
+        ("Utility", _utility(record)),
+        ("Data handling", "Who may see the private rows, for how long they are kept, who was asked: yours to fill in."),
+    ]
+
+
+_RELATIONS = {
+    "replace-one": "two tables with the same number of rows that differ in one row",
+    "add-remove-one": "two tables of which one has one row more",
+}
+
+
+def _unit(rows: int) -> str:
+    if rows > 1:
+        return (
+            f"One person with at most {rows:,} rows of the private table: the guarantee in words is for all of them. "
+            "That nobody has more is the curator's to see to, where the table was not cut to it."
+        )
+    return (
+        "One row of the private table. A person with k rows is protected by k times the mu only; whether each person "
+        "is in one row is yours to check."
+    )
+
+
+def _utility(record: Mapping[str, Any]) -> str:
+    if not record["bands"]:
+        return "This method gives no error bands."
+    return "The bands hold the noise, the sampling and, where it is predicted, the truncation, at 95 %."

@@ -1,0 +1,81 @@
+"""Drawings and tables of the report, as plain SVG and HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pmtcore.accounting.budgets import attacker_power
+from pmtcore.base.escaping import html as escape
+
+
+def curve(mu: float) -> str:
+    """The attacker's detections against false alarms, as a drawing."""
+    if mu == 0:
+        return ""
+    alarms = np.linspace(0.0, 1.0, 101)[1:-1]
+    found = attacker_power(mu, alarms)
+    points = " ".join(f"{40 + 300 * a:.1f},{230 - 200 * b:.1f}" for a, b in zip(alarms, found, strict=True))
+    at = float(attacker_power(mu, 0.05))
+    return (
+        '<svg class="small" viewBox="0 0 420 270" role="img" '
+        'aria-label="Detections against false alarms of the best attacker: '
+        f'{100 * at:.1f} per cent at 5 per cent false alarms">'
+        '<rect x="40" y="30" width="300" height="200" fill="none" stroke="#6b727b"/>'
+        '<line x1="40" y1="230" x2="340" y2="30" stroke="#6b727b" stroke-dasharray="4 4"/>'
+        f'<polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="2.5"/>'
+        '<text x="40" y="250">0</text><text x="330" y="250">1</text><text x="120" y="262">false alarms</text>'
+        '<text x="40" y="22">detections (dashed: guessing)</text></svg>'
+    )
+
+
+def forest(found: Mapping[str, Any]) -> str:
+    """Coefficients times the public spread of their feature, with 95 % limits, as a drawing."""
+    spread = dict(zip(found["coefficients"], found["public"].get("spread", []), strict=False))
+    shown = [n for n in found["coefficients"] if n in found["bands"] and n != "(intercept)" and spread.get(n)]
+    if not shown or len(shown) > 120:
+        return ""
+    ends = [spread[n] * found["bands"][n][side] for n in shown for side in ("low", "high")] + [0.0]
+    low, high = min(ends), max(ends)
+    width = (high - low) or 1.0
+
+    def x(value: float) -> float:
+        return 280 + 400 * (value - low) / width
+
+    lines = [f'<line x1="{x(0):.1f}" y1="10" x2="{x(0):.1f}" y2="{26 * len(shown) + 16}" stroke="#6b727b"/>']
+    for at, name in enumerate(shown):
+        y, band = 26 * at + 26, found["bands"][name]
+        a, b, c = (x(spread[name] * v) for v in (band["low"], band["high"], found["coefficients"][name]))
+        lines.append(
+            f'<text x="270" y="{y + 4}" text-anchor="end">{escape(name if len(name) <= 40 else name[:39] + "…")}</text>'
+        )
+        lines.append(f'<line x1="{a:.1f}" y1="{y}" x2="{b:.1f}" y2="{y}" stroke="#0072B2" stroke-width="3"/>')
+        lines.append(f'<circle cx="{c:.1f}" cy="{y}" r="5" fill="#0072B2"/>')
+    height = 26 * len(shown) + 44
+    lines.append(f'<text x="280" y="{height - 6}">{number(low)}</text>')
+    lines.append(f'<text x="680" y="{height - 6}" text-anchor="end">{number(high)}</text>')
+    label = "Coefficients per standard deviation of the feature with 95 % limits; the figures are in the table below"
+    return f'<svg viewBox="0 0 700 {height}" role="img" aria-label="{label}">{"".join(lines)}</svg>'
+
+
+def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table whose cells are escaped already."""
+    top = "".join(f'<th scope="col">{name}</th>' for name in head)
+    body = "\n".join(
+        "<tr>" + f'<th scope="row">{row[0]}</th>' + "".join(f"<td>{cell}</td>" for cell in row[1:]) + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<div class="wide"><table><caption>{caption}</caption><thead><tr>{top}</tr></thead><tbody>\n{body}\n'
+        "</tbody></table></div>\n"
+    )
+
+
+def number(value: Any) -> str:
+    """A figure in four digits, escaped."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return escape(str(value))
+    return f"{value:.4g}" if math.isfinite(value) else "unknown"

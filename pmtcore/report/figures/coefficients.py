@@ -1,0 +1,160 @@
+"""Coefficients of a release as a forest plot and a table, in one unit that the reader chooses for both."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from pmtcore.base.numbers import figure as said
+from pmtcore.methods.registry import of_role
+from pmtcore.public.moments import INTERCEPT
+from pmtcore.releases.record import Release
+from pmtcore.report.figures.style import PRIVACY, QUIET, finish, log_axis
+
+MOST = 120  # rows drawn at once: a taller picture is no picture
+ORDERS = {"table": "as in the table", "size": "largest first", "name": "by name", "source": "grouped by column"}
+_RATIOS = {"logistic": "odds ratio", "boosting": "odds ratio (approximate)", "poisson": "rate ratio"}
+_SCALES = {"gaussian": "", "logistic": "the log-odds of ", "boosting": "the score of ", "poisson": "the log of "}
+_ROW, _EDGES = 26, 120  # pixels of a row, and of legend and axis together
+
+
+@final
+@dataclass(frozen=True)
+class Unit:
+    """What a figure of a coefficient means: for which change of the feature, on which scale."""
+
+    id: str
+    words: str
+    per_spread: bool  # for one standard deviation of the feature, else for one unit of the table
+    ratio: bool  # e to the power of the coefficient
+
+    @property
+    def neutral(self) -> float:
+        """The value that means no effect."""
+        return 1.0 if self.ratio else 0.0
+
+
+def units(release: Release) -> dict[str, Unit]:
+    """Units that suit the family, the first to start with."""
+    family = release.ground.family
+    what = f"{_SCALES.get(family, '')}{release.target}"
+    found = [
+        Unit("sd", f"change of {what} for one standard deviation of the feature", True, False),
+        Unit("table", f"change of {what} for one unit of the feature", False, False),
+    ]
+    if family in _RATIOS:
+        name = _RATIOS[family]
+        found.append(Unit("sd-ratio", f"{name} for one standard deviation of the feature", True, True))
+        found.append(Unit("table-ratio", f"{name} for one unit of the feature", False, True))
+    return {unit.id: unit for unit in found}
+
+
+def table(release: Release, unit: Unit) -> pd.DataFrame:
+    """One row for each coefficient in this unit, the intercept last and always in the table's own unit.
+
+    Columns: coefficient, column (of the table that it comes from), value, low, high (95 %), public fit, and the
+    standard errors of the parts, which stay on the scale of the coefficient itself (not of ratios).
+    """
+    names = list(release.names)
+    scale = release.ground.spread if unit.per_spread else 1.0
+    scale = np.where([name == INTERCEPT for name in names], 1.0, np.broadcast_to(scale, len(names)))
+
+    def shown(values: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            return np.exp(values * scale) if unit.ratio else values * scale
+
+    found = pd.DataFrame({"coefficient": names, "column": [source(name) for name in names]})
+    found["value"] = shown(release.coefficients)
+    if release.bands is not None:
+        found["low (95 %)"], found["high (95 %)"] = shown(release.bands.low), shown(release.bands.high)
+        found["privacy sd"], found["sampling sd"] = release.bands.privacy * scale, release.bands.sampling * scale
+        if release.bands.truncation is not None:
+            found["truncation sd"] = release.bands.truncation * scale
+    if release.ground.public_fit is not None:
+        found[of_role("public").title.lower()] = shown(release.ground.public_fit)
+    last = found["coefficient"] == INTERCEPT
+    return pd.concat([found[~last], found[last]], ignore_index=True)
+
+
+def source(name: str) -> str:
+    """The column of the table that a coefficient comes from: ``town`` for ``town=north``."""
+    return name.split("=", 1)[0]
+
+
+def chosen(found: pd.DataFrame, unit: Unit, search: str = "", order: str = "table") -> pd.DataFrame:
+    """The rows whose coefficient holds the text, in this order (one of :data:`ORDERS`)."""
+    kept = found[found["coefficient"].str.contains(search.strip(), case=False, regex=False)]
+    if order == "size":
+        size = np.log(kept["value"].clip(1e-300, 1e300)).abs() if unit.ratio else kept["value"].abs()
+        return kept.iloc[np.argsort(-size.to_numpy(), kind="stable")].reset_index(drop=True)
+    if order == "name":
+        return kept.sort_values("coefficient", kind="stable", ignore_index=True)
+    if order == "source":
+        return kept.sort_values(["column", "coefficient"], kind="stable", ignore_index=True)
+    return kept.reset_index(drop=True)
+
+
+def forest(found: pd.DataFrame, unit: Unit) -> go.Figure:
+    """Points and 95 % bands, the bands over the points so that both can be seen; the intercept is in the table only."""
+    rows = found[found["coefficient"] != INTERCEPT].head(MOST)
+    names, public = list(rows["coefficient"]), of_role("public")
+    hovers = [_hover(row) for row in rows.to_dict("records")]
+    figure = go.Figure()
+    if public.title.lower() in rows:
+        figure.add_scatter(
+            x=rows[public.title.lower()],
+            y=names,
+            mode="markers",
+            name=public.title,
+            marker={"size": 9, "color": public.colour, "symbol": "diamond-open", "line": {"width": 1.5}},
+        )
+    figure.add_scatter(
+        x=rows["value"],
+        y=names,
+        mode="markers",
+        name="released",
+        marker={"size": 9, "color": PRIVACY},
+        customdata=hovers,
+        hovertemplate="<br>".join(f"%{{customdata[{at}]}}" for at in range(len(hovers[0]) if hovers else 0))
+        + "<extra></extra>",
+    )
+    if "low (95 %)" in rows:
+        figure.add_scatter(**_bands(rows, names), name="95 % band")
+    figure.add_vline(x=unit.neutral, line={"color": QUIET, "width": 1})
+    rows_shown = [len(names) - 0.5, -0.5]  # the first on top, no margin however many
+    figure.update_yaxes(range=rows_shown, categoryorder="array", categoryarray=names)
+    if unit.ratio:
+        log_axis(figure, "x")
+    return finish(figure, unit.words, "", _EDGES + _ROW * max(len(names), 3))
+
+
+def _bands(rows: pd.DataFrame, names: list[str]) -> dict[str, object]:
+    """Lines with ends, drawn last."""
+    x = np.column_stack([rows["low (95 %)"], rows["high (95 %)"], np.full(len(rows), np.nan)]).ravel()
+    return {
+        "x": x,
+        "y": [name for name in names for _ in range(3)],
+        "mode": "lines+markers",
+        "line": {"color": "#56B4E9", "width": 2.5},
+        "marker": {"symbol": "line-ns-open", "size": 9, "color": "#56B4E9", "line": {"width": 2.5}},
+        "hoverinfo": "skip",
+    }
+
+
+def _hover(row: Mapping[Hashable, Any]) -> list[str]:
+    lines = [f"{row['coefficient']}: {said(row['value'])}"]
+    if "low (95 %)" in row:
+        lines.append(f"95 %: {said(row['low (95 %)'])} to {said(row['high (95 %)'])}")
+        lines += [f"{part}: {said(row[part])}" for part in row if str(part).endswith(" sd")]
+    return lines
+
+
+def note(found: pd.DataFrame, shown: pd.DataFrame) -> str:
+    """How many of how many are shown, so that nothing is left out in silence."""
+    most = f"; the picture holds the first {MOST}" if len(shown) > MOST else ""
+    return f"{len(shown)} of {len(found)} coefficients{most}."

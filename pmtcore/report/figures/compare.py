@@ -1,0 +1,92 @@
+"""The picture of a comparison: error against budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from pmtcore.auditing.comparison import AXES, Summary
+from pmtcore.base.numbers import plural
+from pmtcore.methods.registry import method, of_role
+from pmtcore.report.figures.style import finish, log_axis, translucent
+from pmtcore.report.names import title
+
+_SYMBOLS = ("circle", "square", "triangle-up", "x", "star", "cross", "pentagon", "triangle-down", "hexagram")
+_ROUNDING = 1e-12  # of a mean: a smaller spread is that of trials that do not differ
+_COLUMNS = {
+    "method": "method",
+    "mu": "total mu",
+    "x": "place on the axis",
+    "error_median": "median",
+    "error_low": "10 %",
+    "error_high": "90 %",
+    "error_mean": "mean",
+    "error_sd": "sd",
+    "trials": "trials",
+}
+
+
+def comparison(
+    summaries: Sequence[Summary], axis: str = "budget", mean: bool = False, sampling: float | None = None
+) -> go.Figure:
+    """Error of each method along the axis, both axes log.
+
+    Args:
+        mean: means with a band of one standard deviation, in place of medians with the 10 to 90 % band.
+        sampling: what the non-private fit itself is expected to be off by, drawn as a line.
+    """
+    figure = go.Figure()
+    for at, id in enumerate(dict.fromkeys(summary.method for summary in summaries)):
+        rows = sorted((s for s in summaries if s.method == id), key=lambda s: s.x)
+        if method(id).role != "reference":  # at distance 0 from itself: no place on a log axis
+            _draw(figure, id, rows, _SYMBOLS[at % len(_SYMBOLS)], mean, axis)
+    if sampling is not None and summaries:
+        ends = [min(s.x for s in summaries), max(s.x for s in summaries)]
+        line = {"color": of_role("reference").colour, "width": 2, "dash": "dot"}
+        name = f"{of_role('reference').title}: its own sampling error"
+        figure.add_scatter(x=ends, y=[sampling, sampling], mode="lines", name=name, line=line)
+    log_axis(figure, "x")
+    log_axis(figure, "y")
+    return finish(figure, AXES[axis], "distance to the fit without privacy", 420)
+
+
+def _draw(figure: go.Figure, id: str, rows: Sequence[Summary], symbol: str, mean: bool, axis: str) -> None:
+    entry, flat = method(id), method(id).role == "public"
+    x = [row.x for row in rows]
+    y = [row.error_mean if mean else row.error_median for row in rows]
+    high = [row.error_mean + row.error_sd if mean else row.error_high for row in rows]
+    low = [max(row.error_mean - row.error_sd, row.error_low) if mean else row.error_low for row in rows]
+    band = {"x": x, "mode": "lines", "line": {"width": 0}, "legendgroup": id, "showlegend": False, "hoverinfo": "skip"}
+    if not flat:  # it reads no private row, so all trials are the same
+        figure.add_scatter(y=high, **band)
+        figure.add_scatter(y=low, fill="tonexty", fillcolor=translucent(entry.colour, 0.18), **band)
+    figure.add_scatter(
+        x=x,
+        y=y,
+        name=title(id),
+        legendgroup=id,
+        mode="lines" if flat and len(rows) > 1 else "lines+markers",
+        line={"color": entry.colour, "width": 2.5, "dash": "dash" if flat else "solid"},
+        marker={"size": 8, "color": entry.colour, "symbol": symbol},
+        hovertemplate=f"{title(id)}<br>{axis} %{{x:.3g}}<br>{'mean' if mean else 'median'} distance %{{y:.3g}}"
+        "<extra></extra>",
+    )
+
+
+def trials_words(summaries: Sequence[Summary]) -> str:
+    """How many trials are behind each place drawn."""
+    least, most = min(s.trials for s in summaries), max(s.trials for s in summaries)
+    if least == most:
+        return f"{plural(most, 'trial')} for each method and place"
+    return f"Between {least:,} and {most:,} trials for each method and place"
+
+
+def comparison_table(summaries: Sequence[Summary]) -> pd.DataFrame:
+    """The same figures in rows: distances to the fit without privacy over the trials."""
+    rows = [{**summary.as_dict(), "method": title(summary.method)} for summary in summaries]
+    kept = [name for name in _COLUMNS if name != "x" or any(row["x"] != row["mu"] for row in rows)]
+    found = pd.DataFrame(rows, columns=kept)
+    found["error_sd"] = found["error_sd"].where(found["error_sd"] > _ROUNDING * found["error_mean"].abs(), 0.0)
+    return found.rename(columns=_COLUMNS)

@@ -1,0 +1,93 @@
+"""Pictures of the Conditioning page: spectrum, ellipse, truncation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis
+from pmtcore.base.records import Label
+from pmtcore.public.moments import Conditioning
+from pmtcore.report.figures.style import AFTER, BEFORE, LABEL_COLOURS, QUIET, finish, log_axis
+
+
+def spectrum(found: list[Diagnosis]) -> go.Figure:
+    """Eigenvalues of the second moment before and after whitening, on a log axis."""
+    figure = go.Figure()
+    for diagnosis in found:
+        exact = diagnosis.label is Label.PRIVATE
+        for name, part, colour in (("before", diagnosis.before, BEFORE), ("after", diagnosis.after, AFTER)):
+            if part is not None:
+                figure.add_scatter(
+                    x=np.arange(1, len(part.eigenvalues) + 1),
+                    y=part.eigenvalues[::-1],
+                    name=f"{name}, {'exact' if exact else 'predicted'}",
+                    mode="lines+markers",
+                    line={"color": colour, "dash": "dot" if exact else "solid", "width": 2},
+                    marker={"size": 8, "symbol": "diamond-open" if exact else "circle", "color": colour},
+                )
+    log_axis(figure, "y")
+    figure.update_xaxes(dtick=1 if len(found[0].before.eigenvalues) <= 15 else None)
+    return finish(figure, "direction, from longest to shortest", "eigenvalue")
+
+
+def spectrum_table(found: list[Diagnosis]) -> pd.DataFrame:
+    """The same figures in rows."""
+    columns = {}
+    for diagnosis in found:
+        columns[f"before, {diagnosis.label.value}"] = diagnosis.before.eigenvalues[::-1]
+        if diagnosis.after is not None:
+            columns[f"after, {diagnosis.label.value}"] = diagnosis.after.eigenvalues[::-1]
+    return pd.DataFrame(columns)
+
+
+def ellipses(diagnosis: Diagnosis) -> go.Figure:
+    """The longest and the shortest direction before and after, each scaled to its longest."""
+    parts = [("before", diagnosis.before, BEFORE), ("after", diagnosis.after, AFTER)]
+    drawn = [(name, part, colour) for name, part, colour in parts if part is not None]
+    figure = make_subplots(rows=1, cols=len(drawn), subplot_titles=[_axes_words(n, p) for n, p, _ in drawn])
+    angle = np.linspace(0, 2 * np.pi, 181)
+    for column, (_, part, colour) in enumerate(drawn, start=1):
+        short = np.sqrt(max(part.lambda_min, 0.0) / float(part.eigenvalues[-1]))
+        line = {"color": colour, "width": 3}
+        figure.add_scatter(
+            x=np.cos(angle), y=short * np.sin(angle), mode="lines", line=line, fill="toself", row=1, col=column
+        )
+        figure.update_xaxes(range=[-1.1, 1.1], showticklabels=False, row=1, col=column)
+        figure.update_yaxes(range=[-1.1, 1.1], showticklabels=False, scaleanchor=f"x{column}", row=1, col=column)
+    figure = finish(figure, "longest direction", "", 320)
+    figure.update_yaxes(title="shortest direction", col=1)
+    return figure.update_layout(showlegend=False, margin={"t": 44})
+
+
+def _axes_words(name: str, part: Conditioning) -> str:
+    ratio = np.sqrt(part.kappa)
+    return f"{name}<br>{ratio:.3g} to 1" if np.isfinite(ratio) else f"{name}<br>flat"
+
+
+def truncation(found: list[Diagnosis], radius: float) -> go.Figure:
+    """Share of rows outside a radius, as the radius moves, with the chosen radius marked."""
+    figure = go.Figure()
+    drawn = [diagnosis for diagnosis in found if len(diagnosis.norms)]
+    for diagnosis in drawn:
+        exact = diagnosis.label is Label.PRIVATE
+        figure.add_scatter(
+            x=diagnosis.norms,
+            y=1 - QUANTILES,
+            name="private rows, exact" if exact else "public rows, as if new",
+            mode="lines",
+            line={"color": LABEL_COLOURS[diagnosis.label], "width": 2.5, "dash": "dot" if exact else "solid"},
+        )
+    figure.add_vline(x=radius, line={"color": QUIET, "dash": "dash"}, annotation_text="radius", annotation_yshift=14)
+    figure.update_yaxes(tickformat=".0%", rangemode="tozero")
+    figure.update_xaxes(range=[0, 2 * found[0].radius])
+    return finish(figure, "radius, in whitened units", "share of rows outside", 320)
+
+
+def truncation_table(found: list[Diagnosis]) -> pd.DataFrame:
+    """Share of rows outside, at a few radii."""
+    radii = np.linspace(0.5, 2 * found[0].radius, 16)
+    columns = {f"share outside, {d.label.value}": [d.rate(radius) for radius in radii] for d in found}
+    return pd.DataFrame({"radius": radii, **columns})

@@ -1,0 +1,363 @@
+"""Pictures and words of the Explore page: coefficients, models side by side, the whole in pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from pmtcore.base import escaping
+from pmtcore.base.numbers import figure as said
+from pmtcore.explore.confirm import Confirmed
+from pmtcore.explore.logistic import Logistic
+from pmtcore.explore.moment import Moment
+from pmtcore.explore.penalized import Path
+from pmtcore.explore.regression import Regression
+from pmtcore.methods.facts import Facts
+from pmtcore.methods.registry import Prediction
+from pmtcore.public.moments import INTERCEPT
+from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, finish, log_axis
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
+_FAR = 1000  # standard errors: beyond, the figure says no more than that it is far
+_ROW = 34  # pixels that a line with its name takes
+_BESIDE = 14  # pixels of one model's line among others
+_UNIT = "response, in sd, for one sd more"
+
+
+def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:
+    """Coefficients with their parts and limits."""
+    bands = fit.corrected(correction, models)
+    found = pd.DataFrame(
+        {
+            "coefficient": list(fit.names),
+            "value": fit.fit.coefficients,
+            "low": bands.low,
+            "high": bands.high,
+            "privacy sd": bands.privacy,
+            "sampling sd": bands.sampling,
+        }
+    )
+    if bands.truncation is not None:
+        found["truncation sd"] = bands.truncation
+    return found
+
+
+def in_deviations(moment: Moment, fit: Regression) -> dict[str, float]:
+    """What coefficients are multiplied by for a picture: the response's public deviations for one of the feature."""
+    spread = dict(zip(moment.names, (float(value) for value in moment.record.spread), strict=True))
+    response = spread[fit.response] or 1.0
+    return {name: spread[name] / response for name in fit.features if spread[name] > 0}
+
+
+def forest(shown: pd.DataFrame, scales: Mapping[str, float]) -> go.Figure:
+    """Coefficients that have a scale, so but the intercept, with 95 % bands."""
+    rows = shown[shown["coefficient"].isin(list(scales))]
+    scale = rows["coefficient"].map(scales).to_numpy(dtype=float)
+    value = rows["value"].to_numpy(dtype=float) * scale
+    error = {
+        "type": "data",
+        "symmetric": False,
+        "array": rows["high"].to_numpy(dtype=float) * scale - value,
+        "arrayminus": value - rows["low"].to_numpy(dtype=float) * scale,
+        "color": AFTER,
+    }
+    figure = go.Figure()
+    figure.add_scatter(
+        x=value, y=rows["coefficient"], error_x=error, mode="markers", marker={"color": AFTER, "size": 9}, name="95 %"
+    )
+    figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
+    figure.update_yaxes(autorange="reversed")
+    figure.update_layout(showlegend=False)
+    return finish(figure, _UNIT, "", 90 + _ROW * len(rows))
+
+
+def shares_table(fit: Regression) -> pd.DataFrame:
+    """Of each feature: what it explains beyond the others, and its variance inflation, with 95 % limits."""
+    share, more = fit.partial_r_squared, fit.inflation
+    return pd.DataFrame(
+        {
+            "feature": list(fit.features),
+            "partial R^2": share.values,
+            "R^2 low": share.bands.low,
+            "R^2 high": share.bands.high,
+            "variance inflation": more.values,
+            "inflation low": more.bands.low,
+            "inflation high": more.bands.high,
+        }
+    )
+
+
+def fit_words(fit: Regression, models: int, correction: str) -> str:
+    """How well it fits, and what the bands are worth after so many models."""
+    found = []
+    share = fit.r_squared
+    if share is not None:
+        found.append(
+            f"Explains {100 * share.values[0]:.1f} % of the variance of {fit.response} "
+            f"(95 %: {100 * share.bands.low[0]:.1f} to {100 * share.bands.high[0]:.1f})."
+        )
+    if models > 1 and correction == "none":
+        found.append(
+            f"{models} models were looked at: a 95 % band holds for one chosen beforehand, not for the best of them."
+        )
+    return " ".join(found)
+
+
+def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequence[str]) -> pd.DataFrame:
+    """The models looked at, newest first, with their fits side by side."""
+    rows = []
+    for at, fit in reversed(list(enumerate(looked, 1))):
+        share = fit.r_squared
+        key = key_of(fit)
+        rows.append(
+            {
+                "model": names.get(key, f"model {at}"),
+                "formula": fit.formula,
+                "ridge": fit.lam,
+                "features": len(fit.names) - fit.constant,
+                "R^2": math.nan if share is None else float(share.values[0]),
+                "R^2 low": math.nan if share is None else float(share.bands.low[0]),
+                "R^2 high": math.nan if share is None else float(share.bands.high[0]),
+                "residual sd": fit.residual_sd,
+                "pinned": key in pinned,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def key_of(fit: Regression) -> str:
+    """What tells models apart."""
+    return f"{fit.formula} | {fit.lam:g}"
+
+
+def side_by_side(fits: Mapping[str, Regression], moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
+    """Coefficients of pinned models in the unit of :func:`forest`: one colour, one mark and one line each."""
+    marks = ("circle", "diamond", "square", "triangle-up", "x", "cross", "star", "triangle-down")
+    figure, tables = go.Figure(), []
+    for at, (name, fit) in enumerate(fits.items()):
+        found, scales = table(fit, "none", 1), in_deviations(moment, fit)
+        rows = found[found["coefficient"].isin(list(scales))]
+        scale = rows["coefficient"].map(scales).to_numpy(dtype=float)
+        figure.add_scatter(
+            x=rows["value"] * scale,
+            y=rows["coefficient"],
+            error_x={"type": "data", "array": (rows["high"] - rows["low"]) / 2 * scale},
+            mode="markers",
+            orientation="h",
+            offsetgroup=str(at),
+            name=name,
+            marker={"color": COLOURS[at % len(COLOURS)], "symbol": marks[at % len(marks)], "size": 9},
+        )
+        tables.append(found[["coefficient", "value", "low", "high"]].assign(model=name))
+    figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
+    figure.update_yaxes(autorange="reversed")
+    figure.update_layout(scattermode="group")
+    whole = pd.concat(tables, ignore_index=True)
+    lines = whole["coefficient"].nunique() * max(_ROW, _BESIDE * len(fits))
+    return finish(figure, _UNIT, "", 110 + lines), whole
+
+
+def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
+    """Correlations of all pairs; those whose band holds zero are left blank."""
+    rows = moment.pairs(partial)
+    names, place = list(moment.columns), {name: j for j, name in enumerate(moment.columns)}
+    values = np.full((len(names), len(names)), np.nan)
+    for row in rows:
+        if row["told"]:
+            i, j = place[row["first"]], place[row["second"]]
+            values[i, j] = values[j, i] = row["value"]
+    figure = go.Figure(
+        go.Heatmap(z=values, x=names, y=names, zmin=-1, zmax=1, colorscale="RdBu", colorbar={"title": "r"})
+    )
+    figure.update_yaxes(autorange="reversed")
+    shown = pd.DataFrame(rows)[["first", "second", "value", "low", "high", "told"]]
+    return finish(figure, "", "", 160 + 26 * len(names)), shown
+
+
+def network(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
+    """Partial correlations as a network: a line where the band leaves out zero, thicker where it is larger."""
+    rows = [row for row in moment.pairs(True) if row["told"]]
+    names = list(moment.columns)
+    angle = {name: 2 * math.pi * j / len(names) for j, name in enumerate(names)}
+    figure = go.Figure()
+    for row in rows:
+        ends = [row["first"], row["second"]]
+        colour = PRIVACY if row["value"] > 0 else "#D55E00"
+        dash = "solid" if row["value"] > 0 else "dash"
+        figure.add_scatter(
+            x=[math.cos(angle[n]) for n in ends],
+            y=[math.sin(angle[n]) for n in ends],
+            mode="lines",
+            line={"width": 1 + 8 * abs(row["value"]), "color": colour, "dash": dash},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    figure.add_scatter(
+        x=[math.cos(angle[n]) for n in names],
+        y=[math.sin(angle[n]) for n in names],
+        mode="markers+text",
+        text=names,
+        textposition="top center",
+        marker={"size": 12, "color": QUIET},
+        showlegend=False,
+    )
+    figure.update_xaxes(visible=False, range=[-1.5, 1.5])
+    figure.update_yaxes(visible=False, range=[-1.3, 1.3])
+    columns = ["first", "second", "value", "low", "high"]
+    return finish(figure, "", "", 560), pd.DataFrame([{c: row[c] for c in columns} for row in rows], columns=columns)
+
+
+def scree(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
+    """Shares of variance of the principal components, with bands; loadings in the table."""
+    found, loadings = moment.components()
+    names = [f"component {k + 1}" for k in range(len(found.values))]
+    half = {
+        "type": "data",
+        "array": found.bands.high - found.values,
+        "arrayminus": found.values - found.bands.low,
+    }
+    figure = go.Figure(go.Bar(x=names, y=found.values, error_y=half, marker={"color": AFTER}))
+    shown = pd.DataFrame(loadings, columns=names, index=moment.columns).reset_index(names="column")
+    shares = pd.DataFrame([["share of variance", *found.values]], columns=shown.columns)
+    return finish(figure, "", "share of variance"), pd.concat([shares, shown], ignore_index=True)
+
+
+def paths(path: Path, spread: Mapping[str, float]) -> go.Figure:
+    """Coefficients for one standard deviation of their columns along penalties."""
+    figure = go.Figure()
+    for j, name in enumerate(path.names):
+        if name in spread:
+            figure.add_scatter(x=path.lam, y=path.coefficients[:, j] * spread[name], mode="lines", name=name)
+    log_axis(figure, "x")
+    return finish(figure, "penalty", "coefficient for one standard deviation", 420)
+
+
+def path_table(path: Path) -> pd.DataFrame:
+    """The path, and for a lasso the share of draws in which each feature is chosen."""
+    found = pd.DataFrame(path.coefficients, columns=list(path.names))
+    found.insert(0, "penalty", path.lam)
+    if path.chosen is not None:
+        for j, name in enumerate(path.names[1:]):
+            found[f"chosen: {name}"] = path.chosen[:, j]
+    return found
+
+
+def logistic_table(found: Logistic) -> pd.DataFrame:
+    """Coefficients on the log-odds scale, limits, and the floor."""
+    return pd.DataFrame(
+        {
+            "coefficient": list(found.names),
+            "log odds": found.values,
+            "low": found.bands.low,
+            "high": found.bands.high,
+            "privacy sd": found.bands.privacy,
+            "sampling sd": found.bands.sampling,
+            "floor sd": found.floor,
+        }
+    )
+
+
+def prospects_words(facts: Facts) -> str:
+    """What to expect of a typical and of the worst regression, in standard errors of the non-private fit."""
+    found = facts.regressions
+    if found is None:
+        return "Without public rows there is no prediction of a typical regression."
+    typical, worst, public = (
+        said(value, 2) if value <= _FAR else f"more than {_FAR:,}"
+        for value in (
+            found.typical_error_in_standard_errors,
+            found.worst_error_in_standard_errors,
+            found.public_error_in_standard_errors,
+        )
+    )
+    return (
+        f"A typical regression among the columns is expected {typical} standard errors from the non-private one, the "
+        f"worst of 120 coefficients {worst}; the public fit alone is {public} away."
+    )
+
+
+def record_words(moment: Moment) -> str:
+    """What is open."""
+    record = moment.record
+    promise = record.guarantee
+    rows = "an unknown number of" if record.m is None else f"{record.m:,}"
+    return (
+        f"{len(moment.columns)} columns, {record.n:,} private and {rows} public rows; released at mu = "
+        f"{said(promise['mu'], 4)} (epsilon {said(promise['epsilon'], 4)} at delta {promise['delta']:.2g}, replace-one)"
+        f". Every question from here on is free."
+    )
+
+
+def code(fit: Regression) -> dict[str, str]:
+    """The same model in Python and on the command line."""
+    ridge = f", ridge={fit.lam!r}" if fit.lam else ""
+    flag = f" --ridge {fit.lam!r}" if fit.lam else ""
+    python = f'import pmtcore as sm\n\nmoment = sm.Moment.load("R.json")\nmoment.regress({fit.formula!r}{ridge})\n'
+    return {
+        "Python": python,
+        "Command line": f"python -m pmtcore explore --record R.json --formula {escaping.shell(fit.formula)}{flag}",
+    }
+
+
+def section(fits: Mapping[str, Regression], moment: Moment, models: int) -> str:
+    """A report section: one HTML page of the models given, public and released figures only."""
+    parts = [
+        "<!doctype html><meta charset='utf-8'><title>Explored models</title>",
+        "<style>body{font:16px sans-serif;max-width:60em;margin:2em auto}td,th{padding:.2em .8em;text-align:right}"
+        "td:first-child,th:first-child{text-align:left}</style><h1>Explored models</h1>",
+        f"<p>{escaping.html(record_words(moment))}</p>",
+        f"<p>{models} models were looked at in this session. Bands are 95 % for a model chosen beforehand.</p>",
+    ]
+    for name, fit in fits.items():
+        parts.append(f"<h2>{escaping.html(name)}</h2><p><code>{escaping.html(fit.formula)}</code></p>")
+        parts.append(f"<p>{escaping.html(fit_words(fit, 1, 'none'))}</p>")
+        parts.append(_html(table(fit, "none", 1)))
+        parts.append(f"<pre>{escaping.html(code(fit)['Python'])}</pre>")
+    return "\n".join(parts)
+
+
+def _html(shown: pd.DataFrame) -> str:
+    head = "".join(f"<th>{escaping.html(str(name))}</th>" for name in shown.columns)
+    body = "".join("<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>" for row in shown.to_numpy())
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else escaping.html(str(value))
+
+
+def combined_table(found: Confirmed) -> pd.DataFrame:
+    """A confirmed model: both releases together, and the second alone."""
+    return pd.DataFrame(found.as_rows())
+
+
+def confirming_words(fit: Regression, predicted: Prediction | None) -> str:
+    """What a second release is expected to do for the privacy and truncation parts, from public figures."""
+    bands = fit.bands
+    lost = 0.0 if bands.truncation is None else bands.truncation
+    own = np.hypot(bands.privacy, lost)
+    if predicted is None:
+        return "Without public rows there is no prediction of what the second release adds."
+    theirs = np.hypot(predicted.privacy, predicted.truncation)
+    both = own * theirs / np.maximum(np.hypot(own, theirs), 1e-300)
+    share = float(np.median(both / np.maximum(own, 1e-300)))
+    return (
+        f"Together the two releases are expected to leave {said(100 * share, 2)} % of what privacy and truncation now "
+        "add to a typical coefficient's standard error."
+    )
+
+
+def confirmed_words(found: Confirmed) -> str:
+    """How many coefficients of the confirmed model are told from zero, together and by the second release alone."""
+    rows = [row for row in found.as_rows() if row["coefficient"] != INTERCEPT]
+    both = sum(row["low"] > 0 or row["high"] < 0 for row in rows)
+    alone = sum(row["second_low"] > 0 or row["second_high"] < 0 for row in rows)
+    return (
+        f"Coefficients told from zero by both releases together: {both} of {len(rows)}; by the second alone: {alone} "
+        f"of {len(rows)}. The noise of the second is new; the rows are those of the search."
+    )

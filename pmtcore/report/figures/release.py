@@ -1,0 +1,283 @@
+"""Pictures of the Release page: predicted errors, trade-off, coefficients, ridge path, moment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from pmtcore.accounting.budgets import attacker_power
+from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import percent
+from pmtcore.methods.facts import Facts, Passes
+from pmtcore.methods.registry import Prediction
+from pmtcore.public.moments import INTERCEPT
+from pmtcore.releases.record import Release
+from pmtcore.releases.release import Preview
+from pmtcore.report.figures.coefficients import Unit
+from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, SAMPLING, TRUNCATION, finish, log_axis
+
+_PALETTE = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#882255",
+    "#999933",
+    "#44AA99",
+    "#888888",
+)
+_MOST_EXPECTED = 30  # coefficients drawn before a release: what is to be confirmed stands below the picture
+_MOST = 120  # coefficients that one picture still shows; the table has all
+_PARTS = {"privacy": (PRIVACY, ""), "sampling": (SAMPLING, "/"), "truncation": (TRUNCATION, ".")}  # colour, hatch
+
+
+def predicted(preview: Preview) -> go.Figure | None:
+    """Predicted standard errors, privacy and sampling, relative to those of the public fit alone."""
+    if preview.predicted is None or preview.public_alone is None:
+        return None
+    names = list(preview.names)[:_MOST_EXPECTED]
+    figure = _bars(names, _relative(preview.predicted, preview.public_alone))
+    figure.add_vline(x=1, line={"color": QUIET, "dash": "dash"})
+    return finish(figure, "standard error, public fit alone = 1 (dashed)", "", _tall(len(names)))
+
+
+def _bars(names: Sequence[str], parts: Mapping[str, np.ndarray]) -> go.Figure:
+    """Bars side by side for the parts of each coefficient's error, told apart by colour and hatching."""
+    figure = go.Figure()
+    for part, values in parts.items():
+        colour, hatch = _PARTS[part]
+        pattern = {"shape": hatch, "fillmode": "overlay", "fgcolor": "#ffffff", "size": 6, "solidity": 0.25}
+        marker = {"color": colour, "pattern": pattern}
+        figure.add_bar(y=list(names), x=values[: len(names)], name=part, orientation="h", marker=marker)
+    figure.update_layout(barmode="group", bargap=0.35)
+    figure.update_yaxes(autorange="reversed")
+    figure.update_xaxes(rangemode="tozero")
+    return figure
+
+
+def predicted_words(preview: Preview) -> str:
+    """The prediction in one sentence; empty where the method has none."""
+    if preview.predicted is None or preview.public_alone is None:
+        return ""
+    if preview.guarantee.mu == 0:
+        return "This is the public fit itself: its error comes from the few public rows, not from privacy."
+    share = float(np.median(preview.predicted.total / np.maximum(preview.public_alone.total, 1e-300)))
+    longer = float(np.median(preview.predicted.total / np.maximum(preview.predicted.sampling, 1e-300)))
+    start = (
+        f"Expected for the typical coefficient: a standard error {said(share, 2)} times that of the public fit alone"
+    )
+    if not math.isfinite(longer):
+        return f"{start}. Privacy noise is all there is of it."
+    if longer <= 1.005:
+        return f"{start}. Privacy costs next to nothing beside sampling."
+    price = f"{percent(longer - 1)} longer than" if longer < 2 else f"{said(longer)} times as long as"
+    return f"{start}. Privacy (noise, and rows that are shortened) makes it {price} sampling alone would."
+
+
+def predicted_note(preview: Preview) -> str:
+    """How many coefficients the picture leaves to the table; empty where it has all."""
+    many = len(preview.names)
+    return f"The picture has the first {_MOST_EXPECTED} of {many} coefficients, the table all." * (
+        many > _MOST_EXPECTED
+    )
+
+
+def facts_words(facts: Facts) -> str:
+    """The public figures of a plan in one line; empty where it has none."""
+    if facts.passes is not None:
+        return _two_passes_words(facts, facts.passes)
+    found = [] if facts.radius is None else [f"radius {facts.radius:.3g} in whitened units"]
+    rate = facts.predicted_truncation_rate
+    if rate is not None:
+        found.append("no row expected outside it" if rate == 0 else f"{percent(rate)} of the rows expected outside")
+    if facts.noise_sd is not None:
+        found.append(f"noise sd {facts.noise_sd:.2g} on each entry of the main statistic, a mean over rows")
+    return ", ".join(found)
+
+
+def _two_passes_words(facts: Facts, passes: Passes) -> str:
+    """A pilot and a clipped gradient."""
+    rate = facts.predicted_truncation_rate or 0.0
+    return (
+        f"two passes: {100 * passes.pilot_share:.0f} % of mu² for a pilot of radius {facts.radius:.3g}, "
+        f"{100 * passes.counting_share:.0f} % for counting, {100 * passes.gradient_share:.0f} % for gradients clipped "
+        f"at about {passes.expected_clipping_bound:.3g} ({percent(rate)} of the rows)"
+    )
+
+
+def predicted_table(preview: Preview) -> pd.DataFrame:
+    """Predicted standard errors in the units of the table."""
+    if preview.predicted is None:
+        return pd.DataFrame({"coefficient": list(preview.names)})
+    table = pd.DataFrame(
+        {
+            "coefficient": list(preview.names),
+            "privacy sd": preview.predicted.privacy,
+            "sampling sd": preview.predicted.sampling,
+            "truncation sd": preview.predicted.truncation,
+        }
+    )
+    if preview.public_alone is not None:
+        table["public fit alone sd"] = preview.public_alone.total
+    return table
+
+
+def _relative(found: Prediction, alone: Prediction) -> dict[str, np.ndarray]:
+    unit = np.maximum(alone.total, 1e-300)
+    parts = {"privacy": found.privacy / unit, "sampling": found.sampling / unit}
+    return parts if np.ndim(found.truncation) == 0 else parts | {"truncation": found.truncation / unit}
+
+
+def tradeoff(mu: float) -> go.Figure:
+    """What the best attacker detects at each rate of false alarms (the trade-off curve of mu-GDP)."""
+    alarms = np.linspace(0.0005, 0.9995, 400)
+    at_five = float(attacker_power(mu, 0.05))
+    figure = go.Figure()
+    figure.add_scatter(
+        x=alarms, y=attacker_power(mu, alarms), name="best attacker", mode="lines", line={"color": AFTER, "width": 3}
+    )
+    figure.add_scatter(x=[0, 1], y=[0, 1], name="guessing", mode="lines", line={"color": QUIET, "dash": "dash"})
+    figure.add_scatter(
+        x=[0.05],
+        y=[at_five],
+        mode="markers",
+        marker={"size": 11, "color": "#D55E00"},
+        name=f"{math.ceil(1000 * at_five) / 10:g} % at 5 % false alarms",
+    )
+    figure.update_xaxes(tickformat=".0%", range=[0, 1.02], dtick=0.25)
+    figure.update_yaxes(tickformat=".0%", range=[0, 1.02], dtick=0.25)
+    return finish(figure, "false alarms", "detections", 320)
+
+
+def tradeoff_table(mu: float) -> pd.DataFrame:
+    """A few points of the curve."""
+    alarms = np.array([0.01, 0.05, 0.1, 0.2, 0.5])
+    return pd.DataFrame({"false alarms": alarms, "detections, at most": attacker_power(mu, alarms)})
+
+
+def parts(found: pd.DataFrame, unit: Unit) -> go.Figure | None:
+    """Standard errors of the privacy noise, of sampling and of truncation, apart; rows of a table in this unit.
+
+    Those of ratios are on the scale of their logarithms, where errors add.
+    """
+    rows = found[found["coefficient"] != INTERCEPT].head(_MOST)
+    apart = {part: rows[f"{part} sd"].to_numpy() for part in _PARTS if f"{part} sd" in rows}
+    if not apart or rows.empty:
+        return None
+    title = f"standard error of the {'logarithm of the ' if unit.ratio else ''}{unit.words}"
+    return finish(_bars(list(rows["coefficient"]), apart), title, "", _tall(len(rows)))
+
+
+def coefficients_table(release: Release) -> pd.DataFrame:
+    """Coefficients and bands in the units of the table."""
+    table = pd.DataFrame({"coefficient": list(release.names), "value": release.coefficients})
+    if release.bands is not None:
+        table["privacy sd"] = release.bands.privacy
+        table["sampling sd"] = release.bands.sampling
+        if release.bands.truncation is not None:
+            table["truncation sd"] = release.bands.truncation
+        table["low (95 %)"] = release.bands.low
+        table["high (95 %)"] = release.bands.high
+    return table
+
+
+def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
+    """Standardized coefficients along the ridge path: read off the one release, at no further cost."""
+    table = ridge_path_table(release)
+    spread = dict(zip(release.names, release.ground.spread, strict=True))
+    figure = go.Figure()
+    features = [name for name in release.names if name != INTERCEPT][:_MOST]
+    for j, name in enumerate(features):
+        line = {"color": _PALETTE[j % len(_PALETTE)], "width": 2, "dash": ("solid", "dash", "dot")[j // 10 % 3]}
+        figure.add_scatter(x=table["penalty"], y=table[name] * spread[name], name=name, mode="lines", line=line)
+    if lam:
+        figure.add_vline(x=lam, line={"color": QUIET, "dash": "dash"})
+    figure.add_hline(y=0, line={"color": QUIET, "width": 1})
+    log_axis(figure, "x")
+    return finish(figure, "ridge penalty", "standardized coefficient", 380)
+
+
+def ridge_words(release: Release) -> str:
+    """What the path is, and where on it the release itself stands."""
+    return (
+        "Read off the same release: any penalty, at no further cost. Penalties are in the units of the table; the "
+        f"coefficients above have penalty {release.parameters.get('lam', 0.0):g}."
+    )
+
+
+def ridge_path_table(release: Release) -> pd.DataFrame:
+    """The path in rows: penalty, then coefficients in the units of the table."""
+    path = release.released["ridge_path"]
+    table = pd.DataFrame(path["coefficients"], columns=list(release.names))
+    table.insert(0, "penalty", path["lam"])
+    return table
+
+
+def moment(release: Release) -> go.Figure:
+    """A released second moment as a correlation-like picture: entries over the root of their diagonals."""
+    matrix = np.asarray(release.released["moment"])
+    scale = np.sqrt(np.maximum(np.abs(np.diag(matrix)), 1e-300))
+    names = release.released["names"]
+    figure = go.Figure(
+        go.Heatmap(
+            z=matrix / np.outer(scale, scale),
+            x=names,
+            y=names,
+            zmin=-1,
+            zmax=1,
+            colorscale="RdBu",
+            xgap=1,
+            ygap=1,
+            colorbar={"thickness": 12, "outlinewidth": 0, "dtick": 0.5},
+            hovertemplate="%{y}, %{x}: %{z:.3f}<extra></extra>",
+        )
+    )
+    figure.update_yaxes(autorange="reversed")
+    return finish(figure, "", "", min(160 + 36 * len(names), 620))
+
+
+def moment_words(release: Release) -> str:
+    """How to read the picture of a moment."""
+    return (
+        "Each entry is over the root of its two diagonal entries: 1 (blue) where two columns move together, -1 (red) "
+        "where they move against each other. The table and the download hold the entries themselves."
+    )
+
+
+def moment_table(release: Release) -> pd.DataFrame:
+    """The released moment with its names."""
+    names = release.released["names"]
+    return pd.DataFrame(release.released["moment"], columns=names, index=names).reset_index(names="column")
+
+
+def at_penalty(release: Release, lam: float) -> pd.DataFrame:
+    """The coefficients at one penalty of the path (the nearest), in the units of the table: one row."""
+    table = ridge_path_table(release)
+    nearest = int(np.argmin(np.abs(np.log(table["penalty"].to_numpy() / lam))))
+    return table.iloc[[nearest]]
+
+
+def penalties(release: Release) -> list[float]:
+    """The penalties of the path, rounded for a slider."""
+    return [float(f"{lam:.3g}") for lam in release.released["ridge_path"]["lam"]]
+
+
+def results(release: Release) -> dict[str, str]:
+    """Single figures released beside the coefficients, with their titles; only those there are."""
+    released = release.released
+    found = {
+        "Residual sd": released.get("residual_sd"),
+        "R squared": released.get("r_squared"),
+        "Condition number, whitened": released.get("after_whitening", {}).get("kappa"),
+    }
+    return {title: said(value) for title, value in found.items() if value is not None}
+
+
+def _tall(rows: int) -> int:
+    return 140 + 30 * max(rows, 3)

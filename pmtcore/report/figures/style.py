@@ -1,0 +1,125 @@
+"""One look for all figures.
+
+Trace colours are set outright; fonts, grid and background are left to the page's theme, so a figure reads in
+light and dark. Kinds of numbers and methods have one colour each, everywhere.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from pmtcore.base import escaping
+from pmtcore.base.records import Label
+
+LABEL_COLOURS = {Label.PUBLIC: "#009E73", Label.RELEASED: "#0072B2", Label.PRIVATE: "#D55E00", Label.LAB: "#882255"}
+BEFORE, AFTER = "#E69F00", "#0072B2"
+QUIET = "#8a8f98"
+PRIVACY, SAMPLING, TRUNCATION = "#0072B2", "#E69F00", "#CC79A7"
+_OURS = {"hovertemplate", "texttemplate", "annotations", "template"}  # tags of our own; no name stands in them
+_AT_MARKS = {"x", "y", "text", "categoryarray", "ticktext", "labels"}  # beside a mark there is little room
+_TITLE, _LINE = 132, 34  # characters of an axis title, and of one line of it
+_NARROW = 40  # characters there, as in the report's drawings
+
+
+def finish(figure: go.Figure, x: str, y: str, height: int = 360) -> go.Figure:
+    """Axis titles, margins, legend above, no title: the page says what it is."""
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "title": None},
+        hovermode="closest",
+        font={"size": 14},
+    )
+    harmless(figure)
+    figure.update_xaxes(title=_axis_title(x), automargin=True, zeroline=False)
+    figure.update_yaxes(title=_axis_title(y), automargin=True, zeroline=False)
+    return figure
+
+
+def _axis_title(text: str) -> str:
+    """A title in lines that fit a phone: whole, but for a name without end."""
+    lines = textwrap.wrap(escaping.one_line(text)[:_TITLE], _LINE)
+    return "<br>".join(escaping.chart(line) for line in lines)
+
+
+def harmless(figure: go.Figure) -> go.Figure:
+    """Every string in the figure made to be shown as it is written: names of columns come from somebody's file."""
+    kept: dict[str, str] = {}
+    for part in (*figure.data, figure.layout):
+        for name, value in part.to_plotly_json().items():
+            shown = value if name in _OURS else _shown(value, name, kept)
+            if shown is not value:
+                part[name] = shown
+    return figure
+
+
+def _shown(value: Any, key: str, kept: dict[str, str]) -> Any:
+    """A part of a figure with its strings made harmless, itself where it has none that are not.
+
+    ``kept`` holds what stands beside marks, so that two names stay two.
+    """
+    if isinstance(value, dict):
+        found = {name: part if name in _OURS else _shown(part, name, kept) for name, part in value.items()}
+        return found if any(found[name] is not value[name] for name in value) else value
+    if isinstance(value, list | tuple) or getattr(getattr(value, "dtype", None), "kind", "") in ("O", "U", "T"):
+        items = [_shown(part, key, kept) for part in value]
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    if not isinstance(value, str):
+        return value
+    shown = _beside(value, kept) if key in _AT_MARKS else escaping.chart(value)
+    return value if shown == value else shown
+
+
+def _beside(name: str, kept: dict[str, str]) -> str:
+    """A name beside a mark; two long ones that begin alike stay two."""
+    if name not in kept:
+        short, at = escaping.chart(name, _NARROW), 1
+        shown = short
+        while shown in kept.values():
+            at += 1
+            shown = f"{short} ({at})"
+        kept[name] = shown
+    return kept[name]
+
+
+_MANY, _SOME = 100.0, 6.0  # powers of ten, or 1, 2 and 5, then give at least two labels each
+_TICKS = 5  # labels on an axis that spans less
+
+
+def log_axis(figure: go.Figure, axis: str) -> None:
+    """A log axis labelled in plain numbers: at powers of ten, or closer where what is drawn so far spans little."""
+    settings = {"type": "log", "dtick": _log_step(figure, axis), "tickformat": "~g", "minor": {"showgrid": False}}
+    (figure.update_xaxes if axis == "x" else figure.update_yaxes)(**settings)
+
+
+def _log_step(figure: go.Figure, axis: str) -> int | str:
+    """Plotly's step of a log axis: 1 (powers of ten), ``D2`` (1, 2, 5), or ``L`` with an even step in value."""
+    drawn = [np.ravel(np.asarray(trace[axis], dtype=float)) for trace in figure.data if trace[axis] is not None]
+    values = np.concatenate(drawn) if drawn else np.empty(0)
+    values = values[np.isfinite(values) & (values > 0)]
+    if not len(values) or values.max() >= _MANY * values.min():
+        return 1
+    if values.max() >= _SOME * values.min() or values.max() == values.min():
+        return "D2"
+    step = (values.max() - values.min()) / _TICKS
+    size = 10.0 ** np.floor(np.log10(step))
+    return f"L{size * next(n for n in (1, 2, 5, 10) if n * size >= step):g}"
+
+
+def translucent(colour: str, share: float) -> str:
+    """A hex colour as rgba."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{share})"
+
+
+def projected(figure: go.Figure) -> go.Figure:
+    """The same figure in large print: to be read from the last row."""
+    figure.update_layout(font={"size": 24}, height=max(640, figure.layout.height or 0))
+    figure.update_traces(line={"width": 5}, selector={"mode": "lines"})
+    figure.update_xaxes(title_font_size=24, tickfont_size=22)
+    figure.update_yaxes(title_font_size=24, tickfont_size=22)
+    return figure

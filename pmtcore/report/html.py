@@ -1,0 +1,214 @@
+"""One self-contained HTML file for stakeholders: works offline, prints well, holds public and released figures only.
+
+Made from the plain record of a release (what ``release --json`` prints and the ledger keeps), so it can be made
+again from the ledger. A lab release says so at the top.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pmtcore.accounting.units import Unit
+from pmtcore.base.escaping import html as escape
+from pmtcore.base.numbers import power_of_ten
+from pmtcore.base.records import plain
+from pmtcore.ledger.account import START_CAP
+from pmtcore.methods.registry import method
+from pmtcore.report import glossary
+from pmtcore.report.checklist import checklist
+from pmtcore.report.drawings import curve, forest, number, table
+from pmtcore.report.names import source
+from pmtcore.report.reproduce import cap_command, command, configuration
+from pmtcore.report.strength import strength
+
+_STYLE = """
+:root{color-scheme:light}
+body{font:16px/1.5 system-ui,sans-serif;color:#1a1d21;background:#fff;max-width:52rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.7rem;margin:0 0 .3rem}h2{font-size:1.15rem;margin:2rem 0 .5rem;border-bottom:1px solid #b8bec6}
+table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
+caption{text-align:left;color:#444a52;padding:.2rem 0}
+th,td{padding:.25rem .5rem;text-align:right;border-bottom:1px solid #d5d9de}
+th:first-child,td:first-child,table.words td{text-align:left}th{font-weight:600}
+.wide{overflow-x:auto}
+.note{color:#444a52}.lab{background:#7a1f1f;color:#fff;padding:.6rem .8rem;border-radius:.3rem}
+.ok{background:#0b4f3a;color:#fff;padding:.6rem .8rem;border-radius:.3rem}
+code,pre{font-size:.85rem}pre{background:#f3f4f6;padding:.7rem;white-space:pre-wrap;overflow-wrap:anywhere}
+svg{width:100%;height:auto}svg.small{max-width:24rem;display:block}svg text{font:13px system-ui,sans-serif;fill:#1a1d21}
+@media print{body{margin:0;max-width:none}h2{break-after:avoid}table,svg{break-inside:avoid}}
+"""
+
+
+def report(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, head: str | None = None) -> str:
+    """The report of one release.
+
+    Args:
+        record: a release in plain fields.
+        account: the data set's account in the ledger, in plain fields.
+        head: of the ledger's chain, so that cut-off events can be noticed.
+
+    Raises:
+        TypeError: a private figure is among the fields.
+    """
+    found = plain(dict(record))
+    book = None if account is None else plain(dict(account))
+    entry = _entry(found, book)
+    parts = [_summary(found, entry), _data(found), _method(found), _guarantee(found), _coefficients(found)]
+    parts += [_ledger(book, head), _checklist(found), _glossary(), _reproduce(found, book)]
+    title = f"Private regression of {escape(str(found['target']))}"
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{title}</title>\n'
+        f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
+        + "\n".join(part for part in parts if part)
+        + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _entry(found: Mapping[str, Any], account: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The spend of this release in the account; empty where it is in none."""
+    key = found.get("ledger", {}).get("key")
+    entries = [] if account is None else account["entries"]
+    return next((entry for entry in entries if entry["key"] == key), {})
+
+
+def _summary(found: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+    if found["standing"] == "sound":
+        box = '<p class="ok">Every figure here is public or was released by a sound mechanism: it may leave.</p>'
+    else:
+        reasons = escape("; ".join(found["standing_reasons"]))
+        box = f'<p class="lab">Lab figure, not a release: {reasons}.</p>'
+    facts = [
+        ("Released (UTC)", escape(entry.get("at", "")[:19].replace("T", " ")) or "not in a ledger, so without a date"),
+        ("Purpose", escape(entry.get("purpose", "")) or "none was stated"),
+        ("Data set", escape(found.get("ledger", {}).get("dataset", "")) or "not named"),
+    ]
+    question = f'<p class="note">How {escape(found["target"])} depends on {_features(found)}.</p>\n{box}'
+    return question + "\n" + table("About this release", ("what", "value"), facts)
+
+
+def _features(found: Mapping[str, Any]) -> str:
+    names = [name for name in found["coefficients"] if name != "(intercept)"]
+    return escape(", ".join(names)) or "nothing"
+
+
+def _data(found: Mapping[str, Any]) -> str:
+    rows = "unknown" if found["public_rows"] is None else f"{found['public_rows']:,}"
+    facts = [("Private rows (public number)", f"{found['n']:,}"), ("Public rows", rows)]
+    facts += [
+        (escape(k.replace("_", " ")), number(v)) for k, v in found["public"].items() if isinstance(v, int | float)
+    ]
+    return "<h2>Data</h2>\n" + table("Public facts", ("fact", "value"), facts)
+
+
+def _method(found: Mapping[str, Any]) -> str:
+    entry = method(found["method"])
+    errata = f" Published errata repaired here: {', '.join(entry.errata)}." if entry.errata else ""
+    return (
+        f"<h2>Method</h2>\n<p>{escape(entry.title)} (<code>{escape(entry.id)}</code>), {escape(source(entry.id))}. "
+        f"{escape(entry.summary)} Standing: {escape(entry.standing.value)}, {escape(entry.standing_reason)}."
+        f"{escape(errata)}</p>"
+    )
+
+
+def _whom(guarantee: Mapping[str, Any]) -> str:
+    """The unit of protection, in words."""
+    unit = Unit.from_dict(guarantee.get("unit") or {"rows": guarantee.get("rows_per_person", 1)})
+    sized = "people" if unit.column else "rows"
+    more = "" if unit.rows == 1 else " The words above are for all of them."
+    return (
+        f"The number of {sized} is public; public data are independent of the private rows. {escape(unit.words)}{more}"
+    )
+
+
+def _guarantee(found: Mapping[str, Any]) -> str:
+    g = found["guarantee"]
+    facts = [
+        ("mu (Gaussian differential privacy)", number(g["mu"])),
+        ("rho (zero-concentrated)", number(g["rho"])),
+        (f"epsilon at delta = {power_of_ten(g['delta'])}", number(g["epsilon"])),
+        ("neighbours", escape(g["neighbours"])),
+    ]
+    assumptions = f"{_whom(g)} The noise was drawn from the operating system's entropy."
+    if found["seed"] is not None:
+        assumptions = "The noise came from a seed that can be repeated: whoever knows it can remove the noise."
+    return (
+        f'<h2>What was promised</h2>\n<p>{escape(found["guarantee_in_words"])}</p>\n<p class="note">{assumptions}</p>\n'
+        + table("The guarantee in three units", ("unit", "value"), facts)
+        + f"<p>{escape(strength(float(g['mu'])).sentence)}</p>\n"
+        + curve(float(g["mu"]))
+    )
+
+
+def _coefficients(found: Mapping[str, Any]) -> str:
+    bands = found["bands"]
+    parts = [p for p in ("privacy", "sampling", "truncation") if any(p in band for band in bands.values())]
+    rows = []
+    for name, value in found["coefficients"].items():
+        band = bands.get(name)
+        more = [number(band[part]) if band and part in band else "" for part in parts]
+        limits = f"{number(band['low'])} to {number(band['high'])}" if band else ""
+        rows.append((escape(name), number(value), *more, limits))
+    if not rows:
+        return "<h2>Released</h2>\n<pre>" + escape(json.dumps(found["released"], indent=1)[:20_000]) + "</pre>"
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in found["notes"])
+    extra = [
+        (escape(k.replace("_", " ")), number(v)) for k, v in found["released"].items() if isinstance(v, int | float)
+    ]
+    head = ("coefficient", "value", *(f"{part} sd" for part in parts), "95 % limits")
+    return (
+        "<h2>Coefficients</h2>\n"
+        + forest(found)
+        + table("In units of the table: standard errors by part, 95 % limits of all parts together", head, rows)
+        + ("" if bands else '<p class="note">This method gives no error bands.</p>')
+        + notes
+        + (table("Released beside them, at no further cost", ("figure", "value"), extra) if extra else "")
+    )
+
+
+def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
+    if account is None:
+        return "<h2>Ledger</h2>\n<p>This report was made without a ledger: the sum of all spends is not known here.</p>"
+    rows = [
+        (escape(e["at"][:19]), escape(e["method"]), number(e["mu"]), escape(e["state"]), escape(e["purpose"]))
+        for e in account["entries"]
+    ]
+    spent, cap = account["spent"], account["cap"]
+    words = (
+        f"Data set {escape(account['dataset'])}: spent in all mu = {number(spent['mu'])} "
+        f"(epsilon = {number(spent['epsilon'])} at delta = {power_of_ten(spent['delta'])}), "
+        + ("no cap." if cap is None else f"cap {number(cap)}, left for one more release: {number(account['left'])}.")
+    )
+    mark = f'<p class="note">Head of the ledger: <code>{escape(head)}</code></p>' if head else ""
+    return (
+        f"<h2>Ledger</h2>\n<p>{words}</p>\n"
+        + table("Spends", ("time (UTC)", "method", "mu", "state", "purpose"), rows)
+        + mark
+    )
+
+
+def _checklist(found: Mapping[str, Any]) -> str:
+    rows = [(escape(question), escape(answer)) for question, answer in checklist(found)]
+    return (
+        "<h2>Questions to a guarantee</h2>\n"
+        '<p class="note">After NIST SP 800-226, Guidelines for Evaluating Differential Privacy Guarantees.</p>\n'
+        + table("Answers for this release", ("question", "answer"), rows).replace("<table>", '<table class="words">')
+    )
+
+
+def _glossary() -> str:
+    wanted = ("mu", "rho", "epsilon", "delta", "neighbours", "privacy_sd", "sampling_sd", "truncation_sd", "whitening")
+    rows = [(escape(term.name), escape(term.words)) for term in glossary.entries(wanted)]
+    return "<h2>Words</h2>\n" + table("Glossary", ("word", "meaning"), rows).replace("<table>", '<table class="words">')
+
+
+def _reproduce(found: Mapping[str, Any], account: Mapping[str, Any] | None) -> str:
+    cap = cap_command(found, (account or {}).get("cap") or START_CAP)
+    first = f'<p class="note">A ledger that is new asks for a cap first:</p>\n<pre>{escape(cap)}</pre>\n' if cap else ""
+    return (
+        '<h2>How to ask for the same again</h2>\n<p class="note">A repetition draws new noise and spends again. Put '
+        "the second text into request.json.</p>\n"
+        f"<pre>{escape(command(found))}</pre>\n{first}"
+        f"<pre>{escape(json.dumps(configuration(found), indent=1))}</pre>"
+    )

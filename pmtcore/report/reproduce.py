@@ -1,0 +1,183 @@
+"""How to ask for a release again: the command, a script, a notebook; made from the record alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+from pmtcore.accounting.units import FIRST
+from pmtcore.base.escaping import markdown, one_line, shell
+from pmtcore.ledger.account import START_CAP
+
+_DEFAULTS = {
+    "missing": "empty-row",
+    "unseen": "other",
+    "public_ridge": 0.0,
+    "lam": None,
+    "positive": None,
+    "overlap": "",
+}
+_TYPED = {
+    **_DEFAULTS,
+    "collinear": "drop",
+    "person": "",
+    "person_rule": FIRST,
+}  # what the command line takes beside them
+
+
+def configuration(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The request in the fields that ``--config`` reads."""
+    promise = record["guarantee"]
+    asked = {"method": record["method"], "mu": promise["mu"], "parameters": record["parameters"]}
+    rows = promise.get("rows_per_person", 1)
+    return {**asked, "delta": promise["delta"], **({"rows_per_person": rows} if rows > 1 else {})}
+
+
+def command(record: Mapping[str, Any]) -> str:
+    """The command that asks for the same with the same choices; the files are the reader's own."""
+    choices = _choices(record)
+    words = ["python", "-m", "pmtcore", "release", "--private", "private.csv", "--public", "public.csv"]
+    words += ["--target", choices["target"], "--family", choices["family"]]
+    if choices.get("features"):
+        words += ["--features", ",".join(choices["features"])]
+    if not choices.get("intercept", True):
+        words.append("--no-intercept")
+    for name, usual in _TYPED.items():
+        value = choices.get(name, usual)
+        if value not in (usual, None):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    for column, levels in choices.get("levels", {}).items():
+        words += ["--levels", f"{column}={'|'.join(levels)}"]
+    for column, kind in choices.get("kinds", {}).items():
+        words += ["--kind", f"{column}={kind}"]
+    if record.get("seed") is not None:
+        words += ["--seed", str(record["seed"])]
+    else:
+        words += ["--ledger", "LEDGER", "--dataset", str(record.get("ledger", {}).get("dataset", "NAME"))]
+    return " ".join(map(shell, [*words, "--config", "request.json"]))
+
+
+def cap_command(record: Mapping[str, Any], cap: float = START_CAP) -> str:
+    """The command that a ledger without this data set asks for first; empty where the release is in none."""
+    if record.get("seed") is not None:
+        return ""
+    name = str(record.get("ledger", {}).get("dataset", "NAME"))
+    words = ["python", "-m", "pmtcore", "ledger", "cap", "--ledger", "LEDGER", "--dataset", name, "--mu", f"{cap:g}"]
+    return " ".join(map(shell, words))
+
+
+@final
+@dataclass(frozen=True)
+class Recipe:
+    """A call of the package that asks for what a page shows: as a script, and as a notebook."""
+
+    title: str
+    note: str
+    call: tuple[str, ...]
+
+    @property
+    def script(self) -> str:
+        """A Python script."""
+        heading = f'"""{self.title}\n\n{self.note}\n"""'
+        return "\n".join([heading, "", *_imports(), "", *self.call, "", "print(result)", ""])
+
+    @property
+    def notebook(self) -> str:
+        """A notebook, in the format that Jupyter reads (nbformat 4)."""
+        heading = f"# {markdown(self.title)}\n\n{self.note}"
+        cells: list[dict[str, Any]] = [{"cell_type": "markdown", "metadata": {}, "source": heading, "id": "about"}]
+        for at, lines in enumerate((_imports(), self.call, ["result"])):
+            code: dict[str, Any] = {
+                "cell_type": "code",
+                "metadata": {},
+                "execution_count": None,
+                "outputs": [],
+                "id": f"code-{at}",
+            }
+            cells.append({**code, "source": "\n".join(lines)})
+        return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+
+
+def script(record: Mapping[str, Any]) -> str:
+    """A Python script that asks for the same release through the package's face."""
+    return _released(record).script
+
+
+def notebook(record: Mapping[str, Any]) -> str:
+    """The same as a notebook."""
+    return _released(record).notebook
+
+
+def _released(record: Mapping[str, Any]) -> Recipe:
+    note = "Running this draws new noise and spends again; the ledger counts it."
+    person = _choices(record).get("person")
+    if person:
+        note += f" It takes each row for a person; for the column {_plain(person)!r} use the command line."
+    return Recipe(_title(record), note, tuple(_call(record)))
+
+
+def planned(choices: Mapping[str, Any], n: int, method: str, mu: float) -> Recipe:
+    """The plan of a method at a budget; reads no private row."""
+    given = {"n": n, "mu": mu, "method": method, **_tables(choices)}
+    title = f"What mu = {mu:g} buys for a regression of {_plain(choices['target'])} by {method}."
+    return Recipe(title, "Free: it reads public rows and the number of private ones.", tuple(_lines("plan", given)))
+
+
+def compared(choices: Mapping[str, Any], **asked: Any) -> Recipe:
+    """A comparison; the same seed gives the same figures."""
+    title = f"Methods compared on a regression of {_plain(choices['target'])}, for the lab."
+    note = "Distances to the exact private fit: for the curator's eyes, or for tables that harm nobody."
+    return Recipe(title, note, tuple(_lines("compare", {**_tables(choices), **asked})))
+
+
+def _lines(name: str, given: Mapping[str, Any]) -> list[str]:
+    tables = ["    public,"] if name == "plan" else ["    private,", "    public,"]
+    return [f"result = sm.{name}(", *tables, *(f"    {key}={value!r}," for key, value in given.items()), ")"]
+
+
+def _plain(target: Any) -> str:
+    """A column's name inside a title."""
+    return one_line(str(target)).replace("\\", " ").replace('"', " ")
+
+
+def _tables(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """The choices about the tables as arguments; what is usual is left out."""
+    given: dict[str, Any] = {"family": choices["family"], "target": choices["target"]}
+    if choices.get("features"):
+        given["features"] = list(choices["features"])
+    if not choices.get("intercept", True):
+        given["intercept"] = False
+    for name, usual in {**_DEFAULTS, "levels": {}, "kinds": {}}.items():
+        value = choices.get(name, usual)
+        if value not in (usual, None):
+            given[name] = value
+    return given
+
+
+def _choices(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The choices about the tables; what older records have of them."""
+    found = dict(record["public"].get("choices") or {})
+    return {"target": record["target"], "family": record["public"].get("family", "gaussian"), **found}
+
+
+def _title(record: Mapping[str, Any]) -> str:
+    target, budget = _plain(record["target"]), record["guarantee"]["mu"]
+    return f"Private regression of {target} by {record['method']} at mu = {budget:.4g}."
+
+
+def _imports() -> list[str]:
+    return ["import pmtcore as sm", "", 'private, public = "private.csv", "public.csv"  # your own files']
+
+
+def _call(record: Mapping[str, Any]) -> list[str]:
+    choices, promise = _choices(record), record["guarantee"]
+    given = {**_tables(choices), "method": record["method"], "mu": promise["mu"], "delta": promise["delta"]}
+    given["settings"] = dict(record["parameters"])
+    if "ledger" in record:
+        given["dataset"] = record["ledger"]["dataset"]
+    if record.get("seed") is not None:
+        given["seed"] = record["seed"]
+        given["lab"] = True
+    return _lines("release", given)

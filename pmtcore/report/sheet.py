@@ -1,0 +1,19 @@
+"""A table as a file that a spreadsheet may open."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from pmtcore.base.escaping import cell
+
+
+def csv(table: pd.DataFrame) -> str:
+    """Comma-separated values with a header: names and texts that look like a formula are texts, numbers are numbers."""
+    shown = table.copy()
+    for at, kind in enumerate(table.dtypes):
+        if not pd.api.types.is_numeric_dtype(kind):
+            column = [cell(value) if isinstance(value, str) else value for value in table.iloc[:, at]]
+            shown.isetitem(at, np.asarray(column, dtype=object))
+    shown.columns = [cell(str(name)) for name in table.columns]
+    return str(shown.to_csv(index=False))

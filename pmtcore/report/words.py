@@ -1,0 +1,265 @@
+"""Plain sentences beside the figures: each computed from the numbers it stands beside, right at the extremes too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pmtcore.auditing.comparison import Summary
+from pmtcore.auditing.diagnostics import Diagnosis
+from pmtcore.base.numbers import figure, listing, percent, plural
+from pmtcore.base.records import Label
+from pmtcore.methods.registry import method
+from pmtcore.public.moments import INTERCEPT
+from pmtcore.releases.record import Release
+from pmtcore.report.figures.coefficients import Unit
+from pmtcore.report.names import spoken
+
+_ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts all directions about alike
+_CHANGE = 1.25  # a factor below which whitening changed nothing worth a word
+_TIE = 1.05  # distances within 5 % are called equal: medians of tens of trials are no finer
+_MOVERS = (
+    ("The privacy noise moves it", "privacy sd"),
+    ("another sample", "sampling sd"),
+    ("truncation", "truncation sd"),
+)
+_MOST_LOG = 700.0  # beyond, e to its power is no number any more
+_ASIDE = 0.02  # of a band's width: less cannot be seen in a picture
+_SIDES = {False: ("negative", "positive"), True: ("below 1", "above 1")}  # by whether the unit is a ratio
+_NO_ERROR = 1e-12  # relative: below, a distance is rounding
+
+
+def columns_words(names: Sequence[str]) -> str:
+    """How many columns a fit has; the intercept is none of the table's.
+
+    >>> columns_words(["(intercept)", "age"]), columns_words(["age", "pay"])
+    ('1 column and an intercept', '2 columns')
+    """
+    many = plural(sum(name != INTERCEPT for name in names), "column")
+    return f"{many} and an intercept" if INTERCEPT in names else many
+
+
+def conditioning_words(found: Diagnosis) -> str:
+    """What whitening does for the inverse, and whether noise of one size still hurts."""
+    before = _ratio(found.before.kappa)
+    if math.isinf(before):
+        start = "Some direction has no length at all: the features are collinear, and without whitening noise decides."
+    else:
+        start = f"The longest direction is {figure(before)} times the shortest before whitening"
+    if found.after is None:
+        tail = "How far whitening helps cannot be predicted without the number of rows behind the moment matrix."
+        return f"{start}{'' if math.isinf(before) else '.'} {tail}"
+    after = _ratio(found.after.kappa)
+    if math.isinf(after):
+        joint = " Whitening cannot help it" if math.isinf(before) else ", and without end after"
+        return f"{start}{joint}: leave one of the collinear columns out, or add a public ridge."
+    if math.isinf(before):
+        return f"{start} After whitening it is {figure(after)}: {_harm(after)}"
+    return f"{start} and {figure(after)} times after: {_gain(before, after)}{_harm(after)}"
+
+
+def _ratio(kappa: float) -> float:
+    """Longest over shortest direction; infinite where the shortest has no length or the figures say nothing."""
+    return math.inf if not kappa < 1e30 else math.sqrt(max(kappa, 1.0))
+
+
+def _gain(before: float, after: float) -> str:
+    if after > before * _CHANGE:
+        return "whitening makes it worse, since there are too few public rows for these columns; "
+    if before > after * _CHANGE:
+        return "whitening helps; "
+    return "whitening changes little; "
+
+
+def _harm(after: float) -> str:
+    if after <= _ROUND:
+        return "noise of one size now does about the same harm in every direction."
+    return (
+        f"noise of one size still hurts the shortest direction {figure(after)} times as much as the longest; more "
+        f"public rows would help."
+    )
+
+
+def truncation_words(found: Diagnosis, radius: float) -> str:
+    """How many rows a radius moves."""
+    rate = found.rate(radius)
+    if math.isnan(rate):
+        return "Without public rows the share of rows outside cannot be predicted."
+    whose = found.label.value if found.label in (Label.PUBLIC, Label.PRIVATE) else ""
+    if rate <= 0:
+        return (
+            f"At radius {figure(radius)}, no {whose} row is moved: a smaller radius would mean less noise at no loss, "
+            f"down to {figure(float(found.norms[-1]))}."
+        )
+    if rate >= 1:
+        return f"At radius {figure(radius)}, every {whose} row is moved inward: what is left says little."
+    return (
+        f"At radius {figure(radius)}, {percent(rate)} of the {whose} rows are moved inward. A smaller radius means "
+        f"less noise and more bias."
+    )
+
+
+def coefficient_words(table: pd.DataFrame, unit: Unit) -> list[str]:
+    """One line for each row of a table of coefficients in this unit: what noise, sampling and truncation do to it."""
+    found = []
+    for row in table.to_dict("records"):
+        if "low (95 %)" not in row or row["coefficient"] == INTERCEPT:
+            continue
+        name, low, high = row["coefficient"], float(row["low (95 %)"]), float(row["high (95 %)"])
+        if not (math.isfinite(low) and math.isfinite(high)):
+            found.append(f"{name}: no finite band; this release says nothing about it.")
+            continue
+        none = f"{figure(unit.neutral)}, no effect" if unit.ratio else "zero"
+        sign = f"could be {none}" if low <= unit.neutral <= high else _SIDES[unit.ratio][low > unit.neutral]
+        limits = f"between {figure(low)} and {figure(high)} ({sign})"
+        found.append(f"{name}: {figure(float(row['value']))}, {limits}. {_moved(row, unit)}")
+    return found
+
+
+def _moved(row: Mapping[Hashable, Any], unit: Unit) -> str:
+    """What moves one coefficient, by how much."""
+    told = []
+    for who, part in _MOVERS:
+        size = float(row.get(part, 0.0))
+        if unit.ratio and size > 0:
+            told.append(f"{who} by a factor of about {figure(math.exp(min(size, _MOST_LOG)))}")
+        elif size > 0:
+            told.append(f"{who} by about {figure(size, 2)}")
+    if float(row["privacy sd"]) > 0:
+        return f"{', '.join(told)}."
+    return f"No privacy noise moves it{'; ' * bool(told)}{', '.join(told)}."
+
+
+def parts_words(table: pd.DataFrame) -> str:
+    """What the bands of a table of coefficients hold."""
+    cut = "Truncation: rows moved in to the radius." if "truncation sd" in table else ""
+    lost = "" if cut else "What shortened rows move is not told apart."
+    return (
+        "The band holds all parts together, at 95 %. Privacy: the noise that was added. Sampling: other rows from the "
+        f"same population. {cut or lost} The intercept is in the table. Bands miss more often where public rows follow "
+        "other coefficients by several residual standard deviations, which the release then says, and where one row "
+        "far from all public ones decides the fit."
+    )
+
+
+def leaning_words(table: pd.DataFrame, unit: Unit) -> str:
+    """Why values are not in the middle of their bands, where some are not."""
+    if "low (95 %)" not in table:
+        return ""
+    with np.errstate(all="ignore"):
+        value, low, high = (np.asarray(table[name], dtype=float) for name in ("value", "low (95 %)", "high (95 %)"))
+        if unit.ratio:
+            value, low, high = np.log(value), np.log(low), np.log(high)
+        aside = np.abs(value - (low + high) / 2) > _ASIDE * (high - low)
+    if not np.any(aside):
+        return ""
+    return (
+        "A value leans on the public fit where noise is large; its band does not take that fit for right. So the value "
+        "is inside its band, but not always in the middle."
+    )
+
+
+def release_words(release: Release) -> str:
+    """The release in one sentence."""
+    if release.bands is None or release.guarantee.mu == 0:
+        return release.guarantee.words
+    bands, features = release.bands, [j for j, name in enumerate(release.names) if name != INTERCEPT]
+    at = features or list(range(len(release.names)))  # a fit of the intercept alone has no other
+    unit = release.ground.spread[at] if features else 1.0
+    parts = {
+        "privacy": float(np.median(bands.privacy[at] * unit)),
+        "sampling": float(np.median(bands.sampling[at] * unit)),
+        "truncation": 0.0 if bands.truncation is None else float(np.median(bands.truncation[at] * unit)),
+    }
+    if not all(math.isfinite(part) for part in parts.values()):
+        return "The noise swamped this release: its bands are without end for the typical coefficient."
+    largest = max(parts, key=lambda name: parts[name])
+    advice = {
+        "privacy": "the privacy noise is the largest part of the error: a larger budget would narrow the bands.",
+        "sampling": f"sampling is the largest part of the error; {_price(parts)}.",
+        "truncation": "shortened rows are the largest part of the error: choose the inference radius, or a wider one.",
+    }[largest]
+    figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
+    per = ", for one standard deviation of a feature" if features else ""
+    return f"For the typical coefficient {advice} Standard errors{per}: {figures}." + _clipped(release.released)
+
+
+def _price(parts: Mapping[str, float]) -> str:
+    """What privacy adds to the error that sampling alone would leave."""
+    if parts["sampling"] == 0:
+        return "and there is no other"
+    longer = math.hypot(*parts.values()) / parts["sampling"] - 1
+    return "privacy cost next to nothing" if longer < 0.005 else f"privacy makes the bands {percent(longer)} longer"
+
+
+def _clipped(released: Mapping[str, object]) -> str:
+    """The share of private rows that were clipped, where it was released."""
+    share = released.get("clipped_share")
+    if not isinstance(share, int | float):
+        return ""
+    return f" About {percent(min(max(float(share), 0.0), 1.0))} of the private rows were clipped (released)."
+
+
+def comparison_words(summaries: Sequence[Summary], axis: str = "budget") -> str:
+    """Who is closest where along the axis, and how far the others are in its middle; no method is left out."""
+    real = [s for s in summaries if method(s.method).role != "reference"]  # that one is at distance 0 from itself
+    failed = sorted({s.method for s in real if not math.isfinite(s.error_median)})
+    by_place: dict[float, dict[str, float]] = {}
+    for s in real:
+        if math.isfinite(s.error_median):
+            by_place.setdefault(s.x, {})[s.method] = s.error_median
+    note = f" No finite result: {listing([spoken(id) for id in failed])}." if failed else ""
+    if not by_place:
+        return note.strip()
+    return f"{_closest(by_place, axis)} {_middle(by_place, axis)}{note}".strip()
+
+
+def _closest(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
+    """Stretches of the axis, each with the method that is closest there."""
+    stretches: list[tuple[str, float, float]] = []
+    for place in sorted(by_place):
+        best = min(by_place[place], key=lambda id: by_place[place][id])
+        if stretches and stretches[-1][0] == best:
+            stretches[-1] = (best, stretches[-1][1], place)
+        else:
+            stretches.append((best, place, place))
+    if len(stretches) == 1:
+        best, low, high = stretches[0]
+        where = f"At {_place(low, axis)}" if low == high else "At every place drawn"
+        return f"{where}, {spoken(best)} comes closest to the fit without privacy."
+    if len(stretches) > 4:
+        return "Which method comes closest to the fit without privacy changes back and forth: see the table."
+    told = [
+        f"{spoken(best)} {'at' if low == high else 'from'} {_place(low, axis)}"
+        + ("" if low == high else f" to {figure(high)}")
+        for best, low, high in stretches
+    ]
+    return f"Closest to the fit without privacy: {listing(told)}."
+
+
+def _middle(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
+    """All methods beside the best one in the middle of the axis."""
+    places = sorted(by_place)
+    middle = places[len(places) // 2]
+    here = sorted(by_place[middle].items(), key=lambda item: item[1])
+    (best, least), others = here[0], here[1:]
+    if not others:
+        return ""
+    if least <= _NO_ERROR * here[-1][1]:
+        return f"At {_place(middle, axis)}, {spoken(best)} has no distance at all; the others do."
+    told = [
+        f"{spoken(id)} is {'about as far' if error < _TIE * least else f'{figure(error / least)} times as far'}"
+        for id, error in others
+    ]
+    return f"At {_place(middle, axis)} beside {spoken(best)}: {'; '.join(told)}."
+
+
+def _place(x: float, axis: str) -> str:
+    """A place on the axis in words."""
+    if axis in ("budget", "epsilon"):
+        return f"{'mu' if axis == 'budget' else axis} = {figure(x)}"
+    return f"{figure(x, 6)} {axis}" if "rows" in axis or axis == "steps" else f"{axis} {figure(x)}"

@@ -1,1 +1,0 @@
-"""What people read: words, errata, the report, the figures."""

@@ -1,0 +1,143 @@
+"""What the user chose about the tables: public fields, exported with a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, final
+
+from pmtcore.accounting.units import FIRST, Unit
+from pmtcore.base.checks import InputError, number_between, one_of
+from pmtcore.glm.families import GAUSSIAN, Family, family
+
+MISSING_POLICIES = ("empty-row", "public-median", "refuse")
+UNSEEN_POLICIES = ("other", "refuse")
+COLLINEAR_POLICIES = ("drop", "refuse")
+KINDS = ("number", "level", "date")
+_DEFAULT_LAM = 0.01  # of the families other than the linear one (decision 0009)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What the user chose about the tables; public, and exported with a configuration.
+
+    Attributes:
+        missing: what becomes of a row that lacks a value. ``refuse`` answers about private rows before anything is
+            recorded, outside the guarantee; the others never refuse.
+        unseen: what becomes of a category that the public table does not have; ``refuse`` as above.
+        levels: declared categories of a column.
+        kinds: columns to be read as numbers, levels or dates, whatever the public table suggests.
+        overlap: the curator's word on public rows that are private rows too; recorded with each release.
+        person: the column of the private table that says whose a row is; empty: each row is by itself.
+        person_rows, person_rule: how many rows of each person count, and which; see :class:`Unit`.
+        collinear: whether columns that others give away in the public rows are left out, with a note, or refused.
+    """
+
+    target: str
+    features: tuple[str, ...] | None = None
+    intercept: bool = True
+    missing: str = "empty-row"
+    unseen: str = "other"
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    public_ridge: float = 0.0
+    family: str = GAUSSIAN.id
+    lam: float | None = None  # ridge penalty of a family other than the linear one; None: 0.01
+    positive: str | None = None  # the label that counts as 1
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    collinear: str = "drop"
+    overlap: str = ""
+    person: str = ""
+    person_rows: int = 1
+    person_rule: str = FIRST
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "family", family(self.family).id)
+        if self.lam is not None:
+            number_between("lam", self.lam, 0.0, 1e9)
+            if self.family == GAUSSIAN.id:
+                raise InputError("The ridge penalty of a linear fit is a parameter of its method; set it there.")
+        one_of("missing", self.missing, MISSING_POLICIES)
+        one_of("unseen", self.unseen, UNSEEN_POLICIES)
+        one_of("collinear", self.collinear, COLLINEAR_POLICIES)
+        for name, kind in self.kinds.items():
+            one_of(f"kind of {name!r}", kind, KINDS)
+        number_between("public ridge", self.public_ridge, 0.0, 1e6)
+        if self.features is not None and self.target in self.features:
+            raise InputError(f"The target {self.target!r} is also among the features; leave it out there.")
+        if self.features is not None and len(set(self.features)) < len(self.features):
+            raise InputError("A feature is named twice; name each feature once.")
+        if self.person:
+            self._check_person()
+
+    def _check_person(self) -> None:
+        if self.person in (self.target, *(self.features or ())):
+            raise InputError(f"{self.person!r} says whose a row is; leave it out of the features and the target.")
+        if self.unit is not None and self.unit.rule != FIRST and self.family != GAUSSIAN.id:
+            raise InputError("The mean of a person's labels is no label; let their first rows count (rule 'first').")
+        if "refuse" in (self.missing, self.unseen) and self.unit is not None:
+            raise InputError(
+                "With an identifier column no row is refused: choose 'empty-row' or 'public-median', and 'other'."
+            )
+
+    @property
+    def unit(self) -> Unit | None:
+        """The unit of protection that an identifier column keeps; ``None`` without one."""
+        return Unit(self.person_rows, self.person, self.person_rule) if self.person else None
+
+    def of_person(self, unit: Unit) -> Choices:
+        """The same choices with this identifier column, which is then no feature.
+
+        Raises:
+            InputError: it is the target, or does not go with other choices.
+        """
+        features = None if self.features is None else tuple(name for name in self.features if name != unit.column)
+        return replace(self, features=features, person=unit.column, person_rows=unit.rows, person_rule=unit.rule)
+
+    @property
+    def model(self) -> Family:
+        """The family."""
+        return family(self.family)
+
+    @property
+    def penalty(self) -> float:
+        """The penalty that is part of what is fitted."""
+        if self.family == GAUSSIAN.id:
+            return 0.0
+        return _DEFAULT_LAM if self.lam is None else self.lam
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields; :meth:`from_dict` reads them back."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Choices:
+        """From plain fields, as JSON keeps them.
+
+        Raises:
+            InputError: a field is missing, unknown or out of range.
+        """
+        try:
+            found = dict(fields)
+            features = found.get("features")
+            found["features"] = None if features is None else tuple(map(str, features))
+            found["levels"] = {name: tuple(levels) for name, levels in found.get("levels", {}).items()}
+            return cls(**found)
+        except (TypeError, AttributeError):
+            raise InputError("The choices about the tables cannot be read.") from None
+
+
+def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Declared categories from lines such as ``town = north | south | west``.
+
+    Raises:
+        InputError: a line of another form.
+    """
+    found = {}
+    for line in lines:
+        name, equals, levels = line.partition("=")
+        parts = tuple(part.strip() for part in levels.split("|") if part.strip())
+        if not equals or len(parts) < 2:
+            raise InputError(f"Declared categories are written as 'column = a | b | c', got {line.strip()!r}.")
+        found[name.strip()] = parts
+    return found

@@ -1,0 +1,134 @@
+"""Passes over a private table on a Dask cluster: a map over parts of the table, and a tree of integer sums.
+
+Workers read the table where it lies and hand on sums of integers, so a part that is computed twice, in another order
+or on another machine after a worker was lost changes no bit (maths.md, 14). Noise is drawn once, by the coordinator,
+after the spend is in the ledger. Sums without noise are private: they stay between coordinator, scheduler and workers,
+whose connections are to be encrypted (``tls://``) where others can listen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from operator import add
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Block, block_sum
+from pmtcore.tables.coder import Coder
+from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.sources import Cells, ManySource, ParquetSource, Source, TextSource
+
+_WORKERS = 2  # of a cluster of one's own: this machine's, one thread each
+_PATIENCE = 10  # seconds that a scheduler has to answer
+_TRIES = 5  # of a part whose worker was lost
+Summand = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some of a table, small enough to be sent as a name: a file, or row groups of one."""
+
+    source: ParquetSource | TextSource
+    groups: tuple[int, ...] | None = None
+
+    def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
+        """One pass over the named columns."""
+        if isinstance(self.source, ParquetSource):
+            return self.source.blocks(names, dialect, self.groups)
+        return self.source.blocks(names, dialect)
+
+
+def parts(source: Source) -> list[Part]:
+    """A table as parts that workers read for themselves.
+
+    Raises:
+        InputError: the table lies in this process's memory, or is a query.
+    """
+    if isinstance(source, ManySource):
+        return [part for each in source.parts for part in parts(each)]
+    if source.in_memory or not isinstance(source, ParquetSource | TextSource):
+        raise InputError("A cluster reads files that its workers can reach; give a path, not an upload or a query.")
+    if isinstance(source, ParquetSource):
+        return [Part(source, (group,)) for group in range(source.groups)] or [Part(source, ())]
+    return [Part(source)]
+
+
+def part_sum(part: Part, coder: Coder, dialect: Dialect, function: Summand) -> np.ndarray:
+    """The sum over one part, on a worker; an error there says nothing of what was read.
+
+    Raises:
+        InputError: the part could not be read or summed.
+    """
+
+    def blocks() -> Iterator[Block]:
+        for cells in part.blocks(coder.columns(), dialect):
+            rows = coder.rows(cells)
+            yield rows.x, rows.y
+
+    try:
+        return block_sum(blocks(), function)
+    except InputError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+    raise InputError(f"A worker could not sum its part of the private table ({kind}).")
+
+
+@final
+class Cluster:
+    """A Dask cluster: somebody's, or one of this machine's own.
+
+    Args:
+        scheduler: its address (``tcp://...``, ``tls://...``); ``None`` starts two workers here.
+
+    Raises:
+        InputError: Dask is not installed, or nobody answers at the address.
+    """
+
+    def __init__(self, scheduler: str | None = None) -> None:
+        try:
+            distributed: Any = import_module("distributed")  # an extra
+        except ImportError:
+            raise InputError("Dask is not installed: pip install 'second-moment[dask]'.") from None
+        self._own: Any = None
+        if scheduler is None:
+            self._own = distributed.LocalCluster(n_workers=_WORKERS, threads_per_worker=1, dashboard_address=None)
+        try:
+            self.client: Any = distributed.Client(scheduler if self._own is None else self._own, timeout=_PATIENCE)
+        except (OSError, ValueError):
+            raise InputError(f"No Dask scheduler answers at {scheduler}; check the address.") from None
+
+    def adder(self, source: Source, coder: Coder, dialect: Dialect) -> Callable[[Summand], np.ndarray]:
+        """What adds a function up over the table's blocks, on the cluster."""
+        found = parts(source)
+
+        def total(function: Summand) -> np.ndarray:
+            submit = self.client.submit
+            level = [submit(part_sum, part, coder, dialect, function, pure=False, retries=_TRIES) for part in found]
+            while len(level) > 1:
+                pairs = zip(level[::2], level[1::2], strict=False)
+                odd = level[len(level) // 2 * 2 :]
+                level = [*(submit(add, a, b, pure=False, retries=_TRIES) for a, b in pairs), *odd]
+            return self._answer(level[0])
+
+        return total
+
+    def _answer(self, future: Any) -> np.ndarray:
+        try:
+            return np.asarray(future.result())
+        except InputError:
+            raise
+        except Exception as error:  # of Dask's own kinds
+            kind = type(error).__name__
+        raise InputError(f"The cluster did not finish a pass ({kind}); nothing was released.")
+
+    def close(self) -> None:
+        """Leave the cluster; end one of one's own."""
+        self.client.close()
+        if self._own is not None:
+            self._own.close()

@@ -1,0 +1,162 @@
+"""From blocks of cells to blocks of rows: the one function through which every private row becomes numbers.
+
+``Coder.rows`` sees a block, and works on each of its rows by itself: a row with a gap follows the stated policy,
+and no row is ever refused. A row without a value counts as a row of zeros, so that n stays what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from pmtcore.base.checks import InputError, listed
+from pmtcore.base.records import Block
+from pmtcore.public.moments import INTERCEPT
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.features import Feature
+from pmtcore.tables.limits import KEPT_BYTES, KEPT_STREAM_BYTES, MAX_FEATURES, MAX_NAME
+from pmtcore.tables.sources import Cells, Source
+from pmtcore.tables.targets import Coding
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows (k, d) with their responses (k,); which of them are whole, the others are zeros."""
+
+    x: np.ndarray
+    y: np.ndarray
+    whole: np.ndarray
+
+    def __repr__(self) -> str:
+        return f"<{len(self.y)} rows>"
+
+
+@final
+@dataclass(frozen=True)
+class Coder:
+    """Public rules for a whole row.
+
+    Attributes:
+        decimal: decimal mark of the table that is read.
+        kept: places of the design's columns that are used; ``None``: all.
+    """
+
+    features: tuple[Feature, ...]
+    choices: Choices
+    target: Coding
+    decimal: str | None = "."
+    kept: tuple[int, ...] | None = None
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Names of the design's columns before any was left out."""
+        found = tuple(name for feature in self.features for name in feature.names)
+        return (INTERCEPT, *found) if self.choices.intercept else found
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the design's columns."""
+        every = self.all_names
+        return every if self.kept is None else tuple(every[j] for j in self.kept)
+
+    def columns(self, labelled: bool = True) -> tuple[str, ...]:
+        """The columns of the table that are read."""
+        names = [feature.name for feature in self.features]
+        return tuple(dict.fromkeys([*names, self.target.name] if labelled else names))
+
+    def rows(self, block: Cells, labelled: bool = True) -> Rows:
+        """Features, response, and which rows are whole."""
+        x = np.empty((len(self.all_names), block.rows)).T  # by columns, as the cells come
+        y = np.zeros(block.rows)
+        x[:, 0], at = 1.0, int(self.choices.intercept)
+        if labelled:
+            y, _ = self.target.encode(block.columns[self.target.name], self.decimal)
+        for feature in self.features:
+            part, gaps = feature.encode(block.columns[feature.name], self.decimal)
+            if self.choices.missing == "public-median":
+                part = feature.filled(part, gaps)
+            x[:, at : at + part.shape[1]] = part
+            at += part.shape[1]
+        if self.kept is not None:
+            x = x[:, list(self.kept)]
+        whole = np.isfinite(y) & np.all(np.isfinite(x), axis=1)
+        if not np.all(whole):
+            x[~whole], y[~whole] = 0.0, 0.0
+        return Rows(x, y, whole)
+
+    def check(self, blocks: Iterable[Cells], whose: str, labelled: bool = True) -> None:
+        """The strict policies: refuse gaps, naming columns that are public.
+
+        Of a private table this is an answer about its rows that no noise protects: outside the guarantee.
+
+        Raises:
+            InputError: a gap that the policy refuses.
+        """
+        missing: set[str] = set()
+        unseen: set[str] = set()
+        parts: list[Feature | Coding] = [*self.features, self.target] if labelled else [*self.features]
+        for block in blocks:
+            for part in parts:
+                _, gaps = part.encode(block.columns[part.name], self.decimal)
+                missing |= {part.name} if np.any(gaps.missing) else set()
+                unseen |= {part.name} if np.any(gaps.unseen) else set()
+        if self.choices.unseen == "refuse" and unseen:
+            raise InputError(
+                f"Column {listed(self._ordered(unseen))} of the {whose} table has levels that the public table does "
+                f"not have; declare them, or choose the policy 'other' for unseen levels."
+            )
+        if self.choices.missing == "refuse" and missing:
+            raise InputError(
+                f"The {whose} table has missing values in {listed(self._ordered(missing))}; choose a policy for "
+                f"missing values, or leave these columns out."
+            )
+
+    def _ordered(self, names: set[str]) -> list[str]:
+        return [name for name in self.columns() if name in names]
+
+
+def check_width(coder: Coder) -> None:
+    """Refuse a design that is too wide, or has names that no table heading shows.
+
+    Raises:
+        InputError: more columns than can be used, or a name of the public table that is too long.
+    """
+    count = len(coder.all_names)
+    if count > MAX_FEATURES:
+        raise InputError(f"The features make {count} columns; at most {MAX_FEATURES} can be used: choose fewer.")
+    long = [name for name in (*coder.all_names, coder.target.name) if len(name) > MAX_NAME]
+    if long:
+        raise InputError(
+            f"The column {listed(long, 1)} has a name of {len(long[0])} characters (a category counts as part of the "
+            f"name); at most {MAX_NAME} can be used: shorten it, or leave the column out."
+        )
+
+
+def row_blocks(source: Source, coder: Coder, dialect: Dialect, n: int) -> Callable[[], Iterator[Block]]:
+    """What :class:`pmtcore.base.records.PrivateRows` calls once a pass.
+
+    Nothing is read before the first pass. Where the numbers fit (a public figure: rows times columns), the first
+    pass keeps them for the next ones.
+    """
+    room = KEPT_BYTES if source.in_memory else KEPT_STREAM_BYTES
+    keep = n * (len(coder.names) + 1) * 8 <= room
+    kept: list[Block] = []
+
+    def blocks() -> Iterator[Block]:
+        if kept:
+            yield from kept
+            return
+        fresh: list[Block] = []
+        for block in source.blocks(coder.columns(), dialect):
+            rows = coder.rows(block)
+            if keep:
+                fresh.append((rows.x, rows.y))
+            yield rows.x, rows.y
+        kept.extend(fresh)
+
+    return blocks

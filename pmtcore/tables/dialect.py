@@ -1,0 +1,183 @@
+"""How a text file writes a table: separator, quotes, decimal mark, encoding. Decided by public text only.
+
+Of a public file everything may be looked at. Of a private file only the header line is: its separator and its
+names. The rest of a private file's dialect is the public one (decision 0016).
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, final
+
+from pmtcore.base.checks import InputError, listed, one_of
+from pmtcore.tables.limits import MAX_COLUMNS
+
+SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
+ENCODINGS = ("utf-8", "latin-1", "cp1252")
+QUOTING = ("double", "none")
+DECIMALS = (".", ",", "either")
+BOM = b"\xef\xbb\xbf"
+_WINDOWS = re.compile(b"[\x80-\x9f]")  # letters and signs of Windows-1252 (the euro's), which Latin-1 does not have
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """Rules for reading text, public.
+
+    Attributes:
+        encoding: of every cell; bytes that are not of it are replaced, in their cell only.
+        decimal: the decimal mark; ``either``: a point, or a single comma in a file that commas do not separate.
+        quoting: ``double``: a cell in double quotes may hold separators and line breaks; ``none``: quotes are
+            characters like others, and every line is a row.
+        row_names: whether every row starts with a name that the header does not have (R's ``write.table``).
+    """
+
+    encoding: str = "utf-8"
+    decimal: str = "either"
+    quoting: str = "double"
+    row_names: bool = False
+
+    def __post_init__(self) -> None:
+        one_of("encoding", self.encoding, ENCODINGS)
+        one_of("decimal", self.decimal, DECIMALS)
+        one_of("quoting", self.quoting, QUOTING)
+
+    def mark(self, separator: str | None) -> str | None:
+        """The decimal mark of numbers in a file of this separator, as :func:`pmtcore.tables.cells.numbers` takes it."""
+        if separator in (None, ","):
+            return None if self.decimal == "," and separator == "," else "."
+        return None if self.decimal == "either" else self.decimal
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields."""
+        return asdict(self)
+
+
+@final
+@dataclass(frozen=True)
+class Header:
+    """The first line of a text file: what separates its cells, and the names."""
+
+    separator: str
+    names: tuple[str, ...]
+
+
+def header_of(line: bytes, where: str, hide_names: bool) -> Header:
+    """The header of a file, from its first line that is not blank.
+
+    Raises:
+        InputError: no header row, one column, a name missing or there twice; the sentence never holds a private name.
+    """
+    if line.startswith(_UTF16):
+        raise InputError(f"{where} is written in UTF-16 ('Unicode text'); save it as CSV in UTF-8.")
+    text = decoded_line(line)
+    if "\x00" in text or sum(not (c.isprintable() or c == "\t") for c in text) > len(text) // 100:
+        raise InputError(f"{where} is not a table in text or Parquet form; save it as CSV, TSV or Parquet.")
+    separator = max(SEPARATORS, key=text.count)
+    if text.count(separator) == 0:
+        raise InputError(f"{where} has a single column; columns must be separated by comma, tab, semicolon or bar.")
+    try:
+        names = tuple(cell.strip() for cell in next(csv.reader([text], delimiter=separator, skipinitialspace=True)))
+    except csv.Error:
+        raise InputError(f"{where} has a header row that cannot be read; check its quotes.") from None
+    check_names(names, where, hide_names)
+    if all(_is_number(name) for name in names):
+        raise InputError(f"{where} has no header row: its first row holds numbers; add a row of column names.")
+    return Header(separator, names)
+
+
+def check_names(names: Sequence[str], where: str, hide_names: bool) -> None:
+    """Refuse too many columns, and names that are missing or there twice.
+
+    Raises:
+        InputError: as said.
+    """
+    if len(names) > MAX_COLUMNS:
+        raise InputError(f"{where} has {len(names)} columns; at most {MAX_COLUMNS} are read: leave columns out.")
+    if any(not name for name in names):
+        number = list(names).index("") + 1
+        raise InputError(f"{where} has a column without a name (number {number}); name every column.")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        which = "a column name" if hide_names else listed(twice)
+        raise InputError(f"{where} has {which} more than once; rename the columns so that each name is there once.")
+
+
+def public_dialect(data: bytes, header: Header, where: str) -> Dialect:
+    """The dialect of a public text, whose every line may be looked at.
+
+    Args:
+        data: the whole text, or its first megabytes.
+
+    Raises:
+        InputError: rows whose number of cells differs from the header's.
+    """
+    encoding = "utf-8"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        if error.start < len(data) - 4:  # else: a character that the end of the sample cuts
+            encoding = "cp1252" if _WINDOWS.search(data) else "latin-1"
+        text = data.decode(encoding, "replace")
+    lines = [line for line in text.splitlines() if line.strip()][1:]
+    quoting = "double"
+    if '"' in text and _fit(lines, header, "none") == 1 and _fit(lines, header, "double") < 0.9:
+        quoting = "none"
+    return Dialect(
+        encoding=encoding,
+        decimal=_decimal(lines, header.separator),
+        quoting=quoting,
+        row_names=bool(lines) and _fit(lines, header, quoting, 1) == 1,
+    )
+
+
+def decoded_line(line: bytes) -> str:
+    """A header line as text, whatever its encoding."""
+    line = line.removeprefix(BOM)
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return line.decode("cp1252" if _WINDOWS.search(line) else "latin-1", "replace")
+
+
+def _fit(lines: list[str], header: Header, quoting: str, more: int = 0) -> float:
+    """Share of lines with as many cells as the header has names, and so many more."""
+    quotes: Literal[0, 3] = csv.QUOTE_NONE if quoting == "none" else csv.QUOTE_MINIMAL
+    count = 0
+    for line in lines[:5000]:
+        try:
+            cells = next(csv.reader([line], delimiter=header.separator, quoting=quotes, skipinitialspace=True))
+        except (csv.Error, StopIteration):
+            continue
+        count += len(cells) == len(header.names) + more
+    return count / max(len(lines[:5000]), 1)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _decimal(lines: list[str], separator: str) -> str:
+    """The decimal mark that public numbers have; ``either`` where none has one.
+
+    Three digits after a single mark may be thousands: other numbers decide first.
+    """
+    if separator == ",":
+        return "."
+    cells = [cell.strip().strip('"') for line in lines[:200] for cell in line.split(separator)]
+    for after in (r"(?:\d{0,2}|\d{4,})", r"\d*"):
+        for mark, other in ((".", ","), (",", ".")):
+            form = rf"[+-]?\d{{1,3}}(?:\{other}\d{{3}})+\{mark}\d*|[+-]?\d*\{mark}{after}(?:[eE][+-]?\d+)?"
+            if any(re.fullmatch(form, cell) and re.search(r"\d", cell) for cell in cells):
+                return mark
+    return "either"

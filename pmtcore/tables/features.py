@@ -1,0 +1,166 @@
+"""Features: from the cells of one column to its part of the design matrix, by public rules.
+
+Categories become one column per public level but one (the most frequent, as reference), with an intercept or
+without: a complete set of dummies is collinear with an intercept, and without one it would be an intercept in
+disguise. A category that the public table does not have counts as ``other`` where the public rows have such a
+level, rare public categories merged; elsewhere it is missing: never the reference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import pyarrow as pa
+
+from pmtcore.base.checks import InputError, listed
+from pmtcore.tables import cells, schema
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.limits import MAX_LEVELS
+from pmtcore.tables.schema import Column, as_kind
+
+OTHER = "other"
+_SLASHED = re.compile(r"[0-9]{1,4}[/-][0-9]{1,2}[/-][0-9]{1,4}.*")  # a date whose order a cell does not tell
+_FEWEST_ROWS = 2  # a level seen once is a dummy that one public row decides
+
+
+@final
+@dataclass(frozen=True)
+class Gaps:
+    """Which rows (k,) of a block lack a value: missing ones, and categories that nobody knows."""
+
+    missing: np.ndarray
+    unseen: np.ndarray
+
+
+@final
+@dataclass(frozen=True)
+class Feature:
+    """One column of the schema as features.
+
+    Attributes:
+        column: how its cells are read; the levels of a category are the dummies, the reference, the merged ones.
+        fill: what a missing number becomes under the policy ``public-median``.
+        dummies: levels with a column of their own; ``None`` for numbers and dates.
+        home: the dummy of merged and unknown levels, ``None`` where there is none.
+        reference: the level that the dummies are compared with.
+    """
+
+    column: Column
+    fill: float = 0.0
+    dummies: tuple[str, ...] | None = None
+    merged: frozenset[str] = frozenset()
+    home: str | None = None
+    reference: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Of the column."""
+        return self.column.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of its features."""
+        return (self.name,) if self.dummies is None else tuple(f"{self.name}={level}" for level in self.dummies)
+
+    def encode(self, found: pa.Array, decimal: str | None) -> tuple[np.ndarray, Gaps]:
+        """Features (k, w), NaN where there is no value, and the gaps."""
+        values = self.column.read(found, decimal)
+        missing = np.isnan(values)
+        if self.dummies is None:
+            return values[:, None], Gaps(missing, np.zeros(len(values), dtype=bool))
+        unseen = values == cells.UNSEEN
+        block = self._table()[np.where(missing | unseen, len(self.column.levels), values).astype(np.int64)]
+        if self.home is not None:
+            block[unseen] = [float(level == self.home) for level in self.dummies]
+        return block, Gaps(missing, unseen)
+
+    def filled(self, block: np.ndarray, gaps: Gaps) -> np.ndarray:
+        """Missing values filled in: the public median, or the reference; unknown categories stay unknown."""
+        return np.where(gaps.missing[:, None], self.fill, block)
+
+    def _table(self) -> np.ndarray:
+        """Dummies of each known level, and a last row of NaN."""
+        dummies = self.dummies or ()
+        places = [self.home if level in self.merged else level for level in self.column.levels]
+        rows = [[float(place == dummy) for dummy in dummies] for place in places]
+        return np.asarray([*rows, [np.nan] * len(dummies)]).reshape(len(rows) + 1, len(dummies))
+
+
+def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: str | None) -> Feature:
+    """A feature from the public cells of its column.
+
+    Raises:
+        InputError: no value at all, too many categories, or fewer than two.
+    """
+    declared = choices.levels.get(rule.name, ())
+    kind = as_kind(choices.kinds.get(rule.name, "level" if declared else rule.kind))
+    if kind == "level":
+        return _categories(rule.name, schema.frequencies(public), choices)
+    values = schema.values(public, kind, decimal)
+    if not np.any(np.isfinite(values)):
+        raise InputError(f"Column {rule.name!r} of the public table is empty; leave it out.")
+    notes = []
+    if kind == "date":
+        notes.append(f"Dates of {rule.name!r} count as days since 1970-01-01.")
+    lost = int(np.sum(np.isnan(values))) - _blank(public)
+    if lost > 0:
+        which = "1 public cell" if lost == 1 else f"{lost:,} public cells"
+        words = f"is no {kind} and counts" if lost == 1 else f"are no {kind}s and count"
+        notes.append(f"{which} of {rule.name!r} {words} as missing.")
+    return Feature(Column(rule.name, kind), float(np.nanmedian(values)), notes=tuple(notes))
+
+
+def numeric(name: str) -> Feature:
+    """A number of a column nobody has public rows of."""
+    return Feature(Column(name), float("nan"))
+
+
+def _blank(public: pa.ChunkedArray) -> int:
+    return sum(cells.texts(chunk).null_count for chunk in public.chunks)
+
+
+def _categories(name: str, counts: dict[str, int], choices: Choices) -> Feature:
+    """Levels of a categorical column: public ones with at least two rows, or the declared among them."""
+    declared = {cells.canonical(level) for level in choices.levels.get(name, ())}
+    if not declared and len(counts) > MAX_LEVELS:
+        dates = "; dates are read as 2020-12-31 or 31.12.2020" if any(map(_SLASHED.fullmatch, counts)) else ""
+        raise InputError(
+            f"Column {name!r} has {len(counts)} different texts in the public table (at most {MAX_LEVELS} "
+            f"categories{dates}); leave it out, or declare its levels."
+        )
+    often = sorted(k for k, count in counts.items() if count >= _FEWEST_ROWS and (not declared or k in declared))
+    if len(often) < 2:
+        raise InputError(f"Column {name!r} has fewer than two categories with public rows; leave it out.")
+    reference = max(often, key=lambda level: (counts[level], level))
+    dummies = [level for level in often if level != reference]
+    few = declared - set(often)
+    rare = (set(counts) - set(often)) | few
+    if sum(counts.get(level, 0) for level in rare) >= _FEWEST_ROWS and OTHER not in often:
+        dummies.append(OTHER)
+    home = OTHER if OTHER in dummies else None
+    levels = tuple(dict.fromkeys([*dummies, reference, *sorted(rare)]))
+    known = levels if home is not None else tuple(level for level in levels if level not in rare)
+    return Feature(Column(name, "level", known), 0.0, tuple(dummies), frozenset(rare), home, reference)
+
+
+def category_notes(features: Sequence[Feature], unseen: str) -> tuple[str, ...]:
+    """What becomes of each kind of category, in words: a sentence for all columns of which it is true."""
+    found = [one for one in features if one.dummies is not None]
+    if not found:
+        return ()
+    notes = [f"Categories are compared with {', '.join(f'{one.reference!r} of {one.name!r}' for one in found)}."]
+    for one in found:
+        if one.merged:
+            become = "missing" if one.home is None else repr(one.home)
+            few = f"Categories of {one.name!r} with fewer than two public rows"
+            notes.append(f"{few} count as {become}: {listed(sorted(one.merged))}.")
+    for become, homes in (("missing", False), (repr(OTHER), True)):
+        names = [one.name for one in found if (one.home is not None) == homes]
+        if names and unseen == "other":
+            notes.append(f"Categories of {listed(names, 99)} that the public table does not have count as {become}.")
+    return tuple(notes)

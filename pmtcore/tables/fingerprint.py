@@ -1,0 +1,145 @@
+"""The cells of a private table as keyed hashes, for the ledger's fingerprint: each cell by itself, no cell refused.
+
+Of a large table the rows are kept whose cells have the smallest quick hashes, so that memory is bounded and the same
+rows are chosen whatever their order or file. A row is chosen by any one of its telling columns: where a column is left
+out, the rows that the others chose are chosen still.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pmtcore.base.records import Watch
+from pmtcore.ledger.fingerprint import MOST_COLUMNS, Cells, mixed
+from pmtcore.tables.cells import numbers, texts
+from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.table import Table
+
+MOST_CELLS = 1_000_000  # hashes kept: 8 MB, and a few times that while they are sorted
+_TELLING = 8  # a column with a different value in one of so many rows tells rows apart
+_DIGITS = 5  # significant: what single precision and %.6g keep
+_FOREIGN = r"[^\x21-\x7e]"
+_POWERS = 10.0 ** np.arange(-330, 309)  # the first few are zero or denormal: such numbers are one
+_ZERO = 330  # the place of 1 among them
+_FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # SplitMix64's: every bit of a word moves every other
+
+
+def hashed(table: Table, key: bytes, dialect: Dialect | None = None, watch: Watch | None = None) -> Cells:
+    """The cells of a table as hashes of what they say, under the ledger's key: of all rows, or of those chosen.
+
+    Args:
+        dialect: how the table is written; ``None``: in the usual way.
+        watch: told how far the look at the table is.
+    """
+    if watch is not None:
+        watch.begin()
+    names = table.columns[:MOST_COLUMNS]
+    chosen = _Chosen(MOST_CELLS // max(len(names), 1))
+    for block in table.source.blocks(names, dialect or Dialect()):
+        words = [_said(block.columns[name], table.source.separator, key) for name in names]
+        chosen.add(words, key)
+        if watch is not None:
+            watch.rows(block.rows)
+    folded = tuple(name.strip().casefold() for name in names)
+    return Cells(folded, chosen.hashes(len(names)), chosen.first())
+
+
+class _Chosen:
+    """Rows with the smallest quick hashes, at most so many; which they are does not depend on the order."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._bound = np.uint64(2**64 - 1)
+        self._telling: list[int] | None = None
+        self._rows: list[np.ndarray] = []
+        self._quick: list[np.ndarray] = []
+        self._count = self._seen = 0
+        self._stride = 1  # of rows that are chosen, where many are alike
+
+    def add(self, words: list[np.ndarray], key: bytes) -> None:
+        """A block's columns of words (k,)."""
+        if self._telling is None:
+            wide = len(words[0]) / _TELLING if words else 0
+            self._telling = [j for j, column in enumerate(words) if len(np.unique(column)) > max(wide, 1)]
+        quick = _quick([words[j] for j in self._telling] or words, bool(self._telling), key)
+        near = np.flatnonzero(quick <= self._bound)
+        near, self._seen = near[-self._seen % self._stride :: self._stride], self._seen + len(near)
+        self._rows.append(mixed(np.column_stack([column[near] for column in words]), key))
+        self._quick.append(quick[near])
+        self._count += len(near)
+        while self._count > self._most:
+            self._fewer()
+
+    def _fewer(self) -> None:
+        """Half as many rows by their hashes; of rows that are all alike every other one."""
+        rows, quick, bound = np.vstack(self._rows), np.concatenate(self._quick), self._bound >> np.uint64(1)
+        kept = np.flatnonzero(quick <= bound)
+        if len(kept):
+            self._bound = bound
+        else:
+            kept, self._stride = np.arange(0, len(quick), 2), 2 * self._stride
+        self._rows, self._quick, self._count = [rows[kept]], [quick[kept]], len(kept)
+
+    def hashes(self, columns: int) -> np.ndarray:
+        """Keyed hashes (r, d) of the rows that are kept."""
+        return np.vstack(self._rows) if self._rows else np.empty((0, columns), dtype=np.uint64)
+
+    def first(self) -> np.ndarray | None:
+        """Which of them (r,) a much larger table would keep as well; ``None`` where all rows are kept."""
+        if self._bound == np.uint64(2**64 - 1):
+            return None
+        return np.asarray(np.concatenate(self._quick) <= self._bound >> np.uint64(4))
+
+
+def _quick(columns: list[np.ndarray], apart: bool, key: bytes) -> np.ndarray:
+    """The smallest keyed hash of a row's cells (k,), or where they tell no row apart that of all together."""
+    k0, k1 = (np.uint64(int.from_bytes(key[at : at + 8], "little")) for at in (0, 8))
+    found: np.ndarray | None = None
+    with np.errstate(over="ignore"):
+        for column in columns:
+            h = _spread(column, k0, k1)
+            found = h if found is None else np.minimum(found, h) if apart else found + h
+        if found is None:
+            return np.empty(0, dtype=np.uint64)
+        return found if apart else _spread(found, k1, k0)
+
+
+def _spread(words: np.ndarray, k0: np.uint64, k1: np.uint64) -> np.ndarray:
+    """A quick keyed hash of words, good enough to choose by; what is stored is SipHash."""
+    h = words ^ k0
+    for factor, key in zip(_FACTORS, (k1, k0), strict=True):
+        h ^= h >> np.uint64(29)
+        h *= np.uint64(factor)
+        h += key
+    h ^= h >> np.uint64(32)
+    return h
+
+
+def _said(cells: pa.Array, separator: str | None, key: bytes) -> np.ndarray:
+    """A column's words (k,): of the number that a cell is, or of its text; of a missing cell, of nothing."""
+    value = numbers(cells, "." if separator in (None, ",") else None)
+    words = _rounded(value)
+    other = np.isnan(value)
+    if np.any(other):
+        said = texts(cells)
+        plain = pc.ascii_lower(pc.replace_substring_regex(said, _FOREIGN, "")).fill_null("").dictionary_encode()
+        different = np.array(plain.dictionary.to_pylist(), dtype=object)
+        of_texts = pd.util.hash_array(different, hash_key=key.hex()[:16], categorize=False)
+        words = np.where(other, of_texts[plain.indices.to_numpy(zero_copy_only=False)], words)
+    return words
+
+
+def _rounded(value: np.ndarray) -> np.ndarray:
+    """Numbers to a few significant digits, as words."""
+    finite = np.where(np.isfinite(value), value, 0.0)
+    size = np.abs(finite)
+    place = np.floor((np.frexp(size)[1] - 1) * 0.30103).astype(np.int64) + _ZERO
+    place += size >= _POWERS[place + 1]
+    place = np.where((size > 0) & (place >= _DIGITS), place, _ZERO)
+    digits = np.rint(finite / _POWERS[place - _DIGITS + 1])
+    over = np.abs(digits) >= 10**_DIGITS
+    digits, place = np.where(over, digits / 10, digits), place + over
+    return ((digits + 2**20).astype(np.int64) | ((place - _ZERO + 1024) << 32)).astype(np.uint64)

@@ -1,0 +1,301 @@
+"""From lines of text to rows of cells: which bytes are a row is decided row by row (decision 0016).
+
+A row is a line, also a blank one. A line with an odd number of double quotes is the start of a row with line breaks
+in it only if the text up to the next such line is one row by the letter: cells in quotes closed before a separator,
+as many as the header has. Otherwise it is a row by itself that cannot be read: an open quote swallows nothing. A row
+that cannot be read has all its cells missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
+
+from pmtcore.tables.cells import MISSING
+from pmtcore.tables.limits import CHUNK, LINE, SPAN
+
+_LONG = b"\x00"  # what a line beyond the limit is cut to: no row
+_TEXT = pa.string()
+
+
+@final
+@dataclass(frozen=True)
+class Shape:
+    """What a row of a text file looks like: public.
+
+    Attributes:
+        separator: one byte.
+        width: cells of a row.
+        quoted: whether double quotes hold cells together.
+        encoding: of the cells.
+        blank_rows: whether a blank line is a row; in a private file it is, so that n does not depend on cells.
+    """
+
+    separator: str
+    width: int
+    quoted: bool = True
+    encoding: str = "utf-8"
+    blank_rows: bool = True
+
+    @cached_property
+    def row(self) -> re.Pattern[bytes]:
+        """One row by the letter."""
+        s = re.escape(self.separator).encode()
+        cell = self._cell(s)
+        return re.compile(cell + b"(?:" + s + cell + b"){%d}" % (self.width - 1))
+
+    @cached_property
+    def next_cell(self) -> re.Pattern[bytes]:
+        """A cell of such a row, and the separator after it."""
+        s = re.escape(self.separator).encode()
+        return re.compile(b"(" + self._cell(s) + b")(" + s + b"|)")
+
+    @cached_property
+    def line(self) -> str:
+        """One line by the letter, without a lone carriage return, as a pattern for Arrow."""
+        s = re.escape(self.separator).encode()
+        cell = rb'(?:"(?:[^"\r]|"")*"|[ ]*(?:[^" \r\x00' + s + rb"][^\r\x00" + s + rb"]*)?)"
+        return (rb"\A" + cell + b"(?:" + s + cell + rb")*\z").decode()
+
+    @staticmethod
+    def _cell(s: bytes) -> bytes:
+        return rb'(?:[ ]*"(?:[^"]|"")*+"[ ]*|(?![ ]*")[^\n' + s + rb"]++|)"
+
+
+def counted(data: Iterable[bytes], shape: Shape) -> int:
+    """Number of rows, from line structure alone."""
+    return sum(len(starts) for _, starts, _ in _cut(data, shape))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Rows, the chosen cells of each as text, and how many rows cannot be read: their cells are null."""
+
+    rows: int
+    cells: list[pa.Array]
+    unreadable: int
+
+    def __repr__(self) -> str:
+        return f"<{self.rows} rows of text>"
+
+
+def batches(data: Iterable[bytes], shape: Shape, columns: Sequence[int]) -> Iterator[Batch]:
+    """Rows in blocks; the header is gone already.
+
+    Args:
+        data: pieces of the text after the header.
+        columns: places of the cells in a row.
+    """
+    for block, starts, ends in _cut(data, shape):
+        if len(starts):
+            yield _cells(block, starts, ends, shape, columns)
+
+
+def after_header(data: Iterable[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """The first line that is not blank, and the pieces after it."""
+    source = iter(data)
+    held = b""
+    for piece in source:
+        held += piece
+        line, newline, rest = held.lstrip(b"\r\n \t").partition(b"\n")
+        if newline or len(held) > LINE:
+            return line.rstrip(b"\r"), _chained(rest, source)
+    return held.strip(), iter(())
+
+
+def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def _cut(data: Iterable[bytes], shape: Shape) -> Iterator[tuple[bytes, np.ndarray, np.ndarray]]:
+    """Blocks of whole rows with the places where rows start and end."""
+    rest, dropping = b"", False
+    for piece in _filled(data):
+        if dropping:
+            _, newline, piece = piece.partition(b"\n")
+            if not newline:
+                continue
+            piece, dropping = b"\n" + piece, False
+        block = rest + piece
+        starts, ends, done = _rows(block, shape, final=False)
+        rest = block[done:]
+        if len(rest) > LINE + SPAN and b"\n" not in rest:
+            rest, dropping = _LONG, True
+        yield block, starts, ends
+    if rest:
+        block = rest if rest.endswith(b"\n") else rest + b"\n"
+        starts, ends, _ = _rows(block, shape, final=True)
+        yield block, starts, ends
+
+
+def _filled(data: Iterable[bytes]) -> Iterator[bytes]:
+    """Pieces of a size worth parsing."""
+    held: list[bytes] = []
+    size = 0
+    for piece in data:
+        held.append(piece)
+        size += len(piece)
+        if size >= CHUNK:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
+
+
+def _rows(block: bytes, shape: Shape, final: bool) -> tuple[np.ndarray, np.ndarray, int]:
+    """Starts and ends of rows, and where what is left for the next block begins."""
+    ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == 10)
+    starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
+    done = int(ends[-1]) + 1 if len(ends) else 0
+    if not shape.blank_rows:
+        first = np.frombuffer(block, dtype=np.uint8)[starts]
+        filled = (ends - starts > 1) | ((ends - starts == 1) & (first != 13))
+        starts, ends = starts[filled], ends[filled]
+    if not shape.quoted or b'"' not in block:
+        return starts, ends, done
+    return _joined(block, starts, ends, done, shape, final)
+
+
+def _joined(
+    block: bytes, starts: np.ndarray, ends: np.ndarray, done: int, shape: Shape, final: bool
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Lines with quotes put together where the text is one row by the letter."""
+    quotes = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == 34)
+    odd = np.flatnonzero((np.searchsorted(quotes, ends) - np.searchsorted(quotes, starts)) % 2)
+    keep, ends, at = np.ones(len(starts), dtype=bool), ends.copy(), 0
+    while at < len(odd):
+        first, last = int(odd[at]), int(odd[at + 1]) if at + 1 < len(odd) else None
+        if last is None and not final and len(block) - starts[first] <= SPAN:
+            keep[first:] = False  # the row may go on in the next block
+            done = int(starts[first])
+            break
+        if last is not None and _is_row(block, int(starts[first]), int(ends[last]), shape):
+            ends[first] = ends[last]
+            keep[first + 1 : last + 1] = False
+            at += 1
+        at += 1
+    return starts[keep], ends[keep], done
+
+
+def _is_row(block: bytes, start: int, end: int, shape: Shape) -> bool:
+    return end - start <= SPAN and shape.row.fullmatch(block[start:end].rstrip(b"\r")) is not None
+
+
+def _cells(block: bytes, starts: np.ndarray, ends: np.ndarray, shape: Shape, columns: Sequence[int]) -> Batch:
+    """The chosen cells of the rows of a block."""
+    plain = b"\x00" not in block and block.count(b"\r") == block.count(b"\r\n")
+    if plain and not (shape.quoted and b'"' in block) and int(np.max(ends - starts)) <= LINE:
+        text = block[int(starts[0]) : int(ends[-1]) + 1] if shape.blank_rows else _lines_of(block, starts, ends)
+        return _parsed(text, len(starts), shape, columns, quoted=False)
+    rows = [block[start:end].rstrip(b"\r") for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    easy = _easy(rows, shape)
+    fast = [row for row, simple in zip(rows, easy, strict=True) if simple]
+    slow = [_one(row, shape, columns) for row, simple in zip(rows, easy, strict=True) if not simple]
+    easy_rows = _parsed(b"\n".join(fast) + b"\n", len(fast), shape, columns, quoted=shape.quoted)
+    order = np.empty(len(rows), dtype=np.int64)
+    order[easy], order[~easy] = np.arange(len(fast)), len(fast) + np.arange(len(slow))
+    lost = [None] * len(columns)
+    cells = [
+        pa.concat_arrays([part, pa.array([(row or lost)[j] for row in slow], _TEXT)]).take(pa.array(order))
+        for j, part in enumerate(easy_rows.cells)
+    ]
+    return Batch(len(rows), cells, easy_rows.unreadable + sum(row is None for row in slow))
+
+
+def _lines_of(block: bytes, starts: np.ndarray, ends: np.ndarray) -> bytes:
+    return b"".join(block[start : end + 1] for start, end in zip(starts.tolist(), ends.tolist(), strict=True))
+
+
+def _easy(rows: list[bytes], shape: Shape) -> np.ndarray:
+    """Which rows Arrow's reader reads as the letter says: one line, quotes only where they belong."""
+    short = np.array([len(row) <= LINE for row in rows], dtype=bool)
+    if not shape.quoted:
+        return short & np.array([b"\r" not in row and b"\x00" not in row for row in rows], dtype=bool)
+    lines = pa.array(rows, pa.large_binary())
+    fit = pc.match_substring_regex(lines, shape.line).to_numpy(zero_copy_only=False)
+    broken = pc.match_substring(lines, b"\n").to_numpy(zero_copy_only=False)
+    return np.asarray(short & fit & ~broken, dtype=bool)
+
+
+def _one(row: bytes, shape: Shape, columns: Sequence[int]) -> list[str | None] | None:
+    """The cells of one odd row; ``None`` where it is no row by the letter."""
+    if not shape.quoted or len(row) > LINE or shape.row.fullmatch(row) is None:
+        return None
+    cells: list[str | None] = []
+    at = 0
+    while match := shape.next_cell.match(row, at):
+        cells.append(_unquoted(match[1]).decode(shape.encoding, "replace"))
+        if not match[2]:
+            break
+        at = match.end()
+    return [cells[j] for j in columns]
+
+
+def _unquoted(cell: bytes) -> bytes:
+    bare = cell.strip(b" ")
+    return bare[1:-1].replace(b'""', b'"') if bare[:1] == b'"' else cell
+
+
+def _parsed(text: bytes, rows: int, shape: Shape, columns: Sequence[int], quoted: bool) -> Batch:
+    """Lines as cells through Arrow's reader; a line with another number of cells is null in every column."""
+    if rows == 0:
+        return Batch(0, [pa.array([], _TEXT) for _ in columns], 0)
+    wrong: list[int] = []
+
+    def skipped(row: Any) -> str:
+        wrong.append(row.number)
+        return "skip"
+
+    names = [str(j) for j in range(shape.width)]
+    wanted = [str(j) for j in dict.fromkeys(columns)]
+    table = pcsv.read_csv(
+        pa.BufferReader(_utf8(text, shape.encoding)),
+        pcsv.ReadOptions(use_threads=False, block_size=len(text) * 2 + 16, column_names=names),
+        pcsv.ParseOptions(
+            delimiter=shape.separator,
+            quote_char='"' if quoted else False,
+            double_quote=quoted,
+            ignore_empty_lines=False,
+            invalid_row_handler=skipped,
+        ),
+        pcsv.ConvertOptions(
+            check_utf8=False,
+            include_columns=wanted,
+            column_types=dict.fromkeys(wanted, _TEXT),
+            null_values=list(MISSING),
+            strings_can_be_null=True,
+        ),
+    )
+    found = {name: _one_array(table.column(name)) for name in wanted}
+    return Batch(rows, [_with_gaps(found[str(j)], wrong, rows) for j in columns], len(wrong))
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays([pa.array([], _TEXT), *column.chunks])
+
+
+def _with_gaps(cells: pa.Array, wrong: Sequence[int], rows: int) -> pa.Array:
+    """Cells with a null at each line that was left out (counted from 1)."""
+    if not wrong:
+        return cells
+    good = np.ones(rows, dtype=bool)
+    good[np.asarray(wrong) - 1] = False
+    at = np.where(good, np.cumsum(good) - 1, 0)
+    return cells.take(pa.array(at, mask=~good))
+
+
+def _utf8(text: bytes, encoding: str) -> bytes:
+    """The bytes as UTF-8; what is not of the encoding is replaced on the spot, never beyond a separator or a line."""
+    if text.isascii():
+        return text
+    return text.decode(encoding, "replace").encode("utf-8")

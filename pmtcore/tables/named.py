@@ -1,0 +1,229 @@
+"""Data the project makes, and real tables by name.
+
+Real tables are looked for in ``PMT_DATA_DIR``, or beside the project in ``../shared/data``; they are never part
+of the project.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, final
+
+import numpy as np
+import pyarrow as pa
+
+from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.sources import ArrowSource
+from pmtcore.tables.synthetic import synthetic
+from pmtcore.tables.table import Table, read_path, split
+
+Loaded = tuple[Table, Table, tuple[str, ...]]
+
+
+@final
+@dataclass(frozen=True)
+class Entry:
+    """A table that can be opened by name."""
+
+    id: str
+    title: str
+    summary: str
+    target: str
+    public_rows: int
+    file: str | None = None  # None: made here
+    family: str = "gaussian"
+    positive: str | None = None
+
+    @property
+    def choices(self) -> Choices:
+        """What to fit when nothing else is chosen."""
+        return Choices(target=self.target, family=self.family, positive=self.positive)
+
+    @property
+    def path(self) -> Path | None:
+        """Where the file lies, if it does."""
+        if self.file is None:
+            return None
+        path = data_directory() / self.file
+        return path if path.is_file() else None
+
+    @property
+    def available(self) -> bool:
+        """Whether the table can be opened on this machine."""
+        return self.file is None or self.path is not None
+
+
+_ENTRIES = {
+    entry.id: entry
+    for entry in (
+        Entry(
+            "demo", "Synthetic demo", "The papers' synthetic setting, with a condition number of your choice.", "y", 200
+        ),
+        Entry(
+            "demo-labels",
+            "Synthetic demo with labels",
+            "The papers' synthetic setting with labels 0 and 1: 10,000 private and 200 public rows.",
+            "y",
+            200,
+            family="logistic",
+        ),
+        Entry(
+            "white-wine",
+            "White wine quality (UCI)",
+            "4,898 wines, 11 physicochemical measurements, quality from 0 to 10; 249 rows taken as public (paper B).",
+            "quality",
+            249,
+            "winequality-white.csv.gz",
+        ),
+        Entry(
+            "power-plant",
+            "Combined cycle power plant (UCI)",
+            "9,568 hours, 4 weather measurements, net output in MW; 192 rows taken as public (paper A).",
+            "PE",
+            192,
+            "ccpp.csv.gz",
+        ),
+        Entry(
+            "banknote",
+            "Banknote authentication (UCI)",
+            "1,372 banknotes, 4 figures of their images, forged or not; 137 rows taken as public (paper A).",
+            "class",
+            137,
+            "banknote.csv.gz",
+            "logistic",
+        ),
+        Entry(
+            "bank",
+            "Bank marketing (UCI)",
+            "45,211 calls, 16 features, subscribed or not; 4,521 rows taken as public (paper A).",
+            "y",
+            4521,
+            "bank-full.csv.gz",
+            "logistic",
+        ),
+        Entry(
+            "adult",
+            "Adult (UCI)",
+            "32,561 people of the 1994 census, 14 features, income above 50,000 or not; 1,000 rows are public (D).",
+            "income",
+            1000,
+            "adult-train.csv.gz",
+            "logistic",
+            ">50K",
+        ),
+        Entry(
+            "covertype",
+            "Forest cover type (UCI)",
+            "581,012 patches of forest, 54 features, type 2 or another; 20,000 rows taken as public (paper C).",
+            "Cover_Type",
+            20_000,
+            "covertype.csv.gz",
+            "logistic",
+            "2",
+        ),
+        Entry(
+            "susy",
+            "SUSY (UCI)",
+            "5,000,000 simulated collisions, 18 features, signal or background; 20,000 rows taken as public (paper C). "
+            "Its file has no line of names: put signal,x1,...,x18 above it.",
+            "signal",
+            20_000,
+            "susy.csv.gz",
+            "logistic",
+        ),
+    )
+}
+
+
+_LABELS = {"n": 10_000, "d": 6, "kappa_bar": 50.0, "size": 0.5}  # labels that are not all certain
+
+
+def data_directory() -> Path:
+    """Where real tables are looked for."""
+    beside = Path(__file__).resolve().parents[3] / "shared" / "data"
+    return Path(os.environ.get("PMT_DATA_DIR") or beside)
+
+
+def names() -> list[str]:
+    """Ids of all entries, the demo first."""
+    return list(_ENTRIES)
+
+
+def entry(id: str) -> Entry:
+    """The entry of that id.
+
+    Raises:
+        InputError: there is none.
+    """
+    if id not in _ENTRIES:
+        raise InputError(f"There is no table called {id!r}; choose one of {', '.join(_ENTRIES)}.")
+    return _ENTRIES[id]
+
+
+def load(id: str, *, seed: int = 0, **knobs: float) -> Loaded:
+    """Private table, public table, and why a release from them is a lab figure.
+
+    Args:
+        seed: of the synthetic draw, or of the split into private and public rows.
+        knobs: of the demo: ``n``, ``m``, ``d``, ``kappa_bar``, ``noise``.
+
+    Raises:
+        InputError: unknown id, table not on this machine, or a knob out of range.
+    """
+    found = entry(id)
+    if found.file is None:
+        labels = {} if found.family == "gaussian" else _LABELS
+        return _demo(found, seed=seed, **{**labels, **knobs})
+    if found.path is None:
+        raise InputError(
+            f"The table {found.title!r} is not on this machine; get it from the UCI archive and put it as "
+            f"{found.file} into the folder that PMT_DATA_DIR names."
+        )
+    whole = read_path(found.path, "public")
+    private, public = split(whole, found.public_rows, seed)
+    return private, public, ("the public rows were split off the private table: fine for study, not for a release",)
+
+
+def _demo(
+    found: Entry,
+    *,
+    seed: int,
+    n: float = 5000,
+    m: float = 200,
+    d: float = 8,
+    kappa_bar: float = 200.0,
+    noise: float = 0.5,
+    size: float = 1.0,
+) -> Loaded:
+    rows = whole_number_between("private rows", n, 50, 200_000)
+    public_rows = whole_number_between("public rows", m, 3, 20_000)
+    features = whole_number_between("features", d, 1, 50)
+    if public_rows < features + 3:
+        raise InputError(f"The demo needs at least {features + 3} public rows for {features} features.")
+    bend = number_between("averaged condition number", kappa_bar, 1.0, 1e9)
+    trace = 2.6 * features
+    draw = synthetic(
+        rows,
+        public_rows,
+        d=features,
+        lambda_min=trace / features / bend,
+        trace=trace,
+        noise=number_between("noise", noise, 1e-6, 1e6),
+        seed=whole_number_between("seed", seed, 0, 2**63 - 1),
+        family=found.family,
+        size=size,
+    )
+    columns = [f"x{j + 1}" for j in range(features)]
+    stamp = hashlib.sha256(repr((found.id, rows, public_rows, features, bend, noise, seed)).encode()).hexdigest()
+    private = _table(draw.private_x, draw.private_y, columns, "private", stamp)
+    public = _table(draw.public_x, draw.public_y, columns, "public", stamp[::-1])
+    return private, public, ("the table is synthetic",)
+
+
+def _table(x: np.ndarray, y: np.ndarray, columns: list[str], role: Literal["private", "public"], stamp: str) -> Table:
+    cells = pa.table({**{name: x[:, j] for j, name in enumerate(columns)}, "y": y})
+    return Table(f"synthetic {role} table", role, ArrowSource(cells, stamp))

@@ -1,0 +1,116 @@
+"""People with many rows: an identifier column says whose a row is, and each person has room for ``k`` rows.
+
+The number of people is public, as the number of rows is without such a column; how many rows each has is not. A method
+then sees ``k`` rows of each person and ``n = k N`` in all: their first ``k`` in the order of the table, and rows of
+zeros where somebody has fewer; or with the rule ``mean`` one row of each, their rows weighted to one. Which rows those
+are is decided by a person's own rows alone, so that all rows of one person, exchanged for any number of others, change
+at most ``k`` rows of what a method sees (maths.md, 1). Rows without an identifier are one person's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+import pandas as pd
+
+from pmtcore.accounting.units import MEAN, Unit
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Block, PrivateRows
+from pmtcore.tables.cells import texts
+from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.table import Table
+
+_BLOCK = 65_536  # rows of zeros handed out at once, as many as other blocks have
+_MOST_NUMBERS = 2**28  # of all means, 2 GB
+
+
+def by_person(rows: PrivateRows, table: Table, unit: Unit, dialect: Dialect) -> PrivateRows:
+    """The same rows, bounded per person; of the private table the identifiers are read, to count people.
+
+    Raises:
+        InputError: the private table has no such column, or has too many people for their means.
+    """
+    if unit.column not in table.columns:
+        raise InputError(f"The private table has no column {unit.column!r} that says whose a row is.")
+    whose, people = _whose(table, unit.column, dialect)
+    return bounded(rows, whose, people, unit)
+
+
+def bounded(rows: PrivateRows, whose: np.ndarray, people: int, unit: Unit) -> PrivateRows:
+    """The rows that count.
+
+    Args:
+        whose: the person of each row (rows,), numbers from 0 on.
+        people: how many there are; public.
+
+    Raises:
+        InputError: too many people for their means.
+    """
+    if unit.rule == MEAN:
+        if people * (len(rows.names) + 1) > _MOST_NUMBERS:
+            raise InputError("There are too many people for their means; let the first rows of each count instead.")
+        return PrivateRows(_means(rows, whose, people), people, rows.names)
+    return PrivateRows(_firsts(rows, whose, people * unit.rows, unit.rows), people * unit.rows, rows.names)
+
+
+def _whose(table: Table, column: str, dialect: Dialect) -> tuple[np.ndarray, int]:
+    """The person of each row (rows,), as numbers from 0 on, and how many people there are."""
+    parts = [texts(block.columns[column]).fill_null("") for block in table.source.blocks((column,), dialect)]
+    names = [part.to_numpy(zero_copy_only=False) for part in parts]
+    codes, different = pd.factorize(np.concatenate(names) if names else np.array([], dtype=object))
+    return codes, len(different)
+
+
+def _firsts(rows: PrivateRows, whose: np.ndarray, n: int, most: int) -> Callable[[], Iterator[Block]]:
+    """Blocks of the first rows of each person, then rows of zeros up to n."""
+    keep = pd.Series(whose).groupby(whose, sort=False).cumcount().to_numpy() < most
+
+    def blocks() -> Iterator[Block]:
+        at, left = 0, n
+        for x, y in rows._blocks():
+            chosen = keep[at : at + len(y)]
+            at += len(y)
+            found = x[chosen], y[chosen]
+            left -= len(found[1])
+            yield found
+        while left > 0:
+            k = min(left, _BLOCK)
+            left -= k
+            yield np.zeros((k, len(rows.names))), np.zeros(k)
+
+    return blocks
+
+
+def _means(rows: PrivateRows, whose: np.ndarray, people: int) -> Callable[[], Iterator[Block]]:
+    """One block: the mean of each person's rows, found in the first pass; rows of zeros hold nothing and are left out.
+
+    A mean that is no finite number is a row of zeros.
+    """
+    made: list[Block] = []
+
+    def blocks() -> Iterator[Block]:
+        if not made:
+            made.append(_averaged(rows._blocks(), whose, people, len(rows.names)))
+        for start in range(0, people, _BLOCK):
+            x, y = made[0]
+            yield x[start : start + _BLOCK], y[start : start + _BLOCK]
+
+    return blocks
+
+
+def _averaged(blocks: Iterable[Block], whose: np.ndarray, people: int, d: int) -> Block:
+    """Sums in the order of the rows, so that blocks do not change a bit, over counts."""
+    total, count, at = np.zeros((d + 1, people)), np.zeros(people), 0
+    with np.errstate(all="ignore"):
+        for x, y in blocks:
+            here = whose[at : at + len(y)]
+            at += len(y)
+            held = (x != 0).any(axis=1) | (y != 0)
+            np.add.at(count, here[held], 1.0)
+            for j in range(d):
+                np.add.at(total[j], here[held], np.ascontiguousarray(x[held, j]))
+            np.add.at(total[d], here[held], y[held])
+        mean = (total / np.maximum(count, 1.0)).T
+    mean[~np.isfinite(mean).all(axis=1)] = 0.0
+    return np.ascontiguousarray(mean[:, :d]), np.ascontiguousarray(mean[:, d])

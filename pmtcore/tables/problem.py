@@ -1,0 +1,388 @@
+"""From two tables to a problem: choice of columns, checks between the tables, the private rows in their box.
+
+The schema comes from the public table or is declared, never learned from private rows, and preparing a problem
+reads none of them: private cells are read inside ``PrivateRows.sum``, after the ledger was asked. Only the strict
+policies look at private cells earlier, and say so; and where a column says whose a row is, people are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NoReturn, final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from pmtcore.accounting.units import Unit
+from pmtcore.base.checks import InputError, listed
+from pmtcore.base.records import PrivateRows
+from pmtcore.glm.families import GAUSSIAN
+from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.cluster import Cluster
+from pmtcore.tables.coder import Coder, check_width, row_blocks
+from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.features import Feature, category_notes, feature, numeric
+from pmtcore.tables.persons import by_person
+from pmtcore.tables.schema import Schema
+from pmtcore.tables.sources import Cells
+from pmtcore.tables.table import MomentTable, Table
+from pmtcore.tables.targets import coding
+
+_DEPENDENT = 2e-6  # share of a column left after those before it; beyond what public_from_rows asks for
+_INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
+_STRICT = "The policy 'refuse' answers about private rows before anything is recorded; that is outside the guarantee."
+_EMPTY = "A private row with a missing value counts as a row of zeros, so that n stays public; how many is not told."
+_ALIKE = "The bands take the rows of one person as independent; where they are alike, one row of each is safer."
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A regression problem ready for methods: private rows in their box, and what is public."""
+
+    private: PrivateRows
+    public: PublicData
+    choices: Choices
+    notes: tuple[str, ...] = ()
+    lab_reasons: tuple[str, ...] = ()
+    coder: Coder | None = None  # how any row of such tables is read, new ones too; public
+    table: Table | None = None  # the private one, for the ledger's fingerprint and for whose rows are whose
+    dialect: Dialect | None = None  # how it is read
+    unit: Unit | None = None  # what an identifier column keeps of each person; None without one
+
+    def __repr__(self) -> str:
+        return f"<regression of {self.choices.target!r}, {self.private!r}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a problem with private rows stays in the session that made it")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PublicSide:
+    """What public rows, or a public moment, decide: the public data, and how any row is read."""
+
+    data: PublicData
+    coder: Coder
+    dialect: Dialect
+    notes: tuple[str, ...] = ()
+
+    def read(self, private: Table, cluster: Cluster | None = None) -> PrivateRows:
+        """Private rows, to be read row by row when they are summed; only the strict policies read them now.
+
+        Args:
+            cluster: where sums are taken; ``None``: here.
+
+        Raises:
+            InputError: a strict policy refuses a row.
+        """
+        coder = replace(self.coder, decimal=self.dialect.mark(private.source.separator))
+        if "refuse" in (coder.choices.missing, coder.choices.unseen):
+            coder.check(private.source.blocks(coder.columns(), self.dialect), "private")
+        n = private.source.rows(self.dialect)
+        adder = None if cluster is None else cluster.adder(private.source, coder, self.dialect)
+        return PrivateRows(row_blocks(private.source, coder, self.dialect, n), n, coder.names, adder)
+
+
+def default_choices(private: Table, public: Table | MomentTable) -> Choices:
+    """A first guess: the last numeric column that both tables have is the target; else the last one with two labels.
+
+    Raises:
+        InputError: the tables have no column in common that could be a target.
+    """
+    names = _common(private, public)
+    if isinstance(public, MomentTable):
+        return Choices(target=names[-1])
+    rules = public.schema
+    numbers = [name for name in names if rules[name].kind == "number"]
+    if numbers:
+        return Choices(target=numbers[-1])
+    labels = [name for name in names if rules[name].kind == "level" and len(rules[name].levels) == 2]
+    if labels:
+        return Choices(target=labels[-1], family="logistic")
+    raise InputError("The two tables have no numeric column in common; a regression needs a numeric target.")
+
+
+def prepare(
+    private: Table,
+    public: Table | MomentTable,
+    choices: Choices,
+    *,
+    lab_reasons: tuple[str, ...] = (),
+    public_rows: int | None = None,
+    schema: Schema | None = None,
+    cluster: Cluster | None = None,
+) -> Problem:
+    """Check the shapes of the tables against each other, and prepare the reading of private rows.
+
+    Args:
+        lab_reasons: why a release from these tables would be a lab figure.
+        public_rows: rows behind a public moment matrix, if known.
+        schema: declared; takes the place of what the public table suggests.
+        cluster: where sums over private rows are taken; ``None``: here.
+
+    Raises:
+        InputError: what is wrong, in which table and column, and what to do.
+    """
+    if isinstance(public, Table) and public.sha256 == private.sha256:
+        raise InputError("The public table is the same file as the private one; choose rows that really are public.")
+    side = public_side(private, public, choices, public_rows, schema)
+    strict = "refuse" in (choices.missing, choices.unseen)
+    notes = side.notes + ((_STRICT,) if strict else ())
+    if choices.overlap:
+        notes += (f"On public rows that are private rows too the curator states: {choices.overlap}",)
+    if isinstance(public, Table) and public.n > private.n:
+        notes += ("The public table has more rows than the private one: check that they are not swapped.",)
+    if choices.unit is None:
+        rows = side.read(private, cluster)
+    else:
+        rows = by_person(side.read(private), private, choices.unit, side.dialect)
+        notes += (choices.unit.words,)
+        notes += (_ALIKE,) if choices.unit.rows > 1 else ()
+    return Problem(rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, choices.unit)
+
+
+def public_side(
+    private: Table,
+    public: Table | MomentTable,
+    choices: Choices,
+    public_rows: int | None = None,
+    schema: Schema | None = None,
+) -> PublicSide:
+    """What the public side decides for private tables of these column names; see :func:`prepare`.
+
+    Raises:
+        InputError: as :func:`prepare`.
+    """
+    features = _features(private, public, choices)
+    if isinstance(public, MomentTable):
+        return _moment_side(public, choices, features, public_rows, schema)
+    return _public_side(public, choices, features, schema)
+
+
+def prepare_public(public: Table, choices: Choices) -> PublicData:
+    """The public side alone, where private rows stay on other devices.
+
+    Raises:
+        InputError: as :func:`prepare`.
+    """
+    names = [name for name in public.columns if name != choices.target]
+    missing = [name for name in choices.features or () if name not in names]
+    if missing:
+        raise InputError(f"The public table has no column {listed(missing)}; it has {listed(names)}.")
+    return _public_side(public, choices, list(choices.features or names), None).data
+
+
+def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | None) -> PublicData:
+    """The public side alone, from a moment matrix.
+
+    Raises:
+        InputError: as :func:`prepare`.
+    """
+    features = [name for name in choices.features or public.columns if name not in (choices.target, *_INTERCEPT_NAMES)]
+    missing = [name for name in (*features, choices.target) if name not in public.columns]
+    if missing or not features:
+        raise InputError(f"The moment matrix has no column {listed(missing)}; it has {listed(public.columns)}.")
+    return _moment_side(public, choices, features, public_rows, None).data
+
+
+def device_rows(table: Table, names: tuple[str, ...], choices: Choices) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+    """Numeric rows (k, d), (k,) of a device's own table, in the order of published names, in blocks.
+
+    A row that lacks a value, or has one that cannot be read, is NaN: it answers too (decision 0010).
+
+    Raises:
+        InputError: a column is missing, or the configuration has category columns.
+    """
+    if any(name not in table.columns for name in (*(choices.features or ()), choices.target)):
+        raise InputError("The table of own rows lacks a column of the configuration; see its 'names' and 'target'.")
+    decimal = Dialect().mark(table.source.separator)
+    coder = _numeric_coder(list(choices.features or ()), choices, decimal)
+    if len(coder.names) != len(names):
+        raise InputError("The configuration has category columns; publish one with numeric features only.")
+    for block in table.source.blocks(coder.columns(), Dialect()):
+        rows = coder.rows(block)
+        rows.x[~rows.whole] = np.nan
+        yield rows.x, rows.y
+
+
+def _public_side(public: Table, choices: Choices, names: list[str], schema: Schema | None) -> PublicSide:
+    """Public data, the coder that private rows go through too, and what to say about both."""
+    rules, decimal = schema or public.schema, public.decimal
+    features, notes = _usable(public, names, choices, rules, decimal)
+    labelled = choices.target in public.columns
+    labels = public.cells[public.columns.index(choices.target)] if labelled else None
+    target = coding(labels, choices.target, choices.model, choices.positive, decimal)
+    coder = Coder(tuple(features), choices, target, decimal)
+    check_width(coder)
+    notes = target.notes + notes + tuple(note for found in features for note in found.notes)
+    notes += category_notes(features, choices.unseen)
+    block = _one_block(public, coder, labelled)
+    if "refuse" in (choices.missing, choices.unseen):
+        coder.check([block], "public", labelled)
+    rows = coder.rows(block, labelled)
+    whole = rows.whole
+    if not np.all(whole):
+        many = int(np.sum(~whole))
+        what = "1 public row with missing values was" if many == 1 else f"{many:,} public rows with missing values were"
+        notes += (f"{what} left out.",)
+    if not labelled:
+        notes += ("The public rows have no target: they serve to whiten and to choose the radius.",)
+    coder, x, dropped = _independent(coder, rows.x[whole])
+    data = public_from_rows(
+        x,
+        rows.y[whole] if labelled else None,
+        coder.names,
+        choices.target,
+        choices.public_ridge,
+        choices.model,
+        choices.penalty,
+    )
+    if data.m is not None and data.m < len(x):
+        notes += (f"{len(x) - data.m} public rows are exact copies of others; each was counted once.",)
+    notes += dropped + ((_EMPTY,) if choices.missing == "empty-row" else ())
+    return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
+
+
+def _usable(
+    public: Table, names: list[str], choices: Choices, rules: Schema, decimal: str | None
+) -> tuple[list[Feature], tuple[str, ...]]:
+    """Features of the named columns; of columns nobody chose, those that make none are left out and said."""
+    found, notes = [], []
+    for name in names:
+        try:
+            found.append(feature(rules[name], public.cells[public.columns.index(name)], choices, decimal))
+        except InputError as error:
+            if choices.features is not None:
+                raise
+            notes.append(f"{str(error).split(';')[0]}: left out.")
+    if not found:
+        raise InputError("No features are left beside the target; choose at least one.")
+    return found, tuple(notes)
+
+
+def _one_block(public: Table, coder: Coder, labelled: bool) -> Cells:
+    """A public table as one block."""
+
+    def whole(name: str) -> pa.Array:
+        column = public.cells[public.columns.index(name)]
+        return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+    return Cells(public.cells.num_rows, {name: whole(name) for name in coder.columns(labelled)})
+
+
+def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[str, ...]]:
+    """The coder without columns that those before them give away in the public rows, with a note for each."""
+    if coder.choices.public_ridge > 0 or coder.choices.collinear == "refuse" or len(x) <= x.shape[1]:
+        return coder, x, ()
+    sizes = np.sqrt(np.mean(x**2, axis=0))
+    scaled = x / np.where(sizes > 0, sizes, 1.0) / np.sqrt(len(x))
+    basis = np.zeros((len(x), x.shape[1]))
+    kept: list[int] = []
+    notes = []
+    for j, name in enumerate(coder.names):
+        rest, before = scaled[:, j].copy(), basis[:, : len(kept)]
+        for _ in range(2):
+            rest -= before @ (before.T @ rest)
+        length = float(np.linalg.norm(rest))
+        if length > _DEPENDENT:
+            basis[:, len(kept)] = rest / length
+            kept.append(j)
+        else:
+            notes.append(_left_out(name, scaled, kept, j, coder.names))
+    if not kept or (kept == [0] and coder.choices.intercept):
+        raise InputError("No feature differs between the public rows; choose other features, or add public rows.")
+    if not notes:
+        return coder, x, ()
+    return replace(coder, kept=tuple(kept)), x[:, kept], tuple(notes)
+
+
+def _left_out(name: str, scaled: np.ndarray, kept: list[int], j: int, names: tuple[str, ...]) -> str:
+    """Why a column is left out, in words."""
+    if not np.any(scaled[:, j]):
+        return f"{name!r} is zero in every public row: left out."
+    weights = np.linalg.lstsq(scaled[:, kept], scaled[:, j], rcond=None)[0]
+    partners = [names[kept[i]] for i in np.flatnonzero(np.abs(weights) > 1e-3)]
+    if partners == [INTERCEPT]:
+        return f"{name!r} is constant in the public rows: left out."
+    return f"{name!r} is a combination of {listed(partners)} in the public rows (collinear): left out."
+
+
+def _common(private: Table, public: Table | MomentTable) -> list[str]:
+    found = [name for name in public.columns if name in private.columns]
+    if not found:
+        raise InputError(
+            "The two tables have no column in common; check that both start with a header row and use the same names."
+        )
+    return found
+
+
+def _features(private: Table, public: Table | MomentTable, choices: Choices) -> list[str]:
+    """The chosen features in public order."""
+    common = _common(private, public)
+    columns = list(public.columns)
+    for name in (choices.target, *(choices.features or ())):
+        unlabelled = name == choices.target and choices.model is not GAUSSIAN and isinstance(public, Table)
+        if unlabelled and name not in columns and name in private.columns:
+            continue  # labels are private only
+        if name not in columns:
+            raise InputError(f"The public table has no column {name!r}; it has {listed(columns)}.")
+        if name not in common:
+            raise InputError(f"The private table has no column {name!r}; choose a column that both tables have.")
+    chosen = common if choices.features is None else list(choices.features)
+    found = [name for name in chosen if name not in (choices.target, choices.person, *_INTERCEPT_NAMES[:1])]
+    if isinstance(public, MomentTable):
+        found = [name for name in found if name not in _INTERCEPT_NAMES]
+    if not found:
+        raise InputError("No features are left beside the target; choose at least one.")
+    return found
+
+
+def _numeric_coder(features: list[str], choices: Choices, decimal: str | None = ".") -> Coder:
+    target = coding(None, choices.target, choices.model, choices.positive)
+    return Coder(tuple(numeric(name) for name in features), choices, target, decimal)
+
+
+def _moment_side(
+    public: MomentTable, choices: Choices, features: list[str], public_rows: int | None, schema: Schema | None
+) -> PublicSide:
+    """A public side that is a moment matrix: numeric features only."""
+    coder = _numeric_coder(features, choices)
+    order = [*features, choices.target]
+    if choices.missing == "public-median":
+        raise InputError("A moment matrix has no medians; choose 'refuse' or 'empty-row' for missing values.")
+    if choices.intercept:
+        given = [name for name in _INTERCEPT_NAMES if name in public.columns]
+        if not given:
+            raise InputError(
+                f"The moment matrix has no intercept row; add a column {INTERCEPT!r} of means, or switch the "
+                f"intercept off."
+            )
+        order = [given[0], *order]
+    at = [public.columns.index(name) for name in order]
+    data = public_from_moment(
+        public.matrix[np.ix_(at, at)],
+        coder.names,
+        choices.target,
+        public_rows,
+        choices.public_ridge,
+        choices.model,
+        choices.penalty,
+    )
+    notes = (_EMPTY,) if choices.missing == "empty-row" else ()
+    return PublicSide(data, coder, schema.dialect if schema else Dialect(), notes)
+
+
+def schema_summary(private: Table, public: Table | MomentTable) -> pd.DataFrame:
+    """Columns that both tables have, with their kind in the public table: names from public data only."""
+    names = _common(private, public)
+    if isinstance(public, MomentTable):
+        return pd.DataFrame({"column": names, "kind": ["numeric"] * len(names)})
+    rules = public.schema
+    words = {"number": "numeric", "date": "dates"}
+    kinds = [words.get(rules[name].kind, f"{len(rules[name].levels)} categories") for name in names]
+    missing = [int(public.missing(name)) for name in names]
+    return pd.DataFrame({"column": names, "kind": kinds, "missing in public rows": missing})

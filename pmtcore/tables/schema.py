@@ -1,0 +1,170 @@
+"""The public schema: how every cell is read, decided by the public table or declared, never by private rows.
+
+A schema holds, for each column, its name and whether it is a number, one of listed levels, or a date; and the
+dialect of text files. With it, :meth:`Column.read` turns any private cell into numbers by looking at that cell
+alone: the property on which every sensitivity rests (maths.md, 20).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from pmtcore.base.checks import InputError, listed, one_of
+from pmtcore.base.strict_json import parsed
+from pmtcore.tables import cells
+from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.limits import MAX_LEVELS
+
+Kind = Literal["number", "level", "date"]
+KINDS = ("number", "level", "date")
+_MOSTLY = 0.9  # share of numbers from which a public column with many different cells is one of numbers
+
+
+@final
+@dataclass(frozen=True)
+class Column:
+    """One column: its kind, and its levels where it has them.
+
+    Attributes:
+        levels: known levels; a cell of a ``level`` column is the place of its level.
+    """
+
+    name: str
+    kind: Kind = "number"
+    levels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        one_of("kind", self.kind, KINDS)
+        if self.kind == "level" and len(set(self.levels)) < max(len(self.levels), 1):
+            raise InputError(f"The levels of column {self.name!r} must be listed, each once.")
+
+    def read(self, found: pa.Array, decimal: str | None = ".") -> np.ndarray:
+        """Cells (k,) as floats: the number, the days since 1970-01-01, or the place of the level; NaN where missing.
+
+        A text that is no level is ``cells.UNSEEN``.
+        """
+        if self.kind == "number":
+            return cells.numbers(found, decimal)
+        if self.kind == "date":
+            return cells.days(found)
+        codes = cells.codes(found, self.levels).astype(float)
+        return np.where(codes == cells.ABSENT, np.nan, codes)
+
+
+@final
+@dataclass(frozen=True)
+class Schema:
+    """Columns and dialect, public."""
+
+    columns: tuple[Column, ...]
+    dialect: Dialect = field(default_factory=Dialect)
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise InputError(f"The schema has no column {name!r}; it has {listed(c.name for c in self.columns)}.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain fields; :meth:`from_dict` reads them back."""
+        columns = [{"name": c.name, "kind": c.kind, "levels": list(c.levels)} for c in self.columns]
+        return {"columns": columns, "dialect": self.dialect.as_dict()}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Schema:
+        """A declared schema.
+
+        Raises:
+            InputError: another form.
+        """
+        try:
+            columns = tuple(
+                Column(str(c["name"]), c.get("kind", "number"), tuple(map(str, c.get("levels", ()))))
+                for c in fields["columns"]
+            )
+            return cls(columns, Dialect(**fields.get("dialect", {})))
+        except (KeyError, TypeError, AttributeError):
+            raise InputError(
+                "A schema is an object with 'columns' (name, kind, levels) and 'dialect' (encoding, decimal, quoting, "
+                "row_names)."
+            ) from None
+
+
+def schema_from_json(data: bytes) -> Schema:
+    """A declared schema from the bytes of a file.
+
+    Raises:
+        InputError: not JSON, or no schema.
+    """
+    try:
+        fields = parsed(data)
+    except (ValueError, RecursionError):
+        raise InputError(
+            "The schema is not JSON, or has a name twice; it is an object with 'columns' and 'dialect'."
+        ) from None
+    return Schema.from_dict(fields)
+
+
+def as_kind(word: str) -> Kind:
+    """The kind of that name.
+
+    Raises:
+        InputError: there is none.
+    """
+    one_of("kind", word, KINDS)
+    return cast(Kind, word)
+
+
+def inferred(table: pa.Table, dialect: Dialect, decimal: str | None) -> Schema:
+    """The schema of a public table: numbers where every cell is one, dates likewise, else the levels found."""
+    return Schema(tuple(_column(str(name).strip(), table[name], decimal) for name in table.column_names), dialect)
+
+
+def frequencies(column: Sequence[pa.Array] | pa.ChunkedArray, levels: bool = True) -> dict[str, int]:
+    """How often each level is there in public cells, most frequent first; ``1.0`` and ``1`` are one level."""
+    counts: dict[str, int] = {}
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else column:
+        for entry in pc.value_counts(cells.texts(chunk)).to_pylist():
+            if entry["values"] is not None:
+                level = cells.canonical(entry["values"])
+                counts[level] = counts.get(level, 0) + int(entry["counts"])
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def values(column: pa.ChunkedArray, kind: Kind, decimal: str | None) -> np.ndarray:
+    """All numbers or days of a public column (m,), NaN where missing."""
+    read = Column("", kind).read
+    found = [read(chunk, decimal) for chunk in column.chunks]
+    return np.concatenate(found) if found else np.empty(0)
+
+
+def number_share(column: pa.ChunkedArray, decimal: str | None) -> float:
+    """Share of the public cells with something in them that are numbers."""
+    filled = len(column) - sum(cells.texts(chunk).null_count for chunk in column.chunks)
+    found = int(np.sum(~np.isnan(values(column, "number", decimal))))
+    return found / filled if filled else 0.0
+
+
+def _column(name: str, column: pa.ChunkedArray, decimal: str | None) -> Column:
+    kind = column.type
+    if pt.is_date(kind) or pt.is_timestamp(kind):
+        return Column(name, "date")
+    if pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind) or pt.is_decimal(kind):
+        return Column(name)
+    filled = len(column) - sum(cells.texts(chunk).null_count for chunk in column.chunks)
+    tries: tuple[Kind, ...] = ("number", "date")
+    for tried in tries:
+        if np.sum(~np.isnan(values(column, tried, decimal))) == filled:
+            return Column(name, tried)
+    levels = tuple(frequencies(column))
+    many = len(levels) > MAX_LEVELS or 2 * len(levels) > filled
+    if many and number_share(column, decimal) >= _MOSTLY:
+        return Column(name)  # numbers with a few cells that are none
+    return Column(name, "level", levels)

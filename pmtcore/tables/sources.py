@@ -1,0 +1,324 @@
+"""Sources of row blocks: a table that is read from where it lies, block by block, in constant memory.
+
+A source knows its column names and its number of rows without looking at a cell, and hands out cells, as text or
+as typed scalars, in blocks that may be cut anywhere: what becomes of a cell is decided elsewhere, one by one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+
+from pmtcore.base.checks import InputError
+from pmtcore.tables import lines
+from pmtcore.tables.cells import from_objects
+from pmtcore.tables.dialect import SEPARATORS, Dialect, Header, check_names, header_of
+from pmtcore.tables.limits import MAX_BYTES, PARQUET_BUFFER, block_rows
+from pmtcore.tables.streams import Place, opened, pieces
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A block of cells: named Arrow arrays of one length."""
+
+    rows: int
+    columns: Mapping[str, pa.Array]
+
+    def __repr__(self) -> str:
+        return f"<{self.rows} rows of cells>"
+
+
+class Source(Protocol):
+    """What a table of any size is read through."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names."""
+        ...
+
+    def rows(self, dialect: Dialect) -> int:
+        """Number of rows: from metadata, declared, or counted in a pass that sees line structure only."""
+        ...
+
+    @property
+    def sha256(self) -> str:
+        """Digest that tells tables apart."""
+        ...
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the table lies in memory anyway."""
+        ...
+
+    @property
+    def separator(self) -> str | None:
+        """What separates cells, in a text."""
+        ...
+
+    def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
+        """One pass over the named columns.
+
+        Raises:
+            InputError: the file is damaged, or gone.
+        """
+        ...
+
+
+@final
+class TextSource:
+    """CSV and its relatives, gzip'ed or not."""
+
+    def __init__(self, place: Place, where: str, private: bool, limit: int | None = None) -> None:
+        self.place, self._where, self._limit, self._private = place, where, limit, private
+        self.in_memory = isinstance(place, bytes)
+        self._counted: dict[tuple[str, bool], tuple[int, str]] = {}
+        line = lines.after_header(pieces(place, where, limit))[0]
+        if not line.strip(b"\r\n \t\xef\xbb\xbf"):
+            raise InputError(f"{where} is empty; choose a file with a header row and at least one row.")
+        self.header: Header = header_of(line, where, private)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.header.names
+
+    @property
+    def separator(self) -> str | None:
+        return self.header.separator
+
+    def rows(self, dialect: Dialect) -> int:
+        return self._count(dialect)[0]
+
+    @property
+    def sha256(self) -> str:
+        return next(iter(self._counted.values()))[1] if self._counted else self._count(Dialect())[1]
+
+    def _shape(self, dialect: Dialect) -> lines.Shape:
+        width = len(self.names) + dialect.row_names
+        return lines.Shape(self.header.separator, width, dialect.quoting == "double", dialect.encoding, self._private)
+
+    def _count(self, dialect: Dialect) -> tuple[int, str]:
+        key = (dialect.quoting, dialect.row_names)
+        if key not in self._counted:
+            digest = hashlib.sha256()
+
+            def seen() -> Iterator[bytes]:
+                for piece in pieces(self.place, self._where, self._limit):
+                    digest.update(piece)
+                    yield piece
+
+            count = lines.counted(lines.after_header(seen())[1], self._shape(dialect))
+            self._counted[key] = count, digest.hexdigest()
+        return self._counted[key]
+
+    def sample(self, most: int) -> bytes:
+        """The first bytes, for a public file."""
+        held = b""
+        for piece in pieces(self.place, self._where, self._limit):
+            held += piece
+            if len(held) >= most:
+                break
+        return held
+
+    def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
+        at = [self.names.index(name) + dialect.row_names for name in names]
+        rest = lines.after_header(pieces(self.place, self._where, self._limit))[1]
+        for batch in lines.batches(rest, self._shape(dialect), at):
+            if batch.unreadable and not self._private:
+                raise InputError(
+                    f"{self._where} has rows whose number of cells differs from the header ({len(self.names)} columns, "
+                    f"{SEPARATORS[self.header.separator]} separated), or an open quote; check the separator."
+                )
+            yield from sliced(Cells(batch.rows, dict(zip(names, batch.cells, strict=True))))
+
+
+@final
+class ParquetSource:
+    """A Parquet file, read by row group with the columns needed."""
+
+    separator = None
+
+    def __init__(self, place: Place, where: str, private: bool) -> None:
+        self.place, self._where = place, where
+        self.in_memory = isinstance(place, bytes)
+        with self._file() as file:
+            self._rows, self.groups = int(file.metadata.num_rows), int(file.metadata.num_row_groups)
+            schema = file.schema_arrow
+            self._fields = {str(field.name).strip(): field for field in schema}
+            names = [str(field.name).strip() for field in schema]
+            digest = hashlib.sha256(repr((self._rows, names, file.metadata.serialized_size)).encode())
+            for g in range(file.metadata.num_row_groups):
+                group = file.metadata.row_group(g)
+                _check_group(group, where)
+                digest.update(repr(group.to_dict()).encode())
+        check_names(names, where, private)
+        self.names = tuple(names)
+        self.sha256 = _content_digest(place, digest.hexdigest())
+
+    def rows(self, dialect: Dialect) -> int:
+        return self._rows
+
+    @contextmanager
+    def _file(self, wanted: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+        texts = [self._fields[name].name for name in wanted if _is_text(self._fields[name].type)]
+        with ExitStack() as stack:
+            try:
+                handle = opened(self.place)
+                stack.callback(handle.close)
+                file = pq.ParquetFile(handle, read_dictionary=texts, pre_buffer=False, buffer_size=PARQUET_BUFFER)
+            except Exception:  # pyarrow has its own family of errors; their texts may quote the file
+                message = f"{self._where} looks like Parquet but cannot be read; write the file again."
+                raise InputError(message) from None
+            yield file
+
+    def blocks(self, names: Sequence[str], dialect: Dialect, groups: Sequence[int] | None = None) -> Iterator[Cells]:
+        flat = [name for name in names if not pt.is_nested(self._fields[name].type)]
+        at = [self._fields[name].name for name in flat]
+        with self._file(flat) as file:
+            batches = file.iter_batches(block_rows(len(names)), groups, at, use_threads=False)
+            while (batch := self._next(batches)) is not None:
+                found = dict(zip(flat, [batch.column(name) for name in at], strict=True))
+                yield Cells(batch.num_rows, {name: found.get(name, pa.nulls(batch.num_rows)) for name in names})
+
+    def _next(self, batches: Iterator[Any]) -> Any:
+        try:
+            return next(batches, None)
+        except Exception:  # texts of these errors may quote the file
+            raise InputError(f"{self._where} is a damaged Parquet file; write the file again.") from None
+
+
+@final
+class ArrowSource:
+    """A table in memory, in Arrow's form."""
+
+    in_memory = True
+    separator = None
+
+    def __init__(self, table: pa.Table, sha256: str) -> None:
+        self.table, self.sha256 = table, sha256
+        self.names = tuple(str(name).strip() for name in table.column_names)
+
+    def rows(self, dialect: Dialect) -> int:
+        return int(self.table.num_rows)
+
+    def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
+        chosen = self.table.select([self.names.index(name) for name in names])
+        for batch in chosen.to_batches(max_chunksize=block_rows(len(names))):
+            yield Cells(batch.num_rows, dict(zip(names, batch.columns, strict=True)))
+
+
+def frame_source(frame: Any, sha256: str | None = None) -> ArrowSource:
+    """Rows of a pandas, Polars, Arrow or other frame that narwhals knows; without a copy where Arrow can.
+
+    Raises:
+        InputError: something else.
+    """
+    import narwhals as nw  # noqa: PLC0415  # only frames need it
+
+    if isinstance(frame, pa.Table):
+        table = frame
+    else:
+        try:
+            known = nw.from_native(frame, eager_only=True)
+        except TypeError:
+            raise InputError("Rows must come as a pandas, Polars or Arrow table, or from a file.") from None
+        table = pa.table({str(name): _frame_column(known[name]) for name in known.columns})
+    check_names([str(name).strip() for name in table.column_names], "The table", hide_names=True)
+    return ArrowSource(table, sha256 or _table_digest(table))
+
+
+def _frame_column(series: Any) -> Any:
+    """A column of a frame; one that holds objects of several kinds goes cell by cell."""
+    if str(series.dtype) != "Object":
+        try:
+            return series.to_arrow()
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            pass
+    return from_objects([None if value != value else value for value in series.to_list()])
+
+
+@final
+class ManySource:
+    """Several files of one table, one after the other."""
+
+    def __init__(self, parts: Sequence[Source], where: str) -> None:
+        if not parts:
+            raise InputError(f"{where} has no files; check the path.")
+        if any(set(part.names) != set(parts[0].names) for part in parts):
+            raise InputError(f"{where} has files of different columns; give files of one table.")
+        self.parts, self.names = tuple(parts), parts[0].names
+        self.in_memory = False
+        self.separator = parts[0].separator
+
+    def rows(self, dialect: Dialect) -> int:
+        return sum(part.rows(dialect) for part in self.parts)
+
+    @cached_property
+    def sha256(self) -> str:
+        return hashlib.sha256(" ".join(part.sha256 for part in self.parts).encode()).hexdigest()
+
+    def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
+        for part in self.parts:
+            yield from part.blocks(names, dialect)
+
+
+def sliced(cells: Cells) -> Iterator[Cells]:
+    """A block in blocks that methods take."""
+    size = block_rows(len(cells.columns))
+    for start in range(0, cells.rows, size):
+        rows = min(size, cells.rows - start)
+        yield Cells(rows, {name: column.slice(start, rows) for name, column in cells.columns.items()})
+
+
+def as_table(source: Source, dialect: Dialect) -> pa.Table:
+    """All cells of a table that fits into memory."""
+    blocks = [pa.table(dict(block.columns)) for block in source.blocks(source.names, dialect)]
+    return pa.concat_tables(blocks, promote_options="permissive").unify_dictionaries() if blocks else pa.table({})
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_binary(kind) or pt.is_large_binary(kind))
+
+
+def _check_group(group: Any, where: str) -> None:
+    """Unpacked bytes of a column in a row group are held at once."""
+    if any(group.column(j).total_uncompressed_size > MAX_BYTES for j in range(group.num_columns)):
+        raise InputError(
+            f"{where} has a row group of more than {MAX_BYTES // 2**20} MB in one column; write it with smaller ones."
+        )
+
+
+def _content_digest(place: Place, otherwise: str) -> str:
+    """Of the bytes where they lie in memory; else of the file's own description of its columns."""
+    return hashlib.sha256(place).hexdigest() if isinstance(place, bytes) else otherwise
+
+
+def _table_digest(table: pa.Table) -> str:
+    sink = _Digest()
+    with pa.ipc.new_stream(pa.PythonFile(sink, "w"), table.schema) as stream:  # writes of a slice its own rows only
+        stream.write_table(table)
+    return sink.found.hexdigest()
+
+
+class _Digest(io.RawIOBase):
+    """A file that keeps nothing but the digest of what is written to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.found.update(data)
+        return len(data)

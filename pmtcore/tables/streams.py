@@ -1,0 +1,114 @@
+"""Bytes from where they lie: memory, a file, an object store; unpacked where they are gzip'ed, as far as allowed.
+
+Only regular files are opened: a pipe or a device would be waited for without end.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from pmtcore.base.checks import InputError
+from pmtcore.tables.limits import MAX_BYTES
+
+Place = bytes | Path | str  # the bytes themselves, a path, an address such as s3://bucket/key
+_GZIP = b"\x1f\x8b"
+_PIECE = 2**18  # bytes at a read: large enough that the call is not what costs
+
+
+def is_address(text: str) -> bool:
+    """Whether it is an address of an object store rather than a path."""
+    return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text) is not None
+
+
+def opened(place: Place) -> BinaryIO:
+    """A stream of bytes that can be searched.
+
+    Raises:
+        InputError: no such file, not a regular file, or no library for the address.
+    """
+    if isinstance(place, bytes):
+        return io.BytesIO(place)
+    if isinstance(place, str) and is_address(place):
+        return _remote(place)
+    path = Path(place)
+    _check_regular(path)
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise InputError(f"The file {str(place)!r} cannot be read: {error.strerror}.") from None
+
+
+def pieces(place: Place, where: str, limit: int | None = None) -> Iterator[bytes]:
+    """The unpacked bytes, piece by piece: every member of a gzip file, up to the limit.
+
+    Raises:
+        InputError: damaged or cut gzip, something else after it, gzip'ed twice, more bytes than the limit.
+    """
+    with opened(place) as raw:
+        packed = raw.read(2) == _GZIP
+        raw.seek(0)
+        stream = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if packed else raw
+        size = 0
+        while piece := _read(stream, where):
+            if packed and size == 0 and piece[:2] == _GZIP:
+                raise InputError(f"{where} is gzip'ed twice; unpack it once and upload it again.")
+            size += len(piece)
+            if limit is not None and size > limit:
+                raise InputError(
+                    f"{where} is larger than the limit after unpacking ({limit // 2**20} MB); use a smaller table."
+                )
+            yield piece
+
+
+def whole(place: Place, where: str, limit: int = MAX_BYTES) -> bytes:
+    """All unpacked bytes; see :func:`pieces`."""
+    return b"".join(pieces(place, where, limit))
+
+
+def starts_with(place: Place, mark: bytes) -> bool:
+    """Whether the bytes, as they lie there, start like this."""
+    with opened(place) as stream:
+        return stream.read(len(mark)) == mark
+
+
+def _check_regular(path: Path) -> None:
+    try:
+        regular = path.is_file()
+    except (OSError, ValueError):  # a name too long, or with a null in it
+        regular = False
+    if not regular:
+        raise InputError(f"There is no file {str(path)!r}; check the path.")
+
+
+def _read(stream: BinaryIO, where: str) -> bytes:
+    try:
+        return stream.read(_PIECE)
+    except EOFError:
+        raise InputError(f"{where} is a gzip file cut short; upload it again.") from None
+    except (gzip.BadGzipFile, zlib.error):
+        raise InputError(
+            f"{where} is a damaged gzip file, or has other bytes after its end; compress or upload it again."
+        ) from None
+    except OSError as error:
+        raise InputError(f"{where} cannot be read: {error.strerror or 'the connection failed'}.") from None
+
+
+def _remote(address: str) -> BinaryIO:
+    try:
+        import fsspec  # noqa: PLC0415  # an extra
+    except ImportError:
+        raise InputError(
+            f"Reading {address.partition('://')[0]}:// needs the package fsspec; install 'second-moment[stores]'."
+        ) from None
+    try:
+        return cast(BinaryIO, fsspec.open(address, "rb").open())
+    except Exception:  # every store has its own errors, and their texts may hold keys
+        raise InputError(
+            f"The address {address.partition('?')[0]!r} cannot be read; check it, and the credentials."
+        ) from None

@@ -1,0 +1,298 @@
+"""Tables: where they come from, what they are called, what is public about them, and second moment matrices.
+
+Parsing is Arrow's work; what is here decides what a file is, bounds its size, and turns every failure into one
+sentence. A sentence never holds a cell, nor a column name that only a private table has: a file without a header
+row has values where names should be. Of a private file only the shape is looked at before a release: its size,
+its header line or its metadata, and the number of its rows.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NoReturn, final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.tables import schema as schemas
+from pmtcore.tables.cells import texts
+from pmtcore.tables.dialect import Dialect, public_dialect
+from pmtcore.tables.limits import MAX_BYTES, MAX_CELLS
+from pmtcore.tables.queries import DeclaredSource, QuerySource
+from pmtcore.tables.schema import Schema
+from pmtcore.tables.sources import (
+    ArrowSource,
+    ManySource,
+    ParquetSource,
+    Source,
+    TextSource,
+    as_table,
+    frame_source,
+)
+from pmtcore.tables.streams import Place, is_address, pieces, starts_with, whole
+
+Role = Literal["private", "public"]
+_SAMPLE = 2**22  # bytes of a public text that decide its dialect
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table behind its source. A private one prints no value and refuses to be pickled."""
+
+    name: str
+    role: Role
+    source: Source
+
+    @property
+    def n(self) -> int:
+        """Number of rows, quotes read in the usual way."""
+        return self.source.rows(Dialect())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Column names."""
+        return self.source.names
+
+    @property
+    def sha256(self) -> str:
+        """Digest that tells tables apart."""
+        return self.source.sha256
+
+    @cached_property
+    def dialect(self) -> Dialect:
+        """How this table, a public one, is written."""
+        if isinstance(self.source, TextSource) and self.role == "public":
+            return public_dialect(self.source.sample(_SAMPLE), self.source.header, _where(self))
+        return Dialect()
+
+    @cached_property
+    def cells(self) -> pa.Table:
+        """All cells, as they are.
+
+        Raises:
+            InputError: more than the limit, or a damaged file.
+        """
+        self._check_size()
+        return as_table(self.source, self.dialect)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The schema that this table, a public one, stands for."""
+        if self.role != "public":
+            raise InputError("A schema is taken from public rows or declared, never from private ones.")
+        return schemas.inferred(self.cells, self.dialect, self.decimal)
+
+    def missing(self, name: str) -> int:
+        """Missing cells of a public column."""
+        column = self.cells[self.columns.index(name)]
+        return sum(texts(chunk).null_count for chunk in column.chunks)
+
+    @property
+    def decimal(self) -> str | None:
+        """Its decimal mark, as cells are read with."""
+        return self.dialect.mark(self.source.separator)
+
+    def head(self, rows: int) -> pd.DataFrame:
+        """The first rows as they are written, for whoever may see them."""
+        blocks = self.source.blocks(self.columns, self.dialect)
+        first = next(iter(blocks), None)
+        if first is None:
+            return pd.DataFrame(columns=list(self.columns))
+        return pa.table({name: column.slice(0, rows) for name, column in first.columns.items()}).to_pandas()
+
+    @cached_property
+    def typed(self) -> pa.Table:
+        """The whole table with numbers as numbers, for whoever may see it: the curator, the lab."""
+        rules = schemas.inferred(self.cells, self.dialect, self.decimal).columns
+        return pa.table({c.name: _typed(self.cells[j], c, self.decimal) for j, c in enumerate(rules)})
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The same as a data frame."""
+        return self.typed.to_pandas()
+
+    def _check_size(self) -> None:
+        count = self.n * len(self.columns)
+        if count > MAX_CELLS:
+            raise InputError(
+                f"{_where(self)} has {count:,} cells; at most {MAX_CELLS:,} are held in memory: use a smaller table."
+            )
+
+    def __repr__(self) -> str:
+        return f"<{self.role} table {self.name!r}, {self.n} rows>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("tables stay in the session that loaded them")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class MomentTable:
+    """A public second moment matrix with its column names."""
+
+    name: str
+    columns: tuple[str, ...]
+    matrix: np.ndarray
+
+
+def read_path(path: str | Path, role: Role, limit: int | None = None) -> Table:
+    """A table where it lies: a file, a folder or pattern of Parquet files, or an address of an object store.
+
+    Only the header or the metadata is read, and the rows are counted; cells are read when they are needed.
+
+    Args:
+        limit: of the unpacked bytes; of a private file there is none, of a public one 512 MB.
+
+    Raises:
+        InputError: no such file, or what is wrong with its shape.
+    """
+    text = str(path)
+    if not text.strip():
+        raise InputError(f"No file is named for the {role} table; give its path.")
+    if is_address(text):
+        name = text.partition("?")[0]  # what comes after may hold keys
+        return _checked(Table(name, role, _source(text, _called(role, name), role, limit)))
+    where = _called(role, Path(path).name)
+    try:
+        folder, there = Path(path).is_dir(), Path(path).exists()
+    except (OSError, ValueError):  # a name too long, or with a null in it
+        raise InputError(f"There is no file {text[:60]!r}; check the path.") from None
+    if folder or (any(mark in text for mark in "*?[") and not there):
+        found = sorted(Path(path).rglob("*.parquet")) if folder else [Path(p) for p in sorted(glob.glob(text))]  # noqa: PTH207  # from any root
+        files = [file for file in found if file.is_file()]
+        parts = [_source(file, where, role, limit) for file in files]
+        return _checked(Table(Path(path).name, role, ManySource(parts, where)))
+    return _checked(Table(Path(path).name, role, _source(Path(path), where, role, limit)))
+
+
+def read_table(data: bytes, name: str, role: Role, limit: int = MAX_BYTES) -> Table:
+    """A table from the bytes of a file.
+
+    Args:
+        name: as shown to the user.
+        limit: largest size after decompression, in bytes.
+
+    Raises:
+        InputError: what is wrong with the file, in one sentence.
+    """
+    return _checked(Table(name, role, _source(data, _called(role, name), role, limit)))
+
+
+def table_from(frame: Any, name: str, role: Role, sha256: str | None = None) -> Table:
+    """A table from a pandas, Polars or Arrow frame.
+
+    Raises:
+        InputError: another kind of object, or no rows.
+    """
+    return _checked(Table(name, role, frame_source(frame, sha256)))
+
+
+def query_table(url: str, query: str, role: Role = "private") -> Table:
+    """The rows of an SQL query.
+
+    Args:
+        url: of the database, as SQLAlchemy writes it; ``duckdb://PATH`` for DuckDB.
+
+    Raises:
+        InputError: the database does not answer, or the answer has no rows.
+    """
+    return _checked(Table("query", role, QuerySource(url, query, _called(role, "query"))))
+
+
+def with_rows(table: Table, rows: int) -> Table:
+    """The same table with a declared number of rows, which then is not counted.
+
+    Raises:
+        InputError: no number of rows.
+    """
+    return Table(table.name, table.role, DeclaredSource(table.source, rows))
+
+
+def _called(role: Role, name: str) -> str:
+    return f"The {role} table {name!r}"
+
+
+def _where(table: Table) -> str:
+    return _called(table.role, table.name)
+
+
+def _checked(table: Table) -> Table:
+    if table.n == 0:
+        raise InputError(f"{_where(table)} has a header but no rows; check that the right file was chosen.")
+    return table
+
+
+def _source(place: Place, where: str, role: Role, limit: int | None) -> Source:
+    """The source of one file: Parquet by its mark, else text."""
+    private = role == "private"
+    if limit is None and not private:
+        limit = MAX_BYTES
+    if starts_with(place, b"PAR1"):
+        return ParquetSource(place, where, private)
+    if starts_with(place, b"\x1f\x8b") and next(pieces(place, where, limit), b"")[:4] == b"PAR1":
+        return ParquetSource(whole(place, where, limit or MAX_BYTES), where, private)
+    return TextSource(place, where, private, limit)
+
+
+def read_moment_path(path: str | Path) -> MomentTable:
+    """Read a second moment matrix from a file; see :func:`read_moment`."""
+    return _moment(read_path(path, "public"))
+
+
+def read_moment(data: bytes, name: str) -> MomentTable:
+    """A square matrix with a header row of names; a first column may repeat the names.
+
+    Raises:
+        InputError: not a square table of finite numbers, or row names that differ from the columns.
+    """
+    return _moment(read_table(data, name, "public"))
+
+
+def _moment(table: Table) -> MomentTable:
+    where, cells, names = f"The moment matrix {table.name!r}", table.cells, list(table.columns)
+    if len(names) == table.n + 1 and schemas.number_share(cells[0], table.decimal) < 1:
+        labels, names = [str(label).strip() for label in cells[0].to_pylist()], names[1:]
+        cells = cells.drop_columns(cells.column_names[0])
+        if labels != names:
+            raise InputError(
+                f"{where} names its rows differently from its columns; use the same names in the same order."
+            )
+    if len(cells) != len(names):
+        raise InputError(f"{where} has {len(cells)} rows and {len(names)} columns; it must be square.")
+    matrix = np.column_stack([schemas.values(cells[j], "number", table.decimal) for j in range(len(names))])
+    if not np.all(np.isfinite(matrix)):
+        raise InputError(f"{where} has entries that are missing or not finite numbers; every entry must be a number.")
+    return MomentTable(table.name, tuple(names), matrix)
+
+
+def split(table: Table, public_rows: int, seed: int) -> tuple[Table, Table]:
+    """A random split of one table into a private and a public part: for the lab.
+
+    Raises:
+        InputError: fewer rows than asked for.
+    """
+    count = whole_number_between("public rows", public_rows, 1, max(table.n - 1, 1))
+    order = np.random.default_rng(seed).permutation(table.n)
+    stamp = f"{table.sha256}:{seed}:{count}"
+
+    def part(role: Role, at: np.ndarray) -> Table:
+        digest = hashlib.sha256(f"{stamp}:{int(role == 'public')}".encode()).hexdigest()
+        return Table(table.name, role, ArrowSource(table.typed.take(pa.array(at)), digest))
+
+    return part("private", order[count:]), part("public", order[:count])
+
+
+def _typed(column: pa.ChunkedArray, rule: schemas.Column, decimal: str | None) -> Any:
+    """A column as people read it: whole numbers without a point, text as text."""
+    if rule.kind != "number" or len(column) == 0 or not pa.types.is_string(column.type):
+        return column
+    found = schemas.values(column, "number", decimal)
+    whole_numbers = np.all(np.isfinite(found)) and np.all(found == np.rint(found)) and np.all(np.abs(found) < 2**53)
+    return pa.array(found.astype(np.int64) if whole_numbers else found, from_pandas=True)

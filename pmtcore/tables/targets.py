@@ -1,0 +1,103 @@
+"""Responses: numbers as they are, labels as 0 and 1 by a rule that only public data and the user decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import pyarrow as pa
+
+from pmtcore.base.checks import InputError, listed
+from pmtcore.glm.families import Family
+from pmtcore.tables import cells, schema
+from pmtcore.tables.features import Gaps
+from pmtcore.tables.schema import Column
+
+_YES = ("1", "yes", "y", "true", "t", "positive", "pos")
+
+
+@final
+@dataclass(frozen=True)
+class Coding:
+    """How a target column becomes responses.
+
+    Attributes:
+        positive: the level that counts as 1; ``None`` for a numeric response.
+        others: levels that count as 0; ``None``: every other level does.
+    """
+
+    name: str
+    family: Family
+    positive: str | None = None
+    others: tuple[str, ...] | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What counts as 1, in words."""
+        return () if self.positive is None else (f"{self.name} = {self.positive} counts as 1.",)
+
+    def encode(self, found: pa.Array, decimal: str | None) -> tuple[np.ndarray, Gaps]:
+        """Responses (k,), NaN where there is none, and the gaps: a label that is neither counts as missing."""
+        if self.positive is None:
+            values = Column(self.name).read(found, decimal)
+            return values, Gaps(np.isnan(values), np.zeros(len(values), dtype=bool))
+        codes = cells.codes(found, (self.positive, *(self.others or ())))
+        missing = codes == cells.ABSENT
+        unseen = (codes == cells.UNSEEN) & (self.others is not None)
+        return np.where(missing | unseen, np.nan, (codes == 0).astype(float)), Gaps(missing, unseen)
+
+
+def coding(
+    public: pa.ChunkedArray | None, name: str, family: Family, positive: str | None, decimal: str | None = "."
+) -> Coding:
+    """The rule for a target column, from its public values (``None``: unlabelled) and what the user declared.
+
+    Raises:
+        InputError: a label is wanted and the public values do not say which; text where a number is.
+    """
+    if not family.binary:
+        if public is not None:
+            _check_numbers(public, name, family, decimal)
+        return Coding(name, family)
+    declared = None if positive is None else cells.canonical(positive)
+    if public is None:
+        return Coding(name, family, declared or "1", ("0",) if declared is None else None)
+    levels = sorted(schema.frequencies(public))
+    if declared is not None:
+        at = cells.codes(pa.array([declared], pa.large_string()), levels)[0]
+        if at < 0:
+            raise InputError(f"No public row has {name} = {positive!r}, the label that should count as 1.")
+        return Coding(name, family, levels[at], None)
+    if levels and set(levels) <= {"0", "1"}:
+        return Coding(name, family, "1", ("0",))
+    if len(levels) != 2:
+        raise InputError(
+            f"Column {name!r} has {len(levels)} different values in the public table; {family.title} regression needs "
+            f"two labels: say which value counts as 1 (positive), or choose another family."
+        )
+    chosen = next((level for level in levels if level.lower() in _YES), _largest(levels))
+    return Coding(name, family, chosen, tuple(level for level in levels if level != chosen))
+
+
+def _check_numbers(public: pa.ChunkedArray, name: str, family: Family, decimal: str | None) -> None:
+    values = schema.values(public, "number", decimal)
+    if not np.any(np.isfinite(values)):
+        text = any(cells.texts(chunk).null_count < len(chunk) for chunk in public.chunks)
+        if not text:
+            raise InputError(f"Column {name!r} of the public table is empty; leave it out.")
+    if schema.number_share(public, decimal) < 0.5:
+        labels = list(schema.frequencies(public))
+        raise InputError(
+            f"Column {name!r} must be numeric, but in the public table it has text in it ({listed(labels, 3)}); "
+            f"choose logistic regression for two labels, or another target."
+        )
+    if family.id == "poisson" and np.any(values < 0):
+        raise InputError(f"Column {name!r} has negative values; a Poisson regression needs counts.")
+
+
+def _largest(levels: list[str]) -> str:
+    try:
+        return max(levels, key=float)
+    except ValueError:
+        return levels[-1]

@@ -1,0 +1,221 @@
+"""Comparisons: deterministic, extendable, stoppable; releases and previews."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.auditing.comparison import BLOCK, Comparison, budget_grid, rescaled
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Private, Standing
+from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
+from pmtcore.methods.registry import methods, suiting
+from pmtcore.releases.record import UNRECORDED
+from pmtcore.releases.release import Request, preview, release, request_from_json
+from pmtcore.tables.named import entry as entry_of
+from pmtcore.tables.named import load
+from pmtcore.tables.problem import Problem, default_choices, prepare
+from tests.helpers import TEST, suited
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    private, public, _ = load("demo", n=2000, m=100, d=5)
+    return prepare(private, public, default_choices(private, public))
+
+
+@pytest.fixture(scope="module")
+def labels() -> Problem:
+    private, public, _ = load("demo-labels", n=2000, m=100, d=5)
+    return prepare(private, public, entry_of("demo-labels").choices)
+
+
+def results(run: Comparison) -> list[dict]:
+    return [summary.as_dict() for summary in run.summaries().reveal(TEST)]
+
+
+def test_the_same_seed_gives_the_same_figure_whatever_else_runs(problem):
+    """A method's errors depend on the seed only, not on its company or its place in the list."""
+    alone = results(Comparison(problem, ["pmt-ridge"], [1.0], trials=30, seed=3).run())
+    company = results(Comparison(problem, ["joint-pmt", "pmt-ridge"], [0.5, 1.0], trials=30, seed=3).run())
+    assert alone[0] in company
+    other = results(Comparison(problem, ["pmt-ridge"], [1.0], trials=30, seed=4).run())
+    assert other != alone
+
+
+def test_a_longer_run_extends_a_shorter_one(problem):
+    """The first trials of a long run are the short run; extending a finished one gives the long one."""
+    short = Comparison(problem, ["joint-pmt"], [1.0], trials=BLOCK, seed=3).run()
+    long = Comparison(problem, ["joint-pmt"], [1.0], trials=2 * BLOCK, seed=3).run()
+    assert np.array_equal(short._cells[0].errors[0], long._cells[0].errors[0])
+    odd = Comparison(problem, ["joint-pmt"], [1.0], trials=BLOCK - 7, seed=3).run()
+    assert np.allclose(odd._cells[0].errors[0], long._cells[0].errors[0][: BLOCK - 7])
+    short.extend()
+    assert results(short.run()) == results(long)
+
+
+def test_stopping_keeps_what_is_done(problem):
+    """A stopped run answers from the trials it has, and does no more."""
+    run = Comparison(problem, ["joint-pmt", "pmt-ridge"], [1.0, 2.0], trials=1000, seed=3)
+    for _ in range(5):
+        assert run.step()
+    run.stop()
+    assert not run.step()
+    assert [row["trials"] for row in results(run)] == [2 * BLOCK, BLOCK, BLOCK, BLOCK]
+    assert 0 < run.share < 1
+    assert isinstance(run.summaries(), Private)
+
+
+@pytest.mark.parametrize("kind", ["problem", "labels"])
+def test_every_method_with_coefficients_can_be_compared(kind, request):
+    """All of the registry runs; the non-private fit is at distance 0 to itself."""
+    problem = request.getfixturevalue(kind)
+    ids = [entry.id for entry in suiting(problem.public) if entry.gives_coefficients and entry.same_target]
+    rows = {row["method"]: row for row in results(Comparison(problem, ids, [1.0], trials=10, seed=1).run())}
+    assert set(rows) == set(ids)
+    assert rows["non-private"]["error_median"] < 1e-10
+    assert {e.id for e in methods() if e.gives_coefficients and e.same_target} == set(ids) | {
+        e.id for e in methods() if problem.public.family.id not in e.families and e.same_target
+    }
+    assert rows["public-only"]["error_sd"] < 1e-12
+
+
+@pytest.mark.parametrize("how", ["z", "minmax", "max"])
+def test_rescaling_the_whole_table(problem, how):
+    """Features and target are rescaled by all rows, the intercept is not; the fit is that of the rescaled table."""
+    scaled = rescaled(problem, how)
+    z = scaled.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+    table = np.vstack([z, scaled.public.rows])
+    assert np.all(table[:, 0] == 1)
+    rest = table[:, 1:]
+    if how == "z":
+        assert np.allclose(rest.mean(axis=0), 0) and np.allclose(rest.std(axis=0), 1)
+    elif how == "minmax":
+        assert np.allclose(rest.min(axis=0), 0) and np.allclose(rest.max(axis=0), 1)
+    else:
+        assert np.allclose(np.abs(rest).max(axis=0), 1)
+    assert any("E23" in reason for reason in scaled.lab_reasons)
+
+
+def test_budget_grid_is_even_on_a_log_axis():
+    """The ends are the ends, ratios are equal, and an upside-down range is a sentence."""
+    grid = budget_grid(0.1, 10, 5)
+    assert np.allclose(np.diff(np.log(grid)), np.log(100) / 4)
+    with pytest.raises(InputError, match="must not be above"):
+        budget_grid(2, 1, 3)
+
+
+@pytest.mark.parametrize("entry", [e for e in methods() if e.standing is Standing.SOUND], ids=lambda e: e.id)
+def test_every_sound_method_releases(problem, labels, entry):
+    """With secure noise only the missing ledger speaks against it; its record is plain JSON, its cost the budget."""
+    problem = suited(entry, problem, labels)
+    found = release(problem, Request(entry.id, Budget(2.0)), SecureNoise())
+    assert found.standing is Standing.SOUND or found.standing_reasons == (UNRECORDED,)
+    record = json.loads(json.dumps(found.as_dict()))
+    assert record["guarantee"]["mu"] == (0.0 if entry.id == "public-only" else 2.0)
+    assert set(record["coefficients"]) == (set(problem.public.names) if entry.gives_coefficients else set())
+    assert record["n"] == 2000 and record["public_rows"] == 100
+
+
+@pytest.mark.parametrize("entry", [e for e in methods() if e.standing is Standing.LAB], ids=lambda e: e.id)
+def test_no_lab_method_releases(problem, labels, entry):
+    """A lab method is refused, with the reason."""
+    problem = suited(entry, problem, labels)
+    with pytest.raises(InputError, match="for the lab"):
+        release(problem, Request(entry.id, Budget(2.0)), SecureNoise())
+
+
+def test_a_seeded_release_says_so(problem):
+    """Repeatable noise makes a lab figure, whatever the method's standing."""
+    found = release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(5))
+    assert found.standing is Standing.LAB
+    assert "seed" in found.standing_reasons[0]
+    assert found.as_dict()["seed"] == 5
+    again = release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(5))
+    assert np.array_equal(found.coefficients, again.coefficients)
+
+
+def test_a_method_of_another_family_is_refused(problem, labels):
+    """A sentence that names what would fit."""
+    with pytest.raises(InputError, match=r"choose .*joint-pmt"):
+        release(problem, Request("pmt-objective", Budget(1.0)), SecureNoise())
+    with pytest.raises(InputError, match=r"choose .*pmt-objective"):
+        release(labels, Request("joint-pmt", Budget(1.0)), SecureNoise())
+
+
+def test_preview_reads_no_private_row(problem, labels):
+    """A preview works with private rows that cannot be read at all."""
+
+    def forbidden():
+        raise AssertionError("private rows were read")
+
+    from pmtcore.base.records import PrivateRows
+
+    def seal(open: Problem) -> Problem:
+        return Problem(PrivateRows(forbidden, 2000, open.private.names), open.public, open.choices)
+
+    sealed = seal(problem)
+    for entry in methods():
+        found = preview(seal(suited(entry, problem, labels)), Request(entry.id, Budget(1.0)))
+        assert found.guarantee.mu in (0.0, 1.0)
+    assert preview(sealed, Request("joint-pmt", Budget(1.0))).worthwhile
+    assert not preview(sealed, Request("joint-pmt", Budget(0.001))).worthwhile
+
+
+def test_predicted_errors_are_near_the_realized_ones(problem, labels):
+    """Predicted privacy sd within a factor 1.5 of the band's, in the median over coefficients."""
+    for id, open in (
+        ("joint-pmt", problem),
+        ("pmt-ridge", problem),
+        ("pmt-objective", labels),
+        ("pmt-score", labels),
+    ):
+        request = Request(id, Budget(20.0))
+        ratio = preview(open, request).predicted.privacy / release(open, request, SeededNoise(1)).bands.privacy
+        assert 1 / 1.5 < np.median(ratio) < 1.5
+
+
+def test_a_request_round_trips():
+    """Saved fields read back give the same request."""
+    request = Request("joint-pmt", Budget(0.7), {"radius_mode": "inference"}, 1e-7)
+    again = request_from_json(json.dumps(request.as_dict()).encode())
+    assert again.as_dict() == request_from_json(json.dumps(again.as_dict()).encode()).as_dict()
+    assert again.parameters["radius_mode"] == "inference"
+    assert (again.budget, again.delta, again.method) == (request.budget, request.delta, request.method)
+
+
+@pytest.mark.parametrize(
+    ("kind", "axis", "values", "ids"),
+    [
+        ("problem", "private rows", [200, 2000], ["joint-pmt", "pmt-ridge"]),
+        ("problem", "public rows", [12, 100], ["joint-pmt", "public-only"]),
+        ("problem", "penalty", [0.001, 1.0], ["pmt-ridge"]),
+        ("labels", "penalty", [0.001, 1.0], ["pmt-objective", "public-only"]),
+        ("labels", "steps", [2, 6], ["pmt-logistic"]),
+    ],
+)
+def test_other_axes(kind, axis, values, ids, request):
+    """Error against rows, penalty or iterations at one budget; more rows are better, places are what was asked."""
+    problem = request.getfixturevalue(kind)
+    run = Comparison(problem, ids, [1.0], trials=20, seed=3, axis=axis, values=values).run()
+    rows = results(run)
+    assert {(row["method"], row["x"]) for row in rows} == {(id, x) for id in ids for x in values}
+    if "rows" in axis:
+        first, last = (next(r for r in rows if r["method"] == ids[0] and r["x"] == x) for x in values)
+        assert last["error_median"] < first["error_median"]
+    assert run.sampling is not None and run.sampling > 0
+
+
+def test_bad_axes_are_sentences(problem):
+    """Unknown axis, too many rows, no values."""
+    for axis, values, words in (
+        ("moon", [1], "axis must be one of"),
+        ("private rows", [10**6], "private rows must be between"),
+        ("public rows", [3], "public rows must be between"),
+        ("penalty", [], "values to try"),
+    ):
+        with pytest.raises(InputError, match=words):
+            Comparison(problem, ["joint-pmt"], [1.0], trials=1, seed=1, axis=axis, values=values)

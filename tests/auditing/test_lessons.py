@@ -1,0 +1,142 @@
+"""The lessons are true: whitening rounds, inverses amplify, radii have an optimum, squares add."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pmtcore.auditing.faults import FAULTS
+from pmtcore.papers import lessons
+from pmtcore.papers import lessons_methods as more
+from pmtcore.papers import lessons_papers as papers
+from pmtcore.papers.lesson_texts import LESSONS
+
+
+def test_whitening_rounds_a_needle():
+    """The condition number falls by far, and further with more public rows."""
+    few, many = lessons.whitening(30.0, 10), lessons.whitening(30.0, 1000)
+    assert few.kappa_before > 300 and many.kappa_after < few.kappa_after < few.kappa_before / 10
+
+
+def test_the_inverse_amplifies_noise():
+    """Ill-conditioned rows: whitened slopes are far closer to the truth at the same budget; round rows: equal."""
+    bad, good = lessons.inverse(10.0, 1.0), lessons.inverse(1.0, 1.0)
+
+    def off(x, true):
+        return np.median(np.linalg.norm(x - true, axis=1))
+
+    assert off(bad.plain, bad.true) > 3 * off(bad.whitened, bad.true)
+    assert off(good.plain, good.true) == pytest.approx(off(good.whitened, good.true), rel=0.3)
+
+
+def test_the_radius_has_an_optimum_inside():
+    """Neither end is best, and the words know the side."""
+    found = lessons.radius(6.0, 0.3)
+    assert 0 < np.argmin(found.total) < len(found.radius) - 1
+    assert "too small" in lessons.radius(0.6, 0.3).sentence and "too large" in lessons.radius(11.0, 0.3).sentence
+
+
+def test_composition_and_trust():
+    """Squares add; the local price is the root of n."""
+    total, added, _ = lessons.composition(0.5, 16)
+    assert total[-1] == pytest.approx(2.0) and added[-1] == pytest.approx(8.0)
+    found = more.trust(10_000, 1.0)
+    assert "100 times as much" in found.sentence
+    central, local = found.curves.values()
+    np.testing.assert_allclose(local / central, np.sqrt(found.x))
+
+
+def test_public_rows_have_a_threshold():
+    """More rows, rounder; as many as columns are not enough; every sentence fits its figure."""
+    (left,) = more.public_rows(10, 100).curves.values()
+    assert np.all(np.diff(left[1:]) < 0) and left[-1] < 2
+    assert "cannot tell" in more.public_rows(10, 10).sentence
+    assert "far from a ball" in more.public_rows(10, 15).sentence
+    assert "good enough" in more.public_rows(10, 100).sentence
+    assert "nearly a ball" in more.public_rows(10, 5000).sentence
+
+
+def test_one_moment_is_worth_many_questions():
+    """Releases of their own get worse with every question; the moment does not."""
+    found = more.questions(1.0, 100)
+    apart, moment = found.curves.values()
+    assert np.all(np.diff(apart) > 0) and np.ptp(moment) == 0 and apart[-1] > 3 * moment[0]
+    assert "next question is free" in found.sentence
+    assert ("each is better" in more.questions(1.0, 1).sentence) == (apart[0] <= moment[0])
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.3, 3.0])
+def test_bands_hold_with_the_noise_in_them(mu):
+    """95 % with both parts, at every budget; without the noise only where the noise is small."""
+    assert more.bands(mu, True).coverage == pytest.approx(0.95, abs=0.01)
+    found = more.bands(mu, False)
+    assert (found.coverage > 0.93) == (mu > 1) == ("too small to matter" in found.sentence)
+
+
+def test_pairs_and_several_rows():
+    """Epsilon falls with delta; k rows are k times the mu."""
+    found = more.pairs(1.0, -5)
+    assert np.all(np.diff(found.curves["epsilon"]) < 0) and "4.38" in found.sentence
+    one, many = more.several_rows(0.5, 4).curves.values()
+    np.testing.assert_allclose(many, more.several_rows(2.0, 1).curves["one row"])
+    assert np.all(many >= one) and "One row" in more.several_rows(0.5, 1).sentence
+
+
+def test_sentences_turn_with_the_figures():
+    """A needle that stays one, and rows that are round already, are said to be so."""
+    assert "Too few public rows" in lessons.Cloud(np.zeros((1, 2)), np.zeros((1, 2)), 4.0, 9.0).sentence
+    assert "leave it long" in lessons.Cloud(np.zeros((1, 2)), np.zeros((1, 2)), 900.0, 9.0).sentence
+    assert "nothing to gain" in lessons.inverse(1.0, 1.0).sentence
+
+
+def test_every_lesson_asks_and_answers():
+    """At least ten, each with a thing to try, a question, an answer."""
+    assert len(LESSONS) >= 10
+    for lesson in LESSONS.values():
+        assert lesson.question.endswith("?") and lesson.answer.endswith(".") and lesson.task.endswith(".")
+
+
+@pytest.mark.parametrize("id", ["own-radius", "bottom-symbol", "own-weights", "truncated-noise"])
+def test_the_leaks_leak(id):
+    """The lesson on leaks shows an attacker who wins."""
+    assert FAULTS[id].run(1.0, 10_000).violated
+
+
+def test_noisy_newton_has_a_best_number_of_steps():
+    """Neither one step nor twelve; whitening helps; a larger budget is better."""
+    found = papers.newton(3.0, 12)
+    whitened, plain = found.curves.values()
+    assert 0 < np.argmin(whitened) < len(whitened) - 1 and "Every step is paid for" in found.sentence
+    assert whitened.min() < plain.min() and papers.newton(10.0, 6).curves["whitened"].min() < whitened.min()
+    assert "on its way" in papers.newton(10.0, 1).sentence
+
+
+def test_a_perturbed_objective_trades_noise_for_pull():
+    """Noise falls and the pull grows with the ridge; the least ridge is 8 R^2/mu^2."""
+    found = papers.objective(0.3, 1.0)
+    moved, pulled, both = found.curves.values()
+    assert np.all(np.diff(moved) < 0) and np.all(np.diff(pulled) > 0) and np.all(both >= np.maximum(moved, pulled))
+    assert f"ridge of {8 * 9 / 0.09:.3g}" in found.sentence
+
+
+def test_moor_adds_less():
+    """Between the wanted penalty and the sum everywhere; nothing where the lasso is curved enough."""
+    found = papers.moor(1.0, 1.0)
+    wanted, larger, both = found.curves.values()
+    assert np.all(wanted <= larger + 1e-12) and np.all(larger <= both) and found.chosen == 1.0
+    np.testing.assert_allclose(larger[found.x < 1], wanted[found.x < 1])
+    assert "nothing is added" in papers.moor(2.0, 0.25).sentence
+
+
+def test_the_response_scale_is_best_where_both_are_equally_long():
+    """The noise on the cross moment is least at c = Rx/Rr, where it is that of releasing it alone (maths.md, 5)."""
+    found = papers.response_scale(3.0, 3.0)
+    cross = found.curves["noise on the cross moment"]
+    assert abs(found.x[np.argmin(cross)] - 3.0) < 0.3 and cross.min() >= 1 and "rides free" in found.sentence
+    assert "times what it could be" in papers.response_scale(0.3, 3.0).sentence
+
+
+def test_the_bounds_lesson_tells_silence_from_holding():
+    """Many rows: it holds, and is so many times away; few: it says nothing."""
+    assert "holds, and is" in papers.looseness(10, 100_000).sentence
+    assert "says nothing here" in papers.looseness(20, 3000).sentence

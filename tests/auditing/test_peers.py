@@ -1,0 +1,71 @@
+"""The audit as a service: a peer's known fault is found, the same code with the right sensitivity is not accused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pmtcore.auditing.peers import audit_estimator
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def peer(low: float, high: float, right: bool):
+    """A stand-in written from the published description: slope from two noisy sums, the second's bound taken twice."""
+
+    def fit(x, y, run):
+        rng = np.random.default_rng(run)
+        squares = max(abs(low), abs(high if right else low)) ** 2
+        cross = np.sum(x[:, 0] * y) + rng.laplace(0, 2 * high)
+        total = np.sum(x[:, 0] ** 2) + (rng.laplace(0, 2 * squares) if squares else 0.0)
+        return np.array([cross / max(abs(total), 1e-9)])
+
+    return fit
+
+
+def tables(high: float):
+    x, y = np.full((20, 1), 1e-3), np.zeros(20)
+    other = x.copy()
+    other[0] = high
+    return (x, y), (other, y)
+
+
+def test_the_known_fault_is_found():
+    """Bounds (0, 5): the sum of squares has no noise, and the claim of epsilon 1 falls."""
+    found = audit_estimator(peer(0.0, 5.0, right=False), tables(5.0), 1.0, delta=0.0, trials=2000)
+    assert found.violated and found.lower_bound > 3 and "VIOLATION" in found.sentence
+
+
+def test_the_right_code_is_not_accused():
+    """The same with its true sensitivity."""
+    found = audit_estimator(peer(0.0, 5.0, right=True), tables(5.0), 1.0, delta=0.0, trials=4000)
+    assert not found.violated and "no violation" in found.sentence
+
+
+def test_tables_must_be_neighbours():
+    """Two rows apart is another claim."""
+    (x, y), (other, _) = tables(5.0)
+    other[1] = 3.0
+    with pytest.raises(ValueError, match="exactly one row"):
+        audit_estimator(peer(0, 5, True), ((x, y), (other, y)), 1.0, delta=0.0)
+
+
+def test_diffprivlib_itself():
+    """The library in its own environment, named by PMT_PEERS (its python); skipped where there is none."""
+    python = os.environ.get("PMT_PEERS")
+    if not python:
+        pytest.skip("PMT_PEERS names no python with diffprivlib; see benchmarks/peers/audit_diffprivlib.py")
+    done = subprocess.run(
+        [python, "benchmarks/peers/audit_diffprivlib.py"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    faulty, right = done.stdout.strip().splitlines()
+    assert "VIOLATION" in faulty and "no violation" in right

@@ -1,0 +1,50 @@
+"""Central and local at equal epsilon, in steps."""
+
+from __future__ import annotations
+
+import pytest
+
+from pmtcore.auditing.central_vs_local import LOCAL, Sides
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Curator
+from pmtcore.tables import named
+from pmtcore.tables.problem import Problem, prepare
+
+LAB = Curator("test: synthetic rows")
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    private, public, reasons = named.load("demo-labels", n=2000)
+    return prepare(private, public, named.entry("demo-labels").choices, lab_reasons=reasons)
+
+
+def test_the_whole_run(problem: Problem) -> None:
+    """Both methods at every place with all trials; the curator is nearer; the same seed gives the same figures."""
+    run = Sides(problem, [1.0, 4.0], 3, 1).run()
+    found = run.summaries().reveal(LAB)
+    assert [(s.x, s.trials) for s in found] == [(1.0, 3), (1.0, 3), (4.0, 3), (4.0, 3)]
+    far = {(s.method == LOCAL, s.x): s.error_median for s in found}
+    assert all(far[False, x] < far[True, x] for x in (1.0, 4.0))
+    assert run.share == 1.0 and not run.live and not run.step()
+    assert Sides(problem, [1.0, 4.0], 3, 1).run().summaries().reveal(LAB) == found
+
+
+def test_stopped_it_keeps_what_is_done(problem: Problem) -> None:
+    """A step is one release; after Stop there are no more, and those there are stay."""
+    run = Sides(problem, [2.0], 4, 1)
+    assert run.step() and run.step()
+    run.stop()
+    assert not run.step() and not run.live and run.share == 2 / 8
+    (found,) = run.summaries().reveal(LAB)
+    assert found.trials == 2
+
+
+def test_along_the_number_of_rows(problem: Problem) -> None:
+    """Fewer rows of the same table; more than there are is a sentence, and ends the run."""
+    run = Sides(problem, [2.0], 1, 1, [500, 1000]).run()
+    assert [s.x for s in run.summaries().reveal(LAB)] == [500, 500, 1000, 1000]
+    run = Sides(problem, [2.0], 1, 1, [10_000])
+    with pytest.raises(InputError):
+        run.run()
+    assert not run.live

@@ -1,0 +1,294 @@
+"""Figures of the Release and Compare pages, checked by their JSON: what is drawn is what the record says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_power
+from pmtcore.auditing.comparison import Comparison, Summary
+from pmtcore.base.records import Curator
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.registry import method, methods
+from pmtcore.papers import lessons_papers as papers
+from pmtcore.papers.figures import learn
+from pmtcore.public.moments import INTERCEPT
+from pmtcore.releases.record import Release
+from pmtcore.releases.release import Preview, Request, preview, release
+from pmtcore.report.figures import coefficients as forest
+from pmtcore.report.figures import compare, style
+from pmtcore.report.figures import release as figures
+from pmtcore.report.names import title
+from pmtcore.tables.named import entry, load
+from pmtcore.tables.problem import Problem, default_choices, prepare
+from tests.helpers import suited
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    private, public, reasons = load("demo", n=500, m=60, d=3)
+    return prepare(private, public, default_choices(private, public), lab_reasons=reasons)
+
+
+def released(problem: Problem, id: str = "joint-pmt", mu: float = 1.0) -> Release:
+    return release(problem, Request(id, Budget(mu)), SeededNoise(5))
+
+
+def looked(problem: Problem, id: str = "joint-pmt", mu: float = 1.0) -> Preview:
+    return preview(problem, Request(id, Budget(mu)))
+
+
+def traces(figure: go.Figure) -> dict[str, dict[str, Any]]:
+    """The figure as a browser gets it: its traces by name, arrays as lists."""
+    plain = json.loads(go.Figure(figure).to_json())
+    for trace, own in zip(plain["data"], figure.data, strict=True):
+        for axis in ("x", "y"):
+            if getattr(own, axis) is not None:
+                trace[axis] = list(getattr(own, axis))
+    return {trace.get("name", ""): trace for trace in plain["data"]}
+
+
+def drawn_forest(found: Release) -> go.Figure:
+    unit = forest.units(found)["sd"]
+    return forest.forest(forest.table(found, unit), unit)
+
+
+def test_forest_plot_is_the_record(problem):
+    """Points, bands and public fit are the record's figures times the public spread; the intercept is in the table."""
+    found = released(problem)
+    shown = [j for j, name in enumerate(found.names) if name != INTERCEPT]
+    spread = np.asarray(found.ground.spread)[shown]
+    unit = forest.units(found)["sd"]
+    table = forest.table(found, unit)
+    assert set(table["coefficient"]) == set(found.names) and table["coefficient"].iloc[-1] == INTERCEPT
+    drawn = traces(forest.forest(table, unit))
+    assert list(drawn) == ["Public fit alone", "released", "95 % band"]  # the band comes last: over the points
+    assert drawn["released"]["y"] == [found.names[j] for j in shown]
+    np.testing.assert_allclose(drawn["released"]["x"], found.coefficients[shown] * spread)
+    ends = np.asarray(drawn["95 % band"]["x"]).reshape(-1, 3)
+    np.testing.assert_allclose(ends[:, 0], found.bands.low[shown] * spread)
+    np.testing.assert_allclose(ends[:, 1], found.bands.high[shown] * spread)
+    assert np.isnan(ends[:, 2]).all()
+    assert any("privacy sd" in line for line in drawn["released"]["customdata"][0])
+
+
+def test_units_are_the_same_in_chart_and_table():
+    """Odds ratios are e to the log-odds, their neutral value is 1, per unit of the table is the record itself."""
+    private, public, reasons = load("demo-labels", n=2000, m=100, d=3)
+    problem = prepare(private, public, replace(entry("demo-labels").choices), lab_reasons=reasons)
+    found = released(problem, "pmt-objective", 3.0)
+    units = forest.units(found)
+    assert set(units) == {"sd", "table", "sd-ratio", "table-ratio"}
+    plain = forest.table(found, units["table"]).set_index("coefficient")
+    ratio = forest.table(found, units["table-ratio"]).set_index("coefficient")
+    np.testing.assert_allclose(plain.loc[list(found.names), "value"], found.coefficients)
+    np.testing.assert_allclose(ratio["value"], np.exp(plain["value"]))
+    np.testing.assert_allclose(ratio["low (95 %)"], np.exp(plain["low (95 %)"]))
+    drawn = forest.forest(forest.table(found, units["sd-ratio"]), units["sd-ratio"])
+    assert drawn.layout.xaxis.type == "log" and drawn.layout.shapes[0].x0 == 1.0
+
+
+def test_all_coefficients_can_be_found():
+    """None is left out in silence: search, orders and groups keep every row that fits."""
+    names = ["town=north", "town=south", "age", "agent"]
+    unit = forest.Unit("sd", "w", True, False)
+    table = pd.DataFrame(
+        {"coefficient": names, "column": [forest.source(n) for n in names], "value": [0.1, -3.0, 2.0, 1.0]}
+    )
+    assert list(forest.chosen(table, unit, "AGE")["coefficient"]) == ["age", "agent"]
+    assert list(forest.chosen(table, unit, order="size")["coefficient"]) == ["town=south", "age", "agent", "town=north"]
+    assert list(forest.chosen(table, unit, order="source")["column"]) == ["age", "agent", "town", "town"]
+    assert forest.note(table, table.head(2)) == "2 of 4 coefficients."
+    many = pd.concat([table] * 40)
+    assert "first 120" in forest.note(many, many)
+
+
+def test_how_many_trials_are_behind_a_picture():
+    """A run that was stopped in its first round says what is there, not the least of it."""
+    made = [
+        Summary("joint-pmt", mu, mu, 1.0, 1.0, 0.1, 0.9, 1.1, trials) for mu, trials in ((0.5, 7), (1.0, 7), (2.0, 3))
+    ]
+    assert compare.trials_words(made[:2]) == "7 trials for each method and place"
+    assert compare.trials_words(made).startswith("Between 3 and 7 trials")
+
+
+def test_curves_of_a_lesson_are_told_apart():
+    """By colour and by dash, however many there are."""
+    for found in (papers.objective(0.3, 1.0), papers.moor(1.0, 1.0)):
+        lines = [t.line for t in learn.line(found, "x", "y").data if t.mode == "lines"]
+        assert len({line.color for line in lines}) == len({line.dash for line in lines}) == len(found.curves) == 3
+
+
+def test_parts_are_the_record(problem):
+    """The three parts of each standard error are drawn apart, in the forest plot's units and order."""
+    found = released(problem)
+    for unit, spread in (("sd", found.ground.spread[1:]), ("table", 1.0)):
+        chosen = forest.units(found)[unit]
+        drawn = traces(figures.parts(forest.table(found, chosen), chosen))
+        assert list(drawn) == ["privacy", "sampling", "truncation"]
+        for part in drawn:
+            np.testing.assert_allclose(drawn[part]["x"], getattr(found.bands, part)[1:] * spread)
+    hatches = {trace["marker"]["pattern"]["shape"] for trace in drawn.values()}
+    assert len(hatches) == 3, "the parts are told apart by more than colour"
+
+
+def test_no_bands_no_parts(problem):
+    """A method without bands has a forest plot without them, and no picture of parts."""
+    entry = next(e for e in methods() if e.gives_coefficients and released_bands(problem, e.id) is None)
+    found = released(problem, entry.id)
+    chosen = forest.units(found)["sd"]
+    assert figures.parts(forest.table(found, chosen), chosen) is None
+    assert "95 % band" not in traces(drawn_forest(found))
+
+
+def released_bands(problem: Problem, id: str):
+    return None if method(id).standing.value == "lab" else released(problem, id).bands
+
+
+@pytest.mark.parametrize("id", [e.id for e in methods() if e.standing.value == "sound"])
+def test_every_sound_method_has_its_pictures(problem, id):
+    """No sound method breaks a figure, and every figure has a table."""
+    if "gaussian" not in method(id).families:
+        private, public, reasons = load("demo-labels", n=500, m=60, d=3)
+        problem = prepare(private, public, entry("demo-labels").choices, lab_reasons=reasons)
+    problem = suited(method(id), problem)
+    found, prospect = released(problem, id), looked(problem, id)
+    assert isinstance(figures.results(found), dict)
+    assert figures.facts_words(prospect.facts) or id == "public-only"
+    table = figures.predicted_table(prospect)
+    assert list(table["coefficient"]) == list(problem.public.names)
+    if found.names:
+        assert len(figures.coefficients_table(found)) == len(found.names)
+        traces(drawn_forest(found))
+    else:
+        assert np.shape(figures.moment_table(found)) == (problem.public.d, problem.public.d + 1)
+
+
+def test_predicted_is_relative_to_the_public_fit(problem):
+    """Bars are predicted standard errors over those of the public fit; at 1 stands the line."""
+    found = looked(problem)
+    figure = figures.predicted(found)
+    drawn = traces(figure)
+    np.testing.assert_allclose(drawn["privacy"]["x"], found.predicted.privacy / found.public_alone.total)
+    np.testing.assert_allclose(drawn["sampling"]["x"], found.predicted.sampling / found.public_alone.total)
+    assert [shape.x0 for shape in figure.layout.shapes] == [1]
+
+
+def test_predicted_words_follow_the_budget(problem):
+    """A larger budget lengthens the errors less, and the public fit says that it is one."""
+    assert "times as long" in figures.predicted_words(looked(problem, mu=0.01))
+    assert any(w in figures.predicted_words(looked(problem, mu=50.0)) for w in (" % longer", "next to nothing"))
+    assert "the public fit itself" in figures.predicted_words(looked(problem, "public-only"))
+    assert figures.predicted_words(looked(problem, "pmt-moment")) == ""
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 4.0])
+def test_tradeoff_is_the_guarantee(mu):
+    """The curve rises from guessing to certainty with the budget, and the marked point is the sentence's."""
+    drawn = traces(figures.tradeoff(mu))
+    curve = drawn["best attacker"]
+    np.testing.assert_allclose(curve["y"], attacker_power(mu, np.asarray(curve["x"])))
+    assert all(y >= x for x, y in zip(curve["x"], curve["y"], strict=True))
+    (marked,) = (name for name in drawn if name.endswith(" at 5 % false alarms"))
+    assert drawn[marked]["y"] == [float(attacker_power(mu, 0.05))]
+    assert marked.removesuffix(" at 5 % false alarms") in Guarantee(mu, Neighbours.REPLACE_ONE, 1e-6).words
+    table = figures.tradeoff_table(mu)
+    assert table["detections, at most"].is_monotonic_increasing
+
+
+def test_ridge_path_and_its_slider(problem):
+    """The path drawn is the released one; a penalty of the slider reads its row."""
+    found = released(problem)
+    path = found.released["ridge_path"]
+    drawn = traces(figures.ridge_path(found, 1.0))
+    assert set(drawn) == set(found.names) - {INTERCEPT}
+    j = 1
+    np.testing.assert_allclose(
+        drawn[found.names[j]]["y"], np.asarray(path["coefficients"])[:, j] * found.ground.spread[j]
+    )
+    for at, lam in enumerate(figures.penalties(found)):
+        row = figures.at_penalty(found, lam)
+        np.testing.assert_allclose(row.to_numpy()[0], [path["lam"][at], *path["coefficients"][at]])
+
+
+def test_moment_is_scaled_to_its_diagonal(problem):
+    """The heatmap has ones on the diagonal; the table has the released entries."""
+    found = released(problem, "pmt-moment")
+    (heat,) = figures.moment(found).data
+    np.testing.assert_allclose(np.diag(np.asarray(heat.z)), 1.0)
+    np.testing.assert_allclose(figures.moment_table(found).iloc[:, 1:], found.released["moment"])
+
+
+def summaries(problem: Problem) -> list[Summary]:
+    ids = ["joint-pmt", "pmt-ridge", "non-private", "public-only"]
+    run = Comparison(problem, ids, [0.5, 5.0], trials=20, seed=1).run()
+    return run.summaries().reveal(Curator("synthetic rows in a test"))
+
+
+def test_comparison_is_its_summaries(problem):
+    """A median line and a 10 to 90 % band for each method, both axes log; the reference itself is not drawn."""
+    found = summaries(problem)
+    figure = compare.comparison(found)
+    drawn = {t.name: t for t in figure.data if t.name}
+    assert set(drawn) == {title(id) for id in ("joint-pmt", "pmt-ridge", "public-only")}
+    assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("log", "log")
+    for id in ("joint-pmt", "pmt-ridge", "public-only"):
+        line, rows = drawn[title(id)], [s for s in found if s.method == id]
+        assert line.line.color == method(id).colour
+        assert list(line.x) == [0.5, 5.0]
+        assert list(line.y) == [s.error_median for s in rows]
+        bands = [t for t in figure.data if t.legendgroup == id and not t.name]
+        if id == "public-only":
+            assert line.line.dash == "dash" and not bands
+        else:
+            assert [list(b.y) for b in bands] == [[s.error_high for s in rows], [s.error_low for s in rows]]
+    assert drawn[title("joint-pmt")].marker.symbol != drawn[title("pmt-ridge")].marker.symbol
+
+
+def test_comparison_table_has_all_rows(problem):
+    """Every method and budget has a row, the reference with distance 0 too."""
+    table = compare.comparison_table(summaries(problem))
+    assert len(table) == 8
+    assert list(table.columns) == [
+        "method",
+        "total mu",
+        "median",
+        "10 %",
+        "90 %",
+        "mean",
+        "sd",
+        "trials",
+    ]
+    assert (table.loc[table["method"] == title("non-private"), "median"] < 1e-9).all()
+
+
+def test_no_axis_title_is_cut():
+    """A long title is broken into lines; only a name without end is cut, and no markup in it is one of ours."""
+    long = "change of the log-odds of income for one standard deviation of the feature"
+    figure = style.finish(go.Figure(), long, "<b>" + 1000 * "x")
+    assert figure.layout.xaxis.title.text.replace("<br>", " ") == long
+    assert "<b>" not in figure.layout.yaxis.title.text and len(figure.layout.yaxis.title.text) < 200
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [
+        ((1.0, 2.0, 5e4), 1),
+        ((3.0, 20.0), "D2"),
+        ((0.18, 0.31), "L0.05"),
+        ((7.0, 7.0), "D2"),
+        ((0.0, np.nan), 1),
+        ((), 1),
+    ],
+)
+def test_a_log_axis_has_labels_however_little_it_spans(values, step):
+    """Powers of ten where there are two; else 1, 2 and 5, or even steps; what cannot be drawn counts for nothing."""
+    drawn = go.Figure(go.Scatter(x=list(range(len(values))), y=values))
+    style.log_axis(drawn, "y")
+    assert drawn.layout.yaxis.dtick == step

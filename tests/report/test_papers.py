@@ -1,0 +1,67 @@
+"""The table of the papers: complete, every reference resolves, the page in the docs is the one that is made."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from pmtcore.methods.registry import methods
+from pmtcore.papers.catalogue_page import lines, text
+from pmtcore.papers.errata import ERRATA
+from pmtcore.papers.gallery.catalogue import figures
+from pmtcore.papers.statements import STATEMENTS
+from pmtcore.papers.theory import Setting, bounds
+from pmtcore.papers.theory_erm import noise_bounds, risk_bounds
+from pmtcore.papers.theory_labels import label_bounds
+from pmtcore.papers.theory_local import radius_bound, scale_bounds
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "papers.md"
+
+
+def test_the_page_is_the_one_that_is_made():
+    """``python -m pmtcore.papers.catalogue_page > docs/papers.md`` was run after the last change."""
+    assert PAGE.read_text() == text()
+
+
+def test_every_reference_resolves():
+    """Methods are registered, bounds computed, figures drawn, errata listed, names defined."""
+    small = Setting(d=3, n=500, m=50)
+    computed = [*bounds(small, 5), *label_bounds(small, 1), *scale_bounds(), radius_bound(trials=2)]
+    computed += noise_bounds(1.0, 1e-3)
+    known = {
+        "method": {entry.id for entry in methods()},
+        "bound": {bound.source for bound in [*computed, *risk_bounds(n=200, trials=2)]},
+        "figure": {figure.id for figure in figures()},
+        "erratum": set(ERRATA),
+    }
+    used = set()
+    for line in lines():
+        for place in line.where:
+            kind, _, id = place.partition(":")
+            if kind == "code":
+                module, _, name = id.partition(":")
+                assert hasattr(import_module(module), name), place
+            else:
+                assert id in known[kind], place
+                used.add(place)
+    assert {f"bound:{source}" for source in known["bound"]} <= used
+    assert {f"erratum:{id}" for id in ERRATA} - used <= {f"erratum:E{k}" for k in (17, 20, 21, 23)}  # data, settings
+
+
+def test_no_line_is_undeclared():
+    """What is implemented names where; what is not says why; no line stands twice; every figure of a paper is there."""
+    for line in lines():
+        assert line.where if line.state == "implemented" else line.why, line
+    names = [(line.paper, line.number, line.words) for line in STATEMENTS]
+    assert len(set(names)) == len(names)
+    for paper, count in (("A", 10), ("B", 5), ("C", 7), ("D", 8)):
+        found = {line.number for line in lines() if line.paper == paper}
+        assert all(any(number.split(",")[0].startswith(f"Figure {k}") for number in found) for k in range(1, count + 1))
+        algorithms = {line.number for line in STATEMENTS if line.paper == paper and "Algorithm" in line.number}
+        assert len(algorithms) == {"A": 5, "B": 4, "C": 4, "D": 2}[paper]
+
+
+def test_methods_carry_errata_that_the_table_names():
+    """An erratum of data or settings that no statement names is on a figure or a method."""
+    carried = {id for entry in methods() for id in entry.errata} | {id for figure in figures() for id in figure.errata}
+    assert {"E17", "E20", "E21", "E23"} <= carried

@@ -1,0 +1,277 @@
+"""The report: self-contained, well-formed, readable, and without a private figure."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shlex
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.auditing.comparison import Comparison, rescaled
+from pmtcore.base.records import Curator, Private
+from pmtcore.cli.main import main
+from pmtcore.ledger.log import Ledger
+from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
+from pmtcore.releases.planning import planned
+from pmtcore.releases.release import Request, recorded_release, release
+from pmtcore.report import deployment, reproduce
+from pmtcore.report.checklist import checklist
+from pmtcore.report.html import report
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.named import entry, load
+from pmtcore.tables.problem import default_choices, prepare
+
+VOID = {"meta", "rect", "line", "polyline", "circle"}
+
+
+class Balanced(HTMLParser):
+    """Every tag that opens closes, in order; collects references."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.references, self.ids = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.references += [value for name, value in attrs if name in {"src", "href", "action", "data", "srcset"}]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.references += [value for name, value in attrs if name in {"src", "href"}]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    r, g, b = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+@pytest.fixture(scope="module")
+def problem():
+    private, public, _ = load("demo", n=800, m=80, d=4)
+    return prepare(private, public, default_choices(private, public))
+
+
+@pytest.mark.parametrize("id", ["joint-pmt", "pmt-moment", "pmt-ridge", "public-only"])
+def test_it_is_well_formed_and_refers_to_nothing(problem, id, tmp_path):
+    """Balanced tags, a language, a title, captions on tables, labels on drawings, no external reference."""
+    ledger = Ledger(str(tmp_path / "l.db"))
+    ledger.cap("survey", 1.0)
+    text = report(recorded_release(problem, Request(id, Budget(1.0)), SecureNoise(), ledger, "survey", "k").as_dict())
+    parser = Balanced()
+    parser.feed(text)
+    assert not parser.open and not parser.references
+    assert not re.search(r"https?://|@import|url\(|<script", text)
+    assert '<html lang="en">' in text and "<title>" in text
+    assert len(re.findall("<table[ >]", text)) == text.count("<caption>")
+    assert text.count("<svg") == len(re.findall(r'role="img"\s+aria-label="', text))
+    assert "may leave" in text
+
+
+def test_colours_have_enough_contrast():
+    """Text on its background: at least 4.5 to 1 (WCAG AA)."""
+    from pmtcore.report import html as module
+
+    pairs = [("#1a1d21", "#ffffff"), ("#444a52", "#ffffff"), ("#ffffff", "#7a1f1f"), ("#ffffff", "#0b4f3a")]
+    pairs += [("#1a1d21", "#f3f4f6")]
+    for front, back in pairs:
+        assert front in module._STYLE.replace("#fff;", "#ffffff;").replace("#fff}", "#ffffff}") or front == "#ffffff"
+        light, dark = sorted((luminance(front), luminance(back)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (front, back)
+
+
+def test_it_says_what_was_released(problem):
+    """Every coefficient, its limits and the guarantee of the record are in the text; a seed makes a lab report."""
+    record = release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(3)).as_dict()
+    text = report(record)
+    for name, value in record["coefficients"].items():
+        assert f"{value:.4g}" in text and name in text
+    assert f"{record['guarantee']['epsilon']:.4g}" in text
+    assert "Lab figure" in text and "seed" in text
+
+
+def test_names_cannot_inject(problem):
+    """A column name with markup is text."""
+    record = release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise()).as_dict()
+    evil = "<script>alert(1)</script>"
+    record["coefficients"] = {evil: 1.0}
+    record["bands"], record["target"] = {}, evil
+    assert "<script" not in report(record)
+
+
+def test_a_private_figure_is_refused(problem):
+    """The record passes the gate of every export."""
+    record = release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise()).as_dict()
+    with pytest.raises(TypeError, match="private"):
+        report({**record, "released": {"rate": Private(4711.25)}})
+
+
+def test_it_comes_again_from_the_ledger(problem, tmp_path, capsys):
+    """The report command makes the same report from the ledger, with the account and the head."""
+    url = str(tmp_path / "l.db")
+    ledger = Ledger(url)
+    ledger.cap("survey", 3.0)
+    found = recorded_release(
+        problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, "survey", "k", "why not"
+    )
+    out = tmp_path / "r.html"
+    assert main(["report", "--ledger", url, "--key", "k", "--html", str(out)]) == 0
+    text = out.read_text()
+    assert text == report(found.as_dict(), ledger.account("survey").as_dict(), ledger.verify()["head"])
+    assert "why not" in text and ledger.verify()["head"] in text
+    (tmp_path / "r.json").write_text(json.dumps(found.as_dict()))
+    assert main(["report", "--release", str(tmp_path / "r.json"), "--html", str(out)]) == 0
+    assert main(["report", "--ledger", url, "--key", "other", "--html", str(out)]) == 2
+    assert "no release" in capsys.readouterr().err
+    (tmp_path / "r.json").write_text("{}")
+    assert main(["report", "--release", str(tmp_path / "r.json"), "--html", str(out)]) == 2
+
+
+def test_labels_have_a_report():
+    """A logistic release makes one too."""
+    private, public, _ = load("demo-labels", n=800, m=80, d=3)
+    problem = prepare(private, public, entry("demo-labels").choices)
+    assert "pmt-objective" in report(release(problem, Request("pmt-objective", Budget(1.0)), SecureNoise()).as_dict())
+
+
+@pytest.fixture(scope="module")
+def filed(problem, tmp_path_factory):
+    """A release that is in a ledger, and its account."""
+    ledger = Ledger(str(tmp_path_factory.mktemp("book") / "l.db"))
+    ledger.cap("survey", 3.0)
+    request = Request("joint-pmt", Budget(1.0))
+    found = recorded_release(problem, request, SecureNoise(), ledger, "survey", "k", "a question")
+    return found.as_dict(), ledger.account("survey").as_dict(), ledger.verify()["head"]
+
+
+def test_a_stakeholder_finds_what_to_sign(filed):
+    """Date, purpose, data set, ledger extract, all parts of the bands, words, and the questions to a guarantee."""
+    text = report(*filed)
+    for wanted in ("Released (UTC)", "a question", "survey", "truncation sd", "Glossary", "NIST SP 800-226"):
+        assert wanted in text
+    for question, _ in checklist(filed[0]):
+        assert question in text
+    assert "Protection: good" in text
+    lonely = report({**filed[0], "ledger": {}}, None)
+    assert "without a ledger" in lonely and "none was stated" in lonely
+
+
+def test_the_command_reproduces(filed, problem, tmp_path, capsys):
+    """The report's command and configuration, typed in, make a release with the same request and choices."""
+    record = {**filed[0], "seed": 3}
+    words = shlex.split(reproduce.command(record))[3:]
+    private, public, _ = load("demo", n=800, m=80, d=4)
+    for role, table in (("private", private), ("public", public)):
+        table.frame.to_csv(tmp_path / f"{role}.csv", index=False)
+    (tmp_path / "request.json").write_text(json.dumps(reproduce.configuration(record)))
+    words = [str(tmp_path / w) if w in ("private.csv", "public.csv", "request.json") else w for w in words]
+    assert main([*words, "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["guarantee"] == record["guarantee"] and again["parameters"] == record["parameters"]
+    assert list(again["coefficients"]) == list(record["coefficients"])
+
+
+def test_a_new_ledger_is_given_its_cap_first(filed, tmp_path, monkeypatch, capsys):
+    """The commands of a report, typed in one after the other where there is no ledger yet, spend and release."""
+    record = filed[0]
+    assert reproduce.cap_command(record, 2.5) in html.unescape(report(record, {**filed[1], "cap": 2.5}, filed[2]))
+    private, public, _ = load("demo", n=800, m=80, d=4)
+    for role, table in (("private", private), ("public", public)):
+        table.frame.to_csv(tmp_path / f"{role}.csv", index=False)
+    (tmp_path / "request.json").write_text(json.dumps(reproduce.configuration(record)))
+    monkeypatch.chdir(tmp_path)
+    for line in (reproduce.cap_command(record), reproduce.command(record)):
+        assert main(shlex.split(line)[3:]) == 0, capsys.readouterr()
+    assert reproduce.cap_command({**record, "seed": 1}) == ""
+
+
+def test_the_command_carries_every_choice():
+    """Each field of the choices that is not the usual one is in the command, so that it asks for the same."""
+    given = {
+        "target": "y", "family": "logistic", "features": ["a", "b"], "intercept": False, "missing": "public-median",
+        "unseen": "refuse", "levels": {"a": ["u", "v"]}, "public_ridge": 0.1, "lam": 0.2, "positive": "yes",
+        "kinds": {"b": "number"}, "collinear": "refuse", "overlap": "the same survey", "person": "id",
+        "person_rows": 3, "person_rule": "mean",
+    }  # fmt: skip
+    assert set(given) == set(Choices(target="y").as_dict()), "a new choice is to be carried too"
+    record = {"target": "y", "public": {"family": "logistic", "choices": given}, "seed": 1}
+    words = reproduce.command(record)
+    for part in ("--kind b=number", "--collinear refuse", "--person id", "--person-rule mean", "--overlap", "'a=u|v'"):
+        assert part in words
+    for flag in ("--no-intercept", "--missing", "--unseen", "--public-ridge", "--lam", "--positive", "--features"):
+        assert flag in words
+    promise = {"mu": 1.0, "delta": 1e-6, "rows_per_person": 3}
+    more = {**record, "method": "pmt-ridge", "parameters": {}, "guarantee": promise}
+    assert reproduce.configuration(more)["rows_per_person"] == 3
+    assert "kinds={'b': 'number'}" in reproduce.script(more) and "for the column 'id'" in reproduce.script(more)
+
+
+def test_script_and_notebook_run(filed, tmp_path, monkeypatch):
+    """Both are code that runs as it is, through the package's face, and asks for the same."""
+    private, public, _ = load("demo", n=800, m=80, d=4)
+    private.frame.to_csv(tmp_path / "private.csv", index=False)
+    public.frame.to_csv(tmp_path / "public.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    record = {**filed[0], "seed": 3}
+    found: dict = {}
+    exec(compile(reproduce.script(record), "script", "exec"), found)
+    again = found["result"].release.as_dict() if hasattr(found["result"], "release") else found["result"].record
+    assert again["guarantee"]["mu"] == record["guarantee"]["mu"]
+    assert set(again["coefficients"]) == set(record["coefficients"])
+    book = json.loads(reproduce.notebook(record))
+    assert book["nbformat"] == 4 and [cell["cell_type"] for cell in book["cells"]][:2] == ["markdown", "code"]
+    code = "\n".join(cell["source"] for cell in book["cells"] if cell["cell_type"] == "code")
+    exec(compile(code, "notebook", "exec"), {})
+
+
+def test_a_plan_and_a_comparison_run_as_scripts(tmp_path, monkeypatch):
+    """What Plan and Compare show, asked for through the package's face: the very same figures."""
+    private, public, _ = load("demo", n=800, m=80, d=4)
+    private.frame.to_csv(tmp_path / "private.csv", index=False)
+    public.frame.to_csv(tmp_path / "public.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    made = prepare(private, public, Choices(target="y", features=("x1", "x2")))
+    recipe = reproduce.planned(made.choices.as_dict(), 800, "pmt-ridge", 2.0)
+    found: dict = {}
+    exec(compile(recipe.script, "plan", "exec"), found)
+    frame = found["result"].frame()
+    here = planned(made.public, 800, "pmt-ridge", 2.0)
+    assert np.isclose(frame["privacy_sd"].to_numpy(), here.prediction.privacy).all()
+    asked = {"methods": ["pmt-ridge"], "mu": [0.5, 2.0], "trials": 5, "seed": 3, "scale": "z"}
+    exec(compile(reproduce.compared(made.choices.as_dict(), **asked).script, "compare", "exec"), found)
+    run = Comparison(rescaled(made, "z"), ["pmt-ridge"], [0.5, 2.0], trials=5, seed=3).run()
+    errors = [one.error_median for one in run.summaries().reveal(Curator("test: synthetic rows"))]
+    assert found["result"].frame["error_median"].tolist() == pytest.approx(errors)
+
+
+def test_the_registry_entry_is_yaml(filed):
+    """The draft parses, has the registry's fields, and marks what only the publisher knows."""
+    yaml = pytest.importorskip("yaml")
+    found = yaml.safe_load(deployment.entry(filed[0], "2026-11-22T10:00:00", "a question"))
+    assert (found["tier"], found["status"]) == (3, "Draft")
+    parts = found["deployment"]
+    assert {"product", "dp_flavor", "privacy_loss", "model", "accounting", "implementation"} <= set(parts)
+    assert parts["privacy_loss"]["privacy_parameters"]["mu"] == 1.0
+    assert parts["product"]["publication_date"] == "2026-11-22" and parts["product"]["data_curators"] == ["TODO"]
+    evil = deployment.entry({**filed[0], "target": 'a: "b"\n- c'}, "", "#x: {")
+    assert yaml.safe_load(evil)["deployment"]["product"]["intended_use"] == "#x: {"
+
+
+def test_the_checklist_follows_the_record(filed):
+    """Seeded noise, no ledger and a weak budget are said in their places."""
+    record = filed[0]
+    said = dict(checklist(record))
+    assert "ledger" in said["Composition"] and "Exact discrete" in said["Randomness and floating point"]
+    weak = {**record, "seed": 1, "guarantee": {**record["guarantee"], "mu": 9.0}}
+    weak.pop("ledger")
+    said = dict(checklist(weak))
+    assert "repeated" in said["Randomness and floating point"] and "not known" in said["Composition"]
+    assert "hardly any" in said["Strength"]

@@ -1,0 +1,216 @@
+"""Sentences are computed from the numbers beside them, and right at the extremes."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, mu_from_epsilon
+from pmtcore.auditing.comparison import Summary
+from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis
+from pmtcore.base.checks import InputError
+from pmtcore.base.numbers import figure, percent
+from pmtcore.base.records import Bands, Label, Standing
+from pmtcore.methods.registry import methods
+from pmtcore.public.moments import Conditioning
+from pmtcore.releases.record import Ground, Release
+from pmtcore.report import glossary, words
+from pmtcore.report.figures import coefficients
+from pmtcore.report.names import option, spoken, title
+from pmtcore.report.strength import scale, strength
+
+
+def diagnosis(before, after=None, norms=(), radius=3.0):
+    return Diagnosis(
+        Label.PUBLIC,
+        Conditioning(np.asarray(before, dtype=float)),
+        None if after is None else Conditioning(np.asarray(after, dtype=float)),
+        np.asarray(norms, dtype=float),
+        radius,
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "must", "must_not"),
+    [
+        ([0.01, 20], [0.9, 1.1], ["whitening helps", "about the same harm"], ["hurts", "worse"]),
+        ([1, 4.21**2], [1, 4.33**2], ["4.21", "4.33", "changes little", "hurts the shortest"], ["same harm", "helps;"]),
+        ([1, 1.2], [1, 1.2], ["changes little", "about the same harm"], ["hurts", "worse"]),
+        ([1, 4], [1, 100], ["worse", "too few public rows", "hurts the shortest"], ["helps;", "same harm"]),
+        ([0, 1], [0, 1], ["no length at all", "public ridge"], ["inf", "nan", "same harm"]),
+        ([0, 1], [1, 1.1], ["no length at all", "about the same harm"], ["inf ", "nan"]),
+        ([1, 2], [0, 1], ["1.41", "without end", "public ridge"], ["inf", "same harm"]),
+        ([0, 1], None, ["cannot be predicted", "no length at all"], ["inf"]),
+        ([1, 9], None, ["3 times", "cannot be predicted"], ["harm"]),
+        ([1, 1e40], [1, 1e40], ["no length at all"], ["e+", "inf"]),
+        ([1e-9, 1], [1, 2.25], ["31,600", "1.5 times after"], ["e+"]),
+    ],
+)
+def test_conditioning(before, after, must, must_not):
+    """The verdict follows both figures: helped or not, harmless or not, and never `inf times`."""
+    found = words.conditioning_words(diagnosis(before, after))
+    assert all(part in found for part in must), found
+    assert not any(part in found for part in must_not), found
+    assert found.endswith(".") and "nan" not in found
+
+
+def test_truncation():
+    """No row, some rows, nearly no row, every row, and unknown are five different sentences."""
+    norms = np.sort(np.random.default_rng(1).chisquare(5, 2001)) ** 0.5
+    made = diagnosis([1, 2], [1, 2], norms)
+    assert len(norms) == len(QUANTILES)
+    assert re.search("no .*row is moved", words.truncation_words(made, 100.0))
+    assert re.search("every .*row is moved", words.truncation_words(made, 0.0))
+    assert "0 %" not in words.truncation_words(made, float(norms[-1]) - 1e-9)
+    assert re.search(r"\d+ % of the \w* ?rows are moved", words.truncation_words(made, 2.0))
+    assert "cannot be predicted" in words.truncation_words(diagnosis([1], [1]), 2.0)
+
+
+def summary(method, x, error, trials=50):
+    return Summary(method, x, x, error, error, error / 10, 0.9 * error, 1.1 * error, trials)
+
+
+def test_a_comparison_names_every_method():
+    """The winner changes along the axis; whoever does not win is named with its distance, the recommended one too."""
+    runs = {"joint-pmt": (1.0, 1.0, 1.0), "pmt-ridge": (9.0, 0.5, 0.2), "public-only": (0.8, 0.8, 0.8)}
+    found = words.comparison_words(
+        [summary(id, x, e) for id, es in runs.items() for x, e in zip((0.1, 1, 10), es, strict=True)]
+    )
+    assert all(title(id) in found for id in runs), found
+    assert "2 times as far" in found and "1.6 times as far" in found and "at mu = 0.1" in found
+    assert found.index(title("public-only")) < found.index(title("pmt-ridge"))
+
+
+@pytest.mark.parametrize(
+    ("errors", "must"),
+    [
+        ({}, ""),
+        ({"non-private": 0.0}, ""),
+        ({"joint-pmt": 1.0}, "comes closest"),
+        ({"joint-pmt": math.nan}, "No finite result"),
+        ({"joint-pmt": 1.0, "pmt-ridge": math.inf}, "No finite result: “Whitened ridge”"),
+        ({"joint-pmt": 1.0, "pmt-ridge": 1.02}, "about as far"),
+        ({"joint-pmt": 0.0, "pmt-ridge": 1.0}, "no distance at all"),
+        ({"joint-pmt": 1e-6, "pmt-ridge": 1.0}, "1,000,000 times"),
+    ],
+)
+def test_a_comparison_at_the_extremes(errors, must):
+    """Nothing, one method, failures, ties, zero distance and huge ratios each have their sentence."""
+    found = words.comparison_words([summary(id, 1.0, e) for id, e in errors.items()])
+    assert must in found and "nan" not in found and "inf " not in found and "e+" not in found
+
+
+def released(privacy, sampling, truncation=None, mu=1.0, low=(-1, 1), high=(1, 2), **more):
+    k = len(privacy)
+    bands = Bands(
+        np.asarray(privacy, float),
+        np.asarray(sampling, float),
+        np.asarray(low, float)[:k],
+        np.asarray(high, float)[:k],
+        None if truncation is None else np.asarray(truncation, float),
+    )
+    return Release(
+        "joint-pmt", "t", Standing.SOUND, (), "y", tuple("abc"[:k]), np.ones(k), bands,
+        Guarantee(mu, Neighbours.REPLACE_ONE, 1e-6), {}, 100, 10, None, Ground("gaussian", np.ones(k), None, "exact"),
+        released=more,
+    )  # fmt: skip
+
+
+def test_a_release():
+    """The largest part is named; swamped, nothing spent, and a clipped share at its ends have their sentences."""
+    assert "2 % longer" in words.release_words(released([0.2, 0.2], [1, 1]))
+    assert "41 % longer" in words.release_words(released([1, 1], [1.0001, 1.0001]))
+    assert "next to nothing" in words.release_words(released([0.01, 0.01], [1, 1]))
+    assert "larger budget" in words.release_words(released([1, 1], [0.0, 0.0]))
+    assert "inference radius" in words.release_words(released([1, 1], [1, 1], [2, 2]))
+    assert "swamped" in words.release_words(released([math.inf, math.nan], [1, 1]))
+    assert "nothing was spent" in words.release_words(released([0, 0], [1, 1], mu=0.0))
+    assert "less than 0.01 %" in words.release_words(released([1, 1], [1, 1], clipped_share=1e-9))
+    assert "100 %" in words.release_words(released([1, 1], [1, 1], clipped_share=1.7))
+
+
+def lines(found, unit="table"):
+    chosen = coefficients.units(found)[unit]
+    return words.coefficient_words(coefficients.table(found, chosen), chosen)
+
+
+def test_each_coefficient():
+    """In the unit of the table beside it; what moves it, truncation too; without end, without noise, as a ratio."""
+    one, two = lines(released([1, 1], [1, 1]))
+    assert "could be zero" in one and "positive" in two and "truncation" not in one
+    (swamped,) = lines(released([1], [1], low=(-math.inf,), high=(math.inf,)))
+    assert "no finite band" in swamped
+    (cut,) = lines(released([0], [1], [4.7]))
+    assert "No privacy noise moves it" in cut and "truncation by about 4.7" in cut
+    wide = released([0.5], [1], low=(2,), high=(4,))
+    wide = replace(wide, coefficients=np.array([3.0]), ground=Ground("logistic", np.array([2.0]), None, "exact"))
+    (per_sd,), (ratio,) = lines(wide, "sd"), lines(wide, "table-ratio")
+    assert "a: 6, between 4 and 8 (positive)" in per_sd and "noise moves it by about 1," in per_sd
+    assert "between 7.39 and 54.6 (above 1)" in ratio and "a factor of about 1.65" in ratio
+
+
+def test_what_a_band_holds():
+    """Truncation is in the words where it is in the figures, and there alone."""
+    for cut, said in (([2.0], "Truncation: rows moved"), (None, "not told apart")):
+        found = released([1], [1], cut)
+        assert said in words.parts_words(coefficients.table(found, coefficients.units(found)["sd"]))
+
+
+def test_why_a_value_is_not_in_the_middle():
+    """Said where it is so, in any unit, and only there."""
+    for middle, said in ((1.5, False), (1.2, True)):
+        found = replace(released([1], [1], low=(1,), high=(2,)), coefficients=np.array([middle]))
+        found = replace(found, ground=Ground("poisson", np.ones(1), None, "exact"))
+        for unit in coefficients.units(found).values():
+            assert bool(words.leaning_words(coefficients.table(found, unit), unit)) == said
+
+
+def test_strength():
+    """Weak budgets look weak: the words go by the attacker's detections, in order, and epsilon 14 is not green."""
+    mus = [1e-6, 0.5, 0.51, 1.0, 1.01, 2.0, 2.01, 3.0, 3.01, 1000.0]
+    steps = [strength(mu).step for mu in mus]
+    assert steps == sorted(steps) and steps[0] == 1 and steps[-1] == 5 and strength(0.0).step == 0
+    weak = strength(mu_from_epsilon(14.0, 1e-5))
+    assert weak.word == "weak" and weak.colour == "red"
+    for mu in mus:
+        said = float(re.search(r"at most (?:more than )?([\d.]+) %", strength(mu).sentence).group(1)) / 100
+        assert said >= float(attacker_power(mu, 0.05)) - 2e-4
+    assert [word for word, _ in scale()] == ["strong", "good", "moderate", "weak", "hardly any"]
+    for bad in (-1.0, math.nan):
+        with pytest.raises(InputError, match="mu"):
+            strength(bad)
+
+
+def test_names_are_for_people():
+    """Every method has a title of its own, and lists show the id beside it."""
+    assert len({title(m.id) for m in methods()}) == len(methods())
+    assert all(m.id in option(m.id) and m.id not in spoken(m.id) for m in methods())
+
+
+def test_figures_never_round_to_a_lie():
+    """A small share is not 0 %, nearly all is not 100 %, and digits are written out."""
+    assert percent(0.9996) == "99.96 %" and percent(1e-7) != "0 %" and percent(float("nan")) == "an unknown share"
+    assert figure(2049.6) == "2,050" and figure(-0.5) == "-0.5" and figure(123456.0) == "123,000"
+    for value in (1e-9, 1e20, 123.456, -2e-7):
+        assert float(figure(value).replace(",", "")) == pytest.approx(value, rel=6e-3)
+
+
+def test_the_glossary_is_whole():
+    """Terms have unique names, end in a full stop, and every label of a number is explained."""
+    terms = glossary.entries()
+    assert len({t.name for t in terms}) == len(terms)
+    assert all(t.words.endswith(".") for t in terms)
+    assert {label.value for label in Label} <= {t.name for t in terms}
+    for wanted in ("mu", "kappa_bar", "modulus", "jacobian", "Lambda0", "erratum"):
+        assert glossary.help_for(wanted)
+
+
+def test_the_documentation_has_the_same_glossary():
+    """docs/glossary.md is the glossary, word for word."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "glossary.md").read_text()
+    assert glossary.markdown() in text

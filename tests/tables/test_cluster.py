@@ -1,0 +1,159 @@
+"""Dask with real worker processes: the same bits, whatever is lost on the way, and no private value in an error."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import traceback
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.base.checks import InputError
+from pmtcore.mechanisms.grid import from_words
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.releases.release import Request, release
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.cluster import Cluster, parts
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.table import read_path, read_table
+from tests.helpers import TEST, plan
+
+pytest.importorskip("distributed")
+N = 4000
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two worker processes of this machine."""
+    found = Cluster()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """One table in several forms: Parquet of 40 row groups, a folder of files in another order; and public rows."""
+    home = tmp_path_factory.mktemp("cluster")
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.standard_normal((N + 80, 3)), columns=["a", "b", "c"])
+    frame["y"] = frame @ [1.0, -2.0, 0.5] + rng.standard_normal(N + 80)
+    frame.iloc[:80].to_csv(home / "public.csv", index=False)
+    private = frame.iloc[80:]
+    pq.write_table(pa.Table.from_pandas(private, preserve_index=False), home / "p.parquet", row_group_size=100)
+    (home / "many").mkdir()
+    for at, start in enumerate((2500, 0, 700)):
+        stop = {2500: N, 0: 700, 700: 2500}[start]
+        table = pa.Table.from_pandas(private.iloc[start:stop], preserve_index=False)
+        pq.write_table(table, home / "many" / f"{at}.parquet", row_group_size=333)
+    return home
+
+
+def problem(places, name, cluster=None):
+    private = read_path(str(places / name), "private")
+    return prepare(private, read_path(str(places / "public.csv"), "public"), Choices(target="y"), cluster=cluster)
+
+
+def released(found):
+    return plan("joint-pmt", found.public, N, 1.0).run(found.private, SeededNoise(7), 2).coefficients
+
+
+def test_the_same_bits_on_a_cluster_whatever_the_parts(places, cluster):
+    """Forty row groups, or eight files' in another order: one release for one seed."""
+    here = released(problem(places, "p.parquet"))
+    assert len(parts(read_path(str(places / "p.parquet"), "private").source)) == 40
+    for name in ("p.parquet", "many"):
+        assert np.array_equal(released(problem(places, name, cluster)), here), name
+
+
+class Slowly:
+    """A summand that takes its time, so that a worker can be lost in the middle."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __call__(self, x, y):
+        time.sleep(0.05)
+        return self.inner(x, y)
+
+
+def test_a_worker_killed_in_the_middle_changes_no_bit(places, cluster):
+    """Its parts are computed again, by the other or by one that takes its place."""
+    here, there = problem(places, "p.parquet"), problem(places, "p.parquet", cluster)
+    statistic = plan("joint-pmt", here.public, N, 1.0).first.statistic
+    victim = next(iter(cluster.client.run(os.getpid).values()))
+    killer = threading.Timer(0.4, os.kill, (victim, signal.SIGKILL))
+    killer.start()
+    found = there.private.sum(Slowly(statistic)).map(from_words).reveal(TEST)
+    killer.join()
+    assert victim not in cluster.client.run(os.getpid).values(), "it was alive to the end"
+    assert np.array_equal(found, here.private.sum(statistic).map(from_words).reveal(TEST))
+
+
+def test_a_worker_killed_in_the_middle_of_a_release_changes_no_bit_of_it(places, cluster, monkeypatch):
+    """A whole release, its looks and its record: through the same door as any other, the noise drawn once."""
+    request = Request("joint-pmt", Budget(1.0))
+    here = release(problem(places, "p.parquet"), request, SeededNoise(7))
+    found, looks = problem(places, "p.parquet", cluster), []
+    adder = found.private._adder
+
+    def slowly(function):
+        looks.append(function)
+        if len(looks) == 2:  # the look at the first gradient
+            victim = next(iter(cluster.client.run(os.getpid).values()))
+            killer = threading.Timer(0.4, os.kill, (victim, signal.SIGKILL))
+            killer.start()
+            total = adder(Slowly(function))
+            killer.join()
+            assert victim not in cluster.client.run(os.getpid).values(), "it was alive to the end"
+            return total
+        return adder(function)
+
+    monkeypatch.setattr(found.private, "_adder", slowly)
+    there = release(found, request, SeededNoise(7))
+    assert len(looks) > 2 and np.array_equal(there.coefficients, here.coefficients)
+    assert there.as_dict() == here.as_dict()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_same_bits_on_one_worker_and_on_two(places, cluster, workers):
+    """By a scheduler's address, as the command line has it."""
+    distributed = pytest.importorskip("distributed")
+    here = released(problem(places, "p.parquet"))
+    if workers == 2:
+        other = Cluster(cluster.client.scheduler_info()["address"])
+        assert np.array_equal(released(problem(places, "many", other)), here)
+        other.close()
+        return
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as one:
+        other = Cluster(one.scheduler_address)
+        assert np.array_equal(released(problem(places, "p.parquet", other)), here)
+        other.close()
+
+
+def broken(x, y):
+    raise ValueError(f"the row says {x[0, 1]!r}")
+
+
+def test_a_workers_error_says_nothing_of_a_row(places, cluster):
+    """The kind of the error, and no more."""
+    there = problem(places, "p.parquet", cluster)
+    with pytest.raises(InputError) as found:
+        there.private.sum(broken)
+    assert str(found.value) == "A worker could not sum its part of the private table (ValueError)."
+    assert "row says" not in "".join(traceback.format_exception(found.value))
+
+
+def test_what_workers_cannot_reach_is_refused(places, cluster):
+    """An upload lies in this process's memory; a scheduler that is not there is a sentence."""
+    table = read_table((places / "public.csv").read_bytes(), "p.csv", "private")
+    with pytest.raises(InputError, match="files that its workers can reach"):
+        cluster.adder(table.source, None, None)
+    with pytest.raises(InputError, match="No Dask scheduler answers"):
+        Cluster("nowhere://127.0.0.1:1")

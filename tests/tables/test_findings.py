@@ -1,0 +1,182 @@
+"""All problems of a pair of tables at once, each with a repair that works."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.auditing.diagnostics import unusual_rows
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import PrivateRows
+from pmtcore.mechanisms.noise import SecureNoise
+from pmtcore.public.moments import public_from_rows
+from pmtcore.releases.release import Request, release
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.findings import findings, repaired
+from pmtcore.tables.named import entry, load
+from pmtcore.tables.overlap import SHARED, overlap, shared
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.table import read_table, table_from
+from tests.helpers import TEST
+
+RNG = np.random.default_rng(0)
+
+
+def frame(n: int) -> pd.DataFrame:
+    made = pd.DataFrame({"a": RNG.normal(size=n), "b": RNG.normal(size=n), "sex": RNG.choice(["Male", "Female"], n)})
+    made["y"] = made["a"] + RNG.normal(size=n)
+    return made
+
+
+def tables(change=lambda t: t, private=lambda t: t):
+    made = [table_from(private(frame(200)), "p", "private"), table_from(change(frame(60)), "b", "public")]
+    return made[0], made[1]
+
+
+ONE_BAD = ["kg 5", *[str(j) for j in range(59)]]
+CASES = {
+    "text target, two labels": (lambda t: t.assign(y=["low", "high"] * 30), {}, "target"),
+    "text target, three labels": (lambda t: t.assign(y=["low", "high", "mid"] * 20), {}, "target"),
+    "a label among many": (lambda t: t.assign(y=[1, 2, 3] * 20), {"family": "logistic"}, "labels"),
+    "numbers as labels": (lambda t: t, {"family": "logistic"}, "labels"),
+    "no such target": (lambda t: t, {"target": "pay"}, "target"),
+    "no such feature": (lambda t: t, {"features": ("a", "q")}, "features"),
+    "a useless feature": (lambda t: t.assign(b=[f"id{j}" for j in range(60)]), {"features": ("a", "b")}, "features"),
+    "collinear": (lambda t: t.assign(b=2 * t.a), {"collinear": "refuse"}, "collinear"),
+    "constant": (lambda t: t.assign(b=7.0), {"collinear": "refuse"}, "collinear"),
+    "missing": (lambda t: t.assign(b=[None, *[1.0, 2.5] * 29, 3.0]), {"missing": "refuse"}, "missing"),
+    "few rows": (lambda t: t[:4], {"features": ("a", "b", "sex")}, "rows"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_stops_is_found_and_its_repair_lifts_it(name):
+    """Each thing that stops is a finding that stops; applying the first repair gives a problem."""
+    change, choices, about = CASES[name]
+    private, public = tables(change)
+    chosen = Choices(**{"target": "y", **choices})
+    with pytest.raises(InputError):
+        prepare(private, public, chosen)
+    found = findings(private, public, chosen)
+    assert found[0].stops and found[0].about == about and found[0].repairs
+    assert all(one.sentence.endswith(".") and "\n" not in one.sentence for one in found)
+    better = repaired(private, public, chosen)
+    assert better != chosen
+    assert prepare(private, public, better).private.n == 200
+    assert not any(one.stops for one in findings(private, public, better))
+
+
+def test_several_at_once():
+    """A text target, a missing feature, dates, text that is a number, a column only one table has: said together."""
+
+    def messy(t):
+        days = [f"2024-03-{1 + j % 28:02}" for j in range(60)]
+        return t.assign(y=["no", "yes"] * 30, b=ONE_BAD, day=days, code=["1", "2", "x"] * 20, only=1.5)
+
+    private, public = tables(messy, lambda t: t.assign(day="2024-03-01", code="1", mine=1))
+    chosen = Choices(target="y", features=("a", "b", "day", "code", "q"))
+    found = findings(private, public, chosen)
+    assert {one.about for one in found} == {"target", "features", "numbers", "dates", "columns"}
+    assert sum(one.stops for one in found) == 2
+    assert "'only'" in " ".join(one.sentence for one in found)
+    assert "mine" not in " ".join(one.sentence for one in found)  # a private name
+    better = repaired(private, public, chosen)
+    assert better.family == "logistic" and "q" not in better.features
+    problem = prepare(private, public, better)
+    assert {"day", "b"} <= set(problem.public.names)
+    code = next(one for one in found if one.columns == ("code",))
+    numbers = prepare(private, public, code.repairs[0].apply(better)).public.names
+    assert "code" in numbers and "code=2" not in numbers
+
+
+def test_an_unknown_sex_is_nobodys_reference():
+    """A third sex in a private row is neither Male nor Female: the row is missing, or the public 'other' takes it."""
+    private, public = tables(private=lambda t: t.assign(sex=["X", *t.sex[1:]]))
+    rows = prepare(private, public, Choices(target="y")).private.concatenate(lambda x, y: x).reveal(TEST)
+    assert not np.any(rows[0]) and np.all(rows[1:, 0] == 1)
+    private, public = tables(lambda t: t.assign(sex=["Q", "R", *t.sex[2:]]), lambda t: t.assign(sex=["X", *t.sex[1:]]))
+    problem = prepare(private, public, Choices(target="y"))
+    rows = problem.private.concatenate(lambda x, y: x).reveal(TEST)
+    assert rows[0, problem.public.names.index("sex=other")] == 1
+
+
+@pytest.mark.parametrize("marker", ["", "?", "NA", "nan", "NULL", "None", " "])
+def test_missing_markers_are_the_same_in_every_format(marker):
+    """A marker in text, in a Parquet string, in a frame: missing in each."""
+    import io
+
+    made = frame(30).assign(sex=[marker, *["Male", "Female"] * 14, "Male"])
+    parquet = io.BytesIO()
+    made.to_parquet(parquet)
+    _, public = tables()
+    for data in (made.to_csv(index=False).encode(), made.to_csv(index=False, sep="\t").encode(), parquet.getvalue()):
+        rows = prepare(read_table(data, "p", "private"), public, Choices(target="y")).private
+        assert not np.any(rows.concatenate(lambda x, y: x).reveal(TEST)[0])
+
+
+def test_dropped_columns_are_named():
+    """Constant, collinear and useless columns nobody chose are left out, each with its name and reason."""
+
+    def change(t):
+        return t.assign(b=3.0, twice=2 * t.a, id=[f"p{j}" for j in range(60)])
+
+    private, public = tables(change, lambda t: t.assign(twice=0.0, id="p"))
+    notes = " ".join(prepare(private, public, Choices(target="y")).notes)
+    for words in ("'b' is constant", "'twice' is a combination of 'a'", "'id' has 60 different texts"):
+        assert words in notes
+
+
+def test_swapped_tables_are_asked_about():
+    """100 private and 2,000 public rows: is that so?"""
+    private, public = table_from(frame(100), "p", "private"), table_from(frame(2000), "b", "public")
+    assert any("swapped" in one.sentence for one in findings(private, public, Choices(target="y")))
+
+
+@pytest.mark.usefixtures("real_tables")
+@pytest.mark.parametrize("id", ["adult", "covertype", "bank"])
+def test_tables_of_our_own_list_open(id):
+    """Opened by name, they make a problem without a repair."""
+    if not entry(id).available:
+        pytest.skip(f"{id} is not here")
+    private, public, reasons = load(id)
+    problem = prepare(private, public, entry(id).choices, lab_reasons=reasons)
+    assert problem.private.n == private.n and len(problem.public.names) > 40
+
+
+def test_public_rows_that_are_private_rows_are_noticed():
+    """The share is a private figure; half of the public rows is where it counts."""
+    x, y = RNG.normal(size=(80, 2)), RNG.normal(size=80)
+    public = public_from_rows(x[:40], y[:40], ("a", "b"), "y")
+    for first, share in ((0, 1.0), (20, 0.5), (30, 0.25), (40, 0.0)):
+        rows = PrivateRows.from_arrays(x[first : first + 40], y[first : first + 40], ("a", "b"), block_rows=7)
+        assert overlap(public, rows).reveal(TEST) == share
+        assert shared(public, rows) == (share >= 0.5)
+
+
+def test_only_the_first_rows_are_looked_at():
+    """A prefix of whole blocks; the rest is never asked for."""
+
+    def blocks():
+        yield np.ones((5, 1)), np.ones(5)
+        yield np.ones((5, 1)), np.ones(5)
+        raise AssertionError("a block too many")
+
+    rows = PrivateRows(blocks, 15, ("a",)).first(6)
+    assert rows.n == 6 and rows.sum(lambda x, y: np.array(len(y))).reveal(TEST) == 10
+
+
+def test_a_release_from_public_rows_that_are_private_is_lab():
+    """Public = private plus a row: a lab record; with the curator's word sound, and the word is in the record."""
+    made = frame(80)
+    private = table_from(made, "p", "private")
+    for rows, word, lab in ((made[:40], "", True), (made[:40], "they agreed", False), (frame(40), "", False)):
+        public = table_from(pd.concat([rows, frame(1)]), "b", "public")
+        problem = prepare(private, public, Choices(target="y", overlap=word))
+        for id in ("public-only", "joint-pmt"):
+            found = release(problem, Request(id, Budget(1.0)), SecureNoise())
+            assert (SHARED in found.standing_reasons) == lab
+            assert any("they agreed" in note for note in found.notes) == bool(word)
+        share = unusual_rows(problem).reveal(TEST)["public_rows_shared"]
+        assert share == (pytest.approx(40 / 41) if lab or word else 0)

@@ -1,0 +1,231 @@
+"""The unit of protection: k rows per person declared, or an identifier with k rows of each person, or their mean."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_power
+from pmtcore.accounting.units import FIRST, MEAN, PERSON, Unit
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Standing
+from pmtcore.ledger.log import Ledger, LedgerError
+from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
+from pmtcore.methods.registry import make_parameters, method
+from pmtcore.releases.release import Request, preview, recorded_release, release
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.table import read_table
+from tests.helpers import TEST
+
+CHOICES = Choices(target="y", features=("a", "b"), missing="empty-row")
+
+
+def frame(n: int, seed: int, who: np.ndarray | None = None) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    made = pd.DataFrame({"a": rng.standard_normal(n), "b": rng.standard_normal(n)})
+    made["y"] = made["a"] - made["b"] + rng.standard_normal(n)
+    return made if who is None else made.assign(who=who)
+
+
+def problem_of(private: pd.DataFrame, rows: int | None, rule: str = FIRST):
+    public = read_table(frame(60, 9).to_csv(index=False).encode(), "b.csv", "public")
+    choices = CHOICES if rows is None else CHOICES.of_person(Unit(rows, "who", rule))
+    return prepare(read_table(private.to_csv(index=False).encode(), "p.csv", "private"), public, choices)
+
+
+def moved(one, other) -> float:
+    """How far a sum of vectors of length at most 1, one for each row, moves between two tables."""
+
+    def unit(x, y):
+        z = np.column_stack([x, y])
+        return (z / np.maximum(1.0, np.linalg.norm(z, axis=1))[:, None]).sum(axis=0)
+
+    return float(np.linalg.norm(one.private.sum(unit).reveal(TEST) - other.private.sum(unit).reveal(TEST)))
+
+
+def exchanged(have: int, instead: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Two tables of the same people, one of whom has other rows, as far off as rows can be, and another number."""
+    rng = np.random.default_rng(seed)
+    rest = frame(200, 2, np.array([f"p{i}" for i in range(200)]))
+    tables = []
+    for count, far, name in ((have, 1e6, "x"), (instead, -1e6, "another")):
+        theirs = pd.DataFrame({"a": [far] * count, "b": [-far] * count, "y": [far] * count, "who": name})
+        whole = pd.concat([rest, theirs], ignore_index=True)
+        tables.append(whole.iloc[rng.permutation(len(whole))])
+    return tables[0], tables[1]
+
+
+@pytest.mark.parametrize("have", [1, 10, 1000])
+@pytest.mark.parametrize("instead", [1, 10, 1000])
+@pytest.mark.parametrize(("most", "rule"), [(1, FIRST), (3, FIRST), (1, MEAN)])
+def test_a_person_moves_a_sum_no_more_than_their_rows_allow(have, instead, most, rule):
+    """Whole persons exchanged for the worst one, with any number of rows, wherever they lie: at most 2 k."""
+    one, other = exchanged(have, instead, have + instead)
+    first, second = problem_of(one, most, rule), problem_of(other, most, rule)
+    assert first.private.n == second.private.n == 201 * most, "how many rows somebody has is not told"
+    step = moved(first, second)
+    bound = min(have, most) + min(instead, most)
+    assert 0.95 * bound < step <= bound * (1 + 1e-9), "the bound is reached: a looser test could not fail"
+    assert max(have, instead) <= most or moved(problem_of(one, None), problem_of(other, None)) > 0.9 * (have + instead)
+
+
+@pytest.mark.parametrize("id", ["joint-pmt", "ada-ssp", "joint-moment"])
+@pytest.mark.parametrize(("most", "rule"), [(1, FIRST), (3, FIRST), (1, MEAN)])
+def test_a_person_with_a_thousand_rows_moves_what_is_measured_as_k_rows_would(id, most, rule):
+    """The statistic that gets the noise, of the very plan that releases: exchanging a person is exchanging k rows."""
+    entry = method(id)
+
+    def measured(table: pd.DataFrame, rows: int | None, of: str) -> np.ndarray:
+        found = problem_of(table, rows, of)
+        plan = entry.plan(found.public, 201 * most, Budget(1.0), make_parameters(entry, {}))
+        return np.concatenate([np.ravel(plan.perturb(plan.measure(found.private), ZeroNoise(), 1).seen())])
+
+    one, other = exchanged(1000, 10, 4)
+    few = exchanged(most, most, 4)
+    step = np.linalg.norm(measured(one, most, rule) - measured(other, most, rule))
+    alike = np.linalg.norm(measured(few[0], most, FIRST) - measured(few[1], most, FIRST))
+    assert step == pytest.approx(alike, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("draw", range(5))
+def test_a_person_is_decided_by_their_own_rows(draw):
+    """Other people's rows, their order and the blocks do not change what becomes of a person, to the last bit."""
+    rng = np.random.default_rng(draw)
+    who = rng.choice([f"p{i}" for i in range(40)], 300)
+    table = frame(300, draw, who)
+    for rows, rule in ((2, FIRST), (1, MEAN)):
+        alone = problem_of(table[table["who"] == "p7"], rows, rule).private
+        others = table[table["who"] != "p7"].sample(frac=1, random_state=draw)
+        mixed = pd.concat([others.iloc[:100], table[table["who"] == "p7"], others.iloc[100:]])
+        both = [
+            p.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+            for p in (alone, problem_of(mixed, rows, rule).private)
+        ]
+        for row in both[0]:
+            assert any(np.array_equal(row, held) for held in both[1])
+
+
+def test_the_mean_weights_rows_to_one():
+    """A person counts as the mean of their whole rows; rows with a missing value are left out; the fit is that fit."""
+    table = pd.DataFrame({"a": [1.0, 3.0, None, 5.0], "b": [0.0, 2.0, 9.0, 1.0], "y": [1.0, 2.0, 3.0, 4.0]})
+    table["who"] = ["u", "u", "u", "v"]
+    table = pd.concat([table, frame(100, 3, np.array([f"p{i}" for i in range(100)]))], ignore_index=True)
+    rows = problem_of(table, 1, MEAN).private
+    z = rows.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+    assert rows.n == 102 and z[0].tolist() == [1.0, 2.0, 1.0, 1.5] and z[1].tolist() == [1.0, 5.0, 1.0, 4.0]
+    table.loc[0, "a"] = table.loc[1, "a"] = 1.7e308
+    z = problem_of(table, 1, MEAN).private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+    assert z[0].tolist() == [0.0] * 4, "no finite mean: a row of zeros"
+
+
+@pytest.mark.parametrize(("rows", "rule"), [(1, FIRST), (5, FIRST), (1, MEAN)])
+def test_bands_hold_where_people_have_many_rows(rows, rule):
+    """40 rows each: bands are for people, not for rows; over many releases they hold the coefficient."""
+    inside, trials = 0, 60
+    for trial in range(trials):
+        rng = np.random.default_rng(trial)
+        who = np.repeat(np.arange(150), 40)
+        table = frame(len(who), trial, who)
+        own = rng.standard_normal(150)[who]  # what a person's rows have in common
+        table["y"] = (
+            table["a"] - table["b"] + (own if rows == 1 and rule == FIRST else 0.0) + rng.standard_normal(len(who))
+        )
+        found = release(problem_of(table, rows, rule), Request("joint-pmt", Budget(1.0)), SeededNoise(trial))
+        at = found.names.index("a")
+        inside += found.bands.low[at] <= 1.0 <= found.bands.high[at]
+    assert inside >= 0.85 * trials
+
+
+def test_rows_without_an_identifier_are_one_persons():
+    """Leaving the identifier empty does not give a person more rows."""
+    who = np.array([f"p{i}" for i in range(300)], dtype=object)
+    private = frame(300, 2, who)
+    other = private.copy()
+    other.loc[:99, "who"] = ""
+    private.loc[:99, "who"] = "NA"
+    other.loc[:99, ["a", "b", "y"]] = 1e6
+    private.loc[:99, ["a", "b", "y"]] = -1e6
+    assert moved(problem_of(private, 2), problem_of(other, 2)) <= 4 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 10])
+def test_the_guarantee_is_for_a_person(rows, tmp_path):
+    """mu times k in the words, in the record and in the ledger; the cap is held against it."""
+    request = Request("joint-pmt", Budget(0.2), rows_per_person=rows)
+    assert Request.from_dict(request.as_dict()).rows_per_person == rows
+    ledger = Ledger(str(tmp_path / "l.db"))
+    ledger.cap("survey", 2.0)
+    found = recorded_release(problem_of(frame(400, 1), None), request, SecureNoise(), ledger, "survey", "k").release
+    assert found.guarantee.mu == 0.2 and found.guarantee.person.mu == pytest.approx(0.2 * rows)
+    assert ledger.account("survey").spent == pytest.approx(0.2 * rows)
+    percent = f"{np.ceil(1000 * attacker_power(0.2 * rows, 0.05)) / 10:g} %"
+    assert percent in found.guarantee.words and (rows == 1 or f"at most {rows}" in found.guarantee.words)
+    again = type(found).from_dict(found.as_dict())
+    assert again.guarantee == found.guarantee and found.standing is Standing.SOUND
+    with pytest.raises(LedgerError, match="pass the cap"):
+        more = Request("joint-pmt", Budget(2.0), rows_per_person=rows)
+        recorded_release(problem_of(frame(400, 1), None), more, SecureNoise(), ledger, "survey", "l")
+
+
+def test_group_privacy_is_that_of_the_trade_off_curves():
+    """k mu is exact for GDP: k neighbours in a row, each mu apart, are normal means k mu apart."""
+    promise = Guarantee(0.3, Neighbours.REPLACE_ONE, 1e-6, Unit(5))
+    assert promise.person == Guarantee(1.5, Neighbours.REPLACE_ONE, 1e-6, PERSON)
+    assert promise.as_dict()["person"]["epsilon"] == promise.person.epsilon
+
+
+def test_what_cannot_be_asked():
+    """No such column, the identifier among the features, no rows at all."""
+    table = frame(100, 1, np.arange(100))
+    private = read_table(table.to_csv(index=False).encode(), "p.csv", "private")
+    public = read_table(frame(60, 9).to_csv(index=False).encode(), "b.csv", "public")
+    for column, rows, rule in (
+        ("nobody", 1, FIRST),
+        ("a", 1, FIRST),
+        ("y", 1, FIRST),
+        ("who", 0, FIRST),
+        ("who", 10**9, FIRST),
+        ("who", 2, MEAN),
+        ("", 1, MEAN),
+        ("who", 1, "last"),
+    ):
+        with pytest.raises(InputError):
+            prepare(
+                private,
+                public,
+                Choices(target="y", features=("a", "b"), person=column, person_rows=rows, person_rule=rule)
+                if column
+                else CHOICES.of_person(Unit(rows, "", rule)),
+            )
+    with pytest.raises(InputError, match="no label"):
+        Choices(target="y", family="logistic", person="who", person_rule=MEAN)
+    with pytest.raises(InputError, match="no row is refused"):
+        Choices(target="y", missing="refuse", person="who")
+    with pytest.raises(InputError):
+        Request("joint-pmt", Budget(1.0), rows_per_person=0)
+
+
+@pytest.mark.parametrize("unit", [Unit(), Unit(7), Unit(3, "who"), Unit(1, "who"), Unit(1, "who", MEAN)])
+def test_every_guarantee_says_whom_it_protects(unit):
+    """In words, in the record and back; a total is about people."""
+    promise = Guarantee(0.3, Neighbours.REPLACE_ONE, 1e-6, unit)
+    assert ("person" in promise.words) and (str(unit.rows) in promise.words or unit.rows == 1)
+    assert unit.column in promise.words and unit.column in unit.words
+    assert "mean" in promise.words or unit.rule == FIRST
+    fields = {**promise.as_dict(), "rows_per_person": unit.rows}
+    assert Unit.from_dict(fields.get("unit") or {"rows": fields["rows_per_person"]}) == unit
+    assert Unit.from_dict(unit.as_dict()) == unit
+    assert "all that one person has" in promise.person.words
+
+
+def test_what_the_table_keeps_goes_before_what_is_declared():
+    """With an identifier column the guarantee is of its unit, whatever the request says, in preview and record."""
+    problem = problem_of(frame(300, 1, np.arange(300) // 3), 3)
+    for rows in (1, 9):
+        request = Request("joint-pmt", Budget(0.2), rows_per_person=rows)
+        assert preview(problem, request).guarantee.unit == Unit(3, "who")
+        found = release(problem, request, SeededNoise(1))
+        assert found.guarantee.unit == Unit(3, "who")
+        assert type(found).from_dict(found.as_dict()).guarantee == found.guarantee
