@@ -18,7 +18,6 @@ from pages.common.widgets import (
     download_table,
     frame,
     guarantee_line,
-    strength_line,
 )
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
@@ -158,7 +157,6 @@ def standing(found: Release) -> None:
         st.warning(f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.", icon=":material/science:")
     st.markdown(f"**{plain(found.title)}** · {guarantee_line(found.guarantee)}")
     st.markdown(plain(found.guarantee.words))
-    strength_line(found.guarantee.person.mu)
 
 
 _RESULTS = {"Residual sd": "residual_sd", "R squared": "r_squared", "Condition number, whitened": "kappa"}

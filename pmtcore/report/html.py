@@ -21,7 +21,7 @@ from pmtcore.report.checklist import checklist
 from pmtcore.report.drawings import curve, forest, number, table
 from pmtcore.report.names import source
 from pmtcore.report.reproduce import cap_command, command, configuration
-from pmtcore.report.strength import strength
+from pmtcore.report.strength import DEPLOYMENTS
 
 _STYLE = """
 :root{color-scheme:light}
@@ -136,9 +136,16 @@ def _guarantee(found: Mapping[str, Any]) -> str:
     return (
         f'<h2>What was promised</h2>\n<p>{escape(found["guarantee_in_words"])}</p>\n<p class="note">{assumptions}</p>\n'
         + table("The guarantee in three units", ("unit", "value"), facts)
-        + f"<p>{escape(strength(float(g['mu'])).sentence)}</p>\n"
         + curve(float(g["mu"]))
+        + table("Budgets of published deployments, to compare with", ("deployment", *_ANCHOR), _anchors())
     )
+
+
+_ANCHOR = ("epsilon", "delta", "protects")
+
+
+def _anchors() -> list[tuple[str, ...]]:
+    return [(escape(one.name), number(one.epsilon), power_of_ten(one.delta), escape(one.unit)) for one in DEPLOYMENTS]
 
 
 def _coefficients(found: Mapping[str, Any]) -> str:
