@@ -127,21 +127,30 @@ def confirmation_key(found: Preview) -> str:
 
 
 def import_configuration() -> None:
-    """Fill the form from a saved configuration."""
+    """Draw the upload of a saved configuration, which fills the form above."""
     with st.expander("Import a configuration", icon=":material/upload_file:"):
-        file = st.file_uploader(
+        st.file_uploader(
             "Configuration (JSON)",
             type=["json"],
             key="config-file",
             max_upload_size=1,
+            on_change=_imported,
             help="Saved after a release, or written by hand: a method and a budget at least.",
         )
-        if file is None or st.session_state.get("config-read") == file.file_id:
-            return
-        st.session_state["config-read"] = file.file_id
-        try:
-            workflow_state.fill(request_from_json(file.getvalue()))
-        except InputError as error:
-            show_error(error)
-            return
-        st.success("The form below now holds this configuration.", icon=":material/check:")
+        outcome = st.session_state.pop("config-outcome", None)
+        if isinstance(outcome, InputError):
+            show_error(outcome)
+        elif outcome is not None:
+            st.success("The form above now holds this configuration.", icon=":material/check:")
+
+
+def _imported() -> None:
+    """Fill the form from the file that was just given; it runs before the form is drawn."""
+    file = st.session_state.get("config-file")
+    if file is None:
+        return
+    try:
+        workflow_state.fill(request_from_json(file.getvalue()))
+        st.session_state["config-outcome"] = True
+    except InputError as error:
+        st.session_state["config-outcome"] = error

@@ -183,7 +183,9 @@ def verdict_of(public: PublicData, mine: Planned) -> str:
 
 def _half(public: PublicData, n: int, id: str, mu: float, j: int) -> float:
     prediction = _plan(public, n, id, mu).predicted()
-    return math.inf if prediction is None else Z95 * float(prediction.total[j])
+    if prediction is None:
+        return math.inf
+    return Z95 * float(with_common_sampling(prediction, public, n, id).total[j])
 
 
 def _first(values: np.ndarray, enough: Any) -> float | None:
