@@ -321,7 +321,12 @@ def _ground(problem: Problem, entry: Method) -> Ground:
     public = problem.public
     noise = "exact" if entry.exact else "floating point"
     return Ground(
-        public.family.id, public.spread, public.fit if public.labelled else None, noise, problem.choices.as_dict()
+        public.family.id,
+        public.spread,
+        public.fit if public.labelled else None,
+        noise,
+        problem.choices.as_dict(),
+        problem.positive,
     )
 
 

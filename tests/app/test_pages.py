@@ -169,6 +169,7 @@ def test_a_link_restores_a_public_state():
         app.query_params[name] = value
     app.run()
     assert not app.exception and not app.error
+    go(app, "data")
     assert "**1,000** private rows" in words(app) and "**x1** from" in words(app)
     go(app, "release")
     assert app.selectbox(key="release-method-gaussian").value == "pmt-ridge"
@@ -278,7 +279,7 @@ def test_a_release_spends_once(app):
     go(app, "release")
     assert next(button for button in app.button if button.label == "Release").disabled
     do_release(app)
-    assert "Sound: these figures may leave" in words(app)
+    assert "These figures may be published" in words(app)
     (first,) = session(app).releases.values()
     app.run()
     go(app, "data")
