@@ -126,7 +126,7 @@ def test_many_levels_fold_into_the_clearest():
     assert list(folded["column"]) == ["age", "town"] and folded["coefficient"][1].startswith(
         "town=south (clearest of 3"
     )
-    assert list(forest.chosen(table, unit, order="strength")["coefficient"])[0] == "town=south"
+    assert forest.chosen(table, unit, order="strength")["coefficient"].iloc[0] == "town=south"
 
 
 def test_one_large_effect_does_not_squeeze_the_others():
