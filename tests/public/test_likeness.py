@@ -42,9 +42,9 @@ def chances(m, change, noise, draws=40):
 
 
 @pytest.mark.parametrize("noise", [1e-6, 0.01, 1.0])
-@pytest.mark.parametrize("m", [8, 12, 14, 100])
+@pytest.mark.parametrize("m", [8, 12, 14, 100, 1000, 1001, 2000, 4000, 20_000])
 def test_alike_samples_raise_no_alarm(m, noise):
-    """Forty tables: no more alarms than one release in twenty explains, at m = d + 2, d + 6 and 2 d + 2 too."""
+    """Forty tables: no more alarms than one release in twenty explains, from m = d + 2 to four times n."""
     alarms = int(np.sum(chances(m, lambda z: z, noise) < FALSE_ALARMS))
     assert binom.sf(alarms - 1, 40, 0.05) > 1e-3
 
@@ -58,8 +58,21 @@ def test_another_shape_is_found():
     def selected(z):
         return z[z[:, 2] > 0.8]
 
-    for change in (scaled, selected):
-        assert np.mean(chances(300, change, 1e-3, 10) < FALSE_ALARMS) >= 0.9
+    for change, m in ((scaled, 300), (selected, 300), (scaled, 4000), (selected, 4000)):
+        assert np.mean(chances(m, change, 1e-3, 10) < FALSE_ALARMS) >= 0.9
+
+
+def test_rare_rows_among_many_raise_no_alarm():
+    """A level that three of 6,000 public rows have: its spread is in the law, so its count is no surprise."""
+    alarms = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x, y = np.column_stack([rng.normal(size=6000), np.zeros((6000, 2))]), rng.normal(size=6000)
+        x[:3, 1] = x[3:7, 2] = 1.0
+        public = public_from_rows(x, y, names(3), "y")
+        z = np.column_stack([rng.normal(size=N), rng.random(N) < 3 / 6000, rng.random(N) < 4 / 6000, np.zeros(N)])
+        alarms += chance(public, z, 1e-6, seed) < FALSE_ALARMS
+    assert binom.sf(alarms - 1, 20, 0.05) > 1e-3
 
 
 def test_the_verdict_in_words():
