@@ -32,7 +32,7 @@ def summary(problem: Problem) -> None:
     if isinstance(planned, Request):
         parts.append(f"planned: {title(planned.method)} at mu = {figure(planned.budget.mu)}")
     if found.spent:
-        total = compose(release.guarantee.mu for release in found.spent)
+        total = compose(release.guarantee.person.mu for release in found.spent)
         parts.append(f"spent: mu = {figure(total)} in {plural(len(found.spent), 'release')}")
     st.caption(" · ".join(part for part in parts if part))
 

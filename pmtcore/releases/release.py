@@ -171,6 +171,7 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         reasons += ("the noise came from a seed that can be repeated, not from the system's entropy",)
     if plan.mu > 0:
         reasons += (UNRECORDED,)
+    guarantee = _guarantee(entry, plan, problem, request)
     return Release(
         method=entry.id,
         title=entry.title,
@@ -180,7 +181,7 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         names=problem.public.names if entry.gives_coefficients else (),
         coefficients=outcome.coefficients[0],
         bands=outcome.bands(),
-        guarantee=_guarantee(entry, plan, problem, request),
+        guarantee=guarantee,
         parameters=vars(parameters),
         n=problem.private.n,
         public_rows=problem.public.m,
@@ -188,7 +189,7 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         ground=_ground(problem, entry),
         facts=plan.facts(),
         parts=plan.parts(),
-        released=outcome.released(),
+        released=outcome.released_under(guarantee),
         notes=problem.notes + outcome.notes(),
     )
 
