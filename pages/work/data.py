@@ -58,6 +58,7 @@ if problem is not None:
         f"**{plain(problem.public.target)}** from **{plain(columns_words(problem.public.names))}**."
     )
     table_picker.notes(problem)
+    table_picker.shared_rows(problem)
     showcase()
     table_picker.preview()
     workflow_state.onward("conditioning", "Conditioning")

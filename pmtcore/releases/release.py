@@ -23,7 +23,6 @@ from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import UNRECORDED, Ground, Release
 from pmtcore.tables.fingerprint import hashed
-from pmtcore.tables.overlap import SHARED, shared
 from pmtcore.tables.problem import Problem
 
 _ADMITTED: set[tuple[str, str, str]] = set()  # what this process has let the ledger know already
@@ -165,8 +164,6 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         )
     outcome = plan.run(problem.private if watch is None else problem.private.watched(watch), source, 1)
     reasons = problem.lab_reasons
-    if not problem.choices.overlap and shared(problem.public, problem.private):
-        reasons += (SHARED,)
     if plan.mu > 0 and not source.secure:
         reasons += ("the noise came from a seed that can be repeated, not from the system's entropy",)
     if plan.mu > 0:
