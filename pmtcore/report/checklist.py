@@ -12,7 +12,6 @@ from typing import Any
 from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.base.numbers import figure, power_of_ten
 from pmtcore.methods.registry import method
-from pmtcore.report.strength import strength
 
 
 def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -33,8 +32,7 @@ def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
         (
             "Strength",
             f"mu = {figure(person['mu'], 4)}, epsilon = {figure(person['epsilon'], 4)} at delta = "
-            f"{power_of_ten(person['delta'])}{f' ({note})' if note else ''}. "
-            f"{strength(float(person['mu'])).sentence}",
+            f"{power_of_ten(person['delta'])}{f' ({note})' if note else ''}.",
         ),
         ("Mechanism", f"{entry.title} ({entry.id}): {entry.standing_reason}. Proof: docs/maths.md."),
         (
