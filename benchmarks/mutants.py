@@ -421,6 +421,120 @@ def _mutants() -> list[Mutant]:
         "tests/releases tests/ledger tests/base",
     )
     plant("grid: words added up as one", grid, "words[0] * 2**_WORD + words[1]", "words[0] + words[1]", GRID)
+    likeness, shared, known = "tests/public/test_likeness.py", "tests/tables/test_overlap.py", "ledger/fingerprint.py"
+    fingerprint, persons = "tests/ledger/test_fingerprint.py", "tests/tables/test_persons.py"
+    homogeneity, deduplicate = "public/homogeneity.py", "public/deduplicate.py"
+    plant(
+        "homogeneity: the mean of a thousand rows",
+        homogeneity,
+        "    middle = (",
+        "    z, inside, m = z[:1000], inside[:1000], min(m, 1000)\n    middle = (",
+        f"{likeness} -k alike_samples",
+    )
+    plant(
+        "homogeneity: sums without random signs",
+        homogeneity,
+        "rng.choice([-1.0, 1.0], m)",
+        "np.ones(m)",
+        f"{likeness} -k 'another_shape or alike'",
+    )
+    plant(
+        "deduplicate: equal rows count once",
+        deduplicate,
+        "    if len(counts) == m or",
+        "    if len(counts) < m:\n        return np.sort(np.unique(rows, axis=0, return_index=True)[1])\n"
+        "    if len(counts) == m or",
+        f"{likeness} -k honest",
+    )
+    plant(
+        "deduplicate: a design is a paste", deduplicate, " or _is_full_cross(rows, counts)", "", f"{likeness} -k honest"
+    )
+    plant(
+        "deduplicate: one place for each row",
+        deduplicate,
+        "(counts // copies)[which]",
+        "np.ones_like(counts)[which]",
+        f"{likeness} -k pasted",
+    )
+    plant(
+        "overlap: the standing answers",
+        "releases/release.py",
+        "    if plan.mu > 0 and not source.secure:",
+        "    from pmtcore.tables.overlap import overlap\n\n"
+        "    if overlap(problem.public, problem.private)._value.share >= 0.5:\n        reasons += ('shared',)\n"
+        "    if plan.mu > 0 and not source.secure:",
+        f"{shared} -k standing",
+    )
+    plant(
+        "overlap: chance left out",
+        "tables/overlap.py",
+        "    return likely, at_most",
+        "    return 0.0, 0.0",
+        f"{shared} -k honest",
+    )
+    plant(
+        "persons: a record states the row",
+        "releases/release.py",
+        "outcome.released_under(guarantee)",
+        "outcome.released()",
+        f"{persons} -k states",
+    )
+    plant(
+        "persons: a record's word is believed",
+        "methods/joint_moment/record.py",
+        "return {**stated, **numbers}",
+        "return {**stated, **numbers, **({'person': found['person']} if 'person' in found else {})}",
+        f"{persons} -k cannot_state",
+    )
+    plant(
+        "persons: leading zeros tell apart",
+        "tables/identifiers.py",
+        '(whole + fraction).lstrip("0")',
+        "(whole + fraction)",
+        f"{persons} -k one_however",
+    )
+    plant(
+        "persons: case tells apart",
+        "tables/identifiers.py",
+        "text.casefold() if",
+        "text if",
+        f"{persons} -k one_however",
+    )
+    plant(
+        "fingerprint: the first columns only",
+        "tables/fingerprint.py",
+        "    names = table.columns\n",
+        "    names = table.columns[:64]\n",
+        f"{fingerprint} -k front",
+    )
+    plant(
+        "fingerprint: no noise",
+        known,
+        "return NOISE * (",
+        "return 0.0 * (",
+        f"{fingerprint} -k noisy",
+    )
+    plant(
+        "fingerprint: other noise each time",
+        known,
+        "    secret = b",
+        "    secret = os.urandom(8) + b",
+        f"{fingerprint} -k noisy",
+    )
+    plant(
+        "fingerprint: equal counts of few rows",
+        known,
+        "min(_COUNTS_APART, chance - _BY_CHANCE)",
+        "_COUNTS_APART",
+        f"{fingerprint} -k not_joined",
+    )
+    plant(
+        "fingerprint: a row counts as often as it is asked for",
+        known,
+        "len(np.unique(partner[best >",
+        "len((partner[best >",
+        f"{fingerprint} -k 'planted or decide'",
+    )
     return found
 
 

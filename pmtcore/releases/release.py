@@ -24,7 +24,6 @@ from pmtcore.releases.planning import with_common_sampling
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import UNRECORDED, Ground, Release
 from pmtcore.tables.fingerprint import hashed
-from pmtcore.tables.overlap import SHARED, shared
 from pmtcore.tables.problem import Problem
 
 _ADMITTED: set[tuple[str, str, str]] = set()  # what this process has let the ledger know already
@@ -168,12 +167,11 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         )
     outcome = plan.run(problem.private if watch is None else problem.private.watched(watch), source, 1)
     reasons = problem.lab_reasons
-    if not problem.choices.overlap and shared(problem.public, problem.private):
-        reasons += (SHARED,)
     if plan.mu > 0 and not source.secure:
         reasons += ("the noise came from a seed that can be repeated, not from the system's entropy",)
     if plan.mu > 0:
         reasons += (UNRECORDED,)
+    guarantee = _guarantee(entry, plan, problem, request)
     return Release(
         method=entry.id,
         title=entry.title,
@@ -183,7 +181,7 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         names=problem.public.names if entry.gives_coefficients else (),
         coefficients=outcome.coefficients[0],
         bands=outcome.bands(),
-        guarantee=_guarantee(entry, plan, problem, request),
+        guarantee=guarantee,
         parameters=vars(parameters),
         n=problem.private.n,
         public_rows=problem.public.m,
@@ -191,7 +189,7 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         ground=_ground(problem, entry),
         facts=plan.facts(),
         parts=plan.parts(),
-        released=outcome.released(),
+        released=outcome.released_under(guarantee),
         notes=problem.notes + outcome.notes(),
     )
 

@@ -253,7 +253,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         choices.penalty,
     )
     if data.m is not None and data.m < len(x):
-        notes += (f"{len(x) - data.m} public rows are exact copies of others; each was counted once.",)
+        copies = f"{len(x) - data.m:,} of {len(x):,} public rows are copies"
+        notes += (f"The public table is pasted together several times: {copies}; one copy was counted.",)
     notes += dropped + ((_EMPTY,) if choices.missing == "empty-row" else ())
     return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
 
