@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.records import Private, PrivateRows
 from pmtcore.explore.confirm import problem_of
 from pmtcore.explore.moment import Moment
 from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.mechanisms.perturbed import Mechanism
 from pmtcore.methods.registry import make_parameters, method, methods
 from pmtcore.releases.release import Request, release
 from pmtcore.tables.choices import Choices
@@ -112,3 +113,31 @@ def test_a_slope_of_a_logarithm_is_not_drawn_to_zero():
     again = problem_of(found, Moment.from_bytes(json.dumps(record).encode()).record, fit)
     z = again.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
     assert int(np.sum(~np.any(z, axis=1))) == 2000
+
+
+@pytest.mark.parametrize("id", ["dp-erm", "napp-public", "pmt-objective", "non-private"])
+def test_a_declared_number_of_rows_hides_how_many_are_there(id):
+    """Methods that hold rows hold the declared n of them, whether so many are at hand or fewer."""
+    entry = method(id)
+    asked = choices(entry)
+    rows = frame(300, 2, asked.family != "gaussian")
+    for at_hand in (300, 299, 260):
+        found = problem(rows[:at_hand], asked, 300)
+        plan = entry.plan(found.public, 300, Budget(2.0), make_parameters(entry, {}))
+        sizes = found.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
+        assert len(sizes) == 300 and not np.any(sizes[at_hand:])
+        assert np.all(np.isfinite(released(entry, found))) and plan.mu <= 2.0
+
+
+@pytest.mark.parametrize("id", ["dp-erm", "napp-public"])
+def test_the_lattice_is_that_of_the_declared_rows(id, monkeypatch):
+    """The grid and the covering noise of a minimizer come from n, never from the rows that are held."""
+    entry, called = method(id), []
+    optimum = Mechanism.optimum
+    monkeypatch.setattr(Mechanism, "optimum", lambda self, n: called.append(n) or optimum(self, n))
+    found = problem(frame(300, 2), choices(entry))
+    plan = entry.plan(found.public, 300, Budget(2.0), make_parameters(entry, {}))
+    held = plan.measure(found.private).reveal(TEST)
+    for at_hand in (300, 299):
+        plan.perturb(Private(held[:at_hand]), SeededNoise(3), 1)
+    assert set(called) == {300}
