@@ -149,7 +149,7 @@ def test_blocks_may_be_cut_anywhere(rows, cuts):
     import csv
 
     csv.writer(out, lineterminator="\n").writerows(rows)
-    data, shape = out.getvalue().encode(), lines.Shape(",", 3)
+    data, shape = out.getvalue().encode(), lines.Shape(",", 3, multiline=True)
 
     def read(pieces):
         found = []
