@@ -464,7 +464,7 @@ _ROWS = (
         _CELLS,
         "return pa.decimal256(_WIDEST, scale), value",
         "return pa.decimal256(_WIDEST, 2), round(value, 2)",
-        f"{ONE} -k 'alone or pandas'",
+        f"{ONE} -k typed_cell",
     ),
     ("an object's error passes", _CELLS, "except Exception:  # noqa: S112", "except KeyError:", f"{ONE} -k alone"),
     (

@@ -171,6 +171,7 @@ TYPED = {
     pa.int64(): [1, -3, 2**62, None],
     pa.bool_(): [True, False, None],
     pa.decimal128(20, 2): [D("2.50"), D("0.10"), D("7.00"), None],
+    pa.decimal128(20, 3): [D("0.125"), D("-2.500"), None],
     pa.date32(): [datetime.date(2020, 1, 2), datetime.date(1969, 3, 1), None],
     pa.timestamp("us"): [datetime.datetime(2020, 1, 2, 3, 4, 5, 6), None],
     pa.timestamp("us", "Europe/Berlin"): [datetime.datetime(2020, 1, 2, 3, tzinfo=BERLIN), None],
