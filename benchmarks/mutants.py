@@ -62,7 +62,7 @@ def _mutants() -> list[Mutant]:
         found.append(Mutant(name, f"pmtcore/{file}", old, new, tests))
 
     second, grid, noise = "methods/joint/second_pass.py", "mechanisms/grid.py", "mechanisms/noise.py"
-    passes, turned = "mechanisms/passes.py", "mechanisms/turned.py"
+    passes, turned = "mechanisms/passes.py", "mechanisms/quantized_rows.py"
     plant("turned: directions 2 % too long", turned, "STEPS * (1 - 2.0**-40)", "STEPS * 1.02", TURNED)
     plant("turned: rows far out at their scaled length", turned, "lengths * unit * lift", "lengths * unit", TURNED)
     plant("passes: lengths not clipped", passes, "-1.0, 1.0, out=shares", "-9.0, 9.0, out=shares", GRADIENTS)
@@ -535,7 +535,126 @@ def _mutants() -> list[Mutant]:
         "len((partner[best >",
         f"{fingerprint} -k 'planted or decide'",
     )
+    for name, file, old, new, tests in _ROWS:
+        plant(f"row: {name}", file, old, new, tests)
     return found
+
+
+EMPTY = "tests/methods/test_empty_rows.py"
+ONE = "tests/tables/test_one_row.py"
+_CELLS, _PROBLEM, _QUERIES = "tables/cells.py", "tables/problem.py", "tables/queries.py"
+# What one private row could do to others: name, file, text, fault, tests that notice.
+_ROWS = (
+    (
+        "a logarithm of an empty row",
+        "methods/joint_moment/derived.py",
+        "np.where(empty, 0.0, column) for column in made",
+        "column for column in made",
+        f"{EMPTY} -k derived_from",
+    ),
+    (
+        "empty rows in the first bin",
+        "mechanisms/passes.py",
+        "piece.rows - np.count_nonzero(piece.lengths[: piece.rows])",
+        "0",
+        f"{EMPTY} -k 'fillers and joint-pmt'",
+    ),
+    (
+        "a column of objects takes one type",
+        _CELLS,
+        "if len(kinds) <= 1 and kinds <=",
+        "if not kinds <=",
+        f"{ONE} -k 'alone or time_zones'",
+    ),
+    (
+        "32-bit objects as 64",
+        _CELLS,
+        "return pa.float32(), float(value)",
+        "return pa.float64(), float(value)",
+        f"{ONE} -k typed_cell",
+    ),
+    (
+        "decimals at one scale",
+        _CELLS,
+        "return pa.decimal256(_WIDEST, scale), value",
+        "return pa.decimal256(_WIDEST, 2), round(value, 2)",
+        f"{ONE} -k typed_cell",
+    ),
+    ("an object's error passes", _CELLS, "except Exception:  # noqa: S112", "except KeyError:", f"{ONE} -k alone"),
+    (
+        "bytes called text not checked",
+        _CELLS,
+        "cells.validate(full=True)",
+        "cells.validate()",
+        f"{ONE} -k command_line",
+    ),
+    (
+        "a slice of objects reads the others",
+        _CELLS,
+        'np.where(_flags(cells), _plain(cells.field("day"))',
+        'np.where(np.any(_flags(cells)), _plain(cells.field("day"))',
+        f"{ONE} -k 'alone or time_zones'",
+    ),
+    (
+        "sqlite decodes strictly",
+        _QUERIES,
+        "connection.text_factory = _replaced",
+        "connection.text_factory = str",
+        f"{ONE} -k 'command_line and sqlite'",
+    ),
+    (
+        "sqlite's declared types believed",
+        _QUERIES,
+        'connect_args={"detect_types": 0}',
+        "connect_args={}",
+        f"{ONE} -k rows_of_sqlite",
+    ),
+    (
+        "duckdb guesses",
+        _QUERIES,
+        "return _TEXT_READER.search(plan) is not None",
+        "return False",
+        f"{ONE} -k guessed",
+    ),
+    (
+        "a failed guess tells of rows",
+        _QUERIES,
+        "return _TEXT_FILE.search(query) is not None",
+        "raise",
+        f"{ONE} -k guessed",
+    ),
+    (
+        "private lines joined at quotes",
+        "tables/sources.py",
+        'not self._private or dialect.quoting == "multiline"',
+        "True",
+        f"{ONE} -k 'stray_quote or lines_of_text'",
+    ),
+    ("refuse is sound", _PROBLEM, "((_STRICT_LAB,) if strict else ())", "()", f"{ONE} -k of_the_lab"),
+    ("joined lines are sound", _PROBLEM, "((_MULTILINE,) if multiline else ())", "()", f"{ONE} -k price"),
+    (
+        "a finding counts a person's rows",
+        "tables/findings.py",
+        " or choices.unit is not None:",
+        ":",
+        f"{ONE} -k sentence",
+    ),
+    (
+        "a note counts a person's rows",
+        _PROBLEM,
+        "notes += (choices.unit.words,)",
+        "notes += (choices.unit.words, *((_SWAPPED,) if private.n < 9 else ()))",
+        f"{ONE} -k sentence",
+    ),
+    ("rows at hand are held", "base/records.py", "if lacking > 0:", "if lacking > 10**9:", f"{EMPTY} -k hides"),
+    (
+        "the lattice of rows at hand",
+        "mechanisms/perturbed.py",
+        "len(self.ridge), self.optimum(n)",
+        "len(self.ridge), self.optimum(len(value))",
+        f"{EMPTY} -k lattice",
+    ),
+)
 
 
 def survives(mutant: Mutant, root: Path) -> bool:
