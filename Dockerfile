@@ -7,7 +7,7 @@ WORKDIR /build
 COPY requirements.lock ./
 RUN python3 -m venv /opt/venv \
  && /opt/venv/bin/pip install --require-hashes --only-binary=:all: -r requirements.lock
-# What no running server reads: symbols for debuggers (three quarters of OpenDP's library), the packages' own tests, headers,
+# What no running server reads: symbols for debuggers (a third of OpenDP's library), the packages' own tests, headers,
 # notebook extensions, Arrow's remote calls, pip itself. Decision 0031 has the figures.
 COPY deploy/slim.sh ./
 RUN apt-get update && apt-get install -y --no-install-recommends binutils && sh slim.sh /opt/venv

@@ -17,7 +17,6 @@ _TOP_PAD, _PAD = -2, 128 * 1024  # what the heap grows by beyond what is asked f
 _SMALL = range(16, 513, 16)  # sizes of blocks that Python keeps in pools of its own
 _SWEPT = 2 * 2**20  # bytes of each such size that are written over
 _SIZES = [int(1.25**k) for k in range(52, 28, -1)] + [*range(512, 0, -16)]  # of a free block and of what is left of it
-_EDGE = 4096 + 64  # bytes at either end of a free block that may lie in a page with something else
 _SPARE = 2 * 2**20  # bytes: the last block of each size is beyond the heap's end
 _HEADER = 16  # bytes of a block beside what was asked for, at most
 
@@ -64,8 +63,7 @@ def give_back() -> None:
 def _write_over(library: ctypes.PyDLL) -> None:
     """Take the free blocks of the heap, the largest first and then what is left of them, and write zeros over them.
 
-    Whole pages inside a free block were handed back just before and are zeros when they come again, so only the ends
-    of a block are written: memory grows by less than two pages for each block. No more is taken than is free.
+    No more is taken than is free: a thread may have a heap of its own, whose end this one does not see move.
     """
     library.malloc.restype = library.sbrk.restype = ctypes.c_void_p
     library.malloc.argtypes, library.free.argtypes = (ctypes.c_size_t,), (ctypes.c_void_p,)
@@ -79,8 +77,7 @@ def _write_over(library: ctypes.PyDLL) -> None:
             block = library.malloc(size)
             if not block:
                 break
-            ctypes.memset(block, 0, min(size, _EDGE))
-            ctypes.memset(block + max(size - _EDGE, 0), 0, min(size, _EDGE))
+            ctypes.memset(block, 0, size)
             # Each block begins with the address of the one before: a list of them would be millions of objects.
             ctypes.c_size_t.from_address(block).value = first
             left, first = left - size - _HEADER, block

@@ -18,6 +18,7 @@ from pmtcore.api.summary import Summary
 from pmtcore.base.checks import InputError, number_between, one_of
 from pmtcore.base.records import Bands
 from pmtcore.base.strict_json import parsed
+from pmtcore.glm.families import FAMILIES
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS, Link
 from pmtcore.local.protocol import Configuration, report_lines
@@ -61,7 +62,10 @@ class Published:
             raw = json.dumps(fields).encode()
         except (ValueError, AttributeError, TypeError, RecursionError):
             pass  # said by the configuration's own reader
-        return cls(Configuration.from_json(raw), str(family), positive)
+        made = Configuration.from_json(raw)
+        if not isinstance(family, str) or not (positive is None or isinstance(positive, str)):
+            raise InputError("The file is not a local configuration; publish one with 'local configure'.")
+        return cls(made, one_of("family", family, FAMILIES), positive)
 
     def choices(self, family: str | None = None, positive: str | None = None) -> Choices:
         """How a device's table is read."""
