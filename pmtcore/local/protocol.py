@@ -236,12 +236,22 @@ class Configuration:
         with np.errstate(invalid="ignore", over="ignore"):
             finite = np.isfinite(reports).all(axis=1)
             if self.randomizer == "privunit":
-                longest = self.bound / self.unit.shrink
+                longest = self.longest
                 length = np.linalg.norm(reports, axis=1)
                 least = longest * (1 - 1e-6) if self.unit.pieces == 1 else 0.0
                 return np.asarray(finite & (length >= least) & (length <= longest * (1 + 1e-6)))
-            reach = self.bound if self.scheme == "whitened" else max(self.radius**2, self.radius * self.response_bound)
-            return np.asarray(finite & (np.abs(reports) <= reach + _TAIL * self.noise_sds()).all(axis=1))
+            return np.asarray(finite & (np.abs(reports) <= self.largest).all(axis=1))
+
+    @property
+    def longest(self) -> float:
+        """Length of the longest report that PrivUnit sends."""
+        return self.bound / self.unit.shrink
+
+    @property
+    def largest(self) -> np.ndarray:
+        """Largest absolute coordinates of a Gaussian report that is accepted (dimension,)."""
+        reach = self.bound if self.scheme == "whitened" else max(self.radius**2, self.radius * self.response_bound)
+        return np.asarray(reach + _TAIL * self.noise_sds())
 
 
 def _check_types(fields: dict[str, Any]) -> None:
