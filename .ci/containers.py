@@ -277,8 +277,10 @@ def team() -> None:
             docker("exec", "-i", compose.id("db"), *restore, given=dump.encode())
             compose.run("up", "-d", "--no-build")
             compose.healthy()
-            restored = json.loads(compose.ledger("verify", "--json"))
-            expect("a dump is restored into a new volume", restored == before)
+            restored = json.loads(compose.ledger("verify", "--head", before["head"], "--json"))
+            # What was noted beside the ledger went with its volume: the head of a record takes its place.
+            same = all(restored[name] == before[name] for name in ("intact", "events", "head", "sealed"))
+            expect("a dump is restored into a new volume", same)
             memory = docker("stats", "--no-stream", "--format", "{{.Name}} {{.MemUsage}}")
             print(f"memory:\n{memory}")
         except (Exception, SystemExit):
