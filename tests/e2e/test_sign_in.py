@@ -82,7 +82,7 @@ def test_nobody_gets_anywhere_without_signing_in(page, restartable):
     for place in ("", *PAGES[1:], "budget", "audit", "gallery"):
         page.goto(f"{restartable.url}/{place}")
         settled(page)
-        expect(page.get_by_role("button")).to_have_count(1)
+        expect(page.get_by_test_id("stMain").get_by_role("button")).to_have_count(1)
         expect(page.get_by_role("button", name="Sign in")).to_be_visible()
         expect(page.get_by_text("survey")).to_have_count(0)
         expect(page.get_by_test_id("stSidebar")).to_have_count(0)
@@ -99,7 +99,7 @@ def test_claims_become_roles(page, restartable, name):
         for place in PAGES:
             page.goto(f"{restartable.url}/{place}?curator=true")
             settled(page)
-            expect(page.get_by_role("button")).to_have_count(1)
+            expect(page.get_by_test_id("stMain").get_by_role("button")).to_have_count(1)
             expect(page.get_by_test_id("stSidebar")).to_have_count(0)
         page.get_by_role("button", name="Sign out").click()
         expect(page.get_by_role("button", name="Sign in")).to_be_visible()
