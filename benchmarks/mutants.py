@@ -61,6 +61,17 @@ def _mutants() -> list[Mutant]:
     def plant(name: str, file: str, old: str, new: str, tests: str) -> None:
         found.append(Mutant(name, f"pmtcore/{file}", old, new, tests))
 
+    deploy, roles, server = "base/deployment.py", "base/roles.py", "tests/base/test_deployment.py"
+    plant("deploy: examples are taken", deploy, "if any(word in value.casefold()", "if all(word in value", server)
+    plant("deploy: short secrets are taken", deploy, "elif len(value) < length:", "elif len(value) < 1:", server)
+    plant("deploy: regular secrets are taken", deploy, "elif random and predictable(value):", "elif False:", server)
+    plant("roles: any address counts", roles, 'not in (True, "true"):', "is False:", server)
+    plant("roles: a sign-in never ends", roles, "<= hours * 3600:", "<= 1e12:", server)
+    hostile = "tests/local/test_hostile.py"
+    plant(
+        "local: types of a file are not checked", "local/protocol.py", "            _check_types(fields)\n", "", hostile
+    )
+    plant("local: half a file is left", "cli/local.py", "unfinished.unlink(missing_ok=True)", "pass", hostile)
     second, grid, noise = "methods/joint/second_pass.py", "mechanisms/grid.py", "mechanisms/noise.py"
     passes, turned = "mechanisms/passes.py", "mechanisms/quantized_rows.py"
     plant("turned: directions 2 % too long", turned, "STEPS * (1 - 2.0**-40)", "STEPS * 1.02", TURNED)
