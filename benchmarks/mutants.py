@@ -62,7 +62,7 @@ def _mutants() -> list[Mutant]:
         found.append(Mutant(name, f"pmtcore/{file}", old, new, tests))
 
     second, grid, noise = "methods/joint/second_pass.py", "mechanisms/grid.py", "mechanisms/noise.py"
-    passes, turned = "mechanisms/passes.py", "mechanisms/turned.py"
+    passes, turned = "mechanisms/passes.py", "mechanisms/quantized_rows.py"
     plant("turned: directions 2 % too long", turned, "STEPS * (1 - 2.0**-40)", "STEPS * 1.02", TURNED)
     plant("turned: rows far out at their scaled length", turned, "lengths * unit * lift", "lengths * unit", TURNED)
     plant("passes: lengths not clipped", passes, "-1.0, 1.0, out=shares", "-9.0, 9.0, out=shares", GRADIENTS)
