@@ -72,10 +72,17 @@ class Fault:
             found = inner(*arguments, **settings)
             if fails:
                 self.failed.append(name)
+                _close(found)
                 raise error()
             return found
 
         return run
+
+
+def _close(made: object) -> None:
+    """Close what a call opened whose caller never sees it."""
+    if isinstance(made, io.IOBase):
+        made.close()
 
 
 def disk_error() -> Exception:

@@ -223,8 +223,8 @@ def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: n
 def _exact_step(level: np.ndarray, hessian: np.ndarray, lasso: np.ndarray) -> np.ndarray:
     """Return the minimizer (p,) of ``level' e + e'He/2 + sum lam |e|`` by its dual, a least squares problem in a box.
 
-    With ``H = C C'`` and a subgradient u of the lasso term, ``|u| <= lam``, the minimizer is ``-H^{-1} (level + u)`` for
-    the u of the shortest ``C^{-1} (level + u)``. Its active-set method (Stark and Parker 1995) ends always.
+    With ``H = C C'`` and a subgradient u of the lasso term, ``|u| <= lam``, the minimizer is ``-H^{-1} (level + u)``
+    for the u of the shortest ``C^{-1} (level + u)``. Its active-set method (Stark and Parker 1995) ends always.
     """
     factor = np.linalg.inv(np.linalg.cholesky(hessian))
     # A side of length 0 is not taken; what this leaves of a coordinate without a lasso, the last line puts right.
