@@ -28,7 +28,8 @@ else:
     navigation = st.navigation(
         {
             "Work": [
-                st.Page("pages/work/data.py", title="Data", icon=":material/table:", default=True),
+                st.Page("pages/work/start.py", title="Start", icon=":material/home:", default=True),
+                st.Page("pages/work/data.py", title="Data", icon=":material/table:"),
                 st.Page("pages/work/conditioning.py", title="Conditioning", icon=":material/target:"),
                 st.Page("pages/work/plan.py", title="Plan", icon=":material/event_note:"),
                 st.Page("pages/work/release.py", title="Release", icon=":material/verified_user:"),

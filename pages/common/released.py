@@ -15,14 +15,15 @@ from pages.common.widgets import (
     PLAIN,
     badge,
     chart,
+    deployments,
     download_table,
     frame,
     guarantee_line,
-    strength_line,
 )
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.numbers import count
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.records import Label, Standing
 from pmtcore.ledger.account import Entry
@@ -111,8 +112,9 @@ def coefficients(found: Release) -> None:
             alt="Released coefficients with 95 % bands; the table below has the figures",
             config=PLAIN,
         )
-        frame(shown, f"Coefficients: {unit.words}")
-        download_table(shown, "coefficients-shown")
+        with st.expander("Table", icon=":material/table_rows:"):
+            frame(shown, f"Coefficients: {unit.words}")
+            download_table(shown, "coefficients-shown")
     if found.bands is None:
         st.caption(
             "There are no error bands for this method: part of its error is not known from public figures, the pull of "
@@ -152,24 +154,20 @@ def retrieved(found: Release) -> None:
 def standing(found: Release) -> None:
     """Whether the figures may leave, the guarantee, how strong it is."""
     if found.standing is Standing.SOUND:
-        st.success(f"{badge(Label.RELEASED)} Sound: these figures may leave.", icon=":material/verified_user:")
+        st.success(f"{badge(Label.RELEASED)} These figures may be published.", icon=":material/verified_user:")
     else:
         reasons = "; ".join(found.standing_reasons)
         st.warning(f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.", icon=":material/science:")
-    st.markdown(f"**{plain(found.title)}** · {guarantee_line(found.guarantee)}")
-    st.markdown(plain(found.guarantee.words))
-    strength_line(found.guarantee.person.mu)
-
-
-_RESULTS = {"Residual sd": "residual_sd", "R squared": "r_squared", "Condition number, whitened": "kappa"}
+    head = " · ".join(f"{name} {value}" for name, value in figures.results(found).items())
+    rows = f"n = {count(found.n)}" + ("" if found.public_rows is None else f", {count(found.public_rows)} public rows")
+    st.markdown(f"**{plain(found.title)}** · {rows}{' · ' * bool(head)}{head}")
+    with st.expander(guarantee_line(found.guarantee), icon=":material/shield:"):
+        st.markdown(plain(found.guarantee.words))
+        deployments()
 
 
 def free(found: Release) -> None:
     """What came out beside the coefficients at no further cost."""
-    singles = figures.results(found)
-    if singles:
-        for column, (name, value) in zip(st.columns(3), singles.items(), strict=False):
-            column.metric(name, value, help=help_for(_RESULTS[name]))
     kind = label(found)
     if "ridge_path" in found.released:
         st.header("Ridge path")

@@ -50,7 +50,7 @@ def source() -> None:
 
 def _demo() -> None:
     knobs: dict[str, float] = {}
-    with st.expander("Change the demo", icon=":material/tune:"):
+    with st.popover("Change the demo", icon=":material/tune:"):
         for column, (name, knob) in zip(st.columns(len(KNOBS)), KNOBS.items(), strict=True):
             key = f"demo-{name}"
             knobs[name] = column.select_slider(
@@ -126,7 +126,7 @@ def _say(tables: Tables, choices: Choices) -> set[str]:
         icon=":material/build:",
         help="The first repair offered for each problem, and for what comes up after it.",
     ):
-        _take(whole)
+        take(whole)
     for at, one in enumerate(stops):
         st.error(plain(one.sentence), icon=":material/error:")
         _repairs(one, choices, f"stop-{at}")
@@ -142,10 +142,10 @@ def _say(tables: Tables, choices: Choices) -> set[str]:
 def _repairs(one: Finding, choices: Choices, key: str) -> None:
     for at, repair in enumerate(one.repairs):
         if st.button(plain(repair.label), key=f"repair-{key}-{at}", icon=":material/build:"):
-            _take(repair.apply(choices))
+            take(repair.apply(choices))
 
 
-def _take(choices: Choices) -> None:
+def take(choices: Choices) -> None:
     """Go on with these choices; their widgets start anew."""
     state.session().choices = choices
     st.session_state["choices-made"] = st.session_state.get("choices-made", 0) + 1

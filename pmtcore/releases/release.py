@@ -21,6 +21,7 @@ from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_parameters, method, of_role
 from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, before_spend, sentence
+from pmtcore.releases.planning import with_common_sampling
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import UNRECORDED, Ground, Release
 from pmtcore.tables.demo import SYNTHETIC, is_demo
@@ -131,6 +132,8 @@ def preview(problem: Problem, request: Request) -> Preview:
     """The request's cost and prospects, from public figures alone; free."""
     entry, parameters, plan = _plan(problem, request)
     facts, predicted, public_alone = plan.facts(), plan.predicted(), None
+    if predicted is not None:
+        predicted = with_common_sampling(predicted, problem.public, problem.private.n, entry.id)
     if problem.public.labelled:
         alone = of_role("public")
         public_plan = alone.plan(problem.public, problem.private.n, request.budget, make_parameters(alone, {}))
@@ -376,7 +379,12 @@ def _ground(problem: Problem, entry: Method) -> Ground:
     public = problem.public
     noise = "exact" if entry.exact else "floating point"
     return Ground(
-        public.family.id, public.spread, public.fit if public.labelled else None, noise, problem.choices.as_dict()
+        public.family.id,
+        public.spread,
+        public.fit if public.labelled else None,
+        noise,
+        problem.choices.as_dict(),
+        problem.positive,
     )
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from pmtcore.base.numbers import figure, power_of_ten
 from pmtcore.methods.registry import method
-from pmtcore.report.strength import strength
 
 
 def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -31,8 +30,7 @@ def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
         (
             "Strength",
             f"mu = {figure(promise['mu'], 4)}, epsilon = {figure(promise['epsilon'], 4)} at delta = "
-            f"{power_of_ten(promise['delta'])}. "
-            f"{strength(float(promise['mu'])).sentence}",
+            f"{power_of_ten(promise['delta'])}.",
         ),
         ("Mechanism", f"{entry.title} ({entry.id}): {entry.standing_reason}. Proof: docs/maths.md."),
         (

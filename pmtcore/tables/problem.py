@@ -53,6 +53,17 @@ class Problem:
     dialect: Dialect | None = None  # how it is read
     unit: Unit | None = None  # what an identifier column keeps of each person; None without one
 
+    @property
+    def positive(self) -> str | None:
+        """Return the level of a label target whose chance is modelled; None for a numeric response."""
+        return None if self.coder is None else self.coder.target.positive
+
+    @property
+    def other_label(self) -> str | None:
+        """Return the one level that counts as 0, where there is just one."""
+        others = None if self.coder is None else self.coder.target.others
+        return others[0] if others is not None and len(others) == 1 else None
+
     def __repr__(self) -> str:
         return f"<regression of {self.choices.target!r}, {self.private!r}>"
 

@@ -169,6 +169,7 @@ def test_a_link_restores_a_public_state():
         app.query_params[name] = value
     app.run()
     assert not app.exception and not app.error
+    go(app, "data")
     assert "**1,000** private rows" in words(app) and "**x1** from" in words(app)
     go(app, "release")
     assert app.selectbox(key="release-method-gaussian").value == "pmt-ridge"
@@ -278,7 +279,7 @@ def test_a_release_spends_once(app):
     go(app, "release")
     assert next(button for button in app.button if button.label == "Release").disabled
     do_release(app)
-    assert "Sound: these figures may leave" in words(app)
+    assert "These figures may be published" in words(app)
     (first,) = session(app).releases.values()
     app.run()
     go(app, "data")
@@ -357,9 +358,9 @@ def test_units_agree(app):
     go(app, "release")
     app.segmented_control(key="release-unit").set_value("rho").run()
     app.number_input(key="release-rho").set_value(2.0).run()
-    assert next(m for m in app.metric if m.label == "mu").value == "2"
+    assert "mu = 2 ·" in words(app)
     app.segmented_control(key="release-unit").set_value("epsilon").run()
-    assert next(m for m in app.metric if m.label == "epsilon").value == "4"
+    assert "epsilon = 4 at" in words(app)
 
 
 def test_configuration_round_trip(app):

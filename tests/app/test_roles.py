@@ -172,7 +172,7 @@ def test_two_people_in_the_app(app, files, monkeypatch):
     as_(monkeypatch, Role.ANALYST)
     go(app, "release")
     app.button(key=f"carry-{one.key}").click().run()
-    assert not app.exception and "Sound: these figures may leave" in words(app)
+    assert not app.exception and "These figures may be published" in words(app)
     assert [entry.key for entry in book.account("survey").entries] == [one.key]
 
 

@@ -42,15 +42,16 @@ class Unit:
 def units(release: Release) -> dict[str, Unit]:
     """Units that suit the family, the first to start with."""
     family = release.ground.family
-    what = f"{_SCALES.get(family, '')}{release.target}"
+    what = f"{_SCALES.get(family, '')}{release.modelled}"
     found = [
         Unit("sd", f"change of {what} for one standard deviation of the feature", True, False),
         Unit("table", f"change of {what} for one unit of the feature", False, False),
     ]
     if family in _RATIOS:
         name = _RATIOS[family]
-        found.append(Unit("sd-ratio", f"{name} for one standard deviation of the feature", True, True))
-        found.append(Unit("table-ratio", f"{name} for one unit of the feature", False, True))
+        of = f"{name} of {release.modelled}"
+        found.append(Unit("sd-ratio", f"{of} for one standard deviation of the feature", True, True))
+        found.append(Unit("table-ratio", f"{of} for one unit of the feature", False, True))
     return {unit.id: unit for unit in found}
 
 
