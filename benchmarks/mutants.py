@@ -14,23 +14,32 @@ survives.
 from __future__ import annotations
 
 import argparse
+import compileall
 import hashlib
+import importlib
 import json
 import os
-import queue
 import shlex
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from py_compile import PycInvalidationMode
+from typing import NoReturn
+
+for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_threads] = "1"  # threads of a library would not live on in a forked process
+sys.dont_write_bytecode = True
 
 ROOT = Path(__file__).resolve().parents[1]
 _TIMEOUT = 600  # seconds; a mutant that makes a test hang is noticed too
+_OUT = "tests.out"  # what the tests of one fault say
+_LOADED = ("numpy", "scipy.stats", "scipy.optimize", "pandas", "pyarrow.parquet", "pyarrow.csv", "sqlalchemy")
+_LOADED += ("pytest", "_pytest.assertion.rewrite", "hypothesis", "mpmath", "narwhals", "opendp.prelude")
 _PARTS = ("pmtcore", "tests", "pages", "app.py", "pyproject.toml", "README.md", "docs", "assets", "benchmarks")
 
 
@@ -751,33 +760,75 @@ def _ledger_mutants() -> list[Mutant]:
     return found
 
 
-def survives(mutant: Mutant, root: Path) -> bool:
-    """Whether the tests pass with the fault planted in this copy; the copy is whole again afterwards."""
+@dataclass(frozen=True)
+class Planted:
+    """A fault in a copy of the code, and the process that runs its tests."""
+
+    mutant: Mutant
+    root: Path
+    text: str  # of the file without the fault
+    start: float
+
+    def lift(self) -> None:
+        """Make the copy whole again."""
+        (self.root / self.mutant.file).write_text(self.text)
+
+
+def start(mutant: Mutant, root: Path) -> tuple[int, Planted]:
+    """Plant a fault in a copy and start its tests in a process of their own; returns its number.
+
+    The process is forked: what the package needs of others is loaded already, the package itself never here.
+    """
     path = root / mutant.file
     text = path.read_text()
     path.write_text(text.replace(mutant.old, mutant.new, 1))
+    child = os.fork()
+    if child == 0:
+        _run_tests(mutant, root)
+    return child, Planted(mutant, root, text, time.monotonic())
+
+
+def _run_tests(mutant: Mutant, root: Path) -> NoReturn:
+    """Run the tests of a fault, and end with their exit status; a test that hangs is ended by the alarm."""
+    status = 3
     try:
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "-n",
-            "0",
-            "-p",
-            "no:cacheprovider",
-            *shlex.split(mutant.tests),
-        ]
-        environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, timeout=_TIMEOUT, check=False)
-    except subprocess.TimeoutExpired:
-        return False
+        os.setsid()
+        signal.alarm(_TIMEOUT)
+        out = os.open(root / _OUT, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for stream in (1, 2):
+            os.dup2(out, stream)
+        os.chdir(root)
+        sys.path[:0] = [str(root)]
+        os.environ["PYTHONPATH"] = str(root)
+        import pytest  # noqa: PLC0415
+
+        status = int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *shlex.split(mutant.tests)]))
+        sys.stdout.flush()
     finally:
-        path.write_text(text)
-    if done.returncode not in (0, 1):
-        raise SystemExit(f"{mutant.name}: the tests did not run\n{done.stdout.decode()[-2000:]}")
-    return done.returncode == 0
+        os._exit(status)
+
+
+def judged(planted: Planted, status: int) -> bool:
+    """Whether a fault survived, by how its tests ended.
+
+    Raises:
+        SystemExit: the tests did not run.
+    """
+    planted.lift()
+    if os.WIFSIGNALED(status):
+        return False
+    code = os.WEXITSTATUS(status)
+    if code not in (0, 1):
+        said = (planted.root / _OUT).read_text(errors="replace")[-2000:]
+        raise SystemExit(f"{planted.mutant.name}: the tests did not run\n{said}")
+    return code == 0
+
+
+def load() -> None:
+    """Load what the package needs of others, once for all faults; what is not installed its tests will miss."""
+    for name in _LOADED:
+        with suppress(ImportError):
+            importlib.import_module(name)
 
 
 def stale(wanted: list[Mutant]) -> list[str]:
@@ -807,16 +858,15 @@ class Progress:
     """What was noticed already, kept in a file where one is named."""
 
     def __init__(self, file: str) -> None:
-        self._file, self._lock, self._code = Path(file) if file else None, Lock(), code_digest()
+        self._file, self._code = Path(file) if file else None, code_digest()
         held = json.loads(self._file.read_text()) if self._file is not None and self._file.exists() else {}
         self.noticed: list[str] = held.get("noticed", []) if held.get("code") == self._code else []
 
     def note(self, mutant: Mutant) -> None:
         """Keep that this one was noticed."""
-        with self._lock:
-            self.noticed.append(mutant.name)
-            if self._file is not None:
-                self._file.write_text(json.dumps({"code": self._code, "noticed": self.noticed}))
+        self.noticed.append(mutant.name)
+        if self._file is not None:
+            self._file.write_text(json.dumps({"code": self._code, "noticed": self.noticed}))
 
 
 def copied(root: Path) -> Path:
@@ -828,7 +878,32 @@ def copied(root: Path) -> Path:
             shutil.copytree(source, root / part, ignore=shutil.ignore_patterns("__pycache__"))
         elif source.exists():
             shutil.copy(source, root / part)
+    # By the hash of the source: a file that was changed and put back within a second is never taken for the other.
+    compileall.compile_dir(root / "pmtcore", quiet=2, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
     return root
+
+
+def tried(waiting: list[Mutant], copies: list[Path], progress: Progress) -> list[str]:
+    """Plant one fault in each copy at a time; the names of those that survive."""
+    waiting, free, alive = waiting[::-1], list(copies), []
+    running: dict[int, Planted] = {}
+    while waiting or running:
+        while waiting and free:
+            child, planted = start(waiting.pop(), free.pop())
+            running[child] = planted
+        child, status = os.wait()
+        if child not in running:
+            continue
+        planted = running.pop(child)
+        left = judged(planted, status)
+        free.append(planted.root)
+        took = time.monotonic() - planted.start
+        print(f"{'SURVIVES' if left else 'noticed':9} {took:5.0f} s  {planted.mutant.name}", flush=True)
+        if left:
+            alive.append(planted.mutant.name)
+        else:
+            progress.note(planted.mutant)
+    return alive
 
 
 def main() -> int:
@@ -848,30 +923,10 @@ def main() -> int:
     if wrong := stale(wanted):
         raise SystemExit("\n".join(wrong))
     progress = Progress(chosen.resume)
-    waiting: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
-    for mutant in wanted:
-        if mutant.name not in progress.noticed:
-            waiting.put(mutant)
-    alive: list[str] = []
-
-    def work(root: Path) -> None:
-        while True:
-            try:
-                mutant = waiting.get_nowait()
-            except queue.Empty:
-                return
-            start = time.monotonic()
-            left = survives(mutant, root)
-            print(f"{'SURVIVES' if left else 'noticed':9} {time.monotonic() - start:5.0f} s  {mutant.name}", flush=True)
-            if left:
-                alive.append(mutant.name)
-            else:
-                progress.note(mutant)
-
+    load()
     with tempfile.TemporaryDirectory() as folder:
         copies = [copied(Path(folder) / str(job)) for job in range(chosen.jobs)]
-        with ThreadPoolExecutor(chosen.jobs) as pool:
-            list(pool.map(work, copies))
+        alive = tried([mutant for mutant in wanted if mutant.name not in progress.noticed], copies, progress)
     print(f"{len(wanted) - len(alive)} of {len(wanted)} mutants noticed")
     return 1 if alive else 0
 
