@@ -11,8 +11,9 @@ from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.table import Table
 
 SYNTHETIC = "the table is synthetic"
+# The shape of assets/demo-private.csv.
 COLUMNS = ("x1", "x2", "x3", "x4", "x5", "y")
-ROWS = 2000
+ROWS = 2000  # of the same file
 # Of assets/demo-private.csv, as :func:`_digest` computes it.
 _DIGEST = "0ecf6b774aebadd3592d0c059799393f40f49234317417f7d995dec1f480617d"
 # Readers of CSV differ in the last bit of a number; a ten-thousandth is the same in all of them.

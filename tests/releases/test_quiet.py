@@ -182,6 +182,26 @@ def test_no_refusal_names_a_column_that_only_the_private_file_has(kind, choices,
         assert NAME not in said.err and SECRET not in said.err
 
 
+FITS = f"a,b,y,{NAME}\n" + "\n".join(f"{i},{i % 7},{i % 3},{i}" for i in range(40)) + "\n"
+WRONG = [
+    ["--person", "nobody"],
+    ["--features", "a,zz"],
+    ["--target", "zz"],
+    ["--family", "logistic"],
+    ["--private-rows", "-1"],
+]
+
+
+@pytest.mark.parametrize("choices", WRONG, ids="-".join)
+def test_no_refusal_of_a_choice_names_a_private_column(choices, tmp_path, capfd):
+    """The files fit, and what was asked of them does not: the sentence does without the private file's own names."""
+    private, public = written(tmp_path / "p.csv", FITS), written(tmp_path / "b.csv", PUBLIC)
+    files = ["--private", private, "--public", public, "--target", "y", *choices]
+    assert main(["release", "--method", "joint-pmt", "--mu", "1", "--lab", *files]) == 2
+    said = capfd.readouterr()
+    assert said.err.count("\n") == 1 and NAME not in said.err + said.out
+
+
 @pytest.mark.parametrize("kind", PRIVATE)
 def test_no_refusal_of_the_estimators_names_one(kind, tmp_path):
     """The same from Python, with a frame where it can be one."""
