@@ -44,7 +44,8 @@ else:
                 st.Page("pages/study/audit.py", title="Audit", icon=":material/policy:"),
                 st.Page("pages/study/gallery.py", title="Gallery", icon=":material/gallery_thumbnail:"),
             ],
-        }
+        },
+        expanded=True,
     )
     st.set_page_config(page_title=f"{navigation.title} · Second Moment")
     st.html(ROOT / "assets" / "style.css")

@@ -13,6 +13,7 @@ import streamlit as st
 from pages.common.session import session
 from pages.common.widgets import (
     PLAIN,
+    at_first,
     badge,
     chart,
     deployments,
@@ -98,15 +99,22 @@ def coefficients(found: Release) -> None:
         list(forest.ORDERS),
         format_func=forest.ORDERS.__getitem__,
         key="coefficients-order",
-        help="Grouped by column: the categories of one column of the table together.",
+        help="Clearest first: by the size of the effect over its band. Grouped by column: its levels together.",
+        **at_first("coefficients-order", index=1 if len(found.names) > forest.MANY else 0),
     )
     unit = units[id]
     table = forest.table(found, unit)
     shown = forest.chosen(table, unit, search, order)
-    st.caption(forest.note(table, shown))
+    few = forest.folded(shown, unit)
+    fold = len(few) < len(shown) > forest.MANY and st.toggle(
+        "One row for each column of the table", True, key="coefficients-fold", help="Of its levels the clearest."
+    )
+    drawn = few if fold else shown
+    if len(drawn) < len(table):
+        st.caption(forest.note(table, drawn))
     if len(shown):
         st.plotly_chart(
-            forest.forest(shown, unit),
+            forest.forest(drawn, unit),
             width="stretch",
             key="coefficients",
             alt="Released coefficients with 95 % bands; the table below has the figures",
