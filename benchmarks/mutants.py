@@ -725,7 +725,7 @@ def _ledger_mutants() -> list[Mutant]:
     )
     found += _of(
         "ledger/database.py",
-        f"{OUTCOME} -k 'fails_once'",
+        f"{OUTCOME} -k 'only_what'",
         (
             "outcome: the ledger's errors deny spends",
             'check --ledger and try again."',
