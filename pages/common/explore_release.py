@@ -82,7 +82,7 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
 def _spending(problem: Problem, request: Request, prospect: Preview, prefix: str) -> Release | None:
     """The guarantee, the ledger, the confirmation and the button; the release once it is made."""
     st.caption(guarantee_line(prospect.guarantee))
-    where = spend_form(prospect.guarantee.mu)
+    where = spend_form(prospect.guarantee.person.mu)
     if where is None:
         return None
     id = st.session_state.setdefault(f"{prefix}-request", uuid4().hex)
@@ -92,8 +92,8 @@ def _spending(problem: Problem, request: Request, prospect: Preview, prefix: str
         else:
             st.info("A second person agrees to each release of this data set: ask on the Release page.")
         return None
-    key = f"{prefix}-sure-{id}-{prospect.guarantee.mu!r}"
-    words = f"I spend mu = {prospect.guarantee.mu:.4g} on this table. It cannot be taken back."
+    key = f"{prefix}-sure-{id}-{prospect.guarantee.person.mu!r}"
+    words = f"I spend mu = {prospect.guarantee.person.mu:.4g} on this table. It cannot be taken back."
     sure = st.checkbox(words, key=key, help=SURE)
     if not st.button(
         "Release", type="primary", disabled=not sure, key=f"{prefix}-go-{id}", icon=":material/verified_user:"

@@ -74,6 +74,6 @@ def _tables() -> None:
 
 def _spent() -> None:
     spent = state.session().spent
-    total = compose(release.guarantee.mu for release in spent)
+    total = compose(release.guarantee.person.mu for release in spent)
     words = "nothing yet" if not spent else f"mu = {total:.3g} in {len(spent)} release{'s' * (len(spent) > 1)}"
     st.caption(f"Spent on this table, in this session: **{words}**")

@@ -262,7 +262,7 @@ def earlier() -> None:
                 "method": title(release.method),
                 "target": release.target,
                 "rows": release.n,
-                "mu": release.guarantee.mu,
+                "mu": release.guarantee.person.mu,
                 "neighbours": release.guarantee.neighbours.value,
                 "standing": release.standing.value,
             }
@@ -271,7 +271,7 @@ def earlier() -> None:
         st.dataframe(
             pd.DataFrame(rows), hide_index=True, width="stretch", alt="Releases of this session", key="earlier"
         )
-        total = compose(release.guarantee.mu for release in spent)
+        total = compose(release.guarantee.person.mu for release in spent)
         st.markdown(
             f"Together mu = {total:.4g}: releases from one table add up as the root of the sum of their squared mu."
         )

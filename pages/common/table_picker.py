@@ -12,10 +12,11 @@ from pages.common.persons import whose
 from pages.common.registered import named_by_a_curator, on_offer
 from pages.common.session import Tables
 from pages.common.uploads import own_tables
-from pages.common.widgets import at_first, badge, show_error
+from pages.common.widgets import at_first, badge, show_error, study_label
+from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.records import Label
+from pmtcore.base.records import Curator, Label
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.tables import named
 from pmtcore.tables.choices import MISSING_POLICIES, UNSEEN_POLICIES, Choices, levels_from_text
@@ -227,6 +228,14 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         help="One column a line. Without a declaration, the categories are those of the public table.",
         height=68,
     )
+    word = st.text_input(
+        "Why public rows may be private rows too (empty: they are not)",
+        current.overlap,
+        key=f"overlap-{key}",
+        persist_state="session",
+        help="The curator's word, kept in the record of each release. Whether public rows are private rows is shown "
+        "below to whoever switched exact figures on.",
+    )
     lam, positive = _of_family(family, current, key)
     unit = whose(tables, current, target, key)
     with d:
@@ -250,6 +259,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         levels=levels_from_text(line for line in declared.splitlines() if line.strip()),
         public_ridge=ridge,
         family=family,
+        overlap=word.strip(),
         lam=lam,
         positive=positive,
     )
@@ -291,6 +301,22 @@ def notes(problem: Problem) -> None:
         return
     with st.expander(f"What was done to the columns ({len(left)})", icon=":material/notes:"):
         st.markdown("\n".join(f"- {plain(note)}" for note in left))
+
+
+def shared_rows(problem: Problem) -> None:
+    """Whether public rows are private rows beyond chance: for the curator alone, before anything is spent."""
+    if not state.curator():
+        return
+    if not st.toggle(
+        "Compare the public rows with the private ones",
+        key="shared-rows",
+        help="Goes through the private rows once. What is found is private and stays on this page.",
+    ):
+        return
+    with st.spinner("Comparing", show_time=True):
+        unusual = unusual_rows(problem).reveal(Curator("shown on the Data page"))
+    for line in rows_in_words(unusual, problem.private.n):
+        st.markdown(f"{badge(study_label())} {plain(line)}")
 
 
 def preview() -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.common import session as state
-from pmtcore.accounting.budgets import Budget, Guarantee, reporting_delta
+from pmtcore.accounting.budgets import Budget, Guarantee, person_note, reporting_delta
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import figure as said
@@ -231,8 +231,10 @@ def _text_number(label: str, key: str, start: str, words: str) -> float:
 
 
 def guarantee_line(guarantee: Guarantee) -> str:
-    """A guarantee in all three units, in one line."""
+    """Return a person's guarantee in all three units, in one line, and whom it protects."""
+    person, note = guarantee.person, person_note(guarantee.as_dict())
     return (
-        f"mu = {said(guarantee.mu, 4)} · rho = {said(guarantee.rho, 4)} · epsilon = {said(guarantee.epsilon, 4)} at "
-        f"delta = {power_of_ten(guarantee.delta)} · {guarantee.neighbours.value}: {guarantee.neighbours.words}"
+        f"mu = {said(person.mu, 4)} · rho = {said(person.rho, 4)} · epsilon = {said(person.epsilon, 4)} at "
+        f"delta = {power_of_ten(person.delta)}{f' ({note})' if note else ''} · {guarantee.neighbours.value}: "
+        f"{guarantee.neighbours.words}"
     )

@@ -76,5 +76,6 @@ if problem is not None:
     modelled(problem)
     showcase()
     table_picker.notes(problem)
+    table_picker.shared_rows(problem)
     table_picker.preview()
     workflow_state.onward("conditioning", "Conditioning")

@@ -8,9 +8,8 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Guarantee, Neighbours
+from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
 from pmtcore.accounting.spends import Spend
-from pmtcore.accounting.units import Unit
 from pmtcore.base.records import Bands, Standing, plain
 from pmtcore.methods.facts import Facts
 
@@ -165,8 +164,7 @@ def modelled(target: str, positive: str | None) -> str:
 
 def _promised(fields: Mapping[str, Any]) -> Guarantee:
     """A guarantee from its record."""
-    unit = Unit.from_dict(fields.get("unit") or {"rows": fields.get("rows_per_person", 1)})
-    return Guarantee(fields["mu"], Neighbours(fields["neighbours"]), fields["delta"], unit)
+    return Guarantee(fields["mu"], Neighbours(fields["neighbours"]), fields["delta"], unit_of(fields))
 
 
 def _bands_from(found: Mapping[str, Mapping[str, float]], names: Iterable[str]) -> Bands | None:

@@ -27,7 +27,6 @@ from pmtcore.releases.record import UNRECORDED, Ground, Release
 from pmtcore.tables.demo import SYNTHETIC, is_demo
 from pmtcore.tables.digests import content_digest, public_digest
 from pmtcore.tables.fingerprint import hashed
-from pmtcore.tables.overlap import SHARED, shared
 from pmtcore.tables.problem import Problem
 
 _ADMITTED: set[tuple[str, str, str]] = set()  # what this process has let the ledger know already
@@ -171,14 +170,13 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         )
     outcome = plan.run(problem.private if watch is None else problem.private.watched(watch), source, 1)
     reasons = problem.lab_reasons
-    if not problem.choices.overlap and shared(problem.public, problem.private):
-        reasons += (SHARED,)
     if SYNTHETIC not in reasons and problem.table is not None and is_demo(problem.table):
         reasons += (SYNTHETIC,)
     if plan.mu > 0 and not source.secure:
         reasons += ("the noise came from a seed that can be repeated, not from the system's entropy",)
     if plan.mu > 0:
         reasons += (UNRECORDED,)
+    guarantee = _guarantee(entry, plan, problem, request)
     return Release(
         method=entry.id,
         title=entry.title,
@@ -188,7 +186,7 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         names=problem.public.names if entry.gives_coefficients else (),
         coefficients=outcome.coefficients[0],
         bands=outcome.bands(),
-        guarantee=_guarantee(entry, plan, problem, request),
+        guarantee=guarantee,
         parameters=vars(parameters),
         n=problem.private.n,
         public_rows=problem.public.m,
@@ -196,7 +194,7 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         ground=_ground(problem, entry),
         facts=plan.facts(),
         parts=plan.parts(),
-        released=outcome.released(),
+        released=outcome.released_under(guarantee),
         notes=problem.notes + outcome.notes(),
     )
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pmtcore.accounting.units import Unit
+from pmtcore.accounting.budgets import of_person, person_note, unit_of
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.numbers import power_of_ten
 from pmtcore.base.records import plain
@@ -124,7 +124,7 @@ def _method(found: Mapping[str, Any]) -> str:
 
 def _whom(guarantee: Mapping[str, Any]) -> str:
     """The unit of protection, in words."""
-    unit = Unit.from_dict(guarantee.get("unit") or {"rows": guarantee.get("rows_per_person", 1)})
+    unit = unit_of(guarantee)
     sized = "people" if unit.column else "rows"
     more = "" if unit.rows == 1 else " The words above are for all of them."
     return (
@@ -133,14 +133,16 @@ def _whom(guarantee: Mapping[str, Any]) -> str:
 
 
 def _guarantee(found: Mapping[str, Any]) -> str:
-    g = found["guarantee"]
+    g = of_person(found["guarantee"])
+    note = person_note(found["guarantee"])
     facts = [
         ("mu (Gaussian differential privacy)", number(g["mu"])),
         ("rho (zero-concentrated)", number(g["rho"])),
         (f"epsilon at delta = {power_of_ten(g['delta'])}", number(g["epsilon"])),
         ("neighbours", escape(g["neighbours"])),
+        *([("these figures are", escape(note))] if note else []),
     ]
-    assumptions = f"{_whom(g)} The noise was drawn from the operating system's entropy."
+    assumptions = f"{_whom(found['guarantee'])} The noise was drawn from the operating system's entropy."
     if found["seed"] is not None:
         assumptions = "The noise came from a seed that can be repeated: whoever knows it can remove the noise."
     return (

@@ -245,6 +245,22 @@ def test_no_private_figure_without_the_switch(app):
     assert "before, exact" in names
 
 
+def test_the_curator_sees_shared_rows_on_the_data_page_and_gives_a_word(app):
+    """Before anything is spent, behind the switch; the word goes into the choices of every record."""
+    rows = csv(400, 1, secret=True)
+    upload(app, rows, b"\n".join(rows.split(b"\n")[:101]))
+    assert not [toggle for toggle in app.toggle if toggle.key == "shared-rows"]
+    app.sidebar.toggle(key="curator").set_value(True).run()
+    app.toggle(key="shared-rows").set_value(True).run()
+    (said,) = [line.value for line in app.markdown if "are they public?" in line.value]
+    assert PRIVATE in said and "100%" in said
+    (word,) = [field for field in app.text_input if str(field.key).startswith("overlap-")]
+    word.set_value("they agreed").run()
+    assert "they agreed" in words(app)
+    app.sidebar.toggle(key="curator").set_value(False).run()
+    assert "are they public?" not in words(app)
+
+
 def test_compare_on_uploaded_tables_is_for_the_curator(app):
     """Distances to a private fit stay behind the switch."""
     upload(app)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.base import escaping
 from pmtcore.base.numbers import figure as said
 from pmtcore.explore.confirm import Confirmed
@@ -289,12 +290,12 @@ def prospects_words(facts: Facts) -> str:
 def record_words(moment: Moment) -> str:
     """What is open."""
     record = moment.record
-    promise = record.guarantee
+    promise, note = of_person(record.guarantee), person_note(record.guarantee)
     rows = "an unknown number of" if record.m is None else f"{record.m:,}"
     return (
         f"{len(moment.columns)} columns, {record.n:,} private and {rows} public rows; released at mu = "
-        f"{said(promise['mu'], 4)} (epsilon {said(promise['epsilon'], 4)} at delta {promise['delta']:.2g}, replace-one)"
-        f". Every question from here on is free."
+        f"{said(promise['mu'], 4)} (epsilon {said(promise['epsilon'], 4)} at delta {promise['delta']:.2g}, replace-one"
+        f"{f'; {note}' if note else ''}). Every question from here on is free."
     )
 
 
