@@ -42,8 +42,9 @@ def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> No
     parser.add_argument("--public-moment", metavar="FILE", help="a second moment matrix in place of public rows")
     parser.add_argument("--public-rows", type=int, metavar="M", help="rows behind the moment matrix, if known")
     parser.add_argument("--public-ridge", type=float, default=0.0, help="for columns collinear in the public rows")
-    parser.add_argument("--target", required=True, metavar="COLUMN")
+    parser.add_argument("--target", metavar="COLUMN", help="the response; or --formula")
     parser.add_argument("--features", metavar="A,B", help="default: all columns that both tables have")
+    parser.add_argument("--formula", metavar="'Y ~ A + C(B)'", help="in place of --target and --features")
     parser.add_argument("--no-intercept", action="store_true")
     parser.add_argument("--missing", default="empty-row", metavar="empty-row|public-median|refuse")
     parser.add_argument("--unseen", default="other", metavar="other|refuse", help="levels only private rows have")
@@ -72,13 +73,17 @@ def public_from(chosen: argparse.Namespace) -> Any:
 
 def choices_from(chosen: argparse.Namespace) -> Any:
     from pmtcore.tables.choices import Choices, levels_from_text  # noqa: PLC0415
+    from pmtcore.tables.formula import target_of  # noqa: PLC0415
 
     if (chosen.public is None) == (chosen.public_moment is None):
         raise InputError("Give --public FILE or --public-moment FILE, one of the two.")
+    if (chosen.target is None) == (chosen.formula is None):
+        raise InputError("Say what to fit: --target COLUMN (and --features A,B), or --formula 'Y ~ A + C(B)'.")
     features = None if chosen.features is None else tuple(part.strip() for part in chosen.features.split(","))
     return Choices(
-        target=chosen.target,
+        target=chosen.target or target_of(chosen.formula),
         features=features,
+        formula=chosen.formula or "",
         intercept=not chosen.no_intercept,
         missing=chosen.missing,
         unseen=chosen.unseen,

@@ -101,7 +101,7 @@ def _fields(data: bytes) -> dict[str, Any]:
 
 def _agreement(chosen: argparse.Namespace, book: Ledger) -> Answer:
     """What was asked for; an answer to it; the release that was agreed to."""
-    from pmtcore.api.summary import text as in_words  # noqa: PLC0415
+    from pmtcore.api.loading import in_words  # noqa: PLC0415
     from pmtcore.mechanisms.noise import SecureNoise  # noqa: PLC0415
     from pmtcore.releases.agreement import answer, asked, carry_out  # noqa: PLC0415
 

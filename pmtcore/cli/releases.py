@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from pmtcore.accounting.units import Unit
-from pmtcore.api.summary import text as in_words
+from pmtcore.api.loading import in_words
 from pmtcore.base.checks import InputError
 from pmtcore.cli.arguments import budget_from, problem_from, settings_from, user
 from pmtcore.cli.files import read_small, write_small

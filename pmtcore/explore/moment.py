@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path as File
 from typing import Any, final
@@ -12,12 +13,13 @@ import pandas as pd
 
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import Label, Standing
+from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.explore import synthetic
-from pmtcore.explore.formula import read
 from pmtcore.explore.functionals import Estimates, Marginals
 from pmtcore.explore.logistic import Logistic, logistic
 from pmtcore.explore.penalized import Path, Subset, best_subsets, lasso_path, ridge_path
 from pmtcore.explore.regression import Regression, regression
+from pmtcore.explore.terms import read
 from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.methods.joint_moment.linear import State
 from pmtcore.methods.joint_moment.record import Record, record_from_bytes
@@ -39,6 +41,35 @@ class Moment:
         self.label = Label.RELEASED if sound else Label.LAB
         self._looked: list[Regression] = []
         self._searches: dict[tuple[int, tuple[int, ...]], int] = {}
+
+    def __repr__(self) -> str:
+        return f"<Moment of {len(self.columns)} columns, n = {self.record.n:,}, mu = {self.record.guarantee['mu']:.4g}>"
+
+    def _design(self, frame: Any, names: Sequence[str]) -> np.ndarray:
+        """Columns (k, q) of these names from rows of a frame: derived ones by their rules, dummies from levels.
+
+        Raises:
+            InputError: a column is missing.
+        """
+        given = (
+            pd.DataFrame({name: frame[name] for name in frame.columns})
+            if not isinstance(frame, pd.DataFrame)
+            else frame
+        )
+        return np.column_stack([self._column(given, name) for name in names])
+
+    def _column(self, frame: pd.DataFrame, name: str) -> np.ndarray:
+        rules = {rule.name: rule for rule in self.record.derived.rules}
+        if name == INTERCEPT:
+            return np.ones(len(frame))
+        if name in frame.columns:
+            return np.asarray(frame[name], dtype=float)
+        if name in rules:
+            return rules[name].apply([self._column(frame, part) for part in rules[name].of])
+        column, equals, level = name.partition("=")
+        if equals and column in frame.columns:
+            return np.asarray(frame[column].astype(str) == level, dtype=float)
+        raise RefusedError(Refusal.UNKNOWN_COLUMN, f"The table of new rows has no column {name[:80]!r}.")
 
     @classmethod
     def load(cls, path: str | File) -> Moment:
@@ -139,6 +170,7 @@ class Moment:
         if features is None:
             features = [self.names[j] for j in self.record.features if self.names[j] not in (response, INTERCEPT)]
         found = regression(self.state, self.names, response, features, ridge, intercept and self.has_constant)
+        found = replace(found, design=self._design, guarantee=self.record.guarantee)
         if all((found.formula, found.lam) != (other.formula, other.lam) for other in self._looked):
             self._looked.append(found)
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, final
@@ -14,13 +14,16 @@ from scipy.stats import f as f_distribution
 from scipy.stats import t as student
 
 from pmtcore.base.checks import InputError, listed
+from pmtcore.base.escaping import one_line
 from pmtcore.base.records import Bands
+from pmtcore.base.results import Reported, Results
 from pmtcore.explore.functionals import Estimates, figures
 from pmtcore.methods.joint_moment.linear import Fit, State, solve
 from pmtcore.public.bands import limits
 
 CORRECTIONS = ("none", "bonferroni", "scheffe")
 _LEVEL = 0.95  # of every band
+_SHOWN = 100  # characters of a formula in a short name
 
 
 @final
@@ -52,13 +55,15 @@ class Predicted:
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class Regression:
+@dataclass(frozen=True, eq=False, repr=False)
+class Regression(Reported):
     """A regression of one column on others.
 
     Attributes:
         names: of the coefficients, ``(intercept)`` included.
         lam: ridge penalty, in the units of the table, the intercept excepted.
+        design: columns (k, D) of the moment from a frame of new rows.
+        guarantee: of the release, in plain fields.
     """
 
     fit: Fit
@@ -67,6 +72,8 @@ class Regression:
     lam: float = 0.0
     constant: bool = True
     label: str = field(default="", compare=False)
+    design: Callable[[Any, Sequence[str]], np.ndarray] | None = None
+    guarantee: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def state(self) -> State:
@@ -82,6 +89,46 @@ class Regression:
     def bands(self) -> Bands:
         """Privacy, sampling and truncation parts, and 95 % limits, for a regression chosen beforehand."""
         return self.fit.bands
+
+    @cached_property
+    def results_(self) -> Results:
+        """Estimates, standard errors, tests and predictions, in the names of statsmodels."""
+        fit, bands, share = self.fit, self.bands, self.r_squared
+        errors = {"privacy": bands.privacy, "sampling": bands.sampling}
+        errors |= {} if bands.truncation is None else {"truncation": bands.truncation}
+        freedom = np.full(len(self.names), np.inf) if bands.freedom is None else bands.freedom
+        design = self.design
+        return Results(
+            names=self.names,
+            values=fit.coefficients,
+            centre=fit.coefficients,
+            errors=errors,
+            freedom=freedom,
+            covariances=bands.covariance,
+            endog=self.response,
+            title="Regression from a released moment",
+            nobs=self.state.n,
+            public_rows=self.state.m or None,
+            rsquared=None if share is None else float(share.values[0]),
+            residual_sd=self.residual_sd,
+            guarantee=self.guarantee,
+            features=None if design is None else lambda frame: design(frame, self.names),
+            words=("From a released moment: this regression spends nothing. Limits hold for one chosen beforehand.",),
+        )
+
+    def summary(self) -> Results:
+        """Coefficients, errors and limits; a table in a notebook, text in print."""
+        return self.results_
+
+    def __repr__(self) -> str:
+        formula = one_line(self.formula)
+        return f"<Regression {formula if len(formula) <= _SHOWN else formula[:_SHOWN] + '...'}>"
+
+    def __str__(self) -> str:
+        return str(self.results_)
+
+    def _repr_html_(self) -> str:
+        return self.results_._repr_html_()
 
     def corrected(self, correction: str, models: int = 1, columns: int | None = None) -> Bands:
         """Limits that allow for a search.
@@ -144,12 +191,14 @@ class Regression:
         p = float(f_distribution.sf(size / q, q, freedom)) if freedom < 1e5 else float(chi2.sf(size, q))
         return Test(size / q, q, freedom, p)
 
-    def predict(self, values: Mapping[str, float]) -> Predicted:
-        """At values of the features (derived ones already computed).
+    def predict(self, values: Any) -> Any:
+        """Return the prediction at values of the features by name, with its limits; or means (k,) of a frame's rows.
 
         Raises:
             InputError: a feature without a value.
         """
+        if not isinstance(values, Mapping):
+            return self.results_.predict(values)
         missing = [name for name in self.names if name not in values and name != self.names[0]]
         missing += [self.names[0]] if not self.constant and self.names[0] not in values else []
         if missing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -190,6 +191,7 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         parts=plan.parts(),
         released=outcome.released(),
         notes=problem.notes + outcome.notes(),
+        design={} if problem.design is None else problem.design.as_dict(),
     )
 
 
@@ -235,7 +237,7 @@ def recorded_release(
     admit(problem, ledger, dataset, progress)
     if progress is not None:
         progress.spend()
-    earlier = ledger.spend(dataset, key, _spend(problem, request, entry, plan, purpose, by), _room(problem.public.d))
+    earlier = ledger.spend(dataset, key, _spend(problem, request, entry, plan, purpose, by), _room_of(problem))
     if earlier is not None and earlier.record is not None:
         return Recorded(earlier.record, earlier.dataset, key, Release.from_dict(earlier.record))
     try:
@@ -300,9 +302,18 @@ def progress_of(
     return Progress(problem.private.n, _plan(problem, request)[2].looks, tell, stop)
 
 
+def _room_of(problem: Problem) -> int:
+    """Bytes that the record of a release takes at most, with what it says of reading rows."""
+    design = "" if problem.design is None else json.dumps(problem.design.as_dict())
+    return _room(problem.public.d) + len(design)
+
+
 def _room(d: int) -> int:
-    """Bytes that a record of ``d`` coefficients takes at most: measured up to d = 50 over all methods, and a tenth."""
-    return 4_096 + 1_400 * d + 50 * d * d
+    """Bytes that a record of ``d`` coefficients takes at most: measured up to d = 50 over all methods, and a tenth.
+
+    Three lower triangles of covariances are ``1.5 d^2`` numbers of 22 characters and a comma.
+    """
+    return 4_096 + 1_500 * d + 90 * d * d
 
 
 def _sound(found: Release) -> Release:

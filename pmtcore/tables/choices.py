@@ -14,6 +14,7 @@ MISSING_POLICIES = ("empty-row", "public-median", "refuse")
 UNSEEN_POLICIES = ("other", "refuse")
 COLLINEAR_POLICIES = ("drop", "refuse")
 KINDS = ("number", "level", "date")
+_LATER = ("formula",)  # requests that wait in a ledger were written without
 _DEFAULT_LAM = 0.01  # of the families other than the linear one (decision 0009)
 
 
@@ -31,6 +32,7 @@ class Choices:
         overlap: the curator's word on public rows that are private rows too; recorded with each release.
         person: the column of the private table that says whose a row is; empty: each row is by itself.
         person_rows, person_rule: how many rows of each person count, and which; see :class:`Unit`.
+        formula: such as ``y ~ age + C(sex)``, in place of features; its left side is the target.
         collinear: whether columns that others give away in the public rows are left out, with a note, or refused.
     """
 
@@ -50,6 +52,7 @@ class Choices:
     person: str = ""
     person_rows: int = 1
     person_rule: str = FIRST
+    formula: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", family(self.family).id)
@@ -67,6 +70,8 @@ class Choices:
             raise InputError(f"The target {self.target!r} is also among the features; leave it out there.")
         if self.features is not None and len(set(self.features)) < len(self.features):
             raise InputError("A feature is named twice; name each feature once.")
+        if self.formula and self.features is not None:
+            raise InputError("Give a formula, or target and features: the formula names both.")
         if self.person:
             self._check_person()
 
@@ -107,8 +112,8 @@ class Choices:
         return _DEFAULT_LAM if self.lam is None else self.lam
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields; :meth:`from_dict` reads them back."""
-        return asdict(self)
+        """Plain fields; :meth:`from_dict` reads them back. What came later is left out where nobody chose it."""
+        return {name: value for name, value in asdict(self).items() if value or name not in _LATER}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Choices:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NoReturn, final
+from typing import TYPE_CHECKING, NoReturn, final
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.types as pt
 
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError, listed
@@ -23,13 +24,17 @@ from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, pu
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.cluster import Cluster
 from pmtcore.tables.coder import Coder, check_width, row_blocks
+from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
 from pmtcore.tables.persons import by_person
-from pmtcore.tables.schema import Schema
-from pmtcore.tables.sources import Cells
+from pmtcore.tables.schema import Schema, frequencies
+from pmtcore.tables.sources import ArrowSource, Cells
 from pmtcore.tables.table import MomentTable, Table
 from pmtcore.tables.targets import coding
+
+if TYPE_CHECKING:
+    from pmtcore.tables.formula import Expansion
 
 _DEPENDENT = 2e-6  # share of a column left after those before it; beyond what public_from_rows asks for
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
@@ -52,6 +57,7 @@ class Problem:
     table: Table | None = None  # the private one, for the ledger's fingerprint and for whose rows are whose
     dialect: Dialect | None = None  # how it is read
     unit: Unit | None = None  # what an identifier column keeps of each person; None without one
+    design: Design | None = None  # how rows of the user's own tables become features
 
     def __repr__(self) -> str:
         return f"<regression of {self.choices.target!r}, {self.private!r}>"
@@ -129,6 +135,8 @@ def prepare(
     """
     if isinstance(public, Table) and public.sha256 == private.sha256:
         raise InputError("The public table is the same file as the private one; choose rows that really are public.")
+    if choices.formula:
+        return _by_formula(private, public, choices, lab_reasons, cluster)
     side = public_side(private, public, choices, public_rows, schema)
     strict = "refuse" in (choices.missing, choices.unseen)
     notes = side.notes + ((_STRICT,) if strict else ())
@@ -142,7 +150,56 @@ def prepare(
         rows = by_person(side.read(private), private, choices.unit, side.dialect)
         notes += (choices.unit.words,)
         notes += (_ALIKE,) if choices.unit.rows > 1 else ()
-    return Problem(rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, choices.unit)
+    design = design_of(side.coder, public)
+    return Problem(
+        rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, choices.unit, design
+    )
+
+
+def design_of(coder: Coder, public: Table | MomentTable) -> Design:
+    """Return how rows of such tables become features, with the public labels where there are any."""
+    target = coder.target.name
+    if not isinstance(public, Table) or not coder.target.family.binary or target not in public.columns:
+        return Design(coder)
+    cells = public.cells[public.columns.index(target)]
+    written = "boolean" if pt.is_boolean(cells.type) else "number"
+    if isinstance(public.source, ArrowSource) and not pt.is_primitive(cells.type):
+        written = "text"  # a frame tells text from numbers; in a file all cells are text
+    return Design(coder, None, tuple(sorted(frequencies(cells))), written)
+
+
+def _by_formula(
+    private: Table,
+    public: Table | MomentTable,
+    choices: Choices,
+    lab_reasons: tuple[str, ...],
+    cluster: Cluster | None,
+) -> Problem:
+    """Both tables expanded by the formula; no private row is read, and the ledger knows the table beneath again."""
+    expansion = _expansion(public, choices).passing((choices.person,))
+    if not isinstance(public, Table):
+        raise TypeError("an expansion is learned from public rows")
+    inner = _expanded_choices(choices, expansion)
+    tables = expansion.table(private), expansion.table(public)
+    made = prepare(*tables, inner, lab_reasons=lab_reasons, schema=expansion.schema, cluster=cluster)
+    if made.coder is None:
+        raise ValueError("a problem from tables has a coder")
+    asked = replace(choices, intercept=expansion.intercept)
+    design = replace(design_of(made.coder, public), expansion=expansion)
+    return replace(made, table=private, choices=asked, design=design)
+
+
+def _expanded_choices(choices: Choices, expansion: Expansion) -> Choices:
+    """The same choices about the columns that a formula makes."""
+    return replace(choices, formula="", features=expansion.names, intercept=expansion.intercept)
+
+
+def _expansion(public: Table | MomentTable, choices: Choices) -> Expansion:
+    if not isinstance(public, Table):
+        raise InputError("A formula needs public rows; with a moment matrix name target and features.")
+    from pmtcore.tables.formula import Expansion  # noqa: PLC0415  # formulaic is slow to load
+
+    return Expansion.learned(choices.formula, public)
 
 
 def public_side(
@@ -169,6 +226,10 @@ def prepare_public(public: Table, choices: Choices) -> PublicData:
     Raises:
         InputError: as :func:`prepare`.
     """
+    if choices.formula:
+        expansion = _expansion(public, choices)
+        inner = _expanded_choices(choices, expansion)
+        return _public_side(expansion.table(public), inner, list(expansion.names), expansion.schema).data
     names = [name for name in public.columns if name != choices.target]
     missing = [name for name in choices.features or () if name not in names]
     if missing:
@@ -182,6 +243,8 @@ def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | Non
     Raises:
         InputError: as :func:`prepare`.
     """
+    if choices.formula:
+        _expansion(public, choices)
     features = [name for name in choices.features or public.columns if name not in (choices.target, *_INTERCEPT_NAMES)]
     missing = [name for name in (*features, choices.target) if name not in public.columns]
     if missing or not features:

@@ -186,7 +186,8 @@ class GradientPlan(Plan):
     def left(self, state: State) -> Part:
         """What the passes leave open in the first trial, in the units of the table."""
         table = self.frame.to_table(self.frame.to_table(state.doubt[0]).T)
-        return Part(np.maximum(np.diag(table), 0.0) * self.stretch**2)
+        found = Part.of(table * self.stretch**2)
+        return found.with_variance(np.maximum(found.variance, 0.0))
 
     def sampling(self, state: State) -> Part:
         """Sampling of n private rows around the fit of the first trial, by public influence."""
