@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 
 import pmtcore as pc
 from pmtcore.accounting.budgets import attacker_power
-from pmtcore.cli.main import _parser
+from pmtcore.cli.parser import parser
 from pmtcore.methods.registry import methods
 from pmtcore.papers.errata import ERRATA, words
 
@@ -46,7 +46,7 @@ def test_every_erratum_has_its_line():
 
 def test_every_command_is_in_the_readme():
     """A command that exists is in the README's table."""
-    (subparsers,) = (a for a in _parser()._actions if hasattr(a, "choices") and a.dest == "command")
+    (subparsers,) = (a for a in parser()._actions if hasattr(a, "choices") and a.dest == "command")
     for name in subparsers.choices:
         assert f"`{name}`" in README, name
 

@@ -42,3 +42,7 @@ class RefusedError(InputError):
     def __init__(self, kind: Refusal, sentence: str) -> None:
         super().__init__(sentence)
         self.kind = kind
+
+
+class CapError(InputError):
+    """A ledger's cap refuses a spend; nothing was released."""

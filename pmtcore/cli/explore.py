@@ -16,32 +16,6 @@ from pmtcore.cli.files import read_small, write_small
 Answer = tuple[dict[str, Any], str]
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The record and the question."""
-    parser.add_argument("--record", required=True, metavar="FILE", help="what release --method joint-moment wrote")
-    parser.add_argument("--formula", metavar="'Y ~ A + B'", help="in place of --response and --features")
-    parser.add_argument("--response", metavar="COLUMN", help="default: the target of the release")
-    parser.add_argument("--features", metavar="A,B", help="default: those of the release")
-    parser.add_argument("--no-intercept", action="store_true")
-    parser.add_argument("--ridge", type=float, default=0.0, metavar="LAM", help="penalty in the units of the table")
-    parser.add_argument("--family", default="gaussian", metavar="gaussian|logistic", help="of a 0/1 response")
-    parser.add_argument("--test", metavar="A,B", help="joint test that these coefficients are zero")
-    parser.add_argument(
-        "--confirm", metavar="FILE", help="what release --method joint-pmt --json wrote of the same model; combined"
-    )
-    parser.add_argument("--at", metavar="'A=1,B=2'", help="prediction at these values")
-    parser.add_argument(
-        "--show",
-        metavar="WHAT",
-        help="in place of a regression: columns, summary, correlations, partial, components, ridge, lasso, subsets",
-    )
-    parser.add_argument("--correction", default="none", metavar="none|bonferroni|scheffe", help="after a search")
-    parser.add_argument("--models", type=int, default=1, help="how many were looked at, for bonferroni")
-    parser.add_argument("--synthetic", metavar="FILE", help="write synthetic rows as CSV: for trying code only")
-    parser.add_argument("--rows", type=int, default=1000, help="how many synthetic rows")
-    parser.add_argument("--out", metavar="FILE", help="also write what is printed to this file")
-
-
 def run(chosen: argparse.Namespace) -> Answer:
     """Open the record and answer."""
     from pmtcore.explore.moment import Moment  # noqa: PLC0415

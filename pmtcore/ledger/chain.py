@@ -18,6 +18,7 @@ import sqlalchemy as sql
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
+from pmtcore.base.refusals import CapError
 from pmtcore.ledger.sidecar import Head, seal
 
 Row = Mapping[str, Any] | sql.RowMapping
@@ -26,6 +27,10 @@ _HASHED = ("seq", "at", "dataset", "kind", "key", "payload", "previous")
 
 class LedgerError(InputError):
     """The ledger cannot take a spend; nothing was released."""
+
+
+class CapReached(LedgerError, CapError):
+    """The cap of a data set refuses a spend, or there is none."""
 
 
 class Damaged(LedgerError):
