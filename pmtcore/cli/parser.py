@@ -187,6 +187,9 @@ def explore_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-intercept", action="store_true")
     parser.add_argument("--ridge", type=float, default=0.0, metavar="LAM", help="penalty in the units of the table")
     parser.add_argument("--family", default="gaussian", metavar="gaussian|logistic", help="of a 0/1 response")
+    parser.add_argument("--endogenous", metavar="A,B", help="with --instruments: two-stage least squares")
+    parser.add_argument("--instruments", metavar="C,D", help="columns in place of the endogenous features")
+    parser.add_argument("--within", metavar="'Y ~ A'", help="a smaller model: nested F against it")
     parser.add_argument("--test", metavar="A,B", help="joint test that these coefficients are zero")
     parser.add_argument(
         "--confirm", metavar="FILE", help="what release --method joint-pmt --json wrote of the same model; combined"

@@ -234,6 +234,49 @@ class Regression(Reported):
         """Names of the features, the constant apart."""
         return self.names[1:] if self.constant else self.names
 
+    @property
+    def residual_sum(self) -> float:
+        """Sum of squared residuals at the released moment."""
+        return self.state.n * float(self.fit.b @ self.state.moment @ self.fit.b)
+
+    @cached_property
+    def standardized(self) -> Estimates:
+        """Coefficients of the features in standard deviations of feature and response, with their bands.
+
+        Raises:
+            InputError: no intercept.
+        """
+        if not self.constant:
+            raise InputError("Standardized coefficients need an intercept.")
+        root = self.state.root
+        s = root @ self.state.moment @ root.T
+        centred = root - np.outer(s[:, 0] / s[0, 0], root[0])
+        spread = np.einsum("di,ij,dj->d", centred, self.state.moment, centred)
+        y, variance = centred[self.fit.response], spread[self.fit.response]
+        values, gradients = [], []
+        for place, a, beta in list(zip(self.fit.features, self.fit.a, self.fit.coefficients, strict=True))[1:]:
+            x, ratio = centred[place], math.sqrt(spread[place] / variance)
+            both = (np.outer(a, self.fit.b) + np.outer(self.fit.b, a)) / 2
+            moved = np.outer(x, x) / spread[place] - np.outer(y, y) / variance
+            values.append(beta * ratio)
+            gradients.append(ratio * (both + beta / 2 * moved))
+        return figures(self.state, np.array(values), _stacked(gradients, self.state))
+
+    @cached_property
+    def partial_correlations(self) -> Estimates:
+        """Correlation of the response with each feature, the other features held, with its band."""
+        fit, first = self.fit, int(self.constant)
+        rest, inverse = float(fit.b @ self.state.moment @ fit.b), np.diag(self._inverse)
+        values, gradients = [], []
+        for a, beta, own in list(zip(fit.a, fit.coefficients, inverse, strict=True))[first:]:
+            size = math.sqrt(own * rest)
+            u = beta / size
+            both = (np.outer(a, fit.b) + np.outer(fit.b, a)) / 2
+            moved = both / size + u / 2 * (np.outer(a, a) / own - np.outer(fit.b, fit.b) / rest)
+            values.append(u / math.sqrt(1 + u * u))
+            gradients.append(moved / (1 + u * u) ** 1.5)
+        return figures(self.state, np.array(values), _stacked(gradients, self.state), (-1.0, 1.0))
+
     @cached_property
     def partial_r_squared(self) -> Estimates:
         """Of each feature: the share of what the others leave that it explains, with its band."""
