@@ -60,6 +60,7 @@ class PrivateModel(Parametrized, Reported):
         person: the column that says whose a row is.
         rows_per_person: how many rows one person may have.
         person_rule: which rows of a person count: the ``first`` ones, or their ``mean``.
+        weights: the column that says how much a row counts, in both tables; for linear regressions.
         schema: a declared schema, in place of what the public rows suggest: plain fields, or a path.
     """
 
@@ -89,6 +90,7 @@ class PrivateModel(Parametrized, Reported):
         rows_per_person: int = 1,
         person_rule: str = "first",
         schema: Mapping[str, Any] | str | Path | None = None,
+        weights: str | None = None,
     ) -> None:
         self.mu = mu
         self.rho = rho
@@ -113,6 +115,7 @@ class PrivateModel(Parametrized, Reported):
         self.rows_per_person = rows_per_person
         self.person_rule = person_rule
         self.schema = schema
+        self.weights = weights
 
     _families: tuple[str, ...] = _NUMERIC
 
@@ -293,6 +296,7 @@ class PrivateModel(Parametrized, Reported):
             "kinds": dict(self.kinds or {}),
             "overlap": self.overlap,
             "collinear": self.collinear,
+            "weights": self.weights or "",
         }
         features = None if self.features is None else tuple(self.features)
         inputs = Inputs.of(target, features, self.formula, choices, schema_of(self.schema))

@@ -55,6 +55,7 @@ def choices_from(chosen: argparse.Namespace) -> Any:
         target=chosen.target or target_of(chosen.formula),
         features=features,
         formula=chosen.formula or "",
+        weights=chosen.weights or "",
         intercept=not chosen.no_intercept,
         missing=chosen.missing,
         unseen=chosen.unseen,

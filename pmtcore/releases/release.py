@@ -15,6 +15,7 @@ from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
 from pmtcore.accounting.units import MOST_ROWS, Unit
 from pmtcore.base.checks import InputError, check_held, listed, number_between, whole_number_between
 from pmtcore.base.records import Standing, Watch, plain
+from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.base.strict_json import parsed
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.ledger.rules import spend
@@ -28,6 +29,7 @@ from pmtcore.tables.overlap import SHARED, shared
 from pmtcore.tables.problem import Problem
 
 _ADMITTED: set[tuple[str, str, str]] = set()  # what this process has let the ledger know already
+_UNWEIGHTED = ("joint-moment", "pmt-moment")  # their products of columns would be of weighted columns
 _SWAMPED = 0.5  # noise of half the signal's size: the moment is about to lose its sign
 _NO_GAIN = 0.9  # a release that takes less than a tenth off the public fit's error is not worth its budget
 
@@ -336,6 +338,10 @@ def _ground(problem: Problem, entry: Method) -> Ground:
 def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]:
     entry = method(request.method)
     entry.check_suits(problem.public)
+    if problem.choices.weights and entry.id in _UNWEIGHTED:
+        raise RefusedError(
+            Refusal.WEIGHTS, f"{entry.id} releases rows that count the same; with weights choose joint-pmt."
+        )
     parameters = make_parameters(entry, request.parameters)
     plan = entry.plan(problem.public, problem.private.n, request.budget, parameters)
     if plan.holds_rows:

@@ -8,13 +8,14 @@ from typing import Any, final
 
 from pmtcore.accounting.units import FIRST, Unit
 from pmtcore.base.checks import InputError, number_between, one_of
+from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN, Family, family
 
 MISSING_POLICIES = ("empty-row", "public-median", "refuse")
 UNSEEN_POLICIES = ("other", "refuse")
 COLLINEAR_POLICIES = ("drop", "refuse")
 KINDS = ("number", "level", "date")
-_LATER = ("formula",)  # requests that wait in a ledger were written without
+_LATER = ("formula", "weights")  # requests that wait in a ledger were written without
 _DEFAULT_LAM = 0.01  # of the families other than the linear one (decision 0009)
 
 
@@ -33,6 +34,7 @@ class Choices:
         person: the column of the private table that says whose a row is; empty: each row is by itself.
         person_rows, person_rule: how many rows of each person count, and which; see :class:`Unit`.
         formula: such as ``y ~ age + C(sex)``, in place of features; its left side is the target.
+        weights: the column that says how much a row counts, in both tables; empty: all rows the same.
         collinear: whether columns that others give away in the public rows are left out, with a note, or refused.
     """
 
@@ -53,6 +55,7 @@ class Choices:
     person_rows: int = 1
     person_rule: str = FIRST
     formula: str = ""
+    weights: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", family(self.family).id)
@@ -72,8 +75,22 @@ class Choices:
             raise InputError("A feature is named twice; name each feature once.")
         if self.formula and self.features is not None:
             raise InputError("Give a formula, or target and features: the formula names both.")
+        if self.weights:
+            self._check_weights()
         if self.person:
             self._check_person()
+
+    def _check_weights(self) -> None:
+        if self.weights in (self.target, self.person, *(self.features or ())):
+            raise RefusedError(Refusal.WEIGHTS, f"{self.weights!r} says how much a row counts, and nothing else.")
+        if self.family != GAUSSIAN.id:
+            raise RefusedError(
+                Refusal.WEIGHTS, "Weights are for linear regressions: a label's loss takes no fraction of a row here."
+            )
+        if self.person and self.person_rule != FIRST:
+            raise RefusedError(Refusal.WEIGHTS, "The mean of a person's rows has no weight; take their first rows.")
+        if self.missing == "refuse":
+            raise RefusedError(Refusal.WEIGHTS, "With weights no row is refused: choose 'empty-row'.")
 
     def _check_person(self) -> None:
         if self.person in (self.target, *(self.features or ())):

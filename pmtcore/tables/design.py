@@ -45,7 +45,7 @@ class Design:
     @property
     def inputs(self) -> tuple[str, ...]:
         """Columns of a table that are used."""
-        return self.coder.columns(labelled=False) if self.expansion is None else self.expansion.inputs
+        return self.coder.columns(labelled=False, weighted=False) if self.expansion is None else self.expansion.inputs
 
     def features(self, rows: Table) -> tuple[np.ndarray, np.ndarray]:
         """Return features (k, d) of new rows, and which rows (k,) have all their values.
@@ -58,8 +58,8 @@ class Design:
             raise InputError(f"The table of new rows has no column {listed(missing)}; it needs {listed(self.inputs)}.")
         source = rows.source if self.expansion is None else self.expansion.source(rows.source)
         coder = replace(self.coder, decimal=rows.dialect.mark(source.separator))
-        blocks = source.blocks(coder.columns(labelled=False), rows.dialect)
-        parts = [coder.rows(block, labelled=False) for block in blocks]
+        blocks = source.blocks(coder.columns(labelled=False, weighted=False), rows.dialect)
+        parts = [coder.rows(block, labelled=False, weighted=False) for block in blocks]
         return np.vstack([part.x for part in parts]), np.concatenate([part.whole for part in parts])
 
     def classes(self) -> np.ndarray:

@@ -19,16 +19,17 @@ import pyarrow.types as pt
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import PrivateRows
+from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.cluster import Cluster
-from pmtcore.tables.coder import Coder, check_width, row_blocks
+from pmtcore.tables.coder import Coder, Weights, check_width, row_blocks
 from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
 from pmtcore.tables.persons import by_person
-from pmtcore.tables.schema import Schema, frequencies
+from pmtcore.tables.schema import Column, Schema, frequencies
 from pmtcore.tables.sources import ArrowSource, Cells
 from pmtcore.tables.table import MomentTable, Table
 from pmtcore.tables.targets import coding
@@ -176,7 +177,7 @@ def _by_formula(
     cluster: Cluster | None,
 ) -> Problem:
     """Both tables expanded by the formula; no private row is read, and the ledger knows the table beneath again."""
-    expansion = _expansion(public, choices).passing((choices.person,))
+    expansion = _expansion(public, choices).passing((choices.person, choices.weights))
     if not isinstance(public, Table):
         raise TypeError("an expansion is learned from public rows")
     inner = _expanded_choices(choices, expansion)
@@ -227,10 +228,10 @@ def prepare_public(public: Table, choices: Choices) -> PublicData:
         InputError: as :func:`prepare`.
     """
     if choices.formula:
-        expansion = _expansion(public, choices)
+        expansion = _expansion(public, choices).passing((choices.weights,))
         inner = _expanded_choices(choices, expansion)
         return _public_side(expansion.table(public), inner, list(expansion.names), expansion.schema).data
-    names = [name for name in public.columns if name != choices.target]
+    names = [name for name in public.columns if name not in (choices.target, choices.weights)]
     missing = [name for name in choices.features or () if name not in names]
     if missing:
         raise InputError(f"The public table has no column {listed(missing)}; it has {listed(names)}.")
@@ -279,7 +280,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     labelled = choices.target in public.columns
     labels = public.cells[public.columns.index(choices.target)] if labelled else None
     target = coding(labels, choices.target, choices.model, choices.positive, decimal)
-    coder = Coder(tuple(features), choices, target, decimal)
+    coder = Coder(tuple(features), choices, target, decimal, weights=_weights(public, choices, decimal))
     check_width(coder)
     notes = target.notes + notes + tuple(note for found in features for note in found.notes)
     notes += category_notes(features, choices.unseen)
@@ -295,6 +296,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     if not labelled:
         notes += ("The public rows have no target: they serve to whiten and to choose the radius.",)
     coder, x, dropped = _independent(coder, rows.x[whole])
+    if choices.weights:
+        notes += (f"Rows count by {choices.weights!r}, divided by its public mean; no weight or a negative one: not.",)
     data = public_from_rows(
         x,
         rows.y[whole] if labelled else None,
@@ -308,6 +311,28 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         notes += (f"{len(x) - data.m} public rows are exact copies of others; each was counted once.",)
     notes += dropped + ((_EMPTY,) if choices.missing == "empty-row" else ())
     return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
+
+
+def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | None:
+    """How much rows count, from the public weights; ``None`` where all count the same.
+
+    Raises:
+        InputError: the public rows have no such column, or no positive weights in it.
+    """
+    if not choices.weights:
+        return None
+    if choices.weights not in public.columns:
+        raise RefusedError(
+            Refusal.WEIGHTS,
+            f"The public table has no column {choices.weights!r}: public rows are weighted as private ones are, so "
+            f"both tables need it; compute it there by the rule of the sampling design.",
+        )
+    cells = public.cells[public.columns.index(choices.weights)].combine_chunks()
+    values = Column(choices.weights).read(cells, decimal)
+    mean = float(np.mean(values[values >= 0])) if np.any(values > 0) else 0.0
+    if not (np.isfinite(mean) and mean > 0):
+        raise RefusedError(Refusal.WEIGHTS, f"Column {choices.weights!r} of the public table has no positive weights.")
+    return Weights(choices.weights, mean)
 
 
 def _usable(
@@ -387,6 +412,10 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
     """The chosen features in public order."""
     common = _common(private, public)
     columns = list(public.columns)
+    if choices.weights and choices.weights not in private.columns:
+        raise RefusedError(
+            Refusal.WEIGHTS, f"The private table has no column {choices.weights!r}; both tables need it."
+        )
     for name in (choices.target, *(choices.features or ())):
         unlabelled = name == choices.target and choices.model is not GAUSSIAN and isinstance(public, Table)
         if unlabelled and name not in columns and name in private.columns:
@@ -396,7 +425,9 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
         if name not in common:
             raise InputError(f"The private table has no column {name!r}; choose a column that both tables have.")
     chosen = common if choices.features is None else list(choices.features)
-    found = [name for name in chosen if name not in (choices.target, choices.person, *_INTERCEPT_NAMES[:1])]
+    found = [
+        name for name in chosen if name not in (choices.target, choices.person, choices.weights, *_INTERCEPT_NAMES[:1])
+    ]
     if isinstance(public, MomentTable):
         found = [name for name in found if name not in _INTERCEPT_NAMES]
     if not found:
@@ -413,6 +444,8 @@ def _moment_side(
     public: MomentTable, choices: Choices, features: list[str], public_rows: int | None, schema: Schema | None
 ) -> PublicSide:
     """A public side that is a moment matrix: numeric features only."""
+    if choices.weights:
+        raise RefusedError(Refusal.WEIGHTS, "Weights need public rows; a moment matrix is of rows that count the same.")
     coder = _numeric_coder(features, choices)
     order = [*features, choices.target]
     if choices.missing == "public-median":
