@@ -45,10 +45,17 @@ def least_squares(x: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.linalg.lstsq(x * root, y * root[:, 0], rcond=None)[0]
 
 
-def weighted(name: str, mu: float, draws: int, n: int, m: int) -> np.ndarray:
+def plain(name: str, mu: float, draws: int, n: int, m: int) -> np.ndarray:
+    """The same fits without weights: what the table and the method do by themselves."""
+    return weighted(name, mu, draws, n, m, equal=True)
+
+
+def weighted(name: str, mu: float, draws: int, n: int, m: int, equal: bool = False) -> np.ndarray:
     """Whether each limit holds the population's coefficient (draws, d)."""
     target, features, _ = TABLES[name]
     rows = population(name)
+    if equal:
+        rows["weight"] = 1.0
     design = np.column_stack([np.ones(len(rows)), rows[features]])
     truth = least_squares(design, rows[target].to_numpy(), rows["weight"].to_numpy())
     inside = []
@@ -88,14 +95,14 @@ def instruments(name: str, mu: float, draws: int, n: int, m: int) -> np.ndarray:
 def main() -> None:
     """Print coverage by table and budget."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("weights", "instruments"))
+    parser.add_argument("what", choices=("weights", "plain", "instruments"))
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--mu", type=float, nargs="+", default=[0.5, 1.5])
     parser.add_argument("--rows", type=int, default=3000)
     parser.add_argument("--public-rows", type=int, default=300)
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    run = {"weights": weighted, "instruments": instruments}[chosen.what]
+    run = {"weights": weighted, "plain": plain, "instruments": instruments}[chosen.what]
     for name in TABLES:
         for mu in chosen.mu:
             inside = run(name, mu, chosen.draws, chosen.rows, chosen.public_rows)

@@ -60,6 +60,8 @@ class PrivateModel(Parametrized, Reported):
         person: the column that says whose a row is.
         rows_per_person: how many rows one person may have.
         person_rule: which rows of a person count: the ``first`` ones, or their ``mean``.
+        cluster: a column of the public rows whose groups have rows alike: errors are clustered by it. With ``person``
+            and several rows of each, that column where the public rows have it.
         weights: the column that says how much a row counts, in both tables; for linear regressions.
         schema: a declared schema, in place of what the public rows suggest: plain fields, or a path.
     """
@@ -91,6 +93,7 @@ class PrivateModel(Parametrized, Reported):
         person_rule: str = "first",
         schema: Mapping[str, Any] | str | Path | None = None,
         weights: str | None = None,
+        cluster: str | None = None,
     ) -> None:
         self.mu = mu
         self.rho = rho
@@ -116,6 +119,7 @@ class PrivateModel(Parametrized, Reported):
         self.person_rule = person_rule
         self.schema = schema
         self.weights = weights
+        self.cluster = cluster
 
     _families: tuple[str, ...] = _NUMERIC
 
@@ -297,6 +301,7 @@ class PrivateModel(Parametrized, Reported):
             "overlap": self.overlap,
             "collinear": self.collinear,
             "weights": self.weights or "",
+            "cluster": self.cluster or "",
         }
         features = None if self.features is None else tuple(self.features)
         inputs = Inputs.of(target, features, self.formula, choices, schema_of(self.schema))

@@ -29,6 +29,7 @@ class Refusal(Enum):
     UNLIKE_MOMENTS = "unlike moments"
     OVERLAPPING_TABLES = "overlapping tables"
     WEIGHTS = "weights"
+    CLUSTERS = "clusters"
 
 
 @final

@@ -56,6 +56,7 @@ def choices_from(chosen: argparse.Namespace) -> Any:
         features=features,
         formula=chosen.formula or "",
         weights=chosen.weights or "",
+        cluster=chosen.cluster or "",
         intercept=not chosen.no_intercept,
         missing=chosen.missing,
         unseen=chosen.unseen,

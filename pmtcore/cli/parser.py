@@ -283,6 +283,7 @@ def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> No
     parser.add_argument("--target", metavar="COLUMN", help="the response; or --formula")
     parser.add_argument("--features", metavar="A,B", help="default: all columns that both tables have")
     parser.add_argument("--formula", metavar="'Y ~ A + C(B)'", help="in place of --target and --features")
+    parser.add_argument("--cluster", metavar="COLUMN", help="errors clustered by a column of the public table")
     parser.add_argument("--weights", metavar="COLUMN", help="how much a row counts, in both tables; linear regressions")
     parser.add_argument("--no-intercept", action="store_true")
     parser.add_argument("--missing", default="empty-row", metavar="empty-row|public-median|refuse")

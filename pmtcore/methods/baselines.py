@@ -138,14 +138,14 @@ def public_bands(public: PublicData) -> Bands | None:
         sampling = Part.of(inverse @ inverse.T / (public.m - public.d), public.m - public.d)
         return limits(public.fit, public.fit, nothing, sampling)
     influence = (public.whitened_in_sample[:, :-1] * public.left_out_residual[:, None]) @ inverse.T
-    return limits(public.fit, public.fit, nothing, robust_part(influence, 1.0, public.m))
+    return limits(public.fit, public.fit, nothing, robust_part(influence, 1.0, public.m, public.clusters))
 
 
 def _glm_bands(public: PublicData) -> Bands:
     """Robust bands of a public fit of any family (maths.md, 9.4)."""
     influence = back_transform(public.feature_root, Shape.of(public).influence)
     nothing = Part.of(np.zeros((public.d, public.d)))
-    return limits(public.fit, public.fit, nothing, robust_part(influence, 1.0, len(influence)))
+    return limits(public.fit, public.fit, nothing, robust_part(influence, 1.0, len(influence), public.clusters))
 
 
 @final

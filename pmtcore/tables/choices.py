@@ -15,7 +15,7 @@ MISSING_POLICIES = ("empty-row", "public-median", "refuse")
 UNSEEN_POLICIES = ("other", "refuse")
 COLLINEAR_POLICIES = ("drop", "refuse")
 KINDS = ("number", "level", "date")
-_LATER = ("formula", "weights")  # requests that wait in a ledger were written without
+_LATER = ("formula", "weights", "cluster")  # requests that wait in a ledger were written without
 _DEFAULT_LAM = 0.01  # of the families other than the linear one (decision 0009)
 
 
@@ -35,6 +35,7 @@ class Choices:
         person_rows, person_rule: how many rows of each person count, and which; see :class:`Unit`.
         formula: such as ``y ~ age + C(sex)``, in place of features; its left side is the target.
         weights: the column that says how much a row counts, in both tables; empty: all rows the same.
+        cluster: the column of the public table whose groups have rows alike; errors are then robust to that.
         collinear: whether columns that others give away in the public rows are left out, with a note, or refused.
     """
 
@@ -56,6 +57,7 @@ class Choices:
     person_rule: str = FIRST
     formula: str = ""
     weights: str = ""
+    cluster: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", family(self.family).id)
@@ -77,8 +79,16 @@ class Choices:
             raise InputError("Give a formula, or target and features: the formula names both.")
         if self.weights:
             self._check_weights()
+        if self.cluster and self.family != GAUSSIAN.id:
+            raise RefusedError(Refusal.CLUSTERS, "Errors are clustered in linear regressions only.")
         if self.person:
             self._check_person()
+
+    @property
+    def groups(self) -> str:
+        """The public column by which errors are clustered: the one asked for, else whose a row is; empty for none."""
+        several = self.person_rows > 1 and self.person_rule == FIRST and self.family == GAUSSIAN.id
+        return self.cluster or (self.person if several else "")
 
     def _check_weights(self) -> None:
         if self.weights in (self.target, self.person, *(self.features or ())):

@@ -22,6 +22,7 @@ from pmtcore.base.records import PrivateRows
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
+from pmtcore.tables.cells import texts
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.cluster import Cluster
 from pmtcore.tables.coder import Coder, Weights, check_width, row_blocks
@@ -41,7 +42,10 @@ _DEPENDENT = 2e-6  # share of a column left after those before it; beyond what p
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
 _STRICT = "The policy 'refuse' answers about private rows before anything is recorded; that is outside the guarantee."
 _EMPTY = "A private row with a missing value counts as a row of zeros, so that n stays public; how many is not told."
-_ALIKE = "The bands take the rows of one person as independent; where they are alike, one row of each is safer."
+_ALIKE = (
+    "The bands take the rows of one person as independent: the public rows lack the identifier column, from which it "
+    "is learned how far they are alike. With it errors are clustered by person; else one row of each is safer."
+)
 
 
 @final
@@ -150,7 +154,8 @@ def prepare(
     else:
         rows = by_person(side.read(private), private, choices.unit, side.dialect)
         notes += (choices.unit.words,)
-        notes += (_ALIKE,) if choices.unit.rows > 1 else ()
+        alike = choices.unit.rows > 1 and side.data.clusters is None
+        notes += (_ALIKE,) if alike else ()
     design = design_of(side.coder, public)
     return Problem(
         rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, choices.unit, design
@@ -177,7 +182,7 @@ def _by_formula(
     cluster: Cluster | None,
 ) -> Problem:
     """Both tables expanded by the formula; no private row is read, and the ledger knows the table beneath again."""
-    expansion = _expansion(public, choices).passing((choices.person, choices.weights))
+    expansion = _expansion(public, choices).passing((choices.person, choices.weights, choices.cluster))
     if not isinstance(public, Table):
         raise TypeError("an expansion is learned from public rows")
     inner = _expanded_choices(choices, expansion)
@@ -228,10 +233,10 @@ def prepare_public(public: Table, choices: Choices) -> PublicData:
         InputError: as :func:`prepare`.
     """
     if choices.formula:
-        expansion = _expansion(public, choices).passing((choices.weights,))
+        expansion = _expansion(public, choices).passing((choices.weights, choices.cluster))
         inner = _expanded_choices(choices, expansion)
         return _public_side(expansion.table(public), inner, list(expansion.names), expansion.schema).data
-    names = [name for name in public.columns if name not in (choices.target, choices.weights)]
+    names = [name for name in public.columns if name not in (choices.target, choices.weights, choices.cluster)]
     missing = [name for name in choices.features or () if name not in names]
     if missing:
         raise InputError(f"The public table has no column {listed(missing)}; it has {listed(names)}.")
@@ -296,6 +301,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     if not labelled:
         notes += ("The public rows have no target: they serve to whiten and to choose the radius.",)
     coder, x, dropped = _independent(coder, rows.x[whole])
+    if choices.groups in public.columns:
+        notes += (f"Errors are clustered by {choices.groups!r}, as far as public rows of one group are alike.",)
     if choices.weights:
         notes += (f"Rows count by {choices.weights!r}, divided by its public mean; no weight or a negative one: not.",)
     data = public_from_rows(
@@ -306,11 +313,31 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         choices.public_ridge,
         choices.model,
         choices.penalty,
+        _groups(public, choices, whole),
     )
     if data.m is not None and data.m < len(x):
         notes += (f"{len(x) - data.m} public rows are exact copies of others; each was counted once.",)
     notes += dropped + ((_EMPTY,) if choices.missing == "empty-row" else ())
     return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
+
+
+def _groups(public: Table, choices: Choices, whole: np.ndarray) -> np.ndarray | None:
+    """The group of each public row that is used, where errors are clustered and the public table can say so.
+
+    Raises:
+        InputError: the column that was asked for is not there.
+    """
+    name = choices.groups
+    if name not in public.columns:
+        if choices.cluster:
+            raise RefusedError(
+                Refusal.CLUSTERS,
+                f"The public table has no column {name!r}: how far rows of a group are alike is learned from public "
+                f"rows.",
+            )
+        return None
+    cells = public.cells[public.columns.index(name)].combine_chunks()
+    return np.asarray(pd.factorize(texts(cells).fill_null("").to_numpy(zero_copy_only=False))[0])[whole]
 
 
 def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | None:
@@ -426,7 +453,9 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
             raise InputError(f"The private table has no column {name!r}; choose a column that both tables have.")
     chosen = common if choices.features is None else list(choices.features)
     found = [
-        name for name in chosen if name not in (choices.target, choices.person, choices.weights, *_INTERCEPT_NAMES[:1])
+        name
+        for name in chosen
+        if name not in (choices.target, choices.person, choices.weights, choices.cluster, *_INTERCEPT_NAMES[:1])
     ]
     if isinstance(public, MomentTable):
         found = [name for name in found if name not in _INTERCEPT_NAMES]

@@ -194,7 +194,7 @@ class GradientPlan(Plan):
         frame, at = self.frame, state.points[0]
         slope = curvature_at(frame, state).hessian[0] + frame.penalty
         influence = frame.left_out * frame.residuals(at[None])[0][:, None] @ np.linalg.inv(slope)
-        return robust_part(frame.to_table(influence - influence.mean(axis=0)), 1.0, self.n)
+        return robust_part(frame.to_table(influence - influence.mean(axis=0)), 1.0, self.n, frame.clusters)
 
     def parts(self) -> tuple[Spend, ...]:
         """The gradients in units of their bounds, and the curvature matrix where there is one."""

@@ -75,7 +75,8 @@ def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
     privacy = Part.of(solve @ noise @ solve.T)
     sampling = _sampling_part(first, fit.clip_weights, solve, np.zeros_like(away))
     pull = Part.of(rest @ (both.widened * public.fit_pull) @ rest.T)
-    together = sampling.plus(robust_part(influence @ rest.T, both.widened, len(influence))).plus(pull)
+    theirs_part = robust_part(influence @ rest.T, both.widened, len(influence), public.clusters)
+    together = sampling.plus(theirs_part).plus(pull)
     return limits(estimate, public.fit + table @ both.weight @ away, privacy, together, fit.truncation_part(solve))
 
 
@@ -94,7 +95,9 @@ def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, aw
     x, residual = public.whitened_in_sample[:, :-1], public.left_out_residual
     scale = first.residual_variance / np.mean(weights * residual**2)
     rows = x * (weights * (residual + x @ away / math.sqrt(scale)))[:, None]
-    found = robust_part((rows - rows.mean(axis=0)) @ inverse.T if np.any(away) else rows @ inverse.T, scale, n)
+    found = robust_part(
+        (rows - rows.mean(axis=0)) @ inverse.T if np.any(away) else rows @ inverse.T, scale, n, public.clusters
+    )
     if np.max(np.sum(x**2, axis=1)) / len(x) < _DECIDES:
         return found
     return found.with_variance(np.maximum(found.variance, equal.variance))
