@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import t as student
 
+from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.api.inputs import new_rows
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Bands
@@ -21,7 +22,7 @@ from pmtcore.explore.moment import Moment
 from pmtcore.glm.families import GAUSSIAN, family
 from pmtcore.methods.joint_moment.record import FORMAT as MOMENT_FORMAT
 from pmtcore.methods.joint_moment.record import MOST_BYTES
-from pmtcore.releases.record import FORMAT, VERSION, bands_of
+from pmtcore.releases.record import FORMAT, VERSION, bands_of, modelled
 from pmtcore.tables.design import Design
 
 _MOST_FREEDOM = 1e6  # no quantile tells such degrees of freedom from more
@@ -90,7 +91,9 @@ def results_of(record: Mapping[str, Any], spent: str = "", design: Design | None
     errors = {} if bands is None else {p: getattr(bands, p) for p in PARTS if getattr(bands, p) is not None}
     reasons = "" if record["standing"] == "sound" else f": {'; '.join(record['standing_reasons'])}"
     chosen = family(str(record.get("public", record).get("family") or GAUSSIAN.id))
-    lines = (record["guarantee_in_words"], *record["notes"])
+    note = person_note(record["guarantee"])
+    promise = f"The figures of the guarantee are {note}." if note else ""
+    lines = (promise, record["guarantee_in_words"], *record["notes"])
     return Results(
         names=tuple(record["coefficients"]),
         values=values,
@@ -98,14 +101,14 @@ def results_of(record: Mapping[str, Any], spent: str = "", design: Design | None
         errors=errors,
         freedom=freedom,
         covariances=None if bands is None else bands.covariance,
-        endog=record["target"],
+        endog=modelled(record["target"], record.get("public", {}).get("positive")),
         title=f"{record['title']} ({record['method']})",
         family=chosen.id,
         nobs=int(record["n"]),
         public_rows=record.get("public_rows"),
         rsquared=released.get("r_squared"),
         residual_sd=released.get("residual_sd") if chosen.id == "gaussian" else None,
-        guarantee=record["guarantee"],
+        guarantee=of_person(record["guarantee"]),
         standing=f"{record['standing']}{reasons}",
         record=record,
         mean=chosen.mean,

@@ -25,6 +25,7 @@ _EXAMPLES = {
     "convert": "second-moment convert --epsilon 1 --delta 1e-6",
     "describe": "second-moment describe --private p.csv --public b.csv --target y",
     "compare": "second-moment compare --private p.csv --public b.csv --target y --methods joint-pmt,dp-ols --mu 1",
+    "check": "second-moment check --deploy",
     "ledger": "second-moment ledger cap --dataset p.csv --mu 3",
     "audit": "second-moment audit joint-pmt --mu 1",
     "local": "second-moment local configure --public b.csv --target y --epsilon 2 --out c.json",
@@ -138,6 +139,9 @@ def parser() -> argparse.ArgumentParser:
         help="compute again only what today's code gives otherwise, with the stored trials",
     )
     gallery.add_argument("--workers", type=int, default=2, help="processes")
+    check = command("check", "deployment:run", "Whether a server's settings are fit for others to sign in.")
+    check.add_argument("--deploy", action="store_true", help="for a server that others reach; nothing else is checked")
+    check.add_argument("--secrets", metavar="FILE", help="Streamlit's secrets (default: the application's own)")
     command("app", "launch:run", "Open the application in a browser.")
     completion = command("completion", "launch:completion", "Print what a shell needs to complete these commands.")
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))

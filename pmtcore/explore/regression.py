@@ -13,6 +13,7 @@ from scipy.stats import chi2
 from scipy.stats import f as f_distribution
 from scipy.stats import t as student
 
+from pmtcore.accounting.budgets import of_person
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.escaping import one_line
 from pmtcore.base.records import Bands
@@ -111,7 +112,7 @@ class Regression(Reported):
             public_rows=self.state.m or None,
             rsquared=None if share is None else float(share.values[0]),
             residual_sd=self.residual_sd,
-            guarantee=self.guarantee,
+            guarantee=of_person(self.guarantee),
             features=None if design is None else lambda frame: design(frame, self.names),
             words=("From a released moment: this regression spends nothing. Limits hold for one chosen beforehand.",),
         )

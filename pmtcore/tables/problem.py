@@ -22,16 +22,16 @@ from pmtcore.base.records import PrivateRows
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
-from pmtcore.tables.cells import texts
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.cluster import Cluster
 from pmtcore.tables.coder import Coder, Weights, check_width, row_blocks
 from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
+from pmtcore.tables.identifiers import identifiers
 from pmtcore.tables.persons import by_person
 from pmtcore.tables.schema import Column, Schema, frequencies
-from pmtcore.tables.sources import ArrowSource, Cells
+from pmtcore.tables.sources import ArrowSource, Cells, TextSource
 from pmtcore.tables.table import MomentTable, Table
 from pmtcore.tables.targets import coding
 
@@ -41,6 +41,13 @@ if TYPE_CHECKING:
 _DEPENDENT = 2e-6  # share of a column left after those before it; beyond what public_from_rows asks for
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
 _STRICT = "The policy 'refuse' answers about private rows before anything is recorded; that is outside the guarantee."
+_STRICT_LAB = "the policy 'refuse' answered about private rows, which no noise protects"
+_MULTILINE = "cells with line breaks were declared, so one private row may change how the rows after it are read"
+_BROKEN = (
+    "Public cells have line breaks. Of a private text file every line is a row, so a row with such a cell is missing: "
+    "write it as Parquet, or without line breaks."
+)
+_SWAPPED = "The public table has more rows than the private one: check that they are not swapped."
 _EMPTY = "A private row with a missing value counts as a row of zeros, so that n stays public; how many is not told."
 _ALIKE = (
     "The bands take the rows of one person as independent: the public rows lack the identifier column, from which it "
@@ -63,6 +70,17 @@ class Problem:
     dialect: Dialect | None = None  # how it is read
     unit: Unit | None = None  # what an identifier column keeps of each person; None without one
     design: Design | None = None  # how rows of the user's own tables become features
+
+    @property
+    def positive(self) -> str | None:
+        """Return the level of a label target whose chance is modelled; None for a numeric response."""
+        return None if self.coder is None else self.coder.target.positive
+
+    @property
+    def other_label(self) -> str | None:
+        """Return the one level that counts as 0, where there is just one."""
+        others = None if self.coder is None else self.coder.target.others
+        return others[0] if others is not None and len(others) == 1 else None
 
     def __repr__(self) -> str:
         return f"<regression of {self.choices.target!r}, {self.private!r}>"
@@ -143,20 +161,21 @@ def prepare(
     if choices.formula:
         return _by_formula(private, public, choices, lab_reasons, cluster)
     side = public_side(private, public, choices, public_rows, schema)
-    strict = "refuse" in (choices.missing, choices.unseen)
-    notes = side.notes + ((_STRICT,) if strict else ())
+    reasons = _lab_reasons(private, choices, side.dialect)
+    notes = side.notes + ((_STRICT,) if _STRICT_LAB in reasons else ()) + _line_breaks(private, public, side.dialect)
     if choices.overlap:
         notes += (f"On public rows that are private rows too the curator states: {choices.overlap}",)
-    if isinstance(public, Table) and public.n > private.n:
-        notes += ("The public table has more rows than the private one: check that they are not swapped.",)
     if choices.unit is None:
         rows = side.read(private, cluster)
+        # Of people's rows the number is private: one person may have any.
+        notes += (_SWAPPED,) if isinstance(public, Table) and public.n > rows.n else ()
     else:
         rows = by_person(side.read(private), private, choices.unit, side.dialect)
         notes += (choices.unit.words,)
         alike = choices.unit.rows > 1 and side.data.clusters is None
         notes += (_ALIKE,) if alike else ()
     design = design_of(side.coder, public)
+    lab_reasons += reasons
     return Problem(
         rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, choices.unit, design
     )
@@ -192,7 +211,10 @@ def _by_formula(
         raise ValueError("a problem from tables has a coder")
     asked = replace(choices, intercept=expansion.intercept)
     design = replace(design_of(made.coder, public), expansion=expansion)
-    return replace(made, table=private, choices=asked, design=design)
+    # How the table beneath is read decides too: the inner call saw only what the formula makes of it.
+    reasons = tuple(dict.fromkeys((*made.lab_reasons, *_lab_reasons(private, choices, expansion.dialect))))
+    notes = tuple(dict.fromkeys((*made.notes, *_line_breaks(private, public, expansion.dialect))))
+    return replace(made, table=private, choices=asked, design=design, lab_reasons=reasons, notes=notes)
 
 
 def _expanded_choices(choices: Choices, expansion: Expansion) -> Choices:
@@ -206,6 +228,21 @@ def _expansion(public: Table | MomentTable, choices: Choices) -> Expansion:
     from pmtcore.tables.formula import Expansion  # noqa: PLC0415  # formulaic is slow to load
 
     return Expansion.learned(choices.formula, public)
+
+
+def _lab_reasons(private: Table, choices: Choices, dialect: Dialect) -> tuple[str, ...]:
+    """Return why one private row may decide more than its own row: then no release of it is sound."""
+    strict = "refuse" in (choices.missing, choices.unseen)
+    multiline = private.source.separator is not None and dialect.quoting == "multiline"
+    return ((_STRICT_LAB,) if strict else ()) + ((_MULTILINE,) if multiline else ())
+
+
+def _line_breaks(private: Table, public: Table | MomentTable, dialect: Dialect) -> tuple[str, ...]:
+    """Return what line breaks in public cells let expect of a private text file."""
+    if private.source.separator is None or dialect.quoting != "double" or not isinstance(public, Table):
+        return ()
+    source = public.source
+    return (_BROKEN,) if isinstance(source, TextSource) and source.has_line_breaks(dialect) else ()
 
 
 def public_side(
@@ -316,7 +353,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         _groups(public, choices, whole),
     )
     if data.m is not None and data.m < len(x):
-        notes += (f"{len(x) - data.m} public rows are exact copies of others; each was counted once.",)
+        copies = f"{len(x) - data.m:,} of {len(x):,} public rows are copies"
+        notes += (f"The public table is pasted together several times: {copies}; one copy was counted.",)
     notes += dropped + ((_EMPTY,) if choices.missing == "empty-row" else ())
     return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
 
@@ -337,7 +375,7 @@ def _groups(public: Table, choices: Choices, whole: np.ndarray) -> np.ndarray | 
             )
         return None
     cells = public.cells[public.columns.index(name)].combine_chunks()
-    return np.asarray(pd.factorize(texts(cells).fill_null("").to_numpy(zero_copy_only=False))[0])[whole]
+    return np.asarray(pd.factorize(identifiers(cells))[0])[whole]
 
 
 def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | None:
