@@ -73,14 +73,14 @@ def _recorded(chosen: argparse.Namespace, problem: Any, request: Any, source: An
 
     begun = not _is_there(chosen.ledger or default_url())
     book = Ledger(chosen.ledger or default_url())
-    if begun:
-        say(chosen, f"A ledger is begun: {book.place}. {_BESIDE}")
     dataset, key = chosen.dataset or _data_set(chosen.private), chosen.key or uuid4().hex
     if chosen.ledger is None:
         cost = preview(problem, request).guarantee
         book.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
     with following(chosen.progress or chosen.verbose, problem, request) as progress:
         found = recorded_release(problem, request, source, book, dataset, key, chosen.purpose, user().name, progress)
+    if begun:
+        say(chosen, f"A ledger is begun: {book.place}. {_BESIDE}")
     account = book.account(found.dataset)
     place = {"place": book.place, "dataset": found.dataset, "key": key, "spent": account.spent, "cap": account.cap}
     where = (
