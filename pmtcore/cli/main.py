@@ -33,7 +33,7 @@ from pmtcore.cli.arguments import (
     table_arguments,
 )
 from pmtcore.cli.files import writable, write_small
-from pmtcore.methods.registry import methods
+from pmtcore.methods.registry import method, methods, search
 
 _CURATOR = Curator("the command line, run by whoever holds the private table")
 _LONGEST = 400  # characters of a complaint that repeats an argument: five lines of a terminal
@@ -124,7 +124,8 @@ def _parser() -> argparse.ArgumentParser:
         made.set_defaults(run=run)
         return made
 
-    command("methods", _methods, "List the methods: standing, neighbours, errata, parameters.")
+    listing = command("methods", _methods, "List the methods: standing, neighbours, errata, parameters.")
+    listing.add_argument("words", nargs="*", metavar="WORD", help="only those that have it in a name, such as DP-PMTRR")
     convert = command("convert", _convert, "A total budget in the other units.")
     budget_arguments(convert)
     describe = command("describe", _describe, "Conditioning and truncation of the private rows; for the curator.")
@@ -182,13 +183,25 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="compute again only what today's code gives otherwise, with the stored trials",
     )
+    gallery.add_argument(
+        "--all",
+        action="store_true",
+        help="bring every figure whose table is here to the papers' trials, step by step; stopped, it goes on later",
+    )
+    gallery.add_argument(
+        "--out", metavar="FOLDER", help="where --all keeps results; default: the cache of this machine"
+    )
     gallery.add_argument("--workers", type=int, default=2, help="processes")
     return parser
 
 
-def _methods(_: argparse.Namespace) -> Answer:
-    entries = methods()
-    lines = [f"{e.id:16} {e.standing.value:6} {e.neighbours.value:12} {e.title}  ({e.source})" for e in entries]
+def _methods(chosen: argparse.Namespace) -> Answer:
+    entries = search(" ".join(chosen.words)) if chosen.words else methods()
+    lines = [
+        f"{e.id:16} {e.standing.value:6} {e.neighbours.value:12} {e.title}  "
+        f"({'; '.join([e.source, *(name for name in e.paper_names if not name.startswith(e.source))])})"
+        for e in entries
+    ]
     return {"methods": [entry.as_dict() for entry in entries]}, "\n".join(lines)
 
 
@@ -237,7 +250,7 @@ def _compare(chosen: argparse.Namespace) -> Answer:
     from pmtcore.auditing.comparison import Comparison, rescaled  # noqa: PLC0415
 
     problem = rescaled(problem_from(chosen), chosen.scale)
-    names = [name.strip() for name in chosen.methods.split(",") if name.strip()]
+    names = [method(name.strip()).id for name in chosen.methods.split(",") if name.strip()]
     mus = [number_from("--mu", part) for part in chosen.mu.split(",") if part.strip()]
     values = [number_from("--values", part) for part in (chosen.values or "").split(",") if part.strip()]
     run = Comparison(problem, names, mus, trials=chosen.trials, seed=chosen.seed, axis=chosen.axis, values=values).run()
