@@ -13,8 +13,8 @@
 chosen), E2 (T steps, not T + 1), E3 (iterates are projected to ``||beta|| <= R_beta`` in the coordinates of
 the rows, so that M bounds what it should; at most the projection is post-processing), and a noisy Hessian
 that is not positive definite has its eigenvalues raised to the noise level ``sigma1 sqrt(d)``, where the print
-solves as it is (also a choice); ``pmt-logistic`` has 0.707 of the printed noise by default (``calibration=joint``, proved
-to be enough; ``papers`` has the printed one). Neighbours: replace-one.
+solves as it is (also a choice); ``pmt-logistic`` has 0.707 of the printed noise by default (``calibration=joint``,
+proved to be enough; ``papers`` has the printed one). Neighbours: replace-one.
 """
 
 from __future__ import annotations

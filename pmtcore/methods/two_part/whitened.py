@@ -6,9 +6,9 @@
   ``(X~'X~/n + lam S_B^{-1} + G)^{-1} (X~'y~/n + g)``, recovered as ``sigma_B S_B^{-1/2} beta~``.
 
 Rows are rounded to integers and noise is discrete Gaussian. Whitening uses the symmetric root, since ``SG_d`` is not
-rotation invariant. Radius ``R^2 = d (1 + log(2n/eta))``. Neighbours: replace-one. Public: ``S_B``, ``sigma_B``, n. 
-The budget is a total: the papers' ``mu`` is ``mu/sqrt(2)`` here. Departure by default (``calibration=joint``): the noise
-is 0.75 of the printed one for ``pmt-ols`` and ``pmt-ridge`` and 0.707 for ``pmt-moment``, which is proved to be enough
+rotation invariant. Radius ``R^2 = d (1 + log(2n/eta))``. Neighbours: replace-one. Public: ``S_B``, ``sigma_B``, n.
+The budget is a total: the papers' ``mu`` is ``mu/sqrt(2)`` here. Departure by default (``calibration=joint``): noise is
+0.75 of the printed one for ``pmt-ols`` and ``pmt-ridge`` and 0.707 for ``pmt-moment``, which is proved to be enough
 (maths.md, 3.1 and 3.5); ``calibration=papers`` has the printed noise.
 """
 

@@ -222,7 +222,9 @@ class Trial:
     def released(self, plan: ErmPlan) -> np.ndarray:
         """Return the coefficients (1, p) of a plan of ours under the paper's relation, at epsilon and no delta."""
         mechanism = plan.in_lab(add_remove(self.epsilon, 0.0))
-        found = mechanism.release(plan.ground.measure(mechanism, self.drawn.rows), SeededNoise(self.seed, 5), 1)
+        found = mechanism.release(
+            plan.ground.measure(mechanism, self.drawn.rows), len(self.drawn.y), SeededNoise(self.seed, 5), 1
+        )
         return plan.ground.table(found)
 
     def coefficients(self, tried: Tried, lams: Sequence[float]) -> dict[str, np.ndarray]:
