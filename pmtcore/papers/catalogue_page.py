@@ -19,6 +19,7 @@ _LEFT_OUT = (
     ("D", "Figure 6", "Lambda 0.1 and 0.4, seven of the ten values of epsilon: hours on one core"),
     ("D", "Figure 7", "the smaller n: the same sentences"),
     ("D", "Figure 8", "other Lambda for prediction"),
+    ("D", "section 3.7, claim", "later rounds retrieve little: five rounds are drawn, what each retrieves is not kept"),
     ("D", "Figure 2", "a diagram of ideas, no experiment"),
     ("D", "Figure S.1", "the smaller n and Poisson regression: Figure 4 has them with delta"),
     ("D", "Figure S.2", "the smaller n: Figure 5 has them with delta"),

@@ -61,16 +61,23 @@ def _ends(draws: np.ndarray, trials: int) -> str:
 
 
 def below(lower: str, upper: str, statistic: Statistic = "mean", factor: float = 1.0) -> Check:
-    """Check that one curve is below a factor of another at every x."""
+    """Check that one curve is below a factor of another at every x; points where both are surely equal do not count."""
 
     def check(curves: Curves) -> Finding:
         a, b = curves[lower], curves[upper]
-        gap = _ratio(a, b, statistic)
+        gap = _untied(_ratio(a, b, statistic))
         return Finding(
             below_zero(gap - np.log(factor), _trials(a, b)), f"{statistic} ratio {_ends(gap, _trials(a, b))}"
         )
 
     return check
+
+
+def _untied(gap: np.ndarray) -> np.ndarray:
+    """Leave out points at which two curves are equal in every resample, such as a common ceiling; if all are, none."""
+    with np.errstate(invalid="ignore"):
+        tied = np.all(np.abs(gap) <= _ROUNDING, axis=0)
+    return gap if np.all(tied) else gap[:, ~tied]
 
 
 def never_below(upper: str, lower: str) -> Check:
