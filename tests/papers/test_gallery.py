@@ -47,7 +47,7 @@ def public_only(public):
 
 TRIALS = 60
 # Figures whose first trials take minutes: `gallery --all` computes them, and the page says that nobody has yet.
-LONG = {"A10", "A10b", "C1", "C1b", "C2b", "C3b", "C4b", "C5b", "C3", "C4", "C5", "C6", "C7", "C7b", "D6"}
+LONG = {"A10", "A10b", "C1", "C1b", "C4b", "C5b", "C3", "C4", "C5", "C6", "C7", "C7b", "D6"}
 
 
 def curve(name: str, y, x=None, spread: float = 0.01, seed: int = 0, common: np.ndarray | None = None) -> Curve:
