@@ -93,6 +93,14 @@ def _mutants() -> list[Mutant]:
     plant("deploy: regular secrets are taken", deploy, "elif random and predictable(value):", "elif False:", server)
     plant("roles: any address counts", roles, 'not in (True, "true"):', "is False:", server)
     plant("roles: a sign-in never ends", roles, "<= hours * 3600:", "<= 1e12:", server)
+    claims, drawn = "papers/gallery/claims.py", "tests/papers/test_gallery.py"
+    plant("gallery: few trials speak", claims, "if self.count < FEWEST_TRIALS:", "if self.count < 0:", drawn)
+    plant("gallery: no answer depends", claims, "if {Answer.HOLDS, Answer.FAILS} <= answers:", "if False:", drawn)
+    plant("gallery: spreads are halved", claims, "return np.maximum(*sides)", "return np.maximum(*sides) / 2", drawn)
+    erm, trials = "papers/gallery/erm.py", "tests/papers/test_gallery_trials.py"
+    plant("gallery: noise not shared", erm, "SeededNoise(self.seed, 4)", "SeededNoise(self.seed, len(id))", trials)
+    summed, protocol = "level @ k])", "tests/local/test_protocol.py"
+    plant("local: a total of lengths", "local/protocol.py", summed, "abs(level) @ k])", protocol)
     hostile = "tests/local/test_hostile.py"
     plant(
         "local: types of a file are not checked", "local/protocol.py", "            _check_types(fields)\n", "", hostile
