@@ -185,14 +185,15 @@ def draw(case: Case, number: int, loader: ModuleType, lam: float = 0.0) -> Draw 
         order = rng.permutation(len(y))
         theirs, mine = order[:m], order[m:]
         if number % 2:
-            theirs, mine = rng.integers(0, len(y), m), rng.integers(0, len(y), len(y))
+            theirs = rng.integers(0, len(y), m)
+            mine = rng.integers(0, len(y), _LARGEST if case.large else len(y))
         columns = independent(x[theirs])
         if len(columns) == len(names):
             break
         x, names = x[:, columns], tuple(names[j] for j in columns)
     else:
         return None
-    if case.large:
+    if case.large and not number % 2:
         mine = rng.choice(mine, _LARGEST)
     return _drawn(x, y, names, theirs, mine, case, number % 2 == 1, lam)
 
@@ -254,7 +255,8 @@ def measured(id: str, one: Draw, mu: float, trials: int, seed: int, values: Mapp
             interval = getattr(prediction, "interval", None)
             if interval is not None:
                 found["interval"] = [float(each) for each in interval]
-        found["alarm"] = bool(getattr(outcome, "disagrees", False))
+        if (disagrees := getattr(outcome, "disagrees", None)) is not None:
+            found["alarm"] = bool(disagrees)
         bands = outcome.bands()
         if bands is not None:
             found["width"] = float(np.median(bands.high - bands.low))
