@@ -232,6 +232,17 @@ def _drawn(
     return Draw(public, rows, x[mine], y[mine], exact, information, population)
 
 
+def robust_errors(one: Draw) -> np.ndarray:
+    """Return the non-private fit's own robust standard errors (d,), HC3: what no private band can cover better."""
+    scale = np.sqrt(np.diag(one.x.T @ one.x))
+    x = one.x / scale
+    inverse = np.linalg.pinv(x.T @ x, hermitian=True)
+    leverage = np.einsum("ij,jk,ik->i", x, inverse, x, optimize=True)
+    residual = (one.y - one.public.family.mean(one.x @ one.exact)) / np.maximum(1 - leverage, 1e-6)
+    meat = (x * residual[:, None]).T @ (x * residual[:, None])
+    return np.asarray(np.sqrt(np.diag(inverse @ meat @ inverse)) / scale)
+
+
 def measured(id: str, one: Draw, mu: float, trials: int, seed: int, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a method's figures on one draw at one budget."""
     start = time.process_time()
@@ -239,6 +250,12 @@ def measured(id: str, one: Draw, mu: float, trials: int, seed: int, values: Mapp
     n, delta = one.rows.n, 1 / one.rows.n**2
     if id == "zero":
         coefficients = np.zeros((1, len(one.exact)))
+    elif id == "non-private":
+        coefficients = one.exact[None]
+        half = 1.96 * robust_errors(one)
+        found["width"] = float(np.median(2 * half))
+        if one.population is not None:
+            found["covers"] = float(np.mean(np.abs(one.exact - one.population) <= half))
     elif id in ("tukey", "ihm"):
         fit = {"tukey": tukey.fit, "ihm": ihm.fit}[id]
         coefficients = fit(one.x, one.y, epsilon_from_mu(mu, delta), delta, trials, seed)

@@ -70,12 +70,3 @@ def robust_part(influence: np.ndarray, scale: float | np.ndarray, rows: int) -> 
     m = len(influence)
     variation = np.var(squares, axis=0) / np.maximum(mean**2, 1e-300) / m
     return Part(scale * mean / rows, 2 / np.maximum(variation, 8 / m))
-
-
-def unless_far(expected: float, mean_square: np.ndarray, noise: float, count: int) -> np.ndarray:
-    """A prior variance (trials,): as expected, unless the mean of ``count`` squares is far above it plus noise.
-
-    Far is three standard deviations of such a mean; then the variance is the excess over the noise.
-    """
-    far = mean_square > (expected + noise) * (1 + 3 * np.sqrt(2 / count))
-    return np.where(far, mean_square - noise, expected)

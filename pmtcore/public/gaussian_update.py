@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import f as f_distribution
 
 # Chance of widening a prior that is right, where the noise is next to nothing; it falls with the prior's share of S.
-FALSE_ALARMS = 0.01
+FALSE_ALARMS = 0.05
 # Below this share the prior is certain beside the noise; widening it would only let the noise in.
 _LEAST_SHARE = 1e-6
 # More degrees of freedom than that are infinitely many.
@@ -119,6 +119,9 @@ def conflict_inflation(ratio: np.ndarray, share: np.ndarray, entries: float, pri
         prior_dof: degrees of freedom behind the scale of the prior.
     """
     share = np.clip(share, _LEAST_SHARE, 1.0)
+    explained = (ratio - (1 - share)) / share
     dof = np.minimum(prior_dof / share**2, _MANY_DEGREES)
     threshold = f_distribution.isf(FALSE_ALARMS * share, entries, dof)
-    return np.where(ratio > threshold, (ratio - (1 - share)) / share, 1.0)
+    # An estimated scale is itself updated: z has k s^2 degrees of freedom on it, the prior its own.
+    weight = entries * share**2 / (entries * share**2 + prior_dof)
+    return np.where(ratio > threshold, explained, np.maximum(1 + weight * (explained - 1), 1.0))

@@ -12,8 +12,8 @@ from scipy.stats import f as f_distribution
 from pmtcore.base.records import Bands
 from pmtcore.methods.joint.fit import FirstFit, Fit
 from pmtcore.public.bands import Part, limits, robust_part
+from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.moments import back_transform
-from pmtcore.public.precision import combine
 
 _DECIDES = 0.5  # leverage of a public row
 _FALSE_ALARMS = 1e-3  # of each of two tests for a shift
@@ -32,7 +32,7 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
     public = first.public
     if lam == 0 and first.shrinks and public.rows is not None and public.m is not None:
         return _with_public(first, fit, ridge)
-    penalized = fit.whole[0] * (first.stable_gram[0] + lam * public.unit_penalty)
+    penalized = fit.whole[0] * (fit.gram_estimate[0] + lam * public.unit_penalty)
     inverse = public.residual_scale * back_transform(public.feature_root, np.linalg.inv(penalized)).T
     solved, centre = fit.unshrunk[0], ridge
     if lam == 0:
@@ -52,7 +52,7 @@ def alone(first: FirstFit, fit: Fit) -> dict[str, list[Any]]:
     """
     public, away = first.public, fit.unshrunk[0]
     table = public.residual_scale * back_transform(public.feature_root, np.eye(len(away))).T
-    solve = table @ np.linalg.inv(fit.whole[0] * first.stable_gram[0])
+    solve = table @ np.linalg.inv(fit.whole[0] * fit.gram_estimate[0])
     noise = solve @ fit.noise_covariance(away) @ solve.T
     cut = fit.truncation_part(solve)
     lost = np.zeros(len(away)) if cut is None else cut.variance
@@ -63,22 +63,23 @@ def alone(first: FirstFit, fit: Fit) -> dict[str, list[Any]]:
 def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
     """Around the unshrunk fit and the public one, combined by precision: no wider than the public fit's own."""
     public, away = first.public, fit.unshrunk[0]
-    inverse = np.linalg.inv(fit.whole[0] * first.stable_gram[0])
+    inverse = np.linalg.inv(fit.whole[0] * fit.gram_estimate[0])
     noise = fit.noise_covariance(away)
     cut = fit.truncation_part(inverse)
     own = inverse @ (noise + first.stable_gram[0] * first.residual_variance / first.first.n) @ inverse.T
     influence = public.fit_influence
     theirs = influence.T @ influence / len(influence) ** 2 + public.fit_pull
-    both = combine(away, own + (0.0 if cut is None else np.diag(cut.variance)), theirs)
+    mine = own + (0.0 if cut is None else np.diag(cut.variance))
+    identity: np.ndarray = np.eye(len(away))
+    both = gaussian_update(theirs, identity, away, mine, prior_dof=first.prior_dof)
+    inflation = float(both.inflation)
     table = public.residual_scale * back_transform(public.feature_root, np.eye(len(away))).T
-    solve, rest = table @ both.weight @ inverse, table @ (np.eye(len(away)) - both.weight)
+    solve, rest = table @ both.gain @ inverse, table @ both.shrinkage
     privacy = np.einsum("ij,jk,ik->i", solve, noise, solve)
     sampling = _sampling_part(first, fit.clip_weights, solve, np.zeros_like(away))
-    pull = Part(np.einsum("ij,jk,ik->i", rest, both.widened * public.fit_pull, rest))
-    together = sampling.plus(robust_part(influence @ rest.T, both.widened, len(influence))).plus(pull)
-    return limits(
-        estimate, public.fit + table @ both.weight @ away, Part(privacy), together, fit.truncation_part(solve)
-    )
+    pull = Part(np.einsum("ij,jk,ik->i", rest, inflation * public.fit_pull, rest))
+    together = sampling.plus(robust_part(influence @ rest.T, inflation, len(influence))).plus(pull)
+    return limits(estimate, public.fit + table @ both.step, Part(privacy), together, fit.truncation_part(solve))
 
 
 def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, away: np.ndarray) -> Part:
@@ -113,6 +114,6 @@ def looks_shifted(first: FirstFit, fit: Fit) -> bool:
         return False
     rest = public.m - public.d
     own = public.d / rest * f_distribution.isf(_FALSE_ALARMS, public.d, rest)
-    inverse = np.linalg.inv(fit.whole[0] * first.stable_gram[0])
+    inverse = np.linalg.inv(fit.whole[0] * fit.gram_estimate[0])
     noise = float(np.linalg.eigvalsh(inverse @ fit.noise_covariance(delta) @ inverse)[-1])
     return bool(delta @ delta > own + (noise + 1 / first.first.n) * chi2.isf(_FALSE_ALARMS, public.d))
