@@ -65,8 +65,19 @@ def _mutants() -> list[Mutant]:
     def plant(name: str, file: str, old: str, new: str, tests: str) -> None:
         found.append(Mutant(name, f"pmtcore/{file}", old, new, tests))
 
+    deploy, roles, server = "base/deployment.py", "base/roles.py", "tests/base/test_deployment.py"
+    plant("deploy: examples are taken", deploy, "if any(word in value.casefold()", "if all(word in value", server)
+    plant("deploy: short secrets are taken", deploy, "elif len(value) < length:", "elif len(value) < 1:", server)
+    plant("deploy: regular secrets are taken", deploy, "elif random and predictable(value):", "elif False:", server)
+    plant("roles: any address counts", roles, 'not in (True, "true"):', "is False:", server)
+    plant("roles: a sign-in never ends", roles, "<= hours * 3600:", "<= 1e12:", server)
+    hostile = "tests/local/test_hostile.py"
+    plant(
+        "local: types of a file are not checked", "local/protocol.py", "            _check_types(fields)\n", "", hostile
+    )
+    plant("local: half a file is left", "cli/local.py", "unfinished.unlink(missing_ok=True)", "pass", hostile)
     second, grid, noise = "methods/joint/second_pass.py", "mechanisms/grid.py", "mechanisms/noise.py"
-    passes, turned = "mechanisms/passes.py", "mechanisms/turned.py"
+    passes, turned = "mechanisms/passes.py", "mechanisms/quantized_rows.py"
     plant("turned: directions 2 % too long", turned, "STEPS * (1 - 2.0**-40)", "STEPS * 1.02", TURNED)
     plant("turned: rows far out at their scaled length", turned, "lengths * unit * lift", "lengths * unit", TURNED)
     plant("passes: lengths not clipped", passes, "-1.0, 1.0, out=shares", "-9.0, 9.0, out=shares", GRADIENTS)
@@ -452,7 +463,240 @@ def _mutants() -> list[Mutant]:
         "tests/releases tests/ledger tests/base",
     )
     plant("grid: words added up as one", grid, "words[0] * 2**_WORD + words[1]", "words[0] + words[1]", GRID)
+    likeness, shared, known = "tests/public/test_likeness.py", "tests/tables/test_overlap.py", "ledger/fingerprint.py"
+    fingerprint, persons = "tests/ledger/test_fingerprint.py", "tests/tables/test_persons.py"
+    homogeneity, deduplicate = "public/homogeneity.py", "public/deduplicate.py"
+    plant(
+        "homogeneity: the mean of a thousand rows",
+        homogeneity,
+        "    middle = (",
+        "    z, inside, m = z[:1000], inside[:1000], min(m, 1000)\n    middle = (",
+        f"{likeness} -k alike_samples",
+    )
+    plant(
+        "homogeneity: sums without random signs",
+        homogeneity,
+        "rng.choice([-1.0, 1.0], m)",
+        "np.ones(m)",
+        f"{likeness} -k 'another_shape or alike'",
+    )
+    plant(
+        "deduplicate: equal rows count once",
+        deduplicate,
+        "    if len(counts) == m or",
+        "    if len(counts) < m:\n        return np.sort(np.unique(rows, axis=0, return_index=True)[1])\n"
+        "    if len(counts) == m or",
+        f"{likeness} -k honest",
+    )
+    plant(
+        "deduplicate: a design is a paste", deduplicate, " or _is_full_cross(rows, counts)", "", f"{likeness} -k honest"
+    )
+    plant(
+        "deduplicate: one place for each row",
+        deduplicate,
+        "(counts // copies)[which]",
+        "np.ones_like(counts)[which]",
+        f"{likeness} -k pasted",
+    )
+    plant(
+        "overlap: the standing answers",
+        "releases/release.py",
+        "    if plan.mu > 0 and not source.secure:",
+        "    from pmtcore.tables.overlap import overlap\n\n"
+        "    if overlap(problem.public, problem.private)._value.share >= 0.5:\n        reasons += ('shared',)\n"
+        "    if plan.mu > 0 and not source.secure:",
+        f"{shared} -k standing",
+    )
+    plant(
+        "overlap: chance left out",
+        "tables/overlap.py",
+        "    return likely, at_most",
+        "    return 0.0, 0.0",
+        f"{shared} -k honest",
+    )
+    plant(
+        "persons: a record states the row",
+        "releases/release.py",
+        "outcome.released_under(guarantee)",
+        "outcome.released()",
+        f"{persons} -k states",
+    )
+    plant(
+        "persons: a record's word is believed",
+        "methods/joint_moment/record.py",
+        "return {**stated, **numbers}",
+        "return {**stated, **numbers, **({'person': found['person']} if 'person' in found else {})}",
+        f"{persons} -k cannot_state",
+    )
+    plant(
+        "persons: leading zeros tell apart",
+        "tables/identifiers.py",
+        '(whole + fraction).lstrip("0")',
+        "(whole + fraction)",
+        f"{persons} -k one_however",
+    )
+    plant(
+        "persons: case tells apart",
+        "tables/identifiers.py",
+        "text.casefold() if",
+        "text if",
+        f"{persons} -k one_however",
+    )
+    plant(
+        "fingerprint: the first columns only",
+        "tables/fingerprint.py",
+        "    names = table.columns\n",
+        "    names = table.columns[:64]\n",
+        f"{fingerprint} -k front",
+    )
+    plant(
+        "fingerprint: no noise",
+        known,
+        "return NOISE * (",
+        "return 0.0 * (",
+        f"{fingerprint} -k noisy",
+    )
+    plant(
+        "fingerprint: other noise each time",
+        known,
+        "    secret = b",
+        "    secret = os.urandom(8) + b",
+        f"{fingerprint} -k noisy",
+    )
+    plant(
+        "fingerprint: equal counts of few rows",
+        known,
+        "min(_COUNTS_APART, chance - _BY_CHANCE)",
+        "_COUNTS_APART",
+        f"{fingerprint} -k not_joined",
+    )
+    plant(
+        "fingerprint: a row counts as often as it is asked for",
+        known,
+        "len(np.unique(partner[best >",
+        "len((partner[best >",
+        f"{fingerprint} -k 'planted or decide'",
+    )
+    for name, file, old, new, tests in _ROWS:
+        plant(f"row: {name}", file, old, new, tests)
     return found
+
+
+EMPTY = "tests/methods/test_empty_rows.py"
+ONE = "tests/tables/test_one_row.py"
+_CELLS, _PROBLEM, _QUERIES = "tables/cells.py", "tables/problem.py", "tables/queries.py"
+# What one private row could do to others: name, file, text, fault, tests that notice.
+_ROWS = (
+    (
+        "a logarithm of an empty row",
+        "methods/joint_moment/derived.py",
+        "np.where(empty, 0.0, column) for column in made",
+        "column for column in made",
+        f"{EMPTY} -k derived_from",
+    ),
+    (
+        "empty rows in the first bin",
+        "mechanisms/passes.py",
+        "piece.rows - np.count_nonzero(piece.lengths[: piece.rows])",
+        "0",
+        f"{EMPTY} -k 'fillers and joint-pmt'",
+    ),
+    (
+        "a column of objects takes one type",
+        _CELLS,
+        "if len(kinds) <= 1 and kinds <=",
+        "if not kinds <=",
+        f"{ONE} -k 'alone or time_zones'",
+    ),
+    (
+        "32-bit objects as 64",
+        _CELLS,
+        "return pa.float32(), float(value)",
+        "return pa.float64(), float(value)",
+        f"{ONE} -k typed_cell",
+    ),
+    (
+        "decimals at one scale",
+        _CELLS,
+        "return pa.decimal256(_WIDEST, scale), value",
+        "return pa.decimal256(_WIDEST, 2), round(value, 2)",
+        f"{ONE} -k typed_cell",
+    ),
+    ("an object's error passes", _CELLS, "except Exception:  # noqa: S112", "except KeyError:", f"{ONE} -k alone"),
+    (
+        "bytes called text not checked",
+        _CELLS,
+        "cells.validate(full=True)",
+        "cells.validate()",
+        f"{ONE} -k command_line",
+    ),
+    (
+        "a slice of objects reads the others",
+        _CELLS,
+        'np.where(_flags(cells), _plain(cells.field("day"))',
+        'np.where(np.any(_flags(cells)), _plain(cells.field("day"))',
+        f"{ONE} -k 'alone or time_zones'",
+    ),
+    (
+        "sqlite decodes strictly",
+        _QUERIES,
+        "connection.text_factory = _replaced",
+        "connection.text_factory = str",
+        f"{ONE} -k 'command_line and sqlite'",
+    ),
+    (
+        "sqlite's declared types believed",
+        _QUERIES,
+        'connect_args={"detect_types": 0}',
+        "connect_args={}",
+        f"{ONE} -k rows_of_sqlite",
+    ),
+    (
+        "duckdb guesses",
+        _QUERIES,
+        "return _TEXT_READER.search(plan) is not None",
+        "return False",
+        f"{ONE} -k guessed",
+    ),
+    (
+        "a failed guess tells of rows",
+        _QUERIES,
+        "return _TEXT_FILE.search(query) is not None",
+        "raise",
+        f"{ONE} -k guessed",
+    ),
+    (
+        "private lines joined at quotes",
+        "tables/sources.py",
+        'not self._private or dialect.quoting == "multiline"',
+        "True",
+        f"{ONE} -k 'stray_quote or lines_of_text'",
+    ),
+    ("refuse is sound", _PROBLEM, "((_STRICT_LAB,) if strict else ())", "()", f"{ONE} -k of_the_lab"),
+    ("joined lines are sound", _PROBLEM, "((_MULTILINE,) if multiline else ())", "()", f"{ONE} -k price"),
+    (
+        "a finding counts a person's rows",
+        "tables/findings.py",
+        " or choices.unit is not None:",
+        ":",
+        f"{ONE} -k sentence",
+    ),
+    (
+        "a note counts a person's rows",
+        _PROBLEM,
+        "notes += (choices.unit.words,)",
+        "notes += (choices.unit.words, *((_SWAPPED,) if private.n < 9 else ()))",
+        f"{ONE} -k sentence",
+    ),
+    ("rows at hand are held", "base/records.py", "if lacking > 0:", "if lacking > 10**9:", f"{EMPTY} -k hides"),
+    (
+        "the lattice of rows at hand",
+        "mechanisms/perturbed.py",
+        "len(self.ridge), self.optimum(n)",
+        "len(self.ridge), self.optimum(len(value))",
+        f"{EMPTY} -k lattice",
+    ),
+)
 
 
 def survives(mutant: Mutant, root: Path) -> bool:

@@ -48,7 +48,7 @@ class PrivateModel(Parametrized):
         missing, unseen: what becomes of a missing value and of a category that no public row has.
         levels: declared categories by column.
         kinds: columns to be read as ``number``, ``level`` or ``date``, whatever the public rows suggest.
-        overlap: why public rows may be private rows too; recorded. Without it such a release is a lab figure.
+        overlap: why public rows may be private rows too; the record keeps it (see :func:`describe`).
         public_ridge: for columns that are collinear in the public rows.
         lam: ridge penalty of a family other than the linear one.
         positive: the label that counts as 1.

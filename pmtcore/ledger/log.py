@@ -24,7 +24,7 @@ from pmtcore.ledger.account import START_CAP, Account, Entry
 from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import Database, sentence
-from pmtcore.ledger.fingerprint import Cells, Sketch, overlap, sketch
+from pmtcore.ledger.fingerprint import Cells, Sketch, known_again, sketch
 from pmtcore.ledger.rules import MOST_WORDS, named
 from pmtcore.ledger.schema import EVENTS, NAME_LENGTH
 from pmtcore.ledger.sidecar import data_folder
@@ -190,32 +190,31 @@ class Ledger:
         """
         dataset = named(dataset)
         with self._database.writing() as connection:
-            known = self._known(connection)
-            mine = False
-            others: dict[str, float] = {}
-            for name, held in known:
-                share = overlap(cells, held)
-                if name == dataset:
-                    mine = mine or (share > 0 and held.rows >= len(cells.hashes) and held.names == cells.names)
-                elif share > 0:
-                    others[name] = max(share, others.get(name, 0.0))
+            said = reading.joins(connection, self._database.key)
+            new, mine = sketch(cells), False
+            others: set[str] = set()
+            for name, held in self._known(connection):
+                again = known_again(cells, held, self._database.seal_key, _joined(name, said))
+                if again and name == dataset:
+                    mine = mine or (held.rows >= new.rows and held.names == new.names)
+                elif again:
+                    others.add(name)
             if not mine:
-                text = sketch(cells).as_text(self._database.seal_key)
+                text = new.as_text(self._database.seal_key)
                 fields = {"fingerprint": text, "rows": len(cells.hashes)}
                 self._numbered(connection, dataset, "table", fields)
-            said = reading.joins(connection, self._database.key)
-            for name, share in others.items():
+            for name in sorted(others):
                 if frozenset((dataset, name)) not in said:
-                    self._numbered(connection, dataset, "join", {"other": name, "share": share})
+                    # How large a share is in common is a private figure: that they are joined is all that is told.
+                    self._numbered(connection, dataset, "join", {"other": name, "share": 1.0})
             return tuple(sorted(others))
 
-    def recognised(self, cells: Cells) -> dict[str, float]:
-        """The data sets that a table overlaps with, and by which share of their rows; reads only."""
+    def recognised(self, cells: Cells) -> tuple[str, ...]:
+        """Return the data sets that a table would be joined with, or that it is of; reads only."""
         with self._database.reading() as connection:
-            found: dict[str, float] = {}
-            for name, held in self._known(connection):
-                found[name] = max(overlap(cells, held), found.get(name, 0.0))
-            return {name: share for name, share in found.items() if share > 0}
+            said, key = reading.joins(connection, self._database.key), self._database.seal_key
+            known = self._known(connection)
+            return tuple(sorted({name for name, held in known if known_again(cells, held, key, _joined(name, said))}))
 
     def part(self, dataset: str, other: str, reason: str, by: str = "") -> None:
         """A curator's word that two data sets share nobody after all: they spend apart, and the reason is kept."""
@@ -249,6 +248,11 @@ def default_url() -> str:
         except OSError as error:
             raise LedgerError(sentence(error)) from None
     return url or str(data_folder() / "ledger.db")
+
+
+def _joined(dataset: str, said: Mapping[frozenset[str], bool]) -> int:
+    """Return how many data sets were joined with this one or parted from it."""
+    return sum(dataset in pair for pair in said)
 
 
 def _same(known: Entry, dataset: str, fields: Mapping[str, Any]) -> Entry:

@@ -20,10 +20,10 @@ from pmtcore.ledger.rules import spend
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_parameters, method, of_role
+from pmtcore.releases.planning import with_common_sampling
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import UNRECORDED, Ground, Release
 from pmtcore.tables.fingerprint import hashed
-from pmtcore.tables.overlap import SHARED, shared
 from pmtcore.tables.problem import Problem
 
 _ADMITTED: set[tuple[str, str, str]] = set()  # what this process has let the ledger know already
@@ -128,6 +128,8 @@ def preview(problem: Problem, request: Request) -> Preview:
     """The request's cost and prospects, from public figures alone; free."""
     entry, parameters, plan = _plan(problem, request)
     facts, predicted, public_alone = plan.facts(), plan.predicted(), None
+    if predicted is not None:
+        predicted = with_common_sampling(predicted, problem.public, problem.private.n, entry.id)
     if problem.public.labelled:
         alone = of_role("public")
         public_plan = alone.plan(problem.public, problem.private.n, request.budget, make_parameters(alone, {}))
@@ -165,12 +167,11 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         )
     outcome = plan.run(problem.private if watch is None else problem.private.watched(watch), source, 1)
     reasons = problem.lab_reasons
-    if not problem.choices.overlap and shared(problem.public, problem.private):
-        reasons += (SHARED,)
     if plan.mu > 0 and not source.secure:
         reasons += ("the noise came from a seed that can be repeated, not from the system's entropy",)
     if plan.mu > 0:
         reasons += (UNRECORDED,)
+    guarantee = _guarantee(entry, plan, problem, request)
     return Release(
         method=entry.id,
         title=entry.title,
@@ -180,7 +181,7 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         names=problem.public.names if entry.gives_coefficients else (),
         coefficients=outcome.coefficients[0],
         bands=outcome.bands(),
-        guarantee=_guarantee(entry, plan, problem, request),
+        guarantee=guarantee,
         parameters=vars(parameters),
         n=problem.private.n,
         public_rows=problem.public.m,
@@ -188,7 +189,7 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         ground=_ground(problem, entry),
         facts=plan.facts(),
         parts=plan.parts(),
-        released=outcome.released(),
+        released=outcome.released_under(guarantee),
         notes=problem.notes + outcome.notes(),
     )
 
@@ -318,7 +319,12 @@ def _ground(problem: Problem, entry: Method) -> Ground:
     public = problem.public
     noise = "exact" if entry.exact else "floating point"
     return Ground(
-        public.family.id, public.spread, public.fit if public.labelled else None, noise, problem.choices.as_dict()
+        public.family.id,
+        public.spread,
+        public.fit if public.labelled else None,
+        noise,
+        problem.choices.as_dict(),
+        problem.positive,
     )
 
 

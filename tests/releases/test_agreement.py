@@ -22,7 +22,7 @@ from pmtcore.releases.agreement import answer, ask, asked, carry_out
 from pmtcore.releases.register import opened, register
 from pmtcore.releases.release import Request, recorded_release
 from pmtcore.tables.choices import Choices
-from tests.data.test_persons import frame
+from tests.tables.test_persons import frame
 
 ANA, CLEO, CARL, REED = (
     Actor(name, role)

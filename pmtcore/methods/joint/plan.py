@@ -39,8 +39,8 @@ _RELUCTANCE = 1.25  # a wider one has to be a fifth better: what is beyond the p
 _MIDDLE = 0.25  # of what the last gradients have
 # Times a harmless bound, at which gradients between the others still cost little; how many there are at most
 _CLEAR, _MOST_BETWEEN = 5.0, 4
-# Outcome over prediction: tenths and nine tenths of 500 settings of *tune*, by columns a public row
-_INTERVALS = ((0.02, 0.4, 1.8), (0.3, 0.4, 5.5), (0.6, 0.45, 12.0), (math.inf, 0.6, 90.0))
+# Outcome over prediction: tenths and nine tenths of 150 settings of *tune* at mu 0.15, 1.5 and 4.5, by columns a row
+_INTERVALS = ((0.02, 0.3, 1.5), (0.3, 0.3, 6.5), (0.6, 0.4, 11.0), (math.inf, 0.5, 90.0))
 # Relative error of the pilot's Gram matrix; two gradients leave its square of what the pilot leaves
 HARMLESS_GRAM = 0.02
 Measured = tuple[np.ndarray, Pieces[Turned]]  # the first pass's sum; the rows, whose second look depends on its noise
