@@ -17,6 +17,7 @@ from pmtcore.public.moments import back_transform
 
 _DECIDES = 0.5  # leverage of a public row
 _FALSE_ALARMS = 1e-3  # of each of two tests for a shift
+_MANY_DEGREES = 1e9  # more are infinitely many
 
 
 def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
@@ -60,22 +61,32 @@ def alone(first: FirstFit, fit: Fit) -> dict[str, list[Any]]:
     return {"coefficients": centre.tolist(), "privacy": noise.tolist(), "truncation": lost.tolist()}
 
 
+def _two_estimates(first: FirstFit, fit: Fit, inverse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return covariances (d, d) of the unshrunk correction around the population's, and of the public fit around it.
+
+    Args:
+        inverse: (d, d), from the equation that is solved to the correction.
+    """
+    public = first.public
+    cut = fit.truncation_part(inverse)
+    sampling = first.stable_gram[0] * first.residual_variance / first.first.n
+    mine = inverse @ (fit.noise_covariance(fit.unshrunk[0]) + sampling) @ inverse.T
+    mine = mine + (0.0 if cut is None else np.diag(cut.variance))
+    influence = public.fit_influence
+    return mine, influence.T @ influence / len(influence) ** 2 + public.fit_pull
+
+
 def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
     """Around the unshrunk fit and the public one, combined by precision: no wider than the public fit's own."""
     public, away = first.public, fit.unshrunk[0]
     inverse = np.linalg.inv(fit.whole[0] * fit.gram_estimate[0])
-    noise = fit.noise_covariance(away)
-    cut = fit.truncation_part(inverse)
-    own = inverse @ (noise + first.stable_gram[0] * first.residual_variance / first.first.n) @ inverse.T
-    influence = public.fit_influence
-    theirs = influence.T @ influence / len(influence) ** 2 + public.fit_pull
-    mine = own + (0.0 if cut is None else np.diag(cut.variance))
+    mine, theirs = _two_estimates(first, fit, inverse)
     identity: np.ndarray = np.eye(len(away))
     both = gaussian_update(theirs, identity, away, mine, prior_dof=first.prior_dof)
-    inflation = float(both.inflation)
-    table = public.residual_scale * back_transform(public.feature_root, np.eye(len(away))).T
+    inflation, influence = float(both.inflation), public.fit_influence
+    table = public.residual_scale * back_transform(public.feature_root, identity).T
     solve, rest = table @ both.gain @ inverse, table @ both.shrinkage
-    privacy = np.einsum("ij,jk,ik->i", solve, noise, solve)
+    privacy = np.einsum("ij,jk,ik->i", solve, fit.noise_covariance(away), solve)
     sampling = _sampling_part(first, fit.clip_weights, solve, np.zeros_like(away))
     pull = Part(np.einsum("ij,jk,ik->i", rest, inflation * public.fit_pull, rest))
     together = sampling.plus(robust_part(influence @ rest.T, inflation, len(influence))).plus(pull)
@@ -104,16 +115,24 @@ def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, aw
 
 
 def looks_shifted(first: FirstFit, fit: Fit) -> bool:
-    """Whether the correction is far larger than alike samples give: at most about one false alarm in 500.
+    """Return whether the correction is far larger than alike samples give: about one false alarm in 1,000.
 
-    ``|delta|^2 (m - d)/d`` is F-distributed for Gaussian errors, since ``delta`` is the error of the public
-    fit in its own units; noise and private sampling come on top.
+    With public rows the ratio of section 6.1, by the robust covariances that bands have, truncation included. With a
+    moment alone ``|delta|^2 (m - d)/d`` is F-distributed for Gaussian errors, since ``delta`` is the error of the
+    public fit in its own units; noise and private sampling come on top.
     """
     public, delta = first.public, fit.unshrunk[0]
     if public.m is None:
         return False
-    rest = public.m - public.d
-    own = public.d / rest * f_distribution.isf(_FALSE_ALARMS, public.d, rest)
     inverse = np.linalg.inv(fit.whole[0] * fit.gram_estimate[0])
+    d = public.d
+    if public.rows is not None:
+        mine, theirs = _two_estimates(first, fit, inverse)
+        solved = np.linalg.solve(mine + theirs, np.column_stack([theirs, delta]))
+        share = float(np.clip(np.trace(solved[:, :d]) / d, 1e-6, 1.0))
+        dof = min(first.prior_dof / share**2, _MANY_DEGREES)
+        return bool(delta @ solved[:, d] / d > f_distribution.isf(_FALSE_ALARMS, d, dof))
+    rest = public.m - d
+    own = d / rest * f_distribution.isf(_FALSE_ALARMS, d, rest)
     noise = float(np.linalg.eigvalsh(inverse @ fit.noise_covariance(delta) @ inverse)[-1])
-    return bool(delta @ delta > own + (noise + 1 / first.first.n) * chi2.isf(_FALSE_ALARMS, public.d))
+    return bool(delta @ delta > own + (noise + 1 / first.first.n) * chi2.isf(_FALSE_ALARMS, d))
