@@ -93,3 +93,19 @@ def test_bounds_grow_with_the_budget() -> None:
     lengths = np.linspace(0.1, 3.0, 50)
     assert Sizes.at(lengths, 3, 1000, 0.5).edges[-1] == pytest.approx(12.0)
     assert Sizes.at(lengths, 3, 1000, 300.0).edges[-1] == pytest.approx(harmless_bound(1000, 300.0))
+
+
+def test_the_plan_has_an_interval_that_narrows_with_public_rows(seed) -> None:
+    """Its ends are around the prediction, further apart the fewer public rows there are; none without public rows."""
+    rng = np.random.default_rng(seed)
+    entry, ratios = method("joint-pmt"), []
+    for m in (8, 40, 400):
+        x = rng.standard_normal((m, 4))
+        public = public_from_rows(x, x.sum(axis=1) + rng.standard_normal(m), names(4), "y")
+        predicted = entry.plan(public, 2000, Budget(1.0), make_parameters(entry, {})).predicted()
+        low, high = predicted.interval
+        assert low < np.linalg.norm(predicted.to_exact) < high
+        ratios.append(high / low)
+    assert ratios == sorted(ratios, reverse=True)
+    alone = entry.plan(public, 2000, Budget(1.0), make_parameters(entry, {"passes": "1"})).predicted()
+    assert alone.interval is None
