@@ -72,6 +72,11 @@ class Actor:
     role: Role | None
     denied: Denied | None = None
 
+    @property
+    def role_name(self) -> str:
+        """The role's name as events keep it, empty for nobody's."""
+        return "" if self.role is None else self.role.value
+
     def may(self, action: Action) -> bool:
         """Whether their role allows it."""
         return self.role is not None and action in MAY[self.role]

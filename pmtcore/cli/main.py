@@ -52,7 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output = json.dumps(_finite(plain(dict(record))), indent=2, allow_nan=False) if chosen.json else terminal(text)
         _hand_out(output, getattr(chosen, "out", None))
     except InputError as error:
-        return _complain(f"{error}{kept}")
+        if error.by_program and os.environ.get("PMT_DEBUG"):
+            raise
+        _complain(f"{error}{kept}")
+        return 1 if error.by_program else 2
     except OSError as error:
         why = error.strerror or "the file cannot be used"
         return _complain(f"{why}: {error.filename}{kept}" if error.filename else f"{why}; nothing was printed.{kept}")
