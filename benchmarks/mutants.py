@@ -81,6 +81,10 @@ AGAIN = "tests/api/test_again.py"
 ENDS = "tests/glm/test_ends.py"
 
 
+UPDATE = "tests/public/test_gaussian_update.py"
+FILTER, REFINED = "tests/methods/test_joint_filter.py", "tests/methods/test_joint_refined.py -k budget"
+
+
 def _mutants() -> list[Mutant]:
     found: list[Mutant] = []
 
@@ -124,6 +128,33 @@ def _mutants() -> list[Mutant]:
         "GRADIENT_SENSITIVITY * GRADIENT, mu",
         "1.0 * GRADIENT, mu",
         SPIED,
+    )
+    update = "public/gaussian_update.py"
+    plant(
+        "update: alarms three times as often",
+        update,
+        "FALSE_ALARMS * share, entries",
+        "3 * FALSE_ALARMS * share, entries",
+        UPDATE,
+    )
+    plant("update: the excess put down to all", update, "(ratio - (1 - share)) / share", "ratio", UPDATE)
+    plant(
+        "update: noise left out of the posterior",
+        update,
+        "gain @ noise_covariance @",
+        "0 * gain @ noise_covariance @",
+        UPDATE,
+    )
+    refined = "methods/joint/refined.py"
+    plant("joint: curvature lowered too", refined, "believed = by >", "believed = np.abs(by) >", FILTER)
+    plant("joint: gram not raised", refined, "return np.asarray(gram + raise_by)", "return gram", FILTER)
+    plant("joint: bounds do not grow", "public/sizes.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
+    plant(
+        "joint: counted twice, paid once",
+        "methods/joint/plan.py",
+        "middle=between + counted",
+        "middle=between",
+        REFINED,
     )
     plant("joint: pilot at 3 mu", second, "return self.mu * math.sqrt(self.pilot)", "return 3 * self.mu", SPIED)
     plant(
