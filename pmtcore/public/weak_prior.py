@@ -3,7 +3,7 @@
 Labels that are almost separated in few public rows have no finite fit, and the public Hessian there has a direction
 without curvature. A normal law of standard deviation 1 on whitened coefficients says that one standard deviation of a
 column moves the linear predictor by about 1, in the way of Gelman et al. (2008); it counts as much as a handful of
-public rows and gives way to more. On *tune* 1 is as good as 2.5 at five public rows a column, and has .86, .91 and .92
+public rows and gives way to more. On *tune* 1 is as good as 2.5 at five public rows a column, and has .88, .92 and .94
 of its error at two and fewer (mu .15, .5, 1.5). The fit maximizes the posterior density, and its covariance is taken
 where that fit is, not where a fit without the prior would have run off to.
 """

@@ -27,6 +27,8 @@ _LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five time
 _LEAST_SLACK = 0.1  # a row that decides its own fit says little: no more than ten times its residual
 # Bounds on a log grid, from a share of the median length to so many times the longest.
 _SHORT, _ROOM, _CANDIDATES = 0.3, 100.0, 40
+# Public rows for each column, from which on their Hessian is near enough.
+_MANY_ROWS = 4
 # Private rows may lose this share of what is clipped in one direction, as no sample of public rows tells.
 _COMMON = 0.02
 # Beyond the longest of m left-out lengths a private one lies with chance 1/(m + 1) at most: half a row is expected.
@@ -79,6 +81,11 @@ class Frame:
     def m(self) -> int:
         """Public rows that are used."""
         return len(self.response)
+
+    @property
+    def few_rows(self) -> bool:
+        """See :func:`has_few_rows`."""
+        return has_few_rows(self.public)
 
     @property
     def prior_dof(self) -> float:
@@ -216,6 +223,11 @@ class Frame:
     def to_table(self, points: np.ndarray) -> np.ndarray:
         """Coefficients (..., d) in the units of the table."""
         return back_transform(self.root, points)
+
+
+def has_few_rows(public: PublicData) -> bool:
+    """Return whether there are fewer than four public rows for a column, whose Hessian is too rough to rely on."""
+    return (public.m or 0) < _MANY_ROWS * public.d
 
 
 def mean_excess(lengths: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

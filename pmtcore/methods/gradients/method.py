@@ -5,8 +5,9 @@
 
 The public Hessian serves, with its error carried along, and a share of the budget releases curvature matrices at some
 of the points, more of them where public rows are few or the budget is ample. Each is one Gaussian mechanism on integer
-sums (3.1, 3.4, 14), composed adaptively, so nothing about an optimum has to be proved. What clipping biases is estimated
-on public rows, each as if left out, and added back; its variance is weighed against the noise when the bound is chosen.
+sums (3.1, 3.4, 14), composed adaptively, so nothing about an optimum has to be proved. What clipping biases is
+estimated on public rows, each as if left out, and added back; its variance is weighed against the noise when the bound
+is chosen.
 Neighbours: replace-one. Public: the public data with the response, n, the schedule. Goes past the papers (A's
 Algorithms 3 and 4 spend half of each step on a Hessian and start at 0).
 """
@@ -19,7 +20,6 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from scipy.stats import f as f_distribution
 
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
@@ -38,7 +38,7 @@ from pmtcore.mechanisms.passes import (
 )
 from pmtcore.mechanisms.quantized_rows import Turned, Turning
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.gradients.frame import Frame
+from pmtcore.methods.gradients.frame import Frame, has_few_rows
 from pmtcore.methods.gradients.passes import (
     State,
     advance,
@@ -52,7 +52,6 @@ from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.moments import PublicData
 
 _DRAWS, _MOST = 8, 2.0  # draws with replacement; an error further beyond its covariance counts as this many times
-_MANY = 4  # public rows for each column, from which on their Hessian is near enough
 # Passes, growth of their shares, share of the curvature matrices, passes before each (decision 0034).
 _USUAL, _FEW_ROWS = (8, 1.7, 0.1, (2,)), (12, 1.5, 0.25, (2, 5))
 _AMPLE = (20, 1.25, 0.3, (2, 5, 9, 13))
@@ -60,8 +59,6 @@ _LINEAR = (4, 2.5, 0.2, (0,))  # the same for least squares (decision 0017)
 # Where the noise of one gradient is below this share of the sampling error, more passes cost nothing that matters;
 # sooner where the public Hessian is rough and steps are what is missing.
 _AMPLE_NOISE, _AMPLE_NOISE_FEW = 0.05, 0.4
-# Chance of calling alike rows different.
-_FALSE_ALARMS = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,28 +262,15 @@ class GradientOutcome(Outcome):
 
     @property
     def disagrees(self) -> bool:
-        """Whether the way from the public fit is longer than alike rows explain, in the first trial."""
-        return bool(self.conflict[0] < _FALSE_ALARMS)
-
-    @property
-    def conflict(self) -> np.ndarray:
-        """Return the chance (trials,) of a way from the public fit that is as long, where rows are alike.
-
-        The way is a sum of filter steps, which are independent where the filter is right, so their covariances add;
-        the scale of the public covariance is known by the public degrees of freedom (maths.md, 16).
-        """
-        frame, d = self.plan.frame, self.plan.public.d
-        way = self.state.points - frame.start[0]
-        explained = np.asarray(self.state.explained) + 1e-12 * frame.start[1]
-        ratio = np.einsum("ti,ti->t", way, np.linalg.solve(explained, way[..., None])[..., 0]) / d
-        return np.asarray(f_distribution.sf(ratio, d, frame.prior_dof))
+        """Whether some gradient was longer than the public fit's error and the noise explain, in the first trial."""
+        return bool(self.state.conflict[0])
 
     def notes(self) -> tuple[str, ...]:
         """Whether the rows looked alike."""
         if self.disagrees:
             return (
-                "The private rows do not look like the public ones: a gradient was larger than the public fit's "
-                "sampling error and the noise explain. The public fit was trusted the less for it.",
+                "The private rows do not look like the public ones: the released fit is farther from the public one "
+                "than sampling errors and noise explain. Public rows that are no sample of the private ones help less.",
             )
         return ()
 
@@ -311,7 +295,7 @@ def _schedule(public: PublicData, n: int, mu: float) -> tuple[int, float, float,
     """
     if public.family is GAUSSIAN:
         return _LINEAR
-    few = (public.m or 0) < _MANY * public.d
+    few = has_few_rows(public)
     if 2 * math.sqrt(public.d / n) < (_AMPLE_NOISE_FEW if few else _AMPLE_NOISE) * mu:
         return _AMPLE
     return _FEW_ROWS if few else _USUAL

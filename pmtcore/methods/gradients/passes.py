@@ -13,7 +13,7 @@ the size of the step: the filter goes on listening to later gradients.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -22,7 +22,7 @@ from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.passes import CURVATURE_SENSITIVITY, GRADIENT_SENSITIVITY
 from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.methods.gradients.frame import ClippedPart, Frame
-from pmtcore.public.gaussian_update import gaussian_update, inflate_on_conflict
+from pmtcore.public.gaussian_update import conflict_inflation, gaussian_update, inflate_on_conflict
 from pmtcore.public.radius import ABSOLUTE_SHARE
 from pmtcore.public.sizes import beyond
 
@@ -53,29 +53,45 @@ class Curvature:
 
 @final
 @dataclass(frozen=True, eq=False)
+class CurvatureRatio:
+    """Released curvatures in units of public ones.
+
+    Attributes:
+        ratio: (t, d, d), where the public Hessian is the identity.
+        root: of the public Hessian (t, d, d) where the curvature was released.
+        variance: of an entry (t,).
+    """
+
+    ratio: np.ndarray
+    root: np.ndarray
+    variance: np.ndarray
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class State:
     """Where t trials stand.
 
     Attributes:
         points: (t, d) in whitened coordinates.
         covariance: of the distance to the fit of the private rows (t, d, d).
-        released: released curvature (t, d, d) in units of the public one, its entries' variance (t,); ``None`` before.
-        inflation: the largest factor (t,) by which a pass widened the covariance; 1 where none did.
-        explained: covariance (t, d, d) that the way from the start to the points has where rows are alike.
+        released: released curvature as a ratio to the public one; ``None`` before.
+        start_weight: what is left (t, d, d) of an error of the start in the points.
+        conflict: whether (t,) a gradient was longer than the start's error explains.
     """
 
     points: np.ndarray
     covariance: np.ndarray
-    released: tuple[np.ndarray, np.ndarray] | None = None
-    inflation: np.ndarray = field(default_factory=lambda: np.ones(1))
-    explained: np.ndarray | float = 0.0
+    released: CurvatureRatio | None
+    start_weight: np.ndarray
+    conflict: np.ndarray
 
     @classmethod
     def first(cls, frame: Frame, trials: int) -> State:
         """Return the public prior."""
         centre, covariance = frame.start
-        points, doubt = np.tile(centre, (trials, 1)), np.tile(covariance, (trials, 1, 1))
-        return cls(points, doubt, None, np.ones(trials), np.zeros_like(doubt))
+        points, spread = np.tile(centre, (trials, 1)), np.tile(covariance, (trials, 1, 1))
+        return cls(points, spread, None, np.tile(np.eye(len(centre)), (trials, 1, 1)), np.zeros(trials, dtype=bool))
 
 
 @final
@@ -89,13 +105,20 @@ class ClippingChoice:
 
 
 def curvature_at(frame: Frame, state: State) -> Curvature:
-    """Return the public Hessian at the points, times the released ratio to it where there is one."""
-    slopes = frame.slopes(state.points)
-    public = frame.hessians(slopes)
-    if state.released is None:
-        return Curvature(public, frame.roughness(slopes))
-    root = np.linalg.cholesky(_with_least_curvature(public))
-    return Curvature(root @ state.released[0] @ np.swapaxes(root, 1, 2), state.released[1])
+    """Return the public Hessian at the points, times the released ratio to it where there is one.
+
+    Few public rows do not tell how a Hessian changes from point to point: next to separation theirs vanishes where
+    that of the private rows does not, and steps would grow without bound. There the released one stays as it is.
+    """
+    if state.released is not None and frame.few_rows:
+        root = state.released.root
+    else:
+        slopes = frame.slopes(state.points)
+        public = frame.hessians(slopes)
+        if state.released is None:
+            return Curvature(public, frame.roughness(slopes))
+        root = np.linalg.cholesky(_with_least_curvature(public))
+    return Curvature(root @ state.released.ratio @ np.swapaxes(root, 1, 2), state.released.variance)
 
 
 def choose_bounds(frame: Frame, state: State, mu: float) -> ClippingChoice:
@@ -126,7 +149,7 @@ def advance(frame: Frame, state: State, chosen: ClippingChoice, gradients: np.nd
     noise = (chosen.noise**2)[:, None, None] * np.eye(d) + chosen.clipped.covariance
     rough = hessian_error(state.covariance, chosen.curvature.variance)
     from_prior = hessian @ state.covariance @ hessian + rough
-    inflation = inflate_on_conflict(from_prior, innovation, from_prior + noise, frame.prior_dof)
+    inflation = inflate_on_conflict(from_prior, innovation, from_prior + noise)
     wide = inflation[:, None, None]
     update = gaussian_update(wide * state.covariance, hessian, innovation, noise + wide * rough)
     share = _damping(frame, update.step)
@@ -135,14 +158,30 @@ def advance(frame: Frame, state: State, chosen: ClippingChoice, gradients: np.nd
     covariance = update.covariance + missed[:, :, None] * missed[:, None, :]
     if frame.public.family is not GAUSSIAN:
         covariance = covariance + _process_noise(step)
-    explained = state.explained + update.of_observation(from_prior + noise)
+    shrinkage = np.eye(d) - share[:, None, None] * update.gain @ hessian
     return replace(
         state,
         points=state.points + step,
         covariance=(covariance + np.swapaxes(covariance, 1, 2)) / 2,
-        inflation=np.maximum(state.inflation, inflation),
-        explained=explained,
+        start_weight=shrinkage @ state.start_weight,
+        conflict=state.conflict | _conflicts(frame, state, hessian, innovation, from_prior + noise),
     )
+
+
+def _conflicts(
+    frame: Frame, state: State, hessian: np.ndarray, innovation: np.ndarray, total: np.ndarray
+) -> np.ndarray:
+    """Return whether (t,) innovations are longer than the error of the start explains, where rows are alike.
+
+    The law of 6.1 with the start's share of what is expected: later passes, in which little of the start's error is
+    left, say little of the public rows.
+    """
+    d = innovation.shape[1]
+    way = hessian @ state.start_weight
+    from_start = way @ frame.start[1] @ np.swapaxes(way, 1, 2)
+    share = np.trace(np.linalg.solve(total, from_start), axis1=1, axis2=2) / d
+    ratio = np.einsum("ti,ti->t", innovation, np.linalg.solve(total, innovation[..., None])[..., 0]) / d
+    return np.asarray(conflict_inflation(ratio, share, d, frame.prior_dof) > 1)
 
 
 def _process_noise(step: np.ndarray) -> np.ndarray:
@@ -191,11 +230,12 @@ def combine_curvature(frame: Frame, state: State, bounds: np.ndarray, mu: float,
     far = distance > (spread + noise) * (1 + _FAR * math.sqrt(2 / entries))
     spread = np.where(far, np.maximum(distance - noise, spread), spread)
     weight = spread / (spread + noise)
-    inverse = np.linalg.inv(np.linalg.cholesky(_with_least_curvature(public)))
+    root = np.linalg.cholesky(_with_least_curvature(public))
+    inverse = np.linalg.inv(root)
     ratio = inverse @ (public + weight[:, None, None] * deviation) @ np.swapaxes(inverse, 1, 2)
     values, vectors = np.linalg.eigh(ratio)
     ratio = (vectors * np.maximum(values, _LEAST_RATIO)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
-    return replace(state, released=(ratio, weight * noise))
+    return replace(state, released=CurvatureRatio(ratio, root, weight * noise))
 
 
 def _with_least_curvature(hessians: np.ndarray) -> np.ndarray:
