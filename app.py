@@ -18,17 +18,21 @@ if __name__ != "__main__":
     PagesManager.uses_pages_directory = False
     from starlette.middleware import Middleware
 
+    from pages.common.deployed import refuse_unsafe
     from pages.common.server import Guard, Squeezed, lifespan
 
+    refuse_unsafe()
     app = st.App(ROOT / "app.py", lifespan=lifespan, middleware=[Middleware(Guard), Middleware(Squeezed)])
 else:
-    from pages.common import frame, links
+    from pages.common import actors, frame, links
 
     st.set_page_config(page_title="Second Moment", page_icon=str(ROOT / "assets" / "icon.svg"), layout="wide")
+    inside = frame.admitted()
     navigation = st.navigation(
         {
             "Work": [
-                st.Page("pages/work/data.py", title="Data", icon=":material/table:", default=True),
+                st.Page("pages/work/start.py", title="Start", icon=":material/home:", default=True),
+                st.Page("pages/work/data.py", title="Data", icon=":material/table:"),
                 st.Page("pages/work/conditioning.py", title="Conditioning", icon=":material/target:"),
                 st.Page("pages/work/plan.py", title="Plan", icon=":material/event_note:"),
                 st.Page("pages/work/release.py", title="Release", icon=":material/verified_user:"),
@@ -43,12 +47,17 @@ else:
                 st.Page("pages/study/audit.py", title="Audit", icon=":material/policy:"),
                 st.Page("pages/study/gallery.py", title="Gallery", icon=":material/gallery_thumbnail:"),
             ],
-        }
+        },
+        position="sidebar" if inside else "hidden",
+        expanded=True,
     )
     st.set_page_config(page_title=f"{navigation.title} · Second Moment")
     st.html(ROOT / "assets" / "style.css")
-    frame.opened(navigation.title)
-    links.restore()
-    navigation.run()
-    links.keep()
-    frame.draw()  # after the page: the sidebar says what the page opened or spent
+    if inside:
+        frame.opened(navigation.title)
+        links.restore()
+        navigation.run()
+        links.keep()
+        frame.draw()  # after the page: the sidebar says what the page opened or spent
+    else:
+        actors.draw_sign_in()

@@ -2,7 +2,7 @@
 
     PYTHONPATH=. python benchmarks/matrix.py            # Python 3.11 to 3.13, as far as they are here, in every way
     PYTHONPATH=. python benchmarks/matrix.py --quick    # this Python, the newest dependencies and pandas 2.2: in CI
-    PYTHONPATH=. python benchmarks/matrix.py --only oldest --tests tests/data   # some tests too, in each environment
+    PYTHONPATH=. python benchmarks/matrix.py --only oldest --tests tests/tables   # some tests too, in each environment
 
 Needs uv (``pip install uv``). *Oldest* are the lowest versions that the bounds in pyproject.toml allow; *pandas 2.2* is
 the newest of everything else with it. An environment has the base alone: no Streamlit, no Plotly.

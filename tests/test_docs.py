@@ -52,9 +52,9 @@ def test_every_command_is_in_the_readme():
 
 
 def test_decisions_are_numbered_and_every_dependency_has_its_reason():
-    """Notes are 0001, 0002, ...; each requirement is in the table of dependencies."""
+    """Each note has a number of its own; each requirement is in the table of dependencies."""
     notes = sorted((ROOT / "docs" / "decisions").glob("*.md"))
-    assert [int(note.name[:4]) for note in notes] == list(range(1, len(notes) + 1))
+    assert len({int(note.name[:4]) for note in notes}) == len(notes)
     reasons = notes[0].read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = [line for lines in project["optional-dependencies"].values() for line in lines]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -49,6 +51,20 @@ def test_the_wheel_carries_package_and_application(tmp_path):
     assert {f"second_moment_app/{name}" for name in {"app.py", *tracked("pages", "assets", ".streamlit")}} <= names
     entry = next(name for name in names if name.endswith("entry_points.txt"))
     assert "second-moment = pmtcore.cli.launch:main" in zipfile.ZipFile(wheel).read(entry).decode()
+
+
+def test_the_readmes_line_installs_the_wheel(tmp_path):
+    """The line as printed, from building to what pip is asked for: its extra and all, in any shell."""
+    line = re.search(r"<!-- wheel -->\n```sh\n(.*?)\n```", (ROOT / "README.md").read_text(), re.DOTALL).group(1)
+    build, install = line.split(" && ")
+    assert build == "pip wheel -q --no-deps ." and install.startswith("pip install ")
+    made = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(made, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    asked = install.replace("pip install", f"{sys.executable} -m pip install --dry-run --no-deps --no-index")
+    for shell in filter(shutil.which, ("sh", "bash", "dash", "zsh")):
+        done = subprocess.run([shell, "-c", asked], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+    assert "does not provide the extra" not in done.stderr
 
 
 def test_the_base_runs_without_the_extras():

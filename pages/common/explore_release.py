@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import uuid4
 
 import streamlit as st
@@ -16,6 +17,7 @@ from pmtcore.base.records import Label
 from pmtcore.explore.confirm import confirmed, problem_of
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
+from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.methods.registry import method
 from pmtcore.releases.record import Release
@@ -24,8 +26,19 @@ from pmtcore.report.figures import explore as figures
 from pmtcore.tables.problem import Problem
 
 
+def linear(problem: Problem) -> Problem:
+    """Return the problem with a label target as a 0/1 column, so that its moment can be released."""
+    tables = session().tables
+    if problem.positive is None or problem.public.family is GAUSSIAN or tables is None:
+        return problem
+    return tables.problem(replace(problem.choices, family=GAUSSIAN.id, lam=None, positive=problem.positive))
+
+
 def releasing(problem: Problem) -> Release | None:
-    """Columns, derived columns, budget; what to expect; the confirmation and the button."""
+    """Draw columns, derived columns, budget, what to expect, the confirmation and the button."""
+    label, problem = problem.positive, linear(problem)
+    if label is not None:
+        st.caption(plain(f"{problem.public.target} goes in as 1 where it is {label}, else 0."))
     names = [name for name in (*problem.public.names, problem.public.target) if name != "(intercept)"]
     st.caption(f"All columns chosen on the Data page go in: {plain(listed(names, 12))}.")
     budget, delta = budget_input("explore", problem.private.n)
@@ -47,7 +60,7 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
             frame(figures.combined_table(rows), "The model confirmed: both releases together")
             return
     st.markdown(
-        "A model found by looking is best released once more: `joint-pmt` puts the rest of the budget on it alone, "
+        "A model found by searching is best released once more: `joint-pmt` puts the rest of the budget on it alone, "
         "with new noise, and both are combined by their covariances. Sampling is the same in both, so what the search "
         "found by the chance of these rows stays."
     )
@@ -55,7 +68,7 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
         st.caption("It needs the private table: open it on the Data page.")
         return
     try:
-        problem = problem_of(current_problem(), moment.record, fit)
+        problem = problem_of(linear(current_problem()), moment.record, fit)
         budget, delta = budget_input("explore-confirm", problem.private.n)
         request = Request("joint-pmt", budget, {}, delta)
         prospect = preview(problem, request)
@@ -69,7 +82,7 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
 def _spending(problem: Problem, request: Request, prospect: Preview, prefix: str) -> Release | None:
     """The guarantee, the ledger, the confirmation and the button; the release once it is made."""
     st.caption(guarantee_line(prospect.guarantee))
-    where = spend_form(prospect.guarantee.mu)
+    where = spend_form(prospect.guarantee.person.mu)
     if where is None:
         return None
     id = st.session_state.setdefault(f"{prefix}-request", uuid4().hex)
@@ -79,8 +92,8 @@ def _spending(problem: Problem, request: Request, prospect: Preview, prefix: str
         else:
             st.info("A second person agrees to each release of this data set: ask on the Release page.")
         return None
-    key = f"{prefix}-sure-{id}-{prospect.guarantee.mu!r}"
-    words = f"I spend mu = {prospect.guarantee.mu:.4g} on this table. It cannot be taken back."
+    key = f"{prefix}-sure-{id}-{prospect.guarantee.person.mu!r}"
+    words = f"I spend mu = {prospect.guarantee.person.mu:.4g} on this table. It cannot be taken back."
     sure = st.checkbox(words, key=key, help=SURE)
     if not st.button(
         "Release", type="primary", disabled=not sure, key=f"{prefix}-go-{id}", icon=":material/verified_user:"

@@ -99,7 +99,7 @@ def question(here: Held) -> Regression | None:
         list(_WORDS),
         format_func=_WORDS.__getitem__,
         key="explore-correction",
-        help="After a search a 95 % band is none; these are wider by what the search costs.",
+        help="After a search, 95 % bands no longer hold; these are wider by what the search costs.",
     )
     choice = [name for name in moment.columns if name != response]
     first = [moment.names[j] for j in moment.record.features if moment.names[j] in choice]

@@ -1,4 +1,4 @@
-"""The parts of the Release page."""
+"""Parts of the Release page: the confirmation card and what stands below it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pages.common.widgets import (
     at_first,
     badge,
     chart,
+    deployments,
     show_error,
-    strength_line,
 )
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
@@ -28,7 +28,7 @@ from pmtcore.report.names import option, source
 
 
 def method_choice(public: PublicData) -> str:
-    """A sound method that suits the problem, with what the registry says of it."""
+    """Draw the sound methods that suit the problem; return the chosen id."""
     sound = [entry.id for entry in suiting(public) if entry.standing is Standing.SOUND]
     key = f"release-method-{public.family.id}"
     start = at_first(key, index=sound.index(recommended(public).id))
@@ -41,90 +41,75 @@ def method_choice(public: PublicData) -> str:
         help="Sound methods that suit the tables; the recommended one is chosen first. The id is small behind it.",
         **start,
     )
+    return chosen
+
+
+def more(public: PublicData) -> None:
+    """Draw, folded, what the registry says of the chosen method, and the methods that cannot be released."""
+    chosen = st.session_state.get(f"release-method-{public.family.id}", recommended(public).id)
     entry = method(chosen)
-    st.caption(
-        f"{entry.summary} Source: {source(chosen)}. Sound: {entry.standing_reason}.",
-        help=help_for("papers", "sound"),
-    )
-    if entry.errata:
-        with st.expander(f"Errata of the paper ({', '.join(entry.errata)})", icon=":material/edit_note:"):
-            st.caption(words(entry.errata))
+    with st.expander(f"About {entry.title}", icon=":material/info:"):
+        st.markdown(
+            f"{entry.summary} Source: {source(chosen)}. Sound: {entry.standing_reason}.",
+            help=help_for("papers", "sound"),
+        )
+        if entry.errata:
+            st.caption(f"Errata of the paper ({', '.join(entry.errata)}): {words(entry.errata)}")
     with st.expander("Methods that cannot be released", icon=":material/science:"):
         for lab in methods():
             if lab.standing is Standing.LAB:
                 st.markdown(f"**{lab.id}**, {lab.title[0].lower()}{lab.title[1:]}: {lab.standing_reason}.")
         st.caption("They can be studied on the Compare page.")
-    return chosen
+    import_configuration()
 
 
 def cost(found: Preview) -> None:
-    """What will be spent, in all units."""
+    """Draw what the budget buys and what it costs, in all units and in words."""
     guarantee = found.guarantee
-    st.markdown(f"{badge(Label.PUBLIC)} **What it costs**")
     if guarantee.mu == 0:
-        st.markdown("Nothing: no private row is read.")
+        st.markdown(f"{badge(Label.PUBLIC)} Costs nothing: no private row is read.")
+        st.markdown(plain(figures.predicted_words(found)))
         return
     person = guarantee.person
-    columns = st.columns([2, 2, 3])
-    columns[0].metric("mu", said(person.mu, 4), help=help_for("mu"))
-    columns[1].metric("rho", said(person.rho, 4), help=help_for("rho"))
-    columns[2].metric(
-        "epsilon",
-        said(person.epsilon, 4),
-        f"at delta {power_of_ten(guarantee.delta)}",
-        delta_color="off",
-        delta_arrow="off",
-        help=help_for("epsilon", "delta"),
+    bought = figures.predicted_words(found) or "There is no prediction of the errors for this method."
+    st.markdown(f"{badge(Label.PUBLIC)} **Buys.** {plain(bought)}")
+    for sentence in found.verdict:
+        st.info(plain(sentence), icon=":material/info:")
+    st.markdown(
+        f"**Costs.** mu = {said(person.mu, 4)} · rho = {said(person.rho, 4)} · epsilon = {said(person.epsilon, 4)} at "
+        f"delta {power_of_ten(guarantee.delta)}. {plain(guarantee.words)}",
+        help=help_for("mu", "rho", "epsilon", "delta"),
     )
-    strength_line(person.mu)
-    st.caption(f"Neighbours, {guarantee.neighbours.value}: {guarantee.neighbours.words}. {plain(guarantee.unit.words)}")
     if guarantee.unit.rows > 1:
         st.caption(f"These are figures of a person with all rows that count; of one row mu is {guarantee.mu:.4g}.")
 
 
-def meaning(found: Preview) -> None:
-    """The attacker's view of this budget."""
-    st.header("What this budget means")
-    if found.guarantee.mu == 0:
-        st.markdown(found.guarantee.words)
-        return
-    chart(
-        figures.tradeoff(found.guarantee.person.mu),
-        "tradeoff",
-        "Detections against false alarms of the best attacker at this budget",
-        figures.tradeoff_table(found.guarantee.person.mu),
-        Label.PUBLIC,
-        found.guarantee.words,
-    )
-
-
-def prospects(found: Preview) -> None:
-    """Predicted errors and a verdict, from public figures alone."""
-    st.header("What to expect")
-    for sentence in found.verdict:
-        st.info(plain(sentence), icon=":material/info:")
+def expected(found: Preview) -> None:
+    """Draw predicted errors beside the attacker's view, from public figures alone."""
     figure = figures.predicted(found)
-    if figure is None:
-        st.markdown(f"{badge(Label.PUBLIC)} There is no prediction of the errors for this method.")
-        _facts(found)
-        return
-    chart(
-        figure,
-        "predicted",
-        "Predicted standard errors of each coefficient relative to the public fit alone",
-        figures.predicted_table(found),
-        Label.PUBLIC,
-        figures.predicted_words(found),
-    )
-    if note := figures.predicted_note(found):
-        st.caption(note)
-    _facts(found)
-
-
-def _facts(found: Preview) -> None:
-    words = figures.facts_words(found.facts)
-    if words:
-        st.caption(f"Chosen from public figures: {plain(words)}.")
+    left, right = st.columns([3, 2], gap="large")
+    if figure is not None:
+        with left:
+            chart(
+                figure,
+                "predicted",
+                "Predicted standard errors of each coefficient relative to the public fit alone",
+                figures.predicted_table(found),
+                Label.PUBLIC,
+                folded_note=figures.predicted_note(found),
+            )
+            if chosen := figures.facts_words(found.facts):
+                st.caption(f"Chosen from public figures: {plain(chosen)}.")
+    if found.guarantee.mu > 0:
+        with right:
+            chart(
+                figures.tradeoff(found.guarantee.person.mu),
+                "tradeoff",
+                "Detections against false alarms of the best attacker at this budget",
+                figures.tradeoff_table(found.guarantee.person.mu),
+                Label.PUBLIC,
+            )
+            deployments()
 
 
 def confirmation(found: Preview) -> str:
@@ -142,21 +127,30 @@ def confirmation_key(found: Preview) -> str:
 
 
 def import_configuration() -> None:
-    """Fill the form from a saved configuration."""
+    """Draw the upload of a saved configuration, which fills the form above."""
     with st.expander("Import a configuration", icon=":material/upload_file:"):
-        file = st.file_uploader(
+        st.file_uploader(
             "Configuration (JSON)",
             type=["json"],
             key="config-file",
             max_upload_size=1,
+            on_change=_imported,
             help="Saved after a release, or written by hand: a method and a budget at least.",
         )
-        if file is None or st.session_state.get("config-read") == file.file_id:
-            return
-        st.session_state["config-read"] = file.file_id
-        try:
-            workflow_state.fill(request_from_json(file.getvalue()))
-        except InputError as error:
-            show_error(error)
-            return
-        st.success("The form below now holds this configuration.", icon=":material/check:")
+        outcome = st.session_state.pop("config-outcome", None)
+        if isinstance(outcome, InputError):
+            show_error(outcome)
+        elif outcome is not None:
+            st.success("The form above now holds this configuration.", icon=":material/check:")
+
+
+def _imported() -> None:
+    """Fill the form from the file that was just given; it runs before the form is drawn."""
+    file = st.session_state.get("config-file")
+    if file is None:
+        return
+    try:
+        workflow_state.fill(request_from_json(file.getvalue()))
+        st.session_state["config-outcome"] = True
+    except InputError as error:
+        st.session_state["config-outcome"] = error

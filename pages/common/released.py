@@ -13,16 +13,18 @@ import streamlit as st
 from pages.common.session import session
 from pages.common.widgets import (
     PLAIN,
+    at_first,
     badge,
     chart,
+    deployments,
     download_table,
     frame,
     guarantee_line,
-    strength_line,
 )
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.numbers import count
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.records import Label, Standing
 from pmtcore.ledger.account import Entry
@@ -97,22 +99,30 @@ def coefficients(found: Release) -> None:
         list(forest.ORDERS),
         format_func=forest.ORDERS.__getitem__,
         key="coefficients-order",
-        help="Grouped by column: the categories of one column of the table together.",
+        help="Clearest first: by the size of the effect over its band. Grouped by column: its levels together.",
+        **at_first("coefficients-order", index=1 if len(found.names) > forest.MANY else 0),
     )
     unit = units[id]
     table = forest.table(found, unit)
     shown = forest.chosen(table, unit, search, order)
-    st.caption(forest.note(table, shown))
+    few = forest.folded(shown, unit)
+    fold = len(few) < len(shown) > forest.MANY and st.toggle(
+        "One row for each column of the table", True, key="coefficients-fold", help="Of its levels the clearest."
+    )
+    drawn = few if fold else shown
+    if len(drawn) < len(table):
+        st.caption(forest.note(table, drawn))
     if len(shown):
         st.plotly_chart(
-            forest.forest(shown, unit),
+            forest.forest(drawn, unit),
             width="stretch",
             key="coefficients",
             alt="Released coefficients with 95 % bands; the table below has the figures",
             config=PLAIN,
         )
-        frame(shown, f"Coefficients: {unit.words}")
-        download_table(shown, "coefficients-shown")
+        with st.expander("Table", icon=":material/table_rows:"):
+            frame(shown, f"Coefficients: {unit.words}")
+            download_table(shown, "coefficients-shown")
     if found.bands is None:
         st.caption(
             "There are no error bands for this method: part of its error is not known from public figures, the pull of "
@@ -152,24 +162,20 @@ def retrieved(found: Release) -> None:
 def standing(found: Release) -> None:
     """Whether the figures may leave, the guarantee, how strong it is."""
     if found.standing is Standing.SOUND:
-        st.success(f"{badge(Label.RELEASED)} Sound: these figures may leave.", icon=":material/verified_user:")
+        st.success(f"{badge(Label.RELEASED)} These figures may be published.", icon=":material/verified_user:")
     else:
         reasons = "; ".join(found.standing_reasons)
         st.warning(f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.", icon=":material/science:")
-    st.markdown(f"**{plain(found.title)}** · {guarantee_line(found.guarantee)}")
-    st.markdown(plain(found.guarantee.words))
-    strength_line(found.guarantee.person.mu)
-
-
-_RESULTS = {"Residual sd": "residual_sd", "R squared": "r_squared", "Condition number, whitened": "kappa"}
+    head = " · ".join(f"{name} {value}" for name, value in figures.results(found).items())
+    rows = f"n = {count(found.n)}" + ("" if found.public_rows is None else f", {count(found.public_rows)} public rows")
+    st.markdown(f"**{plain(found.title)}** · {rows}{' · ' * bool(head)}{head}")
+    with st.expander(guarantee_line(found.guarantee), icon=":material/shield:"):
+        st.markdown(plain(found.guarantee.words))
+        deployments()
 
 
 def free(found: Release) -> None:
     """What came out beside the coefficients at no further cost."""
-    singles = figures.results(found)
-    if singles:
-        for column, (name, value) in zip(st.columns(3), singles.items(), strict=False):
-            column.metric(name, value, help=help_for(_RESULTS[name]))
     kind = label(found)
     if "ridge_path" in found.released:
         st.header("Ridge path")
@@ -256,7 +262,7 @@ def earlier() -> None:
                 "method": title(release.method),
                 "target": release.target,
                 "rows": release.n,
-                "mu": release.guarantee.mu,
+                "mu": release.guarantee.person.mu,
                 "neighbours": release.guarantee.neighbours.value,
                 "standing": release.standing.value,
             }
@@ -265,7 +271,7 @@ def earlier() -> None:
         st.dataframe(
             pd.DataFrame(rows), hide_index=True, width="stretch", alt="Releases of this session", key="earlier"
         )
-        total = compose(release.guarantee.mu for release in spent)
+        total = compose(release.guarantee.person.mu for release in spent)
         st.markdown(
             f"Together mu = {total:.4g}: releases from one table add up as the root of the sum of their squared mu."
         )

@@ -12,10 +12,11 @@ from pages.common.persons import whose
 from pages.common.registered import named_by_a_curator, on_offer
 from pages.common.session import Tables
 from pages.common.uploads import own_tables
-from pages.common.widgets import at_first, badge, show_error
+from pages.common.widgets import at_first, badge, show_error, study_label
+from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.records import Label
+from pmtcore.base.records import Curator, Label
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.tables import named
 from pmtcore.tables.choices import MISSING_POLICIES, UNSEEN_POLICIES, Choices, levels_from_text
@@ -50,7 +51,7 @@ def source() -> None:
 
 def _demo() -> None:
     knobs: dict[str, float] = {}
-    with st.expander("Change the demo", icon=":material/tune:"):
+    with st.popover("Change the demo", icon=":material/tune:"):
         for column, (name, knob) in zip(st.columns(len(KNOBS)), KNOBS.items(), strict=True):
             key = f"demo-{name}"
             knobs[name] = column.select_slider(
@@ -126,7 +127,7 @@ def _say(tables: Tables, choices: Choices) -> set[str]:
         icon=":material/build:",
         help="The first repair offered for each problem, and for what comes up after it.",
     ):
-        _take(whole)
+        take(whole)
     for at, one in enumerate(stops):
         st.error(plain(one.sentence), icon=":material/error:")
         _repairs(one, choices, f"stop-{at}")
@@ -142,10 +143,10 @@ def _say(tables: Tables, choices: Choices) -> set[str]:
 def _repairs(one: Finding, choices: Choices, key: str) -> None:
     for at, repair in enumerate(one.repairs):
         if st.button(plain(repair.label), key=f"repair-{key}-{at}", icon=":material/build:"):
-            _take(repair.apply(choices))
+            take(repair.apply(choices))
 
 
-def _take(choices: Choices) -> None:
+def take(choices: Choices) -> None:
     """Go on with these choices; their widgets start anew."""
     state.session().choices = choices
     st.session_state["choices-made"] = st.session_state.get("choices-made", 0) + 1
@@ -227,6 +228,14 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         help="One column a line. Without a declaration, the categories are those of the public table.",
         height=68,
     )
+    word = st.text_input(
+        "Why public rows may be private rows too (empty: they are not)",
+        current.overlap,
+        key=f"overlap-{key}",
+        persist_state="session",
+        help="The curator's word, kept in the record of each release. Whether public rows are private rows is shown "
+        "below to whoever switched exact figures on.",
+    )
     lam, positive = _of_family(family, current, key)
     unit = whose(tables, current, target, key)
     with d:
@@ -250,6 +259,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         levels=levels_from_text(line for line in declared.splitlines() if line.strip()),
         public_ridge=ridge,
         family=family,
+        overlap=word.strip(),
         lam=lam,
         positive=positive,
     )
@@ -291,6 +301,22 @@ def notes(problem: Problem) -> None:
         return
     with st.expander(f"What was done to the columns ({len(left)})", icon=":material/notes:"):
         st.markdown("\n".join(f"- {plain(note)}" for note in left))
+
+
+def shared_rows(problem: Problem) -> None:
+    """Whether public rows are private rows beyond chance: for the curator alone, before anything is spent."""
+    if not state.curator():
+        return
+    if not st.toggle(
+        "Compare the public rows with the private ones",
+        key="shared-rows",
+        help="Goes through the private rows once. What is found is private and stays on this page.",
+    ):
+        return
+    with st.spinner("Comparing", show_time=True):
+        unusual = unusual_rows(problem).reveal(Curator("shown on the Data page"))
+    for line in rows_in_words(unusual, problem.private.n):
+        st.markdown(f"{badge(study_label())} {plain(line)}")
 
 
 def preview() -> None:

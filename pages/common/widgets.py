@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.common import session as state
-from pmtcore.accounting.budgets import Budget, Guarantee, reporting_delta
+from pmtcore.accounting.budgets import Budget, Guarantee, person_note, reporting_delta
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import figure as said
@@ -21,7 +21,7 @@ from pmtcore.methods.registry import Method
 from pmtcore.report.glossary import help_for
 from pmtcore.report.reproduce import Recipe
 from pmtcore.report.sheet import csv
-from pmtcore.report.strength import strength
+from pmtcore.report.strength import DEPLOYMENTS, strength
 from pmtcore.tables.problem import Problem
 
 PLAIN = {"displaylogo": False, "modeBarButtonsToRemove": ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]}
@@ -67,12 +67,21 @@ def chart(
     label: Label,
     words: str = "",
     strong: bool = False,
+    folded_note: str = "",
 ) -> None:
-    """A figure under its kind and a plain sentence, the same figures as a table under it; private ones do not leave."""
-    shown = f"**{plain(words)}**" if words and strong else plain(words)
-    st.markdown(f"{badge(label)} {shown}".strip())
+    """Draw a figure under its kind and a sentence, with its table folded below; private figures get no download.
+
+    Args:
+        words: sentence above the figure; without one the kind stands beside the folded table.
+        folded_note: what a reader of the table should know besides.
+    """
+    if words:
+        shown = f"**{plain(words)}**" if strong else plain(words)
+        st.markdown(f"{badge(label)} {shown}")
     st.plotly_chart(figure, width="stretch", key=key, alt=alt, config=PLAIN)
-    with st.expander("Table", icon=":material/table_rows:"):
+    with st.expander("Table" if words else f"{badge(label)} Table", icon=":material/table_rows:"):
+        if folded_note:
+            st.caption(plain(folded_note))
         frame(table, alt)
         if label is not Label.PRIVATE:
             download_table(table, key)
@@ -113,10 +122,19 @@ def take_along(recipe: Recipe, key: str) -> None:
 
 
 def strength_line(mu: float) -> None:
-    """How strong a total budget is, as a word and a sentence."""
-    found = strength(mu)
-    icon = ":material/shield:" if found.step <= 2 else ":material/gpp_maybe:"  # colour, icon and word
-    st.markdown(f":{found.colour}-badge[{icon} {found.word}] {found.sentence}")
+    """Draw the attacker's odds at a total budget as one sentence, without a verdict."""
+    st.markdown(f":gray-badge[:material/shield: protection] {strength(mu).sentence}")
+
+
+def deployments() -> None:
+    """Draw published budgets, folded, for whoever has to judge this one."""
+    with st.expander("Budgets of published deployments", icon=":material/compare_arrows:"):
+        rows = [
+            {"deployment": one.name, "epsilon": one.epsilon, "delta": power_of_ten(one.delta), "protects": one.unit}
+            for one in DEPLOYMENTS
+        ]
+        st.dataframe(rows, hide_index=True, width="stretch", alt="Budgets of published deployments")
+        st.caption("As their publishers state them. Compare epsilon at a delta of the same size and for the same unit.")
 
 
 def parameter_form(method: Method, key: str) -> dict[str, Any]:
@@ -213,8 +231,10 @@ def _text_number(label: str, key: str, start: str, words: str) -> float:
 
 
 def guarantee_line(guarantee: Guarantee) -> str:
-    """A guarantee in all three units, in one line."""
+    """Return a person's guarantee in all three units, in one line, and whom it protects."""
+    person, note = guarantee.person, person_note(guarantee.as_dict())
     return (
-        f"mu = {said(guarantee.mu, 4)} · rho = {said(guarantee.rho, 4)} · epsilon = {said(guarantee.epsilon, 4)} at "
-        f"delta = {power_of_ten(guarantee.delta)} · {guarantee.neighbours.value}: {guarantee.neighbours.words}"
+        f"mu = {said(person.mu, 4)} · rho = {said(person.rho, 4)} · epsilon = {said(person.epsilon, 4)} at "
+        f"delta = {power_of_ten(person.delta)}{f' ({note})' if note else ''} · {guarantee.neighbours.value}: "
+        f"{guarantee.neighbours.words}"
     )

@@ -21,7 +21,7 @@ from pmtcore.tables.problem import Problem
 
 
 def summary(problem: Problem) -> None:
-    """Earlier choices in one line, on each page of the thread."""
+    """Draw the fit that is worked on in one line."""
     found, public = session(), problem.public
     parts = [
         f"**{plain(found.tables.title)}**" if found.tables else "",
@@ -31,10 +31,31 @@ def summary(problem: Problem) -> None:
     planned = st.session_state.get("planned")
     if isinstance(planned, Request):
         parts.append(f"planned: {title(planned.method)} at mu = {figure(planned.budget.mu)}")
-    if found.spent:
-        total = compose(release.guarantee.mu for release in found.spent)
-        parts.append(f"spent: mu = {figure(total)} in {plural(len(found.spent), 'release')}")
     st.caption(" · ".join(part for part in parts if part))
+
+
+def steps(here: str, problem: Problem) -> None:
+    """Draw the steps of the work in one line, each with its state, and the fit that they are about.
+
+    Args:
+        here: file name of the page, without its folder and ending.
+    """
+    planned, spent = st.session_state.get("planned"), session().spent
+    states = {
+        "data": f"Data: {count(problem.private.n)} rows",
+        "conditioning": "Conditioning",
+        "plan": f"Plan: mu {figure(planned.budget.mu)}" if isinstance(planned, Request) else "Plan",
+        "release": f"Release: {plural(len(spent), 'release')}" if spent else "Release: not yet",
+        "budget": f"Report: mu {figure(compose(one.guarantee.person.mu for one in spent))} spent"
+        if spent
+        else "Report",
+    }
+    done = {"data": True, "plan": isinstance(planned, Request), "release": bool(spent)}
+    with st.container(horizontal=True, key="steps", gap="small", vertical_alignment="center"):
+        for at, (name, words) in enumerate(states.items(), 1):
+            icon = ":material/check_circle:" if done.get(name) else f":material/counter_{at}:"
+            st.page_link(f"pages/work/{name}.py", label=f"**{words}**" if name == here else words, icon=icon)
+    summary(problem)
 
 
 def carry(id: str, mu: float) -> None:

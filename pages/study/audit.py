@@ -1,4 +1,4 @@
-"""Audit: what each method claims, what an attacker found, and faults that are caught, in one table."""
+"""Audit: what each method claims, what an attacker found, and faults that are caught, in one picture."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import time
 
 import streamlit as st
 
-from pages.common import job_slots
+from pages.common import actors, job_slots
 from pages.common.session import current_problem
-from pages.common.widgets import badge, chart, show_error
+from pages.common.widgets import PLAIN, badge, chart, frame, show_error
 from pmtcore.auditing import attacks
 from pmtcore.auditing.audits import TRIALS, Record, Sweep, store, stored
 from pmtcore.auditing.faults import FAULTS, wrong_shape
@@ -49,7 +49,11 @@ def sweep() -> None:
         help="Every method and every planted fault; takes about a minute, can be stopped, keeps what is done.",
     ):
         made = Sweep()
-        job_slots.take(made)
+        try:
+            job_slots.take(made, actors.claimant())
+        except InputError as error:
+            show_error(error)
+            return
         st.session_state[SWEEP] = made
         st.rerun()
 
@@ -75,41 +79,46 @@ def running() -> None:
         st.rerun()
 
 
-def row(id: str, name: str, standing: str, found: Audit | None) -> None:
-    """One row of the table, which opens on its details."""
-    box = st.expander(
-        f"{standing} · **{name}** · {figures.result_words(found)}", key=f"audit-row-{id}", on_change="rerun"
-    )
-    if not box.open:
-        return
-    with box:
-        if id in FAULTS:
-            st.markdown(f"Planted: {FAULTS[id].words}. The audit must find it.")
-        else:
-            entry = method(id)
-            st.markdown(f"{entry.summary} Source: {source(id)}. {standing}: {entry.standing_reason}.")
-            if entry.errata:
-                st.caption(words(entry.errata))
-        if found is not None:
-            chart(
-                figures.points(found),
-                f"audit-{id}",
-                "The audit's test against the claim's curve",
-                figures.table([found]),
-                Label.LAB,
-                f"Tables: {found.pair}. Lower bound at {found.confidence:.0%} confidence, {found.trials:,} runs.",
-            )
-
-
-def table() -> None:
-    """Every method and every planted fault."""
+def overview() -> None:
+    """Draw all results in one picture over one sortable table."""
     found = record()
-    st.header("Methods and planted faults")
-    st.markdown(f"{badge(Label.LAB)} Claimed mu = 1. Last computed: {found.computed}. {figures.tally(found.found)}")
-    for entry in methods():
-        row(entry.id, title(entry.id), entry.standing.value, found.found.get(entry.id))
-    for id, fault in FAULTS.items():
-        row(id, fault.words, "fault", found.found.get(id))
+    st.markdown(f"{badge(Label.LAB)} **{figures.tally(found.found)}** Claimed mu = 1; last computed: {found.computed}.")
+    st.plotly_chart(
+        figures.overview(found.found),
+        width="stretch",
+        key="audit-overview",
+        alt="Lower bounds of all attacks as shares of the claim, planted faults apart",
+        config=PLAIN,
+    )
+    frame(figures.overview_table(found.found), "Audit of every method and planted fault")
+    with st.expander("One method or fault in detail", icon=":material/search:"):
+        ids = [*(entry.id for entry in methods()), *FAULTS]
+        id = st.selectbox("Method or fault", ids, format_func=_named, key="audit-detail")
+        details(id, found.found.get(id))
+
+
+def _named(id: str) -> str:
+    return FAULTS[id].words if id in FAULTS else option(id)
+
+
+def details(id: str, found: Audit | None) -> None:
+    """Draw what a method claims and why, or what was planted, and the attack on it."""
+    if id in FAULTS:
+        st.markdown(f"Planted: {FAULTS[id].words}. The audit must find it.")
+    else:
+        entry = method(id)
+        st.markdown(f"{entry.summary} Source: {source(id)}. {entry.standing.value}: {entry.standing_reason}.")
+        if entry.errata:
+            st.caption(words(entry.errata))
+    if found is not None:
+        chart(
+            figures.points(found),
+            f"audit-{id}",
+            "The audit's test against the claim's curve",
+            figures.table([found]),
+            Label.LAB,
+            f"Tables: {found.pair}. Lower bound at {found.confidence:.0%} confidence, {found.trials:,} runs.",
+        )
 
 
 def _first(ids: list[str]) -> int:
@@ -172,14 +181,14 @@ def errata() -> None:
 
 
 st.title("Audit")
-st.markdown(
+st.caption(
     "A guarantee is a proof; an audit is an attack that could have refuted it. Two neighbouring tables are built to be "
     "told apart as well as possible, and the errors of the best test found bound the privacy from below. A bound below "
     "the claim proves nothing."
 )
 try:
+    overview()
     sweep()
-    table()
     one()
     published()
     errata()

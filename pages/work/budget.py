@@ -10,7 +10,7 @@ from pages.common.actors import actor, require
 from pages.common.agreements import answers
 from pages.common.curate import forms
 from pages.common.ledger_form import balance
-from pages.common.widgets import badge, chart, show_error, strength_line
+from pages.common.widgets import badge, chart, show_error
 from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
 from pmtcore.accounting.units import PERSON
 from pmtcore.base.checks import InputError
@@ -66,7 +66,6 @@ def account_page(book: Ledger, account: Account) -> None:
         tradeoff.tradeoff_table(total.mu),
         Label.PUBLIC,
     )
-    strength_line(total.mu)
     mu = st.slider("One more release of mu", 0.05, 5.0, 1.0, 0.05, key="budget-more", help=help_for("mu", "cap"))
     after = compose([account.spent, mu])
     fits = account.cap is not None and after <= account.cap

@@ -11,7 +11,7 @@ import streamlit as st
 from pages.common import job_slots, runs, workflow_state
 from pages.common.session import curator, session
 from pages.common.showcase import quick
-from pages.common.widgets import at_first, badge, chart, problem_or_sentence, show_error, study_label, take_along
+from pages.common.widgets import at_first, chart, problem_or_sentence, show_error, study_label, take_along
 from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, grid, rescaled
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Curator
@@ -46,7 +46,8 @@ def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
     }
     name = "mu" if axis == "budget" else AXES[axis]
     more: dict[str, Any] = {"format": "%g", "help": _AXIS_HELP[axis], **KEEP}
-    a, b, c, e = st.columns(4)
+    a, b = st.columns(2)
+    c, e = st.columns(2)
     start = ranges[axis]
     low = a.number_input(f"Smallest {name}", 1e-9, 1e9, start[0], key=f"compare-low-{axis}", **more)
     high = b.number_input(f"Largest {name}", 1e-9, 1e9, start[1], key=f"compare-high-{axis}", **more)
@@ -115,7 +116,8 @@ def _methods(problem: Problem) -> list[str]:
 
 
 def _trials() -> tuple[int, int, Any]:
-    a, b, c = st.columns(3)
+    a, b = st.columns(2)
+    c = st.container()
     trials = a.number_input(
         "Trials", 1, 5000, 100, key="compare-trials", help="Repeated releases of the same rows.", **KEEP
     )
@@ -195,32 +197,39 @@ def may_show() -> bool:
 
 
 def page(problem: Problem) -> None:
-    """The whole page; before anything is run, the quick comparison of the open tables."""
+    """Draw controls beside the picture; before anything is run, the quick comparison of the open tables."""
     st.title("Compare")
     workflow_state.summary(problem)
-    st.markdown(
-        "How far from the fit without privacy does each method land? Repeated releases of the same rows, for the lab: "
-        "nothing here may be published, and nothing is spent on synthetic tables."
-    )
     if not may_show():
         return
-    st.markdown(f"{badge(study_label())} Every figure here is a distance to an exact fit.")
-    controls(problem)
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        controls(problem)
+        st.caption(
+            "Repeated releases of the same rows, for the lab: every figure is a distance to an exact fit. Nothing here "
+            "may be published, and nothing is spent on synthetic tables."
+        )
+    with right:
+        results()
+    recipe = runs.recipe() if runs.find() is not None else None
+    if recipe is not None:
+        take_along(recipe, "compare")
+
+
+def results() -> None:
+    """Draw the running or finished comparison, or a first look."""
     run = runs.find()
-    if run is not None:
-        st.fragment(live, run_every=1.0 if run.live else None)()
-        if not run.live and st.button(
-            "More trials", key="compare-more", icon=":material/add:", help="As many again; the first ones are kept."
-        ):
-            run.extend()
-            st.rerun()
-        recipe = runs.recipe()
-        if recipe is not None:
-            take_along(recipe, "compare")
+    if run is None:
+        first = quick(session())
+        if first is not None:
+            picture(first.summaries, "budget", first.sampling, f"A first look, {first.trials} trials, z-scores.")
         return
-    first = quick(session())
-    if first is not None:
-        picture(first.summaries, "budget", first.sampling, f"A first look, {first.trials} trials, z-scores.")
+    st.fragment(live, run_every=1.0 if run.live else None)()
+    if not run.live and st.button(
+        "More trials", key="compare-more", icon=":material/add:", help="As many again; the first ones are kept."
+    ):
+        run.extend()
+        st.rerun()
 
 
 current = problem_or_sentence()

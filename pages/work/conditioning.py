@@ -10,8 +10,7 @@ from pages.common.widgets import (
     PLAIN,
     at_first,
     badge,
-    chart,
-    figure_first,
+    download_table,
     frame,
     keep_within,
     problem_or_sentence,
@@ -22,34 +21,30 @@ from pmtcore.auditing.diagnostics import Diagnosis
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.records import Curator, Label
-from pmtcore.papers import bounds as bounds_words
-from pmtcore.papers.figures import bounds as bounds_figures
 from pmtcore.report.figures import conditioning as figures
 from pmtcore.report.glossary import help_for, term
 from pmtcore.report.words import conditioning_words, truncation_words
 from pmtcore.tables.problem import Problem
 
+# Confidence of the papers' radius.
 ETA = 0.05
 
 
 def metrics(found: Diagnosis, kind: Label) -> None:
-    """Three figures of merit, before and after."""
-    st.markdown(badge(kind))
+    """Draw three figures of merit, before and after whitening, in one row."""
     after = found.after.as_dict() if found.after else {}
     columns = st.columns(3)
     for column, name in zip(columns, ("kappa", "kappa_bar", "lambda_min"), strict=True):
+        before = said(found.before.as_dict()[name])
         column.metric(
-            term(name).name,
-            said(after[name]) if after else "unknown",
-            f"{said(found.before.as_dict()[name])} before",
-            delta_color="off",
-            delta_arrow="off",
-            help=term(name).words,
+            f"{badge(kind)} {term(name).name}",
+            f"{before} → {said(after[name])}" if after else f"{before} → unknown",
+            help=f"Before and after whitening. {term(name).words}",
         )
 
 
 def page(problem: Problem) -> None:
-    """The whole page."""
+    """Draw the whole page: figures of merit, spectrum and ellipses, rows outside a radius."""
     shown = [diagnostics.predicted(problem.public, problem.private.n, ETA)]
     kinds = [Label.PUBLIC]
     if curator():
@@ -58,33 +53,22 @@ def page(problem: Problem) -> None:
     label = kinds[-1]
 
     st.title("Conditioning")
-    workflow_state.summary(problem)
-    st.markdown(
-        "A private fit inverts a noisy second moment. Noise is the same in every direction, so the shortest direction "
-        "suffers most. Whitening with the public moment makes directions about equally long, as far as there are "
-        "enough public rows."
-    )
+    workflow_state.steps("conditioning", problem)
     for found, kind in zip(shown, kinds, strict=True):
         metrics(found, kind)
-    if not curator():
-        st.caption(
-            "After whitening as predicted from public rows. Exact figures are private: switch them on in the sidebar."
-        )
-
-    left, right = st.columns([3, 2])
+    st.markdown(f"{badge(label)} {plain(conditioning_words(shown[-1]))}")
+    left, middle, right = st.columns([4, 3, 4], gap="medium")
     with left:
-        st.header("Spectrum of the second moment")
-        chart(
+        st.markdown("**Spectrum of the second moment**")
+        st.plotly_chart(
             figures.spectrum(shown),
-            "spectrum",
-            "Eigenvalues of the second moment before and after whitening, log axis",
-            figures.spectrum_table(shown),
-            label,
-            conditioning_words(shown[-1]),
+            width="stretch",
+            key="spectrum",
+            alt="Eigenvalues of the second moment before and after whitening, log axis",
+            config=PLAIN,
         )
-    with right:
-        st.header("The two worst directions")
-        st.markdown(badge(label))
+    with middle:
+        st.markdown("**The two worst directions**")
         st.plotly_chart(
             figures.ellipses(shown[-1]),
             width="stretch",
@@ -92,69 +76,59 @@ def page(problem: Problem) -> None:
             alt="Ellipse of the longest and shortest direction before and after whitening",
             config=PLAIN,
         )
-
-    st.header("Truncation")
-    with figure_first("radius"):
-        top = float(max(2 * shown[0].radius, 1.0))
-        keep_within("radius", 0.0, top)
-        start = at_first("radius", value=shown[0].radius)
-        radius = st.slider(
-            "Radius, in whitened units",
-            0.0,
-            top,
-            key="radius",
-            persist_state="session",
-            help=f"{help_for('radius')} Starts at the papers' radius.",
-            **start,
-        )
-        chart(
-            figures.truncation(shown, radius),
-            "truncation",
-            "Share of rows outside the radius as the radius moves",
-            figures.truncation_table(shown),
-            label,
-        )
+    with right:
+        radius = truncation(shown)
     for found, kind in zip(shown, kinds, strict=True):
         st.markdown(f"{badge(kind)} {plain(truncation_words(found, radius))}")
     st.caption(
-        "These are norms of the features alone, as the papers truncate them. Each method chooses its own radius, or "
-        "bound on gradients, from public rows: Plan and Release show what that one shortens."
+        "A private fit inverts a noisy second moment. Noise is equally large everywhere and drowns directions in which "
+        "the data hardly vary. Whitening with the public moment makes directions about equally long, as far as there "
+        "are enough public rows."
+        + ("" if curator() else " Figures after whitening are predicted from public rows; exact figures are private: ")
+        + ("" if curator() else "switch them on in the sidebar.")
     )
-    proved(problem)
+    details(shown, label)
     workflow_state.onward("plan", "Plan")
 
 
-def proved(problem: Problem) -> None:
-    """What the papers prove about this step, at this shape of table, beside what is measured on made-up rows."""
-    st.header("What the papers prove")
-    shape = bounds_words.shape(problem.public.d, problem.public.m, problem.private.n)
-    if shape is None:
-        st.caption("The bounds need more public rows than columns.")
-        return
-    mu = st.select_slider(
-        "mu of each part", [0.1, 0.3, 1.0, 3.0, 10.0], 1.0, key="bounds-mu", help="As the papers count their budgets."
+def truncation(shown: list[Diagnosis]) -> float:
+    """Draw the share of rows outside a radius that the reader moves; return the radius, in whitened units."""
+    top = float(max(2 * shown[0].radius, 1.0))
+    keep_within("radius", 0.0, top)
+    start = at_first("radius", value=shown[0].radius)
+    radius = st.slider(
+        "Rows outside the radius, in whitened units",
+        0.0,
+        top,
+        key="radius",
+        persist_state="session",
+        help=f"{help_for('radius')} Starts at the papers' radius.",
+        **start,
     )
-    found = bounds_words.central(shape, float(mu))
-    chart(
-        bounds_figures.bounds(found),
-        "bounds",
-        "How many times each proved bound is away from what is measured",
-        bounds_words.table(found),
-        Label.LAB,
-        bounds_words.sentence(found),
+    st.plotly_chart(
+        figures.truncation(shown, radius),
+        width="stretch",
+        key="truncation",
+        alt="Share of rows outside the radius as the radius moves",
+        config=PLAIN,
     )
-    st.caption(
-        f"{shape.d} columns, {shape.m:,} public and {shape.n:,} private rows, drawn Gaussian with an averaged "
-        "condition number of 15, as the theorems assume; no row of the table is read. Open constants are 1."
-    )
-    with st.expander("Other bounds of the papers", icon=":material/rule:"):
-        if st.toggle(
-            "Compute them (seconds)",
-            key="bounds-more",
-            help="On made-up rows, at the settings named in each line; no row of your tables is read.",
+    return float(radius)
+
+
+def details(shown: list[Diagnosis], label: Label) -> None:
+    """Draw the tables of both pictures, folded."""
+    with st.expander("Tables", icon=":material/table_rows:"):
+        for key, table, alt in (
+            ("spectrum", figures.spectrum_table(shown), "Eigenvalues before and after whitening"),
+            ("truncation", figures.truncation_table(shown), "Share of rows outside each radius"),
         ):
-            frame(bounds_words.table(bounds_words.others()), "Bounds of papers A, C and D")
-            st.markdown(bounds_words.rounds().sentence)
+            frame(table, alt)
+            if label is not Label.PRIVATE:
+                download_table(table, key)
+        st.caption(
+            "Norms are of the features alone, as the papers truncate them. Each method chooses its own radius, or "
+            "bound on gradients, from public rows: Plan and Release show what that one shortens."
+        )
 
 
 current = problem_or_sentence()

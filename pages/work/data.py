@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from pages.common import table_picker, workflow_state
@@ -14,6 +16,7 @@ from pmtcore.base.numbers import count
 from pmtcore.base.records import Label
 from pmtcore.report.figures import compare as figures
 from pmtcore.report.words import columns_words, comparison_words
+from pmtcore.tables.problem import Problem
 
 
 def showcase() -> None:
@@ -26,9 +29,8 @@ def showcase() -> None:
     opened = session()
     if found is None:
         if opened.tables is not None and opened.tables.may_be_studied and opened.problem is not None:
-            st.caption("Repeated releases of this table take long: Plan predicts, Compare runs them.")
+            st.caption("Too large for an instant comparison; see Plan or Compare.")
         return
-    st.header("What a budget buys on this table")
     chart(
         figures.comparison(found.summaries),
         "showcase",
@@ -43,12 +45,26 @@ def showcase() -> None:
     )
 
 
+def modelled(problem: Problem) -> None:
+    """Say which level of a label is modelled, with a swap where there are two."""
+    if problem.positive is None:
+        return
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    left.markdown(
+        f"{badge(Label.PUBLIC)} Modelled: the chance that **{plain(problem.public.target)}** is "
+        f"**{plain(problem.positive)}**; a positive coefficient makes it likelier."
+    )
+    if problem.other_label is not None and right.button(
+        f"Model {plain(problem.other_label)}",
+        key="swap-label",
+        icon=":material/swap_horiz:",
+        width="stretch",
+        help="Every coefficient changes its sign.",
+    ):
+        table_picker.take(replace(problem.choices, positive=problem.other_label))
+
+
 st.title("Data")
-ON_DEMO = " The demo below is ready; open your own tables when you are."
-st.markdown(
-    "A private table, a little public data about the same population, and a budget: that is all it takes to publish "
-    f"a regression.{ON_DEMO if st.session_state.get('source', 'demo') == 'demo' else ''}"
-)
 table_picker.source()
 problem = table_picker.columns()
 if problem is not None:
@@ -57,7 +73,9 @@ if problem is not None:
         f"{badge(Label.PUBLIC)} **{count(problem.private.n)}** private rows, {rows} public rows; "
         f"**{plain(problem.public.target)}** from **{plain(columns_words(problem.public.names))}**."
     )
-    table_picker.notes(problem)
+    modelled(problem)
     showcase()
+    table_picker.notes(problem)
+    table_picker.shared_rows(problem)
     table_picker.preview()
     workflow_state.onward("conditioning", "Conditioning")

@@ -48,7 +48,7 @@ def earlier() -> None:
     """Joint moments released in this session."""
     for id, found in session().releases.items():
         if "joint_moment" in found.released and st.button(
-            f"Open the release of {found.n:,} rows at mu = {found.guarantee.mu:.4g}",
+            f"Open the release of {found.n:,} rows at mu = {found.guarantee.person.mu:.4g}",
             key=f"explore-open-{id}",
             icon=":material/folder_open:",
         ):

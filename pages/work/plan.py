@@ -8,44 +8,36 @@ import streamlit as st
 
 from pages.common import workflow_state
 from pages.common.session import prediction_curves
-from pages.common.widgets import (
-    at_first,
-    badge,
-    chart,
-    figure_first,
-    problem_or_sentence,
-    show_error,
-    strength_line,
-    take_along,
-)
+from pages.common.widgets import at_first, badge, chart, problem_or_sentence, show_error, strength_line, take_along
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import figure, power_of_ten
 from pmtcore.base.records import Label
 from pmtcore.releases.curves import LADDER, Curves
-from pmtcore.releases.planning import Planned, rows_for, verdict_of
+from pmtcore.releases.planning import Planned, narrowest, rows_for, verdict_of
 from pmtcore.report import reproduce
 from pmtcore.report.figures import planning as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option
 from pmtcore.tables.problem import Problem
 
-AT_ONCE = 1.0  # seconds of computing before the page shows what there is
-A_MOMENT = 0.4
+# Seconds of computing before the page shows what there is, and between two redraws after that.
+AT_ONCE, A_MOMENT = 1.0, 0.4
 
 
 def advance(curves: Curves, seconds: float) -> None:
-    """Work for a moment, at least one step; what is done is kept."""
+    """Compute predictions for a moment, at least one step; keep what is done."""
     end = time.monotonic() + seconds
     while curves.step() and time.monotonic() < end:
         pass
 
 
 def filling(curves: Curves) -> None:
-    """Progress and Stop while curves are being computed."""
-    st.progress(curves.share, f"Predictions of all methods: {curves.share:.0%} done")
-    if st.button("Stop", key="plan-stop", icon=":material/stop:", help="Keeps what is there."):
+    """Draw progress and Stop while curves are being computed."""
+    left, right = st.columns([5, 1], vertical_alignment="center")
+    left.progress(curves.share, f"Predictions of all methods: {curves.share:.0%} done")
+    if right.button("Stop", key="plan-stop", icon=":material/stop:", help="Keeps what is there."):
         curves.stop()
         st.rerun()
     advance(curves, A_MOMENT)
@@ -54,8 +46,8 @@ def filling(curves: Curves) -> None:
 
 
 def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
-    """Method, coefficient and budget."""
-    left, right = st.columns(2)
+    """Draw the controls in one row; return method, coefficient and budget."""
+    left, middle, right = st.columns([3, 2, 4])
     key = f"plan-method-{problem.public.family.id}"
     id = left.selectbox(
         "Method",
@@ -66,12 +58,12 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
         help="Sound methods that predict their errors; the recommended one comes first.",
     )
     names = [name for name in problem.public.names if name != "(intercept)"] or list(problem.public.names)
-    coefficient = right.selectbox(
+    coefficient = middle.selectbox(
         "Coefficient", names, key="plan-coefficient", help="Whose band is drawn; type to search."
     )
     asked = st.session_state.get("plan-mu")
     rungs = sorted({*LADDER, *([asked] if isinstance(asked, float) else [])})
-    mu = st.select_slider(
+    mu = right.select_slider(
         "Total budget mu",
         rungs,
         key="plan-mu",
@@ -84,8 +76,7 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
 
 
 def page(problem: Problem) -> None:
-    """The whole page."""
-    workflow_state.summary(problem)
+    """Draw the whole page: controls, verdict, picture and figures on one screen."""
     curves = prediction_curves(problem)
     curves.first(str(st.session_state.get(f"plan-method-{problem.public.family.id}", "")))
     if curves.live and not st.session_state.get("plan-release"):  # who goes on does not wait for the other methods
@@ -96,43 +87,56 @@ def page(problem: Problem) -> None:
             "No method predicts its errors from these public data; a release needs no plan.", icon=":material/info:"
         )
         return
-    with figure_first("plan"):
-        id, coefficient, mu = ask(problem, curves)
-        here = curves.at(id, mu)
-        answer(problem, here, coefficient, mu)
-        if curves.live:
-            st.fragment(filling, run_every=A_MOMENT)(curves)
+    id, coefficient, mu = ask(problem, curves)
+    here = curves.at(id, mu)
+    st.markdown(f"{badge(Label.PUBLIC)} **{plain(verdict_of(problem.public, here))}**")
+    left, right = st.columns([3, 2], gap="large")
+    with left:
         chart(
             figures.widths(curves.drawn(), coefficient, mu),
             "plan",
             f"Predicted half-width of {coefficient} against the budget, all methods",
             figures.table(curves.drawn()),
             Label.PUBLIC,
-            f"{figures.truncation_words(here)} Predictions assume that private rows are like the public ones.",
+            folded_note="Predictions assume that private rows are like the public ones.",
         )
+        if curves.live:
+            st.fragment(filling, run_every=A_MOMENT)(curves)
+    with right:
+        answer(problem, curves, here, coefficient, mu)
     reverse(problem, curves, id, coefficient, mu)
     take_along(reproduce.planned(problem.choices.as_dict(), problem.private.n, id, mu), "plan")
 
 
-def answer(problem: Problem, here: Planned, coefficient: str, mu: float) -> None:
-    """The sentence, the figures, and the way on."""
+def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, mu: float) -> None:
+    """Draw the parts of the error, what they cost, and the way on."""
+    terms = ("privacy_sd", "sampling_sd", "truncation_sd", "half_width")
+    cells = [*st.columns(2), *st.columns(2)]
+    for cell, (name, value), term in zip(cells, figures.metrics(here, coefficient).items(), terms, strict=True):
+        cell.metric(name, value, help=help_for(term))
+    if words := figures.truncation_words(here):
+        st.caption(words)
+    strength_line(mu)
     delta = reporting_delta(problem.private.n)
     epsilon = Guarantee(mu, Neighbours.REPLACE_ONE, delta).epsilon
-    st.markdown(f"{badge(Label.PUBLIC)} **{plain(verdict_of(problem.public, here))}**")
-    terms = ("privacy_sd", "sampling_sd", "truncation_sd", "half_width")
-    for column, (name, value), term in zip(
-        st.columns(4), figures.metrics(here, coefficient).items(), terms, strict=True
-    ):
-        column.metric(name, value, help=help_for(term))
-    strength_line(mu)
     st.caption(
         f"rho = {figure(Budget(mu).rho)}, epsilon = {figure(epsilon)} at delta = {power_of_ten(delta)}; replace-one."
     )
+    other = narrowest(curves.at_budget(mu), here)
+    if other is not None:
+        st.markdown(f"{badge(Label.PUBLIC)} {plain(figures.narrower_words(here, other))}")
+        key = f"plan-method-{problem.public.family.id}"
+        st.button(
+            f"Plan with {option(other.method)}",
+            key="plan-other",
+            on_click=lambda: st.session_state.update({key: other.method}),
+        )
     if st.button(
         "Release this plan",
         type="primary",
         key="plan-release",
         icon=":material/verified_user:",
+        width="stretch",
         help="Opens the Release page with this method and budget; nothing is spent before you confirm there.",
     ):
         workflow_state.carry(here.method, mu)
@@ -140,11 +144,12 @@ def answer(problem: Problem, here: Planned, coefficient: str, mu: float) -> None
 
 
 def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: float) -> None:
-    """This width, which budget? how many rows?"""
-    st.header("The other way round")
+    """Draw the reverse question: which budget, or how many rows, for a width that is needed."""
+    st.header("Budget for a width you need")
     j = problem.public.names.index(coefficient)
     with st.form("plan-reverse"):
-        width = st.number_input(
+        left, right = st.columns([2, 1], vertical_alignment="bottom")
+        width = left.number_input(
             f"Wanted 95 % half-width of {plain(coefficient)}",
             1e-12,
             1e12,
@@ -153,9 +158,9 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
             key=f"plan-width-{id}-{coefficient}-{mu}",
             help=help_for("half_width"),
         )
-        if not st.form_submit_button("Which budget, how many rows?", key="plan-reverse-ask"):
+        if not right.form_submit_button("Which budget, how many rows?", key="plan-reverse-ask", width="stretch"):
             return
-    with st.spinner("Looking", show_time=True):
+    with st.spinner("Searching", show_time=True):
         budget = curves.budget_for(id, coefficient, width)
         rows = rows_for(problem.public, id, mu, coefficient, width)
     words = figures.reverse_words(budget, rows, problem.private.n, mu, LADDER[-1])
@@ -163,11 +168,11 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
 
 
 st.title("Plan")
-st.markdown(
-    "What a budget buys, from the public rows and the number of private ones alone: free, before anything is spent."
-)
 current = problem_or_sentence()
-if current is not None:
+if current is None:
+    st.caption("What a budget buys, from the public rows and the number of private ones alone: free.")
+else:
+    workflow_state.steps("plan", current)
     try:
         page(current)
     except InputError as error:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common import jobs, released, workflow_state
-from pages.common import release_form as parts
+from pages.common import release_form as form
 from pages.common.agreements import ask_for, waiting
-from pages.common.ledger_form import SURE, spend_form
+from pages.common.ledger_form import SURE, Spend, spend_form
 from pages.common.persons import declared
 from pages.common.session import prospect, session
 from pages.common.widgets import budget_input, parameter_form, problem_or_sentence, show_error
@@ -20,29 +20,22 @@ from pmtcore.tables.problem import Problem
 
 
 def ask(problem: Problem) -> tuple[Request, Preview] | None:
-    """What is to be released, with its cost beside it; a sentence and ``None`` where it cannot be."""
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.header("Method and budget")
-        try:
-            chosen = parts.method_choice(problem.public)
-            budget, delta = budget_input("release", problem.private.n)
-            with st.expander("Parameters", icon=":material/tune:"):
-                values = parameter_form(method(chosen), "release")
-            request = Request(chosen, budget, values, delta, declared(problem))
-            with st.spinner("Predicting", show_time=True):
-                found = prospect(problem, request)
-        except InputError as error:
-            show_error(error)
-            return None
-        parts.cost(found)
-    with right:
-        parts.meaning(found)
-    return request, found
+    """Draw method, budget and parameters; return the request with its cost, or ``None`` under a sentence."""
+    try:
+        chosen = form.method_choice(problem.public)
+        budget, delta = budget_input("release", problem.private.n)
+        with st.expander("Parameters", icon=":material/tune:"):
+            values = parameter_form(method(chosen), "release")
+        request = Request(chosen, budget, values, delta, declared(problem))
+        with st.spinner("Predicting", show_time=True):
+            return request, prospect(problem, request)
+    except InputError as error:
+        show_error(error)
+        return None
 
 
 def source() -> NoiseSource:
-    """Where the noise comes from: the system's entropy, unless the lab asks for a seed."""
+    """Return the source of noise: the system's entropy, unless the lab asks for a seed."""
     with st.expander("Lab: repeatable noise", icon=":material/science:"):
         seeded = st.toggle(
             "Use a seed",
@@ -58,12 +51,10 @@ def source() -> NoiseSource:
     return SeededNoise(int(seed)) if seeded else SecureNoise()
 
 
-def spend(problem: Problem, request: Request, expected: Preview) -> None:
-    """The confirmation and the button. One request id releases once, however often it is pressed."""
+def confirm(problem: Problem, request: Request, expected: Preview) -> None:
+    """Draw where the spend is kept, the confirmation and the button. One request id releases once."""
     state = session()
     id = state.next_request
-    st.header("Spend it")
-    noise = source()
     where = spend_form(expected.guarantee.person.mu)
     if where is None:
         return
@@ -71,14 +62,28 @@ def spend(problem: Problem, request: Request, expected: Preview) -> None:
     if where.second:
         ask_for(where, problem, request)
         return
-    sure = st.checkbox(parts.confirmation(expected), key=parts.confirmation_key(expected), help=SURE)
-    if not st.button("Release", type="primary", disabled=not sure, key=f"go-{id}", icon=":material/verified_user:"):
-        return
+    sure = st.checkbox(form.confirmation(expected), key=form.confirmation_key(expected), help=SURE)
+    pressed = st.button(
+        "Release",
+        type="primary",
+        disabled=not sure,
+        key=f"go-{id}",
+        icon=":material/verified_user:",
+        width="stretch",
+    )
+    noise = source()
+    if pressed:
+        run(problem, request, where, noise, id)
+
+
+def run(problem: Problem, request: Request, where: Spend, noise: NoiseSource, id: str) -> None:
+    """Start the release of this request id, unless it was started before, and show it."""
+    state = session()
     try:
         if id not in state.releases and state.job is None:
-            run = where.ready(problem, request, noise, id)
+            ready = where.ready(problem, request, noise, id)
             of = None if state.tables is None else state.tables.private.sha256
-            state.job = jobs.Job(problem, request, run, lambda found: state.keep(request, found, id, of))
+            state.job = jobs.Job(problem, request, ready, lambda found: state.keep(request, found, id, of))
             with st.spinner("Releasing", show_time=True):
                 state.job.wait()
             if state.job.over:
@@ -89,10 +94,10 @@ def spend(problem: Problem, request: Request, expected: Preview) -> None:
 
 
 def page(problem: Problem) -> None:
-    """The whole page: the form, or the release it led to."""
+    """Draw the whole page: the confirmation card, or the release it led to."""
     state = session()
     st.title("Release")
-    workflow_state.summary(problem)
+    workflow_state.steps("release", problem)
     if state.job is not None:
         if not state.job.over:
             jobs.show(state.job)
@@ -106,15 +111,20 @@ def page(problem: Problem) -> None:
         released.other_table(state.next_request)
         released.show(done, state.requests[state.next_request])
         return
-    st.markdown(
-        "One figure that leaves costs budget for good. Everything on this page before the button is public and free."
-    )
     waiting()
-    parts.import_configuration()
-    asked = ask(problem)
+    with st.container(border=True):
+        left, middle, right = st.columns(3, gap="medium")
+        with left:
+            asked = ask(problem)
+        if asked is not None:
+            with middle:
+                form.cost(asked[1])
+            with right:
+                confirm(problem, *asked)
+    st.caption("A release spends budget permanently. Everything before the button is public and free.")
     if asked is not None:
-        parts.prospects(asked[1])
-        spend(problem, *asked)
+        form.expected(asked[1])
+    form.more(problem.public)
     released.earlier()
 
 

@@ -7,7 +7,7 @@ every Gaussian mechanism. A total budget goes in; methods divide it. Proofs: ``d
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -221,6 +221,27 @@ class Guarantee:
             **({"rows_per_person": self.unit.rows, "person": self.person.as_dict()} if self.unit.rows > 1 else {}),
             **({"unit": self.unit.as_dict()} if self.unit.column else {}),
         }
+
+
+def of_person(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the figures for a person with all their rows, of a guarantee in plain fields.
+
+    Args:
+        fields: as :meth:`Guarantee.as_dict` gives them, with ``person`` where a person may have several rows.
+    """
+    person: Mapping[str, Any] = fields.get("person", fields)
+    return person
+
+
+def unit_of(fields: Mapping[str, Any]) -> Unit:
+    """Return the unit of protection of a guarantee in plain fields."""
+    return Unit.from_dict(fields.get("unit") or {"rows": fields.get("rows_per_person", 1)})
+
+
+def person_note(fields: Mapping[str, Any]) -> str:
+    """Return whom the figures of :func:`of_person` protect; empty where that is one row."""
+    rows = unit_of(fields).rows
+    return "" if rows == 1 else f"of a person with up to {rows:,} rows; of one row mu = {fields['mu']:.4g}"
 
 
 def _checked_mu(mu: float) -> float:

@@ -15,8 +15,6 @@ import narwhals as nw
 from pmtcore.base.checks import InputError
 from pmtcore.tables.table import MomentTable, Role, Table, read_moment_path, read_path, table_from
 
-UNNAMED = "unnamed table"
-
 
 def table(data: Any, role: Role) -> Table:
     """A frame or the path of a file as a table.
@@ -59,9 +57,9 @@ def moment(path: str | Path) -> MomentTable:
     return read_moment_path(path)
 
 
-def data_set(data: Any) -> str:
-    """The name of a table in the ledger where none was given: its file's, or one for all frames together."""
-    return Path(data).name if isinstance(data, str | Path) else UNNAMED
+def file_name(data: Any) -> str:
+    """Return the name of a table's file, empty for a frame."""
+    return Path(data).name if isinstance(data, str | Path) else ""
 
 
 def digest(public: Table | MomentTable) -> str:

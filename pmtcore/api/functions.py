@@ -84,11 +84,13 @@ class Figures:
 def describe(private: Any, public: Any, *, target: str, eta: float = 0.05, **choices: Any) -> Figures:
     """Conditioning of the private rows before and after whitening, exact: for whoever holds them.
 
+    With it, rows that could not be read, and public rows that are private rows beyond what chance explains.
+
     Args:
         eta: failure probability behind the papers' radius.
         choices: ``features``, ``intercept``, ``missing``, ... as in the estimators.
     """
-    from pmtcore.auditing.diagnostics import exact  # noqa: PLC0415
+    from pmtcore.auditing.diagnostics import exact, rows_in_words, unusual_rows  # noqa: PLC0415
     from pmtcore.mechanisms.truncation import checked_eta  # noqa: PLC0415
 
     made = _inputs(target, choices).prepared(private, public)
@@ -96,9 +98,9 @@ def describe(private: Any, public: Any, *, target: str, eta: float = 0.05, **cho
     record = found.as_dict()
     frame = pd.DataFrame({name: record[name] for name in ("before", "after")}).T
     rate = f"{100 * record['truncation_rate']:.3g} %"
-    return Figures(
-        frame, f"exact figures of the private rows; {rate} of them lie beyond the radius {found.radius:.4g}."
-    )
+    words = f"exact figures of the private rows; {rate} of them lie beyond the radius {found.radius:.4g}."
+    unusual = unusual_rows(made.problem).reveal(_CURATOR)
+    return Figures(frame, " ".join([words, *rows_in_words(unusual, made.problem.private.n)]))
 
 
 def compare(

@@ -48,7 +48,7 @@ class PrivateModel(Parametrized):
         missing, unseen: what becomes of a missing value and of a category that no public row has.
         levels: declared categories by column.
         kinds: columns to be read as ``number``, ``level`` or ``date``, whatever the public rows suggest.
-        overlap: why public rows may be private rows too; recorded. Without it such a release is a lab figure.
+        overlap: why public rows may be private rows too; the record keeps it (see :func:`describe`).
         public_ridge: for columns that are collinear in the public rows.
         lam: ridge penalty of a family other than the linear one.
         positive: the label that counts as 1.
@@ -174,7 +174,8 @@ class PrivateModel(Parametrized):
         Args:
             private, public: frames (pandas, Polars, Arrow) or paths with one row per person.
             ledger: where the spend is kept: a file, a database's address, a :class:`Ledger`; ``None``: your own.
-            dataset: whose cap in the ledger it counts against; the file's name, or one name for all frames without one.
+            dataset: whose cap in the ledger it counts against; ``None``: the file's name, or for a frame a name that
+                its fingerprint gives, so that another frame has an account of its own.
             lab: outside any ledger: a lab figure, which may not leave. So is what a ``seed`` makes.
             quiet: say nothing; ``spent_`` holds the sentence.
 
@@ -188,12 +189,13 @@ class PrivateModel(Parametrized):
                 "target='y'). A target apart from its rows, as in fit(X, y), leaves no room for public rows."
             )
         given = self._inputs(target)
-        name = frames.data_set(private) if dataset is None else dataset
         made = given.prepared(private, public, public_rows)
         problem = made.problem
         id = recommended(problem.public).id if self.method is None else method_of(self.method).id
+        if not method_of(id).gives_coefficients:
+            raise InputError(f"{id} releases no coefficients, so there is nothing to fit; 'pmtcore release' makes it.")
         request = Request(id, self._budget(), dict(self.settings or {}), self.delta)
-        order = Order(name, ledger, key, purpose, lab, seed)
+        order = Order(dataset, ledger, key, purpose, lab, seed, frames.file_name(private))
         self.release_, self.record_, self.spent_ = spend(problem, request, order, made.tables)
         self._design = made.design
         self._read()

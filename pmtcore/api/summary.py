@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
+from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.escaping import one_line, terminal
 
@@ -47,7 +48,8 @@ class Summary:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        record, guarantee = self.record, self.record["guarantee"]
+        record, guarantee = self.record, of_person(self.record["guarantee"])
+        note = person_note(self.record["guarantee"])
         standing = record["standing"]
         badge = f'<b style="color:{_COLOURS.get(standing, "#555")}">{escape(standing)}</b>'
         reasons = "" if standing == "sound" else f": {escape('; '.join(record['standing_reasons']))}"
@@ -64,7 +66,8 @@ class Summary:
             f"<p><b>{escape(record['title'])}</b> of {escape(record['target'])}, {badge}{reasons}<br>"
             f"n = {record['n']}, public rows = {record['public_rows']}, mu = {guarantee['mu']:.4g}, rho = "
             f"{guarantee['rho']:.4g}, epsilon = {guarantee['epsilon']:.4g} at delta = {guarantee['delta']:g}, "
-            f"{escape(guarantee['neighbours'])}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+            f"{escape(guarantee['neighbours'])}{f' ({escape(note)})' if note else ''}</p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
             + "".join(f"<p>{escape(line)}</p>" for line in words if line)
             + "<p>low and high: 95 % limits, all parts of the error together.</p></div>"
         )
@@ -72,13 +75,13 @@ class Summary:
 
 def text(record: Mapping[str, Any]) -> str:
     """A release for a terminal."""
-    guarantee = record["guarantee"]
+    guarantee, note = of_person(record["guarantee"]), person_note(record["guarantee"])
     lines = [
         f"{record['title']} ({record['method']}), standing: {record['standing']}"
         + ("" if record["standing"] == "sound" else f": {'; '.join(record['standing_reasons'])}"),
         f"n = {record['n']}, public rows = {record['public_rows']}",
         f"mu = {guarantee['mu']:.4g}, rho = {guarantee['rho']:.4g}, epsilon = {guarantee['epsilon']:.4g} "
-        f"at delta = {guarantee['delta']:g} ({guarantee['neighbours']})",
+        f"at delta = {guarantee['delta']:g} ({guarantee['neighbours']}{f'; {note}' if note else ''})",
         record["guarantee_in_words"],
         "",
     ]

@@ -16,7 +16,7 @@ import numpy as np
 from pmtcore.base.records import Label, Private
 from pmtcore.mechanisms.truncation import papers_radius, truncate
 from pmtcore.public.moments import Conditioning, PublicData, conditioning, whiten
-from pmtcore.tables.overlap import overlap
+from pmtcore.tables.overlap import Overlap, overlap
 from pmtcore.tables.problem import Problem
 
 QUANTILES = np.linspace(0.0, 1.0, 2001)
@@ -118,22 +118,35 @@ def expected_after(d: int, m: int) -> Conditioning:
 
 
 def unusual_rows(problem: Problem) -> Private[dict[str, float]]:
-    """Private rows that count as rows of zeros, and the share of public rows that are private ones; private.
+    """Return how many private rows count as rows of zeros, and which share of public rows are private ones; private.
 
-    The first is how the curator sees that a file was not read as it was meant.
+    The first is how the curator sees that a file was not read as it was meant; the second, with what chance explains
+    of it, that the public rows may not be public.
     """
     rows = problem.private
     empty = rows.sum(lambda x, y: np.array(np.sum(~x.any(axis=1) & (y == 0))))
     pair = empty.with_(overlap(problem.public, rows))
-    return pair.map(lambda found: {"empty_rows": int(found[0]), "public_rows_shared": float(found[1])})
+    return pair.map(lambda found: {"empty_rows": int(found[0]), **found[1].as_dict()})
 
 
 def rows_in_words(unusual: Mapping[str, float], n: int) -> list[str]:
-    """The same in sentences."""
-    empty, share = int(unusual["empty_rows"]), unusual["public_rows_shared"]
+    """Return the same in sentences."""
+    empty = int(unusual["empty_rows"])
     lines = [f"{empty:,} of {n:,} private rows lack a value, or cannot be read, and count as rows of zeros."]
     if empty > n / 2:
         lines.append("That is most of them: check separator, decimal mark, row names and the names of categories.")
-    if share > 0:
-        lines.append(f"{share:.0%} of the public rows are also private rows: are they public?")
-    return lines
+    return lines + overlap_in_words(Overlap.from_dict(unusual))
+
+
+def overlap_in_words(found: Overlap) -> list[str]:
+    """Return what the curator is told of public rows that are private rows too; nothing where there are none."""
+    if found.share == 0:
+        return []
+    shared = f"{found.share:.0%} of the different public rows are also private rows"
+    if found.excess == 0:
+        return [f"{shared}, as chance would have it in any other rows of the population."]
+    return [
+        f"{shared}; chance explains {found.by_chance:.0%} of those that are there once. About {found.excess:.0%} of "
+        "the public rows are private rows beyond that: are they public? If they are, say why (overlap), and the record "
+        "keeps your word; if not, take other public rows: no release protects rows that are published."
+    ]

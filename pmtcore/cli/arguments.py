@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 import atexit
-import getpass
+import os
 from collections.abc import Sequence
 from typing import Any
 
 from pmtcore.accounting.budgets import Budget, checked_delta
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError, one_of
-from pmtcore.base.roles import OWNER, Actor, Role
+from pmtcore.base.roles import Actor, Role
 from pmtcore.cli.files import read_small
+
+try:
+    import pwd
+except ImportError:  # not a POSIX system
+    pwd = None  # type: ignore[assignment]
 
 
 def budget_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,11 +99,16 @@ def choices_from(chosen: argparse.Namespace) -> Any:
 
 
 def user() -> Actor:
-    """Who runs the command: the machine's own user, who may do everything with files that are theirs."""
+    """Return who runs the command: the user that the system knows, who may do everything with files that are theirs.
+
+    Variables such as LOGNAME are not asked: anybody may set them to another person's name.
+    """
+    if pwd is None:  # not a POSIX system
+        return Actor(os.getlogin(), Role.OWNER)
     try:
-        return Actor(getpass.getuser(), Role.OWNER)
-    except (KeyError, OSError, ImportError):  # a container's user without a name
-        return OWNER
+        return Actor(pwd.getpwuid(os.getuid()).pw_name, Role.OWNER)
+    except KeyError:  # a container's user without a name
+        return Actor(f"user {os.getuid()}", Role.OWNER)
 
 
 def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Any:

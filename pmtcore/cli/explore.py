@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
+from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import one_line
 from pmtcore.base.records import Label
@@ -140,9 +141,11 @@ def _text(record: Mapping[str, Any], moment: Any) -> str:
         lines += ["both releases together:", *_table(record["confirmed"])]
     if record["label"] == Label.LAB.value:
         lines.append("A figure of the lab: its release was in no ledger, or its noise can be repeated.")
+    promise = moment.record.guarantee
+    note = person_note(promise)
     lines.append(
-        f"From a release at mu = {moment.record.guarantee['mu']:.4g}; this question spends nothing. Bands hold for a "
-        f"regression chosen beforehand; after a search use --correction."
+        f"From a release at mu = {of_person(promise)['mu']:.4g}{f' ({note})' if note else ''}; this question spends "
+        f"nothing. Bands hold for a regression chosen beforehand; after a search use --correction."
     )
     return "\n".join(lines)
 

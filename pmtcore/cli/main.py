@@ -22,9 +22,9 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import one_line, terminal
 from pmtcore.base.records import Curator, Label, plain
 from pmtcore.cli import audit_commands as more
+from pmtcore.cli import deployment, releases
 from pmtcore.cli import explore as exploring
 from pmtcore.cli import ledger as ledgers
-from pmtcore.cli import releases
 from pmtcore.cli.arguments import (
     budget_arguments,
     budget_from,
@@ -52,7 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output = json.dumps(_finite(plain(dict(record))), indent=2, allow_nan=False) if chosen.json else terminal(text)
         _hand_out(output, getattr(chosen, "out", None))
     except InputError as error:
-        return _complain(f"{error}{kept}")
+        if error.by_program and os.environ.get("PMT_DEBUG"):
+            raise
+        _complain(f"{error}{kept}")
+        return 1 if error.by_program else 2
     except OSError as error:
         why = error.strerror or "the file cannot be used"
         return _complain(f"{why}: {error.filename}{kept}" if error.filename else f"{why}; nothing was printed.{kept}")
@@ -170,6 +173,8 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--release", metavar="FILE", help="what release --json printed")
     report.add_argument("--check", metavar="URL", help="with --release: the ledger that holds it (default: your own)")
     report.add_argument("--html", required=True, metavar="FILE", help="where to write")
+    check = command("check", deployment.run, "Whether a server's settings are fit for others to sign in.")
+    deployment.arguments(check)
     local = command("local", more.local, "Local model: publish a configuration, randomize own rows, aggregate reports.")
     more.local_arguments(local)
     gallery = command("gallery", more.gallery, "The papers' experiments: the list, or one recomputed with its verdict.")

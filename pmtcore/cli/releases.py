@@ -15,6 +15,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.cli.arguments import budget_from, problem_from, settings_from, user
 from pmtcore.cli.files import read_small, write_small
 from pmtcore.cli.follow import following
+from pmtcore.ledger.account import counted_mu
 from pmtcore.methods.registry import method
 
 Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
@@ -47,9 +48,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> Answer:
-    """One release, in the ledger named or in the user's own; outside any for the lab, or where it costs nothing."""
+    """One release, in the ledger named or in the user's own; outside any for the lab, or where it costs nothing.
+
+    The demo table is made up: without a data set's name it spends nothing that counts.
+    """
     from pmtcore.mechanisms.noise import SecureNoise, SeededNoise  # noqa: PLC0415
     from pmtcore.releases.release import preview, release  # noqa: PLC0415
+    from pmtcore.tables.demo import is_demo  # noqa: PLC0415
 
     request = _request(chosen)
     source = SecureNoise() if chosen.seed is None else SeededNoise(chosen.seed)
@@ -62,7 +67,8 @@ def run(chosen: argparse.Namespace) -> Answer:
         write_small(chosen.save_config, text)
     if chosen.ask:
         return _asked(chosen, problem, request)
-    lab = chosen.lab or (chosen.seed is not None and chosen.ledger is None)
+    demo = chosen.dataset is None and problem.table is not None and is_demo(problem.table)
+    lab = chosen.lab or demo or (chosen.seed is not None and chosen.ledger is None)
     if lab or (chosen.ledger is None and preview(problem, request).guarantee.mu == 0):
         with following(chosen.progress, problem, request) as progress:
             progress.spend()  # of nothing
@@ -85,25 +91,37 @@ def _asked(chosen: argparse.Namespace, problem: Any, request: Any) -> Answer:
 
 def _recorded(chosen: argparse.Namespace, problem: Any, request: Any, source: Any) -> Answer:
     """The release with its spend, and where both are kept."""
-    from pmtcore.ledger.account import counted_mu  # noqa: PLC0415
     from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
+    from pmtcore.releases.outcome import SpendPlace, account_after, after_spend, before_spend  # noqa: PLC0415
     from pmtcore.releases.release import preview, recorded_release  # noqa: PLC0415
 
-    book = Ledger(chosen.ledger or default_url())
     dataset, key = chosen.dataset or Path(chosen.private).name, chosen.key or uuid4().hex
-    if chosen.ledger is None:
-        cost = preview(problem, request).guarantee
-        book.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
+    cost = preview(problem, request).guarantee
+    with before_spend():
+        book = Ledger(chosen.ledger or default_url())
+        if chosen.ledger is None:
+            book.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
     with following(chosen.progress, problem, request) as progress:
         found = recorded_release(problem, request, source, book, dataset, key, chosen.purpose, user().name, progress)
-    account = book.account(found.dataset)
-    place = {"place": book.place, "dataset": found.dataset, "key": key, "spent": account.spent, "cap": account.cap}
-    where = (
-        f"Recorded in the ledger {book.place} as {found.dataset!r} with key {key}: mu {account.spent:.4g} of "
-        f"{account.cap:.4g} is spent. Head: {found.record.get('ledger', {}).get('head', '')}"
+        with after_spend(SpendPlace(book, found.dataset, key, cost.person.mu)):
+            account = account_after(book, found.dataset)
+            place = {"place": book.place, "dataset": found.dataset, "key": key}
+            total = {} if account is None else {"spent": account.spent, "cap": account.cap}
+            record = {
+                **found.as_dict(),
+                "ledger_key": key,
+                "ledger": {**found.record.get("ledger", {}), **place, **total},
+            }
+            return record, in_words(record) + "\n\n" + _where(record["ledger"])
+
+
+def _where(place: Mapping[str, Any]) -> str:
+    """Where a spend is recorded, and what it adds up to, where the ledger still says so."""
+    total = f"mu {place['spent']:.4g} of {place['cap']:.4g} is spent. " if place.get("cap") is not None else ""
+    return (
+        f"Recorded in the ledger {place['place']} as {place['dataset']!r} with key {place['key']}: {total}"
+        f"Head: {place.get('head', '')}"
     )
-    record = {**found.as_dict(), "ledger_key": key, "ledger": {**found.record.get("ledger", {}), **place}}
-    return record, in_words(record) + "\n\n" + where
 
 
 def _request(chosen: argparse.Namespace) -> Any:

@@ -37,10 +37,24 @@ class Path:
 
 
 def ridge_path(state: State, names: Sequence[str], response: int, features: Sequence[int], free: Sequence[int]) -> Path:
-    """From no effect to nothing left."""
-    root = state.root[[j for j in features if j not in free]]
-    sizes = np.linalg.eigvalsh(root @ state.moment @ root.T)
-    path = np.geomspace(max(sizes[0], 1e-12 * sizes[-1]) / 100, sizes[-1] * 10, POINTS)
+    """Compute ridge fits from no shrinkage, which is the fit itself, to full shrinkage.
+
+    The penalties follow the eigenvalues of the penalized columns after the free ones (the intercept) are projected
+    out: a column that hardly varies around its mean is shrunk by a penalty far below its second moment.
+
+    Args:
+        response: place of the response.
+        features: places of all columns of the model.
+        free: places of those that are not penalized.
+    """
+    kept = [j for j in features if j not in free]
+    slopes, others = state.root[kept], state.root[[j for j in features if j in free]]
+    gram = slopes @ state.moment @ slopes.T
+    if len(others):
+        cross = slopes @ state.moment @ others.T
+        gram = gram - cross @ np.linalg.solve(others @ state.moment @ others.T, cross.T)
+    sizes = np.linalg.eigvalsh((gram + gram.T) / 2)
+    path = np.geomspace(max(sizes[0], 1e-12 * sizes[-1]) / 1000, sizes[-1] * 10, POINTS)
     found = [solve(state, response, features, float(lam), free).coefficients for lam in path]
     return Path(tuple(names), path, np.array(found))
 

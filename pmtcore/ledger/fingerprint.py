@@ -2,12 +2,14 @@
 
 A cell becomes a keyed hash of what it says, so ``1``, ``1.0`` and ``1e0`` are one, and numbers are taken to five
 significant digits, which what is saved as single precision or with ``%.6g`` keeps. Of a table a sample of rows is kept
-as hashes, chosen by the key. Another table, at hand in full, is *the same or overlapping* where it holds rows of that
-sample: found by columns whose content it shares, whatever their names and order, and believed where the cells that
-agree would agree by chance in few rows. Tables whose rows tell nobody apart (a few yes-no
-columns) are the same where each column's counts are.
+as hashes, chosen by the key, of columns that the key chooses among all that vary. Another table, at hand in full, is
+*the same or overlapping* where it holds rows of that sample: found by columns whose content it shares, whatever their
+names and order, and believed where the cells that agree would agree by chance in few rows. Tables whose rows tell
+nobody apart (a few yes-no columns) are the same where whole rows are there equally often.
 
-Without the key the hashes tell nothing; it lies outside the database.
+Which tables are known again decides whose budget is spent, so others see it: the threshold is noisy (:func:`known`),
+and what a row more or less changes is small (decision 0024). Without the key the hashes tell nothing; it lies outside
+the database.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import os
 import zlib
 from collections.abc import Mapping
@@ -25,14 +28,19 @@ from typing import Any, final
 import numpy as np
 
 _START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)  # SipHash's own
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 SAMPLE = 256  # rows kept: a tenth in common shows in 25 of them
-MOST_COLUMNS = 64  # columns behind a fingerprint; two tables alike in so many are alike
+MOST_COLUMNS = 64  # columns that are kept; all are looked at, and the key chooses among those that vary
 SHARE = 0.06  # of the sample's rows: from here on two tables overlap; names alone never make them
 _FEWEST = 4  # rows of the sample: one or two in common can be a repeated record
 _BITS = 5.0  # a row agrees by chance in one of 32: far below the share of rows asked for
 _SUPPORT = 0.5  # share of the best column's support that a column needs to be compared
-_LEVELS = 128  # columns with at most so many values have their counts compared
-_COUNTS_APART = 4  # a row changed moves two counts by one; another draw of n rows moves them by the root of n
+_LEVELS = 128  # a column of more values tells rows apart
+_TYPES = 256  # different rows that are kept with how often they are there
+_COUNTS_APART = 12.0  # rows: two tables of which no more differ are one
+_BY_CHANCE = 36.0  # rows that two draws must be expected to differ in, beyond that, before equal counts say anything
+THRESHOLD = 24.0  # rows of the sample that make two tables one; before noise
+NOISE = 2.0  # scale of the Laplace noise on threshold and count: about epsilon 1.5 a join (decision 0024)
 
 
 @final
@@ -53,8 +61,32 @@ class Cells:
     @cached_property
     def values(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Of each column its different hashes, sorted, and how often each is there."""
-        d = min(self.hashes.shape[1], MOST_COLUMNS)
-        return [np.unique(self.hashes[:, j], return_counts=True) for j in range(d)]
+        return [np.unique(column, return_counts=True) for column in self.hashes.T]
+
+    @cached_property
+    def varying(self) -> list[int]:
+        """Return the columns that hold more than one value: a constant tells nothing of whose rows these are."""
+        return [j for j, (values, _) in enumerate(self.values) if len(values) > 1]
+
+    @cached_property
+    def types(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the different rows as hashes, sorted, and how often each is there.
+
+        Columns come in an order of their contents: by how often the value of the smallest hash is there.
+        """
+        columns = sorted(self.varying, key=lambda j: (int(self.values[j][1][0]), int(self.values[j][0][0])))
+        rows = np.zeros(len(self.hashes), dtype=np.uint64)
+        with np.errstate(over="ignore"):
+            for j in columns:
+                rows = (rows ^ (rows >> np.uint64(29))) * _ODD + self.hashes[:, j]
+            rows = (rows ^ (rows >> np.uint64(32))) * _ODD
+        return np.unique(rows, return_counts=True)
+
+    @property
+    def digest(self) -> bytes:
+        """Return a digest of what is held, whatever the order of its rows."""
+        types, counts = self.types
+        return hashlib.sha256(types.tobytes() + counts.astype("<i8").tobytes()).digest()
 
     def __repr__(self) -> str:
         return f"<hashes of {len(self.hashes)} rows>"
@@ -63,12 +95,21 @@ class Cells:
 @final
 @dataclass(frozen=True, eq=False)
 class Sketch:
-    """What the ledger keeps of a table: hashes of some rows, and of the values of columns that have few."""
+    """What the ledger keeps of a table: hashes of some rows, and how often some different rows are there.
+
+    Attributes:
+        rows: how many rows it has, of those that were looked at.
+        names: of the columns that are kept.
+        sample: hashes (r, d) of rows in these columns.
+        types: how often each different row is there, by its hash: those with the smallest hashes.
+        complete: whether these are all different rows.
+    """
 
     rows: int
     names: tuple[str, ...]
     sample: np.ndarray  # (r, d)
-    counts: Mapping[int, Mapping[int, int]]  # column: hash of a value: how often
+    types: Mapping[int, int]
+    complete: bool = False
 
     def as_text(self, key: bytes) -> str:
         """For the database, closed with the key."""
@@ -77,7 +118,9 @@ class Sketch:
                 "rows": self.rows,
                 "names": self.names,
                 "sample": base64.b85encode(np.ascontiguousarray(self.sample, dtype="<u8").tobytes()).decode(),
-                "counts": {str(j): {str(k): v for k, v in found.items()} for j, found in self.counts.items()},
+                "counts": {},  # of versions before 0.2, which compared columns one by one
+                "types": {str(value): often for value, often in self.types.items()},
+                "complete": self.complete,
             }
         )
         salt = os.urandom(16)
@@ -96,8 +139,10 @@ class Sketch:
         except zlib.error:
             raise ValueError("a fingerprint cannot be opened") from None
         flat = np.frombuffer(base64.b85decode(found["sample"]), dtype="<u8")
-        counts = {int(j): {int(k): int(v) for k, v in c.items()} for j, c in found["counts"].items()}
-        return cls(int(found["rows"]), tuple(found["names"]), flat.reshape(-1, len(found["names"])), counts)
+        types = {int(value): int(often) for value, often in found.get("types", {}).items()}
+        names = tuple(found["names"])
+        sample = flat.reshape(-1, len(names)) if names else np.empty((0, 0), dtype=np.uint64)
+        return cls(int(found["rows"]), names, sample, types, bool(found.get("complete", False)))
 
 
 def _closed(data: bytes, key: bytes) -> bytes:
@@ -141,65 +186,132 @@ def _round(v: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def sketch(cells: Cells) -> Sketch:
-    """What is kept of a table."""
-    hashes = cells.hashes[:, :MOST_COLUMNS]
+    """Return what is kept of a table."""
+    columns = columns_kept(cells)
+    hashes = cells.hashes
     if cells.first is not None and np.count_nonzero(cells.first) >= SAMPLE:
         hashes = hashes[cells.first]
     with np.errstate(over="ignore"):
-        order = np.argsort((hashes * np.uint64(0x9E3779B97F4A7C15)).sum(axis=1, dtype=np.uint64), kind="stable")
-    counts = {}
-    for j, (values, often) in enumerate(cells.values):
-        if len(values) <= _LEVELS:
-            counts[j] = dict(zip(values.tolist(), often.tolist(), strict=True))
-    return Sketch(len(cells.hashes), cells.names[:MOST_COLUMNS], hashes[order[:SAMPLE]], counts)
+        order = np.argsort((hashes * _ODD).sum(axis=1, dtype=np.uint64), kind="stable")
+    types, often = cells.types
+    kept = dict(zip(types[:_TYPES].tolist(), often[:_TYPES].tolist(), strict=True)) if cells.varying else {}
+    names = tuple(cells.names[j] for j in columns)
+    return Sketch(len(cells.hashes), names, hashes[order[:SAMPLE]][:, columns], kept, len(types) <= _TYPES)
+
+
+def columns_kept(cells: Cells) -> list[int]:
+    """Return the columns that are kept, in their order: chosen by the key among all that vary.
+
+    Half of the places are for columns that tell rows apart, where there are so many. A column's place in the choice is
+    its smallest hash, which depends on what the column holds and not on its name, its place or the other columns.
+    """
+    chosen: list[int] = []
+    by_hash = sorted(cells.varying, key=lambda j: int(cells.values[j][0][0]))
+    telling = [j for j in by_hash if len(cells.values[j][0]) > _LEVELS]
+    for some, room in ((telling, MOST_COLUMNS // 2), (by_hash, MOST_COLUMNS)):
+        chosen += [j for j in some if j not in chosen][: max(room - len(chosen), 0)]
+    return sorted(chosen)
+
+
+def known_again(cells: Cells, known: Sketch, key: bytes, joins: int = 0) -> bool:
+    """Return whether a table is known again: whether its evidence passes a noisy threshold.
+
+    The noise is a function of the key, the tables and the joins so far, so that asking the same again gives the same
+    answer: the threshold's is one for all tables that are compared with this one until one is joined, the count's is
+    another for each table. That is the sparse vector technique (Dwork and Roth 2014, section 3.6): answers below the
+    threshold cost nothing beyond the first join.
+    """
+    here = hashlib.sha256(np.ascontiguousarray(known.sample).tobytes() + repr(sorted(known.types.items())).encode())
+    secret = b"threshold" + key + here.digest()
+    threshold = THRESHOLD + _laplace(secret + joins.to_bytes(8, "little"))
+    return evidence(cells, known) + _laplace(secret + cells.digest) >= threshold
+
+
+def _laplace(seed: bytes) -> float:
+    """Return a draw of Laplace noise of scale :data:`NOISE` that only the seed gives."""
+    first, second = (
+        (int.from_bytes(hashlib.shake_256(part + seed).digest(8), "little") + 1) / 2**64 for part in (b"1", b"2")
+    )
+    return NOISE * (math.log(first) - math.log(second))
+
+
+def evidence(cells: Cells, known: Sketch) -> float:
+    """Return how many rows speak for two tables being one; from :data:`THRESHOLD` on they are, but for noise."""
+    if not len(known.sample) or not cells.varying:
+        return 0.0
+    pairs = _paired(cells, known)
+    found = _rows_found(cells, known, pairs) if pairs else 0
+    return max(float(found), _counts_evidence(cells, known))
 
 
 def overlap(cells: Cells, known: Sketch) -> float:
-    """The share of a known table's rows that this one holds, as far as the sample shows; 1 where counts agree."""
-    if not len(known.sample) or not cells.names:
+    """Return the share of a known table's rows that this one holds, as the sample shows.
+
+    An exact figure: of what anybody else may see :func:`known_again` decides.
+    """
+    rows = evidence(cells, known)
+    if not len(known.sample) or rows < min(_FEWEST, len(known.sample)) or rows / len(known.sample) < SHARE:
         return 0.0
-    pairs = _paired(cells, known)
-    if len(pairs) == 0:
-        return 0.0
-    found = _rows_found(cells, known, pairs)
-    if found >= min(_FEWEST, len(known.sample)) and found / len(known.sample) >= SHARE:
-        return found / len(known.sample)
-    return 1.0 if _same_counts(cells, known) else 0.0
+    return min(rows / len(known.sample), 1.0)
 
 
 def _paired(cells: Cells, known: Sketch) -> list[tuple[int, int]]:
-    """Columns of the two tables that hold the same things: of the same name, or else the one that shares most."""
-    d = len(cells.values)
-    support = np.array(
-        [[(_often(cells, j, known.sample[:, k]) > 0).mean() for j in range(d)] for k in range(len(known.names))]
-    )
+    """Return columns of the two tables that hold the same things, each once: of the same name, or sharing most."""
+    varying = [k for k in range(len(known.names)) if len(np.unique(known.sample[:, k])) > 1]
+    support = np.zeros((len(known.names), len(cells.values)))
+    for j in cells.varying:
+        support[:, j] = (_often(cells, j, known.sample) > 0).mean(axis=0)
     wide = np.array([len(found) for found, _ in cells.values])
+    taken: set[int] = set()
     pairs = []
-    for k, name in enumerate(known.names):
-        at = cells.names.index(name) if name in cells.names[:d] else -1
-        if at < 0 or support[k, at] < _SUPPORT * support[k].max():
-            best = support[k] >= support[k].max() * 0.999
+    for k in sorted(varying, key=lambda k: -support[k].max()):
+        free = np.array([0.0 if j in taken else support[k, j] for j in range(len(wide))])
+        name = known.names[k]
+        at = cells.names.index(name) if name in cells.names else -1
+        if at < 0 or free[at] < _SUPPORT * support[k].max():
+            best = free >= free.max() * 0.999
             at = int(np.argmin(np.where(best, wide, np.iinfo(int).max)))  # of equals the one with fewest values
-        if support[k, at] > 0:
+        if free[at] > 0 and free[at] >= _SUPPORT * SHARE:
             pairs.append((k, at))
-    return [(k, at) for k, at in pairs if support[k, at] >= _SUPPORT * SHARE]
+            taken.add(at)
+    return _independent(sorted(pairs), known)
+
+
+def _independent(pairs: list[tuple[int, int]], known: Sketch) -> list[tuple[int, int]]:
+    """Return the pairs without columns that others give away: age in months says nothing beside age in years.
+
+    Asked of columns whose values repeat in the sample: of a column without repeats everything is a function.
+    """
+    coded = {k: np.unique(known.sample[:, k], return_inverse=True)[1].reshape(-1) for k, _ in pairs}
+    kept: list[tuple[int, int]] = []
+    for k, at in sorted(pairs, key=lambda pair: -int(coded[pair[0]].max())):
+        levels = int(coded[k].max()) + 1
+        given = False
+        for other, _ in kept:
+            finer = int(coded[other].max()) + 1
+            if 2 * finer <= len(known.sample):
+                given = given or len(np.unique(coded[other] * levels + coded[k])) == finer
+        if not given:
+            kept.append((k, at))
+    return sorted(kept)
 
 
 def _often(cells: Cells, column: int, wanted: np.ndarray) -> np.ndarray:
     """How often each wanted hash is in a column."""
     values, often = cells.values[column]
     place = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
-    return np.where(values[place] == wanted, often[place], 0)
+    return np.asarray(np.where(values[place] == wanted, often[place], 0))
 
 
 def _rows_found(cells: Cells, known: Sketch, pairs: list[tuple[int, int]]) -> int:
-    """How many rows of the sample agree with one row here in more cells than chance would have it."""
+    """Return how many rows here agree with a row of the sample in more cells than chance would have it, each once."""
     n = len(cells.hashes)
     rarity = []  # bits that agreement in a column tells, for each row of the sample
     for k, at in pairs:
         rarity.append(-np.log2(np.maximum(_often(cells, at, known.sample[:, k]), 1) / n))
     bits = np.array(rarity)  # (pairs, r)
     best = np.zeros(len(known.sample))
+    partner = np.full(len(known.sample), -1)
     for anchor in np.argsort(-bits.mean(axis=1))[:4]:  # the columns that tell most apart lead to candidates
         k, at = pairs[anchor]
         order = np.argsort(cells.hashes[:, at], kind="stable")
@@ -210,24 +322,39 @@ def _rows_found(cells: Cells, known: Sketch, pairs: list[tuple[int, int]]) -> in
             same = sorted_column[at_row] == known.sample[:, k]
             rows = cells.hashes[order[at_row]]
             agree = np.array([rows[:, b] == known.sample[:, a] for a, b in pairs])
-            best = np.maximum(best, np.where(same, (agree * bits - ~agree * 1.0).sum(axis=0), 0.0))
-    return int((best > np.log2(n) + _BITS).sum())
+            told = np.where(same, (agree * bits - ~agree * 1.0).sum(axis=0), 0.0)
+            partner = np.where(told > best, order[at_row], partner)
+            best = np.maximum(best, told)
+    return len(np.unique(partner[best > np.maximum(np.log2(n) + _BITS, _between_others(known, pairs, bits, n))]))
 
 
-def _same_counts(cells: Cells, known: Sketch) -> bool:
-    """Whether the columns, which have few values each, have the same counts in both but for a row or two."""
-    if abs(len(cells.hashes) - known.rows) > _COUNTS_APART or not known.counts:
-        return False
-    mine = {
-        name: dict(zip(values.tolist(), often.tolist(), strict=True))
-        for name, (values, often) in zip(cells.names, cells.values, strict=False)
-        if len(values) <= _LEVELS
-    }
-    matched = 0
-    for j, counts in known.counts.items():
-        name = known.names[j]
-        candidates = [mine[name]] if name in mine else list(mine.values())
-        apart = [sum(abs(counts.get(v, 0) - m.get(v, 0)) for v in counts.keys() | m.keys()) for m in candidates]
-        matched += min(apart, default=_COUNTS_APART + 1) <= _COUNTS_APART
-    asked = max(len(cells.values), len(known.names)) - 1  # a column less, or a column more
-    return matched >= max(asked, min(2, len(known.counts)))
+def _between_others(known: Sketch, pairs: list[tuple[int, int]], bits: np.ndarray, n: int) -> np.ndarray:
+    """Return the bits (r,) in which a row of the sample agrees with rows of others, by chance, among n of them.
+
+    Columns that depend on each other agree together, so that their bits add up to too much. How much that is the
+    sample's own rows show, each against the different ones: what the best of so many reaches, and as much more as n
+    rows are more than these.
+    """
+    codes = [np.unique(known.sample[:, k], return_inverse=True)[1].reshape(-1) for k, _ in pairs]
+    agree = np.array([code[:, None] == code for code in codes])  # (pairs, r, r)
+    told = np.einsum("pr,prs->rs", bits + 1.0, agree.astype(float)) - len(pairs)
+    told[agree.all(axis=0)] = -np.inf  # the row itself, and copies of it: a pasted table is known again
+    different = max(len(np.unique(known.sample, axis=0)), 2)
+    return np.asarray(told.max(axis=1) + max(np.log2(n / different), 0.0) + 1.0)
+
+
+def _counts_evidence(cells: Cells, known: Sketch) -> float:
+    """Return the evidence that whole rows are there equally often, in rows: a row exchanged changes it by about one.
+
+    Two draws of a population differ by about ``0.4 sqrt(2 c)`` rows in a row that is there c times: where that adds up
+    to little (few rows, few different ones), equal counts say nothing.
+    """
+    if not known.types:
+        return 0.0
+    types, often = cells.types
+    last = 2**64 if known.complete else max(known.types) + 1
+    mine = dict(zip(types.tolist(), often.tolist(), strict=True))
+    names = known.types.keys() | {value for value in mine if value < last}
+    apart = sum(abs(known.types.get(name, 0) - mine.get(name, 0)) for name in names) / 2
+    chance = sum(0.4 * math.sqrt(2 * often) for often in known.types.values())
+    return max(THRESHOLD + min(_COUNTS_APART, chance - _BY_CHANCE) - apart, 0.0)

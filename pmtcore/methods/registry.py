@@ -20,7 +20,7 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError, listed, number_between, one_of, whole_number_between
 from pmtcore.base.records import Bands, Private, PrivateRows, Standing
@@ -73,6 +73,10 @@ class Outcome(ABC):
     def released(self) -> Mapping[str, Any]:
         """What else the first trial releases at no further cost."""
         return {}
+
+    def released_under(self, guarantee: Guarantee | None) -> Mapping[str, Any]:
+        """Return :meth:`released`, with this guarantee wherever a figure states its own; ``None``: that of one row."""
+        return self.released()
 
     def seen(self) -> np.ndarray:
         """What an attacker gets of each trial, (trials, k): the coefficients, or all that they were made from."""

@@ -3,7 +3,8 @@
 Where rows are alike, a moment of private rows in coordinates that whiten the public ones differs from what public rows
 (each as if left out) lead one to expect only because the public rows are a sample, the private rows are one, and noise
 was added. That is acted out on public rows alone (maths.md, 23), in the very coordinates and the ball of the release:
-they stand for the population, which weights drawn anew make. What is seen is then held against what was acted out:
+they stand for the population, which weights drawn anew make, all of them, however many. What is seen is then held
+against what was acted out:
 
     T = sum over entries of (seen - mean)^2/variance,
 
@@ -12,7 +13,6 @@ scaled to the mean and the spread that T has when nothing is wrong. Everything i
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import final
 from weakref import WeakKeyDictionary
@@ -25,7 +25,8 @@ from pmtcore.public.radius import Ball
 
 FALSE_ALARMS = 0.01  # planned; 0.05 and less measured, down to two public rows more than columns
 _DRAWS, _WIDE = 200, 40  # a third of the draws where there are more columns than that
-_MOST_ROWS = 1000  # public rows behind the reference law; more change it by less than its own doubt
+_MOST_SUMS = 1000  # sums of rows that are drawn with weights: their variance is known to 1 in sqrt(500)
+_NUMBERS = 2**21  # of sums that are held at once: 16 MB
 _LEAST_FREEDOM = 1.0  # degrees of freedom: no law has a heavier tail than one squared Gaussian
 
 
@@ -77,23 +78,31 @@ def acted(public: PublicData, ball: Ball, n: int) -> Acted:
 
 
 def _act(rows: np.ndarray, ball: Ball, doubt: float, freedom: float) -> Acted:
-    """From public rows (m, d + 1), whitened as if left out.
+    """Draw Gram matrices of the law that alike rows have, around the mean of all public rows.
+
+    With weights ``1 + w g_i``, g standard Gaussian, a draw is the mean plus ``w sum_i g_i v_i``; many rows are first
+    added up, with random signs, to :data:`_MOST_SUMS` sums S_b. Then ``sum_b g_b S_b`` has the same mean, and in
+    expectation over the signs the same covariance ``sum_i v_i v_i'``, rare rows included.
 
     Args:
+        rows: public rows (m, d + 1), whitened as if left out.
         doubt: variance of a mean of rows, in units of one row's; ``freedom``: how well few rows know even that.
     """
-    rng, rows = np.random.default_rng(0), rows[:: -(-len(rows) // _MOST_ROWS)]
-    k, d = len(rows), rows.shape[1] - 1
+    rng, m, d = np.random.default_rng(0), len(rows), rows.shape[1] - 1
     upper = np.triu_indices(d)
-    z = rows[:, :d]
-    inside = ball.weights(rows)
     draws = _DRAWS if d <= _WIDE else _DRAWS // 3
-    found = np.empty((draws, len(upper[0])))
-    for draw in range(draws):
-        wide = math.sqrt(k * doubt * freedom / rng.chisquare(freedom))
-        weights = inside * (1 + wide * rng.standard_normal(k))
-        found[draw] = ((z * weights[:, None]).T @ z / k)[upper]
-    return Acted(found, upper[0] == upper[1])
+    wide = np.sqrt(doubt * freedom / rng.chisquare(freedom, draws) / m)
+    z, inside = rows[:, :d], ball.weights(rows)
+    signs = rng.choice([-1.0, 1.0], m)
+    found = np.zeros((draws, len(upper[0])))
+    parts = np.array_split(rng.permutation(m), min(m, _MOST_SUMS))
+    at_once = 1 + _NUMBERS // len(upper[0])
+    for start in range(0, len(parts), at_once):
+        some = parts[start : start + at_once]
+        sums = np.array([((z[part] * (inside * signs)[part, None]).T @ z[part])[upper] for part in some])
+        found += rng.standard_normal((draws, len(some))) @ sums
+    middle = ((z * inside[:, None]).T @ z / m)[upper]
+    return Acted(middle + found * wide[:, None], upper[0] == upper[1])
 
 
 def words(chance: float) -> str | None:

@@ -23,7 +23,7 @@ from pmtcore.glm import newton
 from pmtcore.glm.families import GAUSSIAN, Family
 from pmtcore.public import cholesky
 from pmtcore.public.cholesky import column_scale, positive_root, ridge_rows
-from pmtcore.public.deduplicate import distinct
+from pmtcore.public.deduplicate import one_copy
 
 INTERCEPT = cholesky.INTERCEPT
 _LEAST_SHARE = 0.2  # a row that alone shows a direction: no more than five times as far as it looks, squared
@@ -302,7 +302,8 @@ def public_from_rows(
     """Public data from rows (m, d) and (m,), or from features alone.
 
     Args:
-        features, response: exact copies count once where there are many (``copies``); then ``m`` is what is left.
+        features, response: of a table pasted together several times one copy counts (``deduplicate``); ``m`` is its
+            number of rows.
         ridge: added to the diagonal of the equilibrated moment of the features, the intercept excepted; an
             opt-in for features that are collinear in the public rows.
 
@@ -310,7 +311,7 @@ def public_from_rows(
         InputError: too few rows, or columns that are constant or collinear; the sentence names them.
     """
     names = tuple(names)
-    once = distinct(features if response is None else joint(features, response))
+    once = one_copy(features if response is None else joint(features, response))
     features, response = features[once], None if response is None else response[once]
     m, d = features.shape
     if m < d + 1:

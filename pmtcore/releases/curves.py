@@ -90,6 +90,10 @@ class Curves:
             self._found[id, mu] = planned(self.public, self.n, id, mu)
         return self._found[id, mu]
 
+    def at_budget(self, mu: float) -> list[Planned]:
+        """Return the plans of all methods at this budget that are there already."""
+        return [one for one in self.drawn() if one.mu == mu]
+
     def drawn(self) -> list[Planned]:
         """All that is there, by method and budget."""
         order = {entry.id: at for at, entry in enumerate(self._candidates)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -100,7 +100,44 @@ def planned(public: PublicData, n: int, id: str, mu: float) -> Planned:
     prediction = made.predicted()
     if prediction is None:
         raise InputError(f"{id} has no prediction for these public data; choose another method.")
+    prediction = with_common_sampling(prediction, public, n, id)
     return Planned(id, mu, public.names, prediction, made.facts().predicted_truncation_rate)
+
+
+def with_common_sampling(prediction: Prediction, public: PublicData, n: int, id: str) -> Prediction:
+    """Return a method's prediction with the sampling part that all methods share (:func:`sampling_alone`)."""
+    sampling = None if method(id).role == "public" else sampling_alone(public, n)
+    return prediction if sampling is None else replace(prediction, sampling=sampling)
+
+
+def sampling_alone(public: PublicData, n: int) -> np.ndarray | None:
+    """Return the standard errors (d,) of the non-private fit to n rows, predicted from those of the public fit.
+
+    The public fit's standard errors shrink with the root of the number of rows. Each method estimates its own sampling
+    part after a release; before it, two methods drawn side by side must not differ in what neither of them decides.
+
+    Returns:
+        None where the public data have no target or their number of rows is not known.
+    """
+    if not public.labelled or public.m is None:
+        return None
+    alone = _plan(public, 2, of_role("public").id, 1.0).predicted()
+    return None if alone is None else np.asarray(alone.sampling * math.sqrt(public.m / n))
+
+
+def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
+    """Return the plan with the smallest median standard error relative to mine, if it is narrower by more than a tenth.
+
+    Args:
+        planned_now: plans of other methods at the same budget.
+    """
+
+    def ratio(other: Planned) -> float:
+        return float(np.median(other.prediction.total / np.maximum(mine.prediction.total, 1e-300)))
+
+    others = [one for one in planned_now if one.method != mine.method and method(one.method).role != "public"]
+    best = min(others, key=ratio, default=None)
+    return best if best is not None and ratio(best) < _NO_GAIN else None
 
 
 def budget_for(public: PublicData, n: int, id: str, coefficient: str, half_width: float) -> float | None:
@@ -146,7 +183,9 @@ def verdict_of(public: PublicData, mine: Planned) -> str:
 
 def _half(public: PublicData, n: int, id: str, mu: float, j: int) -> float:
     prediction = _plan(public, n, id, mu).predicted()
-    return math.inf if prediction is None else Z95 * float(prediction.total[j])
+    if prediction is None:
+        return math.inf
+    return Z95 * float(with_common_sampling(prediction, public, n, id).total[j])
 
 
 def _first(values: np.ndarray, enough: Any) -> float | None:

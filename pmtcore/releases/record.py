@@ -8,9 +8,8 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Guarantee, Neighbours
+from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
 from pmtcore.accounting.spends import Spend
-from pmtcore.accounting.units import Unit
 from pmtcore.base.records import Bands, Standing, plain
 from pmtcore.methods.facts import Facts
 
@@ -25,6 +24,7 @@ class Ground:
         public_fit: coefficients (d,) of the public fit, where public rows have the response.
         noise: ``exact`` where noise is drawn on an integer grid, else ``floating point``.
         choices: what was chosen about the tables, in plain fields: public, and what a repetition needs.
+        positive: the level of a label target whose chance is modelled; None for a numeric response.
     """
 
     family: str
@@ -32,24 +32,28 @@ class Ground:
     public_fit: np.ndarray | None
     noise: str
     choices: Mapping[str, Any] = field(default_factory=dict)
+    positive: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain fields; the public fit where there is one."""
         found: dict[str, Any] = {"family": self.family, "spread": plain(self.spread), "noise": self.noise}
         if self.choices:
             found["choices"] = plain(dict(self.choices))
+        if self.positive is not None:
+            found["positive"] = self.positive
         return found if self.public_fit is None else {**found, "public_fit": plain(self.public_fit)}
 
     @classmethod
     def taken_from(cls, found: dict[str, Any]) -> Ground:
         """Back from :meth:`as_dict`, the fields taken out of a longer mapping."""
-        fit = found.pop("public_fit", None)
+        fit, positive = found.pop("public_fit", None), found.pop("positive", None)
         return cls(
             str(found.pop("family", "gaussian")),
             np.asarray(found.pop("spread", []), dtype=float),
             None if fit is None else np.asarray(fit, dtype=float),
             str(found.pop("noise", "floating point")),
             dict(found.pop("choices", {})),
+            None if positive is None else str(positive),
         )
 
 
@@ -134,6 +138,11 @@ class Release:
             notes=tuple(record["notes"]),
         )
 
+    @property
+    def modelled(self) -> str:
+        """Return what the coefficients are about: the target, or for labels the level whose chance is modelled."""
+        return modelled(self.target, self.ground.positive)
+
     def _bands(self) -> dict[str, dict[str, float]]:
         if self.bands is None:
             return {}
@@ -144,10 +153,18 @@ class Release:
         return {name: {part: float(values[j]) for part, values in parts.items()} for j, name in enumerate(self.names)}
 
 
+def modelled(target: str, positive: str | None) -> str:
+    """Return what is modelled in words: ``price``, or ``price = low`` for a label.
+
+    >>> modelled("price", "low"), modelled("quality", None), modelled("class", "1")
+    ('price = low', 'quality', 'class = 1')
+    """
+    return target if positive is None else f"{target} = {positive}"
+
+
 def _promised(fields: Mapping[str, Any]) -> Guarantee:
     """A guarantee from its record."""
-    unit = Unit.from_dict(fields.get("unit") or {"rows": fields.get("rows_per_person", 1)})
-    return Guarantee(fields["mu"], Neighbours(fields["neighbours"]), fields["delta"], unit)
+    return Guarantee(fields["mu"], Neighbours(fields["neighbours"]), fields["delta"], unit_of(fields))
 
 
 def _bands_from(found: Mapping[str, Mapping[str, float]], names: Iterable[str]) -> Bands | None:

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.base.numbers import figure, power_of_ten
 from pmtcore.methods.registry import method
-from pmtcore.report.strength import strength
 
 
 def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Questions with their answers, in order."""
     entry, promise = method(record["method"]), record["guarantee"]
+    person, note = of_person(promise), person_note(promise)
     relation = promise["neighbours"]
     local = "Local: each row is randomized on its owner's device; the collector is not trusted."
     central = "Central: one curator holds the rows in the clear and is trusted; readers of the result are not."
@@ -30,9 +31,8 @@ def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Trust model", local if entry.local else central),
         (
             "Strength",
-            f"mu = {figure(promise['mu'], 4)}, epsilon = {figure(promise['epsilon'], 4)} at delta = "
-            f"{power_of_ten(promise['delta'])}. "
-            f"{strength(float(promise['mu'])).sentence}",
+            f"mu = {figure(person['mu'], 4)}, epsilon = {figure(person['epsilon'], 4)} at delta = "
+            f"{power_of_ten(person['delta'])}{f' ({note})' if note else ''}.",
         ),
         ("Mechanism", f"{entry.title} ({entry.id}): {entry.standing_reason}. Proof: docs/maths.md."),
         (

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pmtcore.accounting.budgets import of_person, unit_of
 from pmtcore.base.escaping import one_line
 from pmtcore.methods.registry import method
 from pmtcore.report.names import source
@@ -21,6 +22,7 @@ _TODO = "TODO"
 def entry(record: Mapping[str, Any], date: str = "", purpose: str = "") -> str:
     """The draft as YAML text; strings are quoted as JSON, which YAML reads."""
     found, promise = method(record["method"]), record["guarantee"]
+    unit = unit_of(promise)
     names = [name for name in record["coefficients"] if name != "(intercept)"]
     tree: dict[str, Any] = {
         "url_slug": re.sub("[^a-z0-9]+", "-", f"private regression of {record['target']}".lower()).strip("-"),
@@ -42,9 +44,9 @@ def entry(record: Mapping[str, Any], date: str = "", purpose: str = "") -> str:
                 "unprotected_quantities": "number of rows, names of columns, everything computed from public rows",
             },
             "privacy_loss": {
-                "privacy_unit": "Row-level",
-                "privacy_unit_description": f"Neighbouring tables: {promise['neighbours']}.",
-                "privacy_parameters": {name: promise[name] for name in ("mu", "rho", "epsilon", "delta")},
+                "privacy_unit": "Row-level" if unit.rows == 1 and not unit.column else "Person-level",
+                "privacy_unit_description": f"Neighbouring tables: {promise['neighbours']}. {unit.words}",
+                "privacy_parameters": {name: of_person(promise)[name] for name in ("mu", "rho", "epsilon", "delta")},
                 "privacy_parameters_description": record["guarantee_in_words"],
             },
             "model": {

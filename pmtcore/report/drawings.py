@@ -54,10 +54,16 @@ def forest(found: Mapping[str, Any]) -> str:
         )
         lines.append(f'<line x1="{a:.1f}" y1="{y}" x2="{b:.1f}" y2="{y}" stroke="#0072B2" stroke-width="3"/>')
         lines.append(f'<circle cx="{c:.1f}" cy="{y}" r="5" fill="#0072B2"/>')
-    height = 26 * len(shown) + 44
-    lines.append(f'<text x="280" y="{height - 6}">{number(low)}</text>')
-    lines.append(f'<text x="680" y="{height - 6}" text-anchor="end">{number(high)}</text>')
-    label = "Coefficients per standard deviation of the feature with 95 % limits; the figures are in the table below"
+    height = 26 * len(shown) + 62
+    axis = height - 24
+    # Zero is always labelled; an end is labelled where it does not lie on it.
+    lines.append(f'<text x="{x(0):.1f}" y="{axis}" text-anchor="middle">0</text>')
+    if x(0) - 280 > 60:
+        lines.append(f'<text x="280" y="{axis}">{number(low)}</text>')
+    if 680 - x(0) > 60:
+        lines.append(f'<text x="680" y="{axis}" text-anchor="end">{number(high)}</text>')
+    lines.append(f'<text x="480" y="{height - 4}" text-anchor="middle">per standard deviation of the feature</text>')
+    label = "Coefficients per standard deviation of the feature with 95 % limits; the table below has the same figures"
     return f'<svg viewBox="0 0 700 {height}" role="img" aria-label="{label}">{"".join(lines)}</svg>'
 
 

@@ -10,18 +10,19 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pmtcore.accounting.units import Unit
+from pmtcore.accounting.budgets import of_person, person_note, unit_of
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.numbers import power_of_ten
 from pmtcore.base.records import plain
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
+from pmtcore.releases.record import modelled
 from pmtcore.report import glossary
 from pmtcore.report.checklist import checklist
 from pmtcore.report.drawings import curve, forest, number, table
 from pmtcore.report.names import source
 from pmtcore.report.reproduce import cap_command, command, configuration
-from pmtcore.report.strength import strength
+from pmtcore.report.strength import DEPLOYMENTS
 
 _STYLE = """
 :root{color-scheme:light}
@@ -56,7 +57,7 @@ def report(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, 
     entry = _entry(found, book)
     parts = [_summary(found, entry), _data(found), _method(found), _guarantee(found), _coefficients(found)]
     parts += [_ledger(book, head), _checklist(found), _glossary(), _reproduce(found, book)]
-    title = f"Private regression of {escape(str(found['target']))}"
+    title = f"Private regression of {escape(_modelled(found))}"
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{title}</title>\n'
@@ -84,8 +85,17 @@ def _summary(found: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
         ("Purpose", escape(entry.get("purpose", "")) or "none was stated"),
         ("Data set", escape(found.get("ledger", {}).get("dataset", "")) or "not named"),
     ]
-    question = f'<p class="note">How {escape(found["target"])} depends on {_features(found)}.</p>\n{box}'
+    scale = _SCALE_WORDS.get(found["public"].get("family", ""), "")
+    question = f'<p class="note">How {scale}{escape(_modelled(found))} depends on {_features(found)}.</p>\n{box}'
     return question + "\n" + table("About this release", ("what", "value"), facts)
+
+
+_SCALE_WORDS = {"logistic": "the log-odds of ", "boosting": "the score of ", "poisson": "the log of the mean of "}
+
+
+def _modelled(found: Mapping[str, Any]) -> str:
+    """Return what the coefficients are about, with the level of a label."""
+    return modelled(str(found["target"]), found["public"].get("positive"))
 
 
 def _features(found: Mapping[str, Any]) -> str:
@@ -114,7 +124,7 @@ def _method(found: Mapping[str, Any]) -> str:
 
 def _whom(guarantee: Mapping[str, Any]) -> str:
     """The unit of protection, in words."""
-    unit = Unit.from_dict(guarantee.get("unit") or {"rows": guarantee.get("rows_per_person", 1)})
+    unit = unit_of(guarantee)
     sized = "people" if unit.column else "rows"
     more = "" if unit.rows == 1 else " The words above are for all of them."
     return (
@@ -123,33 +133,48 @@ def _whom(guarantee: Mapping[str, Any]) -> str:
 
 
 def _guarantee(found: Mapping[str, Any]) -> str:
-    g = found["guarantee"]
+    g = of_person(found["guarantee"])
+    note = person_note(found["guarantee"])
     facts = [
         ("mu (Gaussian differential privacy)", number(g["mu"])),
         ("rho (zero-concentrated)", number(g["rho"])),
         (f"epsilon at delta = {power_of_ten(g['delta'])}", number(g["epsilon"])),
         ("neighbours", escape(g["neighbours"])),
+        *([("these figures are", escape(note))] if note else []),
     ]
-    assumptions = f"{_whom(g)} The noise was drawn from the operating system's entropy."
+    assumptions = f"{_whom(found['guarantee'])} The noise was drawn from the operating system's entropy."
     if found["seed"] is not None:
         assumptions = "The noise came from a seed that can be repeated: whoever knows it can remove the noise."
     return (
         f'<h2>What was promised</h2>\n<p>{escape(found["guarantee_in_words"])}</p>\n<p class="note">{assumptions}</p>\n'
         + table("The guarantee in three units", ("unit", "value"), facts)
-        + f"<p>{escape(strength(float(g['mu'])).sentence)}</p>\n"
         + curve(float(g["mu"]))
+        + table("Budgets of published deployments, to compare with", ("deployment", *_ANCHOR), _anchors())
     )
+
+
+_ANCHOR = ("epsilon", "delta", "protects")
+
+
+def _anchors() -> list[tuple[str, ...]]:
+    return [(escape(one.name), number(one.epsilon), power_of_ten(one.delta), escape(one.unit)) for one in DEPLOYMENTS]
 
 
 def _coefficients(found: Mapping[str, Any]) -> str:
     bands = found["bands"]
     parts = [p for p in ("privacy", "sampling", "truncation") if any(p in band for band in bands.values())]
-    rows = []
+    spread = dict(zip(found["coefficients"], found["public"].get("spread", []), strict=False))
+    rows, drawn = [], []
     for name, value in found["coefficients"].items():
         band = bands.get(name)
         more = [number(band[part]) if band and part in band else "" for part in parts]
         limits = f"{number(band['low'])} to {number(band['high'])}" if band else ""
         rows.append((escape(name), number(value), *more, limits))
+        if band and name != "(intercept)" and spread.get(name):
+            by = spread[name]
+            drawn.append(
+                (escape(name), number(by * value), f"{number(by * band['low'])} to {number(by * band['high'])}")
+            )
     if not rows:
         return "<h2>Released</h2>\n<pre>" + escape(json.dumps(found["released"], indent=1)[:20_000]) + "</pre>"
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in found["notes"])
@@ -159,12 +184,20 @@ def _coefficients(found: Mapping[str, Any]) -> str:
     head = ("coefficient", "value", *(f"{part} sd" for part in parts), "95 % limits")
     return (
         "<h2>Coefficients</h2>\n"
-        + forest(found)
+        + (f'<p class="note">{_PER_SPREAD}</p>' + forest(found) if drawn else "")
+        + (table("The same figures: per standard deviation of the feature", _DRAWN, drawn) if drawn else "")
         + table("In units of the table: standard errors by part, 95 % limits of all parts together", head, rows)
         + ("" if bands else '<p class="note">This method gives no error bands.</p>')
         + notes
         + (table("Released beside them, at no further cost", ("figure", "value"), extra) if extra else "")
     )
+
+
+_PER_SPREAD = (
+    "The picture and the first table: change for one standard deviation of the feature, so that features can be "
+    "compared. The second table: change for one unit of the feature."
+)
+_DRAWN = ("coefficient", "per standard deviation", "95 % limits")
 
 
 def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:

@@ -86,7 +86,7 @@ class Recipe:
     @property
     def notebook(self) -> str:
         """A notebook, in the format that Jupyter reads (nbformat 4)."""
-        heading = f"# {markdown(self.title)}\n\n{self.note}"
+        heading = f"# {markdown(self.title)}\n\n{markdown(self.note)}"
         cells: list[dict[str, Any]] = [{"cell_type": "markdown", "metadata": {}, "source": heading, "id": "about"}]
         for at, lines in enumerate((_imports(), self.call, ["result"])):
             code: dict[str, Any] = {

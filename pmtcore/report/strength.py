@@ -1,8 +1,7 @@
-"""How strong a total budget is, in words, from what the best attacker can do with it.
+"""Strength of a total budget as an attacker's odds, with published deployments to compare with.
 
-The scale goes by the detections of the best attacker at 5 % false alarms (guessing: 5 %), because that is what
-the picture beside it shows. In epsilon at delta 1e-5 the limits lie at about 2, 4.4, 10.2 and 17; the third is the end
-of what Ponomareva et al. (2023, "How to DP-fy ML") call reasonable. NIST SP 800-226 gives no universal limit either.
+The words give the detections of the best attacker at 5 % false alarms, because that is what the picture beside them
+shows. They do not judge: NIST SP 800-226 gives no universal limit, and the verdict is the privacy officer's.
 """
 
 from __future__ import annotations
@@ -13,73 +12,79 @@ from typing import final
 
 from pmtcore.accounting.budgets import attacker_power
 from pmtcore.base.checks import InputError
-from pmtcore.base.numbers import percent
+from pmtcore.base.numbers import figure, percent
 
-FALSE_ALARMS = 0.05  # the customary level of a test
+# The customary level of a test.
+FALSE_ALARMS = 0.05
 
 
 @final
 @dataclass(frozen=True)
 class Strength:
-    """One step of the scale.
+    """Odds of the best attacker against one person.
 
     Attributes:
-        step: 0 (nothing spent) to 5 (hardly any protection).
-        word: for a badge.
-        colour: a name that the pages' badges know; never without the word.
-        detections: of the best attacker at 5 % false alarms.
+        mu: total budget.
+        detections: share of cases in which the attacker detects a person at 5 % false alarms, rounded up.
     """
 
-    step: int
-    word: str
-    colour: str
+    mu: float
     detections: float
 
     @property
+    def times_guessing(self) -> float:
+        """Return the detections over those of guessing."""
+        return self.detections / FALSE_ALARMS
+
+    @property
+    def word(self) -> str:
+        """Return the odds in a few words, for a badge."""
+        if self.mu == 0:
+            return "no private row is read"
+        return f"attacker: {percent(self.detections, 3)}, guessing: {percent(FALSE_ALARMS)}"
+
+    @property
     def sentence(self) -> str:
-        """The step in words, with the figure it stands on."""
-        if self.step == 0:
-            return "Nothing was spent: no private row is read."
+        """Return the odds in one sentence."""
+        if self.mu == 0:
+            return "No private row is read, so nothing is spent."
         return (
-            f"Protection: {self.word}. The best attacker who accepts {percent(FALSE_ALARMS)} false alarms detects one "
-            f"person's row in at most {percent(math.ceil(1000 * self.detections) / 1000, 3)} of the cases; guessing "
-            f"detects {percent(FALSE_ALARMS)}. {_MEANING[self.step]}"
+            f"The best attacker who accepts {percent(FALSE_ALARMS)} false alarms detects one person in at most "
+            f"{percent(self.detections, 3)} of the cases: {figure(self.times_guessing, 2)} times as often as by "
+            "guessing."
         )
 
 
-# Largest mu of each step: 0.5 and 1 are where the attacker is right 13 % and 26 % of the time, five times guessing at
-# most; from 2 on (64 %) he is right more often than not; from 3 on (91 %) nearly always.
-_STEPS = ((0.5, "strong", "green"), (1.0, "good", "green"), (2.0, "moderate", "orange"), (3.0, "weak", "red"))
-_LAST = ("hardly any", "red")
-_MEANING = {
-    1: "Little can be learned about any one person.",
-    2: "What a person's row says stays deniable.",
-    3: "An attacker learns something about some people: have a reason for this much.",
-    4: "An attacker detects a person more often than not: do not publish from sensitive rows at this budget.",
-    5: "An attacker nearly always detects a person: treat the result as if it were not protected.",
-}
+@final
+@dataclass(frozen=True)
+class Deployment:
+    """Published parameters of one deployment of differential privacy."""
+
+    name: str
+    epsilon: float
+    delta: float
+    unit: str
+
+
+# As their publishers state them: Abowd et al. 2022 (redistricting file, persons); Aktay et al. 2020 (mobility reports,
+# all metrics of a day together); Rogers et al. 2020 (labor market insights, three months).
+DEPLOYMENTS = (
+    Deployment("Google mobility reports, 2020", 2.64, 0.0, "one person's day"),
+    Deployment("LinkedIn labor market insights, 2020", 14.4, 1.2e-9, "one member, three months"),
+    Deployment("US Census redistricting file, 2020", 17.14, 1e-10, "one person, one census"),
+)
 
 
 def strength(mu: float) -> Strength:
-    """The step of a total mu.
+    """Return an attacker's odds at a total mu.
 
     Raises:
         InputError: mu is negative or not a number.
 
-    >>> strength(1.0).word, strength(2.6).word, strength(50.0).word
-    ('good', 'weak', 'hardly any')
+    >>> strength(1.0).word
+    'attacker: 26 %, guessing: 5 %'
     """
     if not mu >= 0:
         raise InputError(f"mu must be at least 0, got {mu}.")
-    if mu == 0:
-        return Strength(0, "nothing spent", "gray", FALSE_ALARMS)
-    found = float(attacker_power(mu, FALSE_ALARMS))
-    for at, (limit, word, colour) in enumerate(_STEPS, 1):
-        if mu <= limit:
-            return Strength(at, word, colour, found)
-    return Strength(len(_STEPS) + 1, *_LAST, found)
-
-
-def scale() -> list[tuple[str, float | None]]:
-    """The words of the scale with the largest mu of each; the last has none."""
-    return [(word, limit) for limit, word, _ in _STEPS] + [(_LAST[0], None)]
+    power = FALSE_ALARMS if mu == 0 else float(attacker_power(mu, FALSE_ALARMS))
+    return Strength(mu, min(math.ceil(1000 * power) / 1000, 1.0))

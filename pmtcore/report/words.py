@@ -89,16 +89,16 @@ def truncation_words(found: Diagnosis, radius: float) -> str:
     rate = found.rate(radius)
     if math.isnan(rate):
         return "Without public rows the share of rows outside cannot be predicted."
-    whose = found.label.value if found.label in (Label.PUBLIC, Label.PRIVATE) else ""
+    whose = {Label.PUBLIC: "public ", Label.PRIVATE: "private "}.get(found.label, "")
     if rate <= 0:
         return (
-            f"At radius {figure(radius)}, no {whose} row is moved: a smaller radius would mean less noise at no loss, "
-            f"down to {figure(float(found.norms[-1]))}."
+            f"At radius {figure(radius)}, no {whose}row is shortened: a smaller radius would mean less noise at no "
+            f"loss, down to {figure(float(found.norms[-1]))}."
         )
     if rate >= 1:
-        return f"At radius {figure(radius)}, every {whose} row is moved inward: what is left says little."
+        return f"At radius {figure(radius)}, every {whose}row is shortened: what is left says little."
     return (
-        f"At radius {figure(radius)}, {percent(rate)} of the {whose} rows are moved inward. A smaller radius means "
+        f"At radius {figure(radius)}, {percent(rate)} of the {whose}rows are shortened. A smaller radius means "
         f"less noise and more bias."
     )
 

@@ -28,7 +28,8 @@ class Choices:
         unseen: what becomes of a category that the public table does not have; ``refuse`` as above.
         levels: declared categories of a column.
         kinds: columns to be read as numbers, levels or dates, whatever the public table suggests.
-        overlap: the curator's word on public rows that are private rows too; recorded with each release.
+        overlap: the curator's word on public rows that are private rows too; each record keeps it, nothing else depends
+            on it.
         person: the column of the private table that says whose a row is; empty: each row is by itself.
         person_rows, person_rule: how many rows of each person count, and which; see :class:`Unit`.
         collinear: whether columns that others give away in the public rows are left out, with a note, or refused.

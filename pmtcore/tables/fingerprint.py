@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pmtcore.base.records import Watch
-from pmtcore.ledger.fingerprint import MOST_COLUMNS, Cells, mixed
+from pmtcore.ledger.fingerprint import Cells, mixed
 from pmtcore.tables.cells import numbers, texts
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.table import Table
@@ -36,7 +36,7 @@ def hashed(table: Table, key: bytes, dialect: Dialect | None = None, watch: Watc
     """
     if watch is not None:
         watch.begin()
-    names = table.columns[:MOST_COLUMNS]
+    names = table.columns
     chosen = _Chosen(MOST_CELLS // max(len(names), 1))
     for block in table.source.blocks(names, dialect or Dialect()):
         words = [_said(block.columns[name], table.source.separator, key) for name in names]

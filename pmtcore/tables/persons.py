@@ -4,7 +4,8 @@ The number of people is public, as the number of rows is without such a column; 
 then sees ``k`` rows of each person and ``n = k N`` in all: their first ``k`` in the order of the table, and rows of
 zeros where somebody has fewer; or with the rule ``mean`` one row of each, their rows weighted to one. Which rows those
 are is decided by a person's own rows alone, so that all rows of one person, exchanged for any number of others, change
-at most ``k`` rows of what a method sees (maths.md, 1). Rows without an identifier are one person's.
+at most ``k`` rows of what a method sees (maths.md, 1). Identifiers are told apart by their
+canonical form (``identifiers``); rows without one are one person's.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import pandas as pd
 from pmtcore.accounting.units import MEAN, Unit
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Block, PrivateRows
-from pmtcore.tables.cells import texts
 from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.identifiers import identifiers
 from pmtcore.tables.table import Table
 
 _BLOCK = 65_536  # rows of zeros handed out at once, as many as other blocks have
@@ -56,8 +57,7 @@ def bounded(rows: PrivateRows, whose: np.ndarray, people: int, unit: Unit) -> Pr
 
 def _whose(table: Table, column: str, dialect: Dialect) -> tuple[np.ndarray, int]:
     """The person of each row (rows,), as numbers from 0 on, and how many people there are."""
-    parts = [texts(block.columns[column]).fill_null("") for block in table.source.blocks((column,), dialect)]
-    names = [part.to_numpy(zero_copy_only=False) for part in parts]
+    names = [identifiers(block.columns[column]) for block in table.source.blocks((column,), dialect)]
     codes, different = pd.factorize(np.concatenate(names) if names else np.array([], dtype=object))
     return codes, len(different)
 

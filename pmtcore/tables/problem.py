@@ -27,13 +27,20 @@ from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
 from pmtcore.tables.persons import by_person
 from pmtcore.tables.schema import Schema
-from pmtcore.tables.sources import Cells
+from pmtcore.tables.sources import Cells, TextSource
 from pmtcore.tables.table import MomentTable, Table
 from pmtcore.tables.targets import coding
 
 _DEPENDENT = 2e-6  # share of a column left after those before it; beyond what public_from_rows asks for
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
 _STRICT = "The policy 'refuse' answers about private rows before anything is recorded; that is outside the guarantee."
+_STRICT_LAB = "the policy 'refuse' answered about private rows, which no noise protects"
+_MULTILINE = "cells with line breaks were declared, so one private row may change how the rows after it are read"
+_BROKEN = (
+    "Public cells have line breaks. Of a private text file every line is a row, so a row with such a cell is missing: "
+    "write it as Parquet, or without line breaks."
+)
+_SWAPPED = "The public table has more rows than the private one: check that they are not swapped."
 _EMPTY = "A private row with a missing value counts as a row of zeros, so that n stays public; how many is not told."
 _ALIKE = "The bands take the rows of one person as independent; where they are alike, one row of each is safer."
 
@@ -52,6 +59,17 @@ class Problem:
     table: Table | None = None  # the private one, for the ledger's fingerprint and for whose rows are whose
     dialect: Dialect | None = None  # how it is read
     unit: Unit | None = None  # what an identifier column keeps of each person; None without one
+
+    @property
+    def positive(self) -> str | None:
+        """Return the level of a label target whose chance is modelled; None for a numeric response."""
+        return None if self.coder is None else self.coder.target.positive
+
+    @property
+    def other_label(self) -> str | None:
+        """Return the one level that counts as 0, where there is just one."""
+        others = None if self.coder is None else self.coder.target.others
+        return others[0] if others is not None and len(others) == 1 else None
 
     def __repr__(self) -> str:
         return f"<regression of {self.choices.target!r}, {self.private!r}>"
@@ -130,19 +148,35 @@ def prepare(
     if isinstance(public, Table) and public.sha256 == private.sha256:
         raise InputError("The public table is the same file as the private one; choose rows that really are public.")
     side = public_side(private, public, choices, public_rows, schema)
-    strict = "refuse" in (choices.missing, choices.unseen)
-    notes = side.notes + ((_STRICT,) if strict else ())
+    reasons = _lab_reasons(private, choices, side.dialect)
+    notes = side.notes + ((_STRICT,) if _STRICT_LAB in reasons else ()) + _line_breaks(private, public, side.dialect)
     if choices.overlap:
         notes += (f"On public rows that are private rows too the curator states: {choices.overlap}",)
-    if isinstance(public, Table) and public.n > private.n:
-        notes += ("The public table has more rows than the private one: check that they are not swapped.",)
     if choices.unit is None:
         rows = side.read(private, cluster)
+        # Of people's rows the number is private: one person may have any.
+        notes += (_SWAPPED,) if isinstance(public, Table) and public.n > rows.n else ()
     else:
         rows = by_person(side.read(private), private, choices.unit, side.dialect)
         notes += (choices.unit.words,)
         notes += (_ALIKE,) if choices.unit.rows > 1 else ()
+    lab_reasons += reasons
     return Problem(rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, choices.unit)
+
+
+def _lab_reasons(private: Table, choices: Choices, dialect: Dialect) -> tuple[str, ...]:
+    """Return why one private row may decide more than its own row: then no release of it is sound."""
+    strict = "refuse" in (choices.missing, choices.unseen)
+    multiline = private.source.separator is not None and dialect.quoting == "multiline"
+    return ((_STRICT_LAB,) if strict else ()) + ((_MULTILINE,) if multiline else ())
+
+
+def _line_breaks(private: Table, public: Table | MomentTable, dialect: Dialect) -> tuple[str, ...]:
+    """Return what line breaks in public cells let expect of a private text file."""
+    if private.source.separator is None or dialect.quoting != "double" or not isinstance(public, Table):
+        return ()
+    source = public.source
+    return (_BROKEN,) if isinstance(source, TextSource) and source.has_line_breaks(dialect) else ()
 
 
 def public_side(
@@ -242,7 +276,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         choices.penalty,
     )
     if data.m is not None and data.m < len(x):
-        notes += (f"{len(x) - data.m} public rows are exact copies of others; each was counted once.",)
+        copies = f"{len(x) - data.m:,} of {len(x):,} public rows are copies"
+        notes += (f"The public table is pasted together several times: {copies}; one copy was counted.",)
     notes += dropped + ((_EMPTY,) if choices.missing == "empty-row" else ())
     return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
 

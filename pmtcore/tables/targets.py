@@ -56,7 +56,8 @@ def coding(
     Raises:
         InputError: a label is wanted and the public values do not say which; text where a number is.
     """
-    if not family.binary:
+    # A label can be the response of a linear fit too, as a 0/1 column, once a level is named.
+    if not family.binary and positive is None:
         if public is not None:
             _check_numbers(public, name, family, decimal)
         return Coding(name, family)

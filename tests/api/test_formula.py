@@ -13,7 +13,7 @@ from pmtcore.api.formula import Expansion, target_of
 from pmtcore.api.frames import table
 from pmtcore.base.checks import InputError
 from pmtcore.tables.dialect import Dialect
-from tests.estimators.conftest import frame
+from tests.api.conftest import frame
 
 FORMULA = "y ~ income + poly(age, 2) + C(sex) + scale(age):sex + log(abs(income)) + center(income)"
 CELLS = st.one_of(

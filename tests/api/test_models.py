@@ -238,13 +238,13 @@ def test_two_slices_of_one_frame_are_two_tables(convert, private):
     assert model.record_["n"] == 1800
 
 
-def test_public_rows_that_are_private_rows_need_a_word(private, public, tmp_path):
-    """Such a release is a lab figure, unless the curator says why; the kind of a column may be declared."""
+def test_public_rows_that_are_private_rows_change_no_standing(private, public, tmp_path):
+    """Such a release is sound, with a word or without, and keeps the word; a column's kind may be declared."""
     both = pd.concat([public, private.iloc[:400]])
     asked = {"target": "y", "ledger": tmp_path / "l.db", "quiet": True}
-    assert regressor().fit(private, both, **asked).record_["standing"] == "lab"
+    assert regressor().fit(private, both, **asked).record_["standing"] == "sound"
     told = regressor(overlap="these people agreed to be published").fit(private, both, **asked)
-    assert told.record_["standing"] == "sound"
+    assert told.record_["standing"] == "sound" and "agreed" in " ".join(told.record_["notes"])
     coded = [f.assign(sex=(f["sex"] == "m").astype(int)) for f in (private, public)]
     model = regressor(kinds={"sex": "level"}).fit(*coded, target="y", lab=True, quiet=True)
     assert any(name.startswith("sex=") for name in model.coef_names_)

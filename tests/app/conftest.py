@@ -26,10 +26,11 @@ def _no_automatic_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def app() -> AppTest:
-    """A new session on the first page."""
+    """A new session on Data, from the app's entry point."""
     st.cache_data.clear()
     st.cache_resource.clear()
-    found = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    found = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    found.switch_page("pages/work/data.py").run()
     assert not found.exception
     return found
 

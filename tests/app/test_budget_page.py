@@ -14,7 +14,7 @@ def test_an_uploaded_table_spends_from_the_ledger(app):
     upload(app)
     go(app, "release")
     do_release(app)
-    assert "Sound: these figures may leave" in words(app)
+    assert "These figures may be published" in words(app)
     (account,) = Ledger(os.environ["PMT_LEDGER"]).accounts()
     assert account.cap == 3.0 and account.spent == 1.0
     (entry,) = account.entries

@@ -47,6 +47,6 @@ def test_clicks_from_own_files_to_a_first_release(app) -> None:
     while (job := app.session_state["second_moment"].job) is not None:  # a busy machine; waiting is no click
         job.wait()
         app.run()
-    assert "Sound: these figures may leave" in words(app)
+    assert "These figures may be published" in words(app)
     assert hand.clicks <= MOST
     print(f"{hand.clicks} clicks")

@@ -169,6 +169,7 @@ def test_a_link_restores_a_public_state():
         app.query_params[name] = value
     app.run()
     assert not app.exception and not app.error
+    go(app, "data")
     assert "**1,000** private rows" in words(app) and "**x1** from" in words(app)
     go(app, "release")
     assert app.selectbox(key="release-method-gaussian").value == "pmt-ridge"
@@ -244,6 +245,22 @@ def test_no_private_figure_without_the_switch(app):
     assert "before, exact" in names
 
 
+def test_the_curator_sees_shared_rows_on_the_data_page_and_gives_a_word(app):
+    """Before anything is spent, behind the switch; the word goes into the choices of every record."""
+    rows = csv(400, 1, secret=True)
+    upload(app, rows, b"\n".join(rows.split(b"\n")[:101]))
+    assert not [toggle for toggle in app.toggle if toggle.key == "shared-rows"]
+    app.sidebar.toggle(key="curator").set_value(True).run()
+    app.toggle(key="shared-rows").set_value(True).run()
+    (said,) = [line.value for line in app.markdown if "are they public?" in line.value]
+    assert PRIVATE in said and "100%" in said
+    (word,) = [field for field in app.text_input if str(field.key).startswith("overlap-")]
+    word.set_value("they agreed").run()
+    assert "they agreed" in words(app)
+    app.sidebar.toggle(key="curator").set_value(False).run()
+    assert "are they public?" not in words(app)
+
+
 def test_compare_on_uploaded_tables_is_for_the_curator(app):
     """Distances to a private fit stay behind the switch."""
     upload(app)
@@ -278,7 +295,7 @@ def test_a_release_spends_once(app):
     go(app, "release")
     assert next(button for button in app.button if button.label == "Release").disabled
     do_release(app)
-    assert "Sound: these figures may leave" in words(app)
+    assert "These figures may be published" in words(app)
     (first,) = session(app).releases.values()
     app.run()
     go(app, "data")
@@ -357,9 +374,9 @@ def test_units_agree(app):
     go(app, "release")
     app.segmented_control(key="release-unit").set_value("rho").run()
     app.number_input(key="release-rho").set_value(2.0).run()
-    assert next(m for m in app.metric if m.label == "mu").value == "2"
+    assert "mu = 2 ·" in words(app)
     app.segmented_control(key="release-unit").set_value("epsilon").run()
-    assert next(m for m in app.metric if m.label == "epsilon").value == "4"
+    assert "epsilon = 4 at" in words(app)
 
 
 def test_configuration_round_trip(app):

@@ -32,7 +32,7 @@ def test_no_serious_finding(page: Page, server: str, theme: str) -> None:
     found, titles = [], set()
     for path in PAGES:
         name = path.rsplit("/", 1)[1].removesuffix(".py")
-        page.goto(f"{server}/{'' if name == 'data' else name}")
+        page.goto(f"{server}/{'' if name == 'start' else name}")
         found += serious(page, name)
         titles.add(page.title())
     assert not found

@@ -46,7 +46,7 @@ def test_a_deep_link_on_a_fresh_server(page: Page, server: str) -> None:
 
 def test_upload_release_download(page: Page, server: str, tmp_path: Path) -> None:
     """Two tables uploaded, one release, a double click, a download: one spend, and a record with its keys."""
-    page.goto(server)
+    page.goto(f"{server}/data")
     page.get_by_role("radio", name="Upload").click()
     inputs = page.get_by_test_id("stFileUploaderDropzoneInput")
     expect(inputs).to_have_count(2)
@@ -61,7 +61,7 @@ def test_upload_release_download(page: Page, server: str, tmp_path: Path) -> Non
     button = page.get_by_test_id("stMain").get_by_role("button", name="Release")
     expect(button).to_be_enabled()
     button.dblclick()
-    expect(page.get_by_text("these figures may leave")).to_be_visible()
+    expect(page.get_by_text("These figures may be published")).to_be_visible()
     expect(page.get_by_text("mu = 1 in 1 release")).to_be_visible()
     settled(page)
     with page.expect_download() as download:

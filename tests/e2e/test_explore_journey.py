@@ -40,7 +40,7 @@ def explored(page: Page, server: str) -> Page:
     """Two files opened, and a moment of all their columns released."""
     expect.set_options(timeout=_PATIENCE)
     page.set_default_timeout(_PATIENCE)
-    page.goto(server)
+    page.goto(f"{server}/data")
     upload(page, ("pay.csv", rows(900, 1)), ("sample.csv", rows(120, 2)))
     page.get_by_test_id("stSidebar").get_by_role("link", name="Explore").click()
     settled(page)

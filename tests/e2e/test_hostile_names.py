@@ -22,7 +22,7 @@ def test_no_name_is_acted_upon(page: Page, server: str, tmp_path: Path) -> None:
     for name, rows, seed in (("![n](http:··evil.invalid·n).parquet", 800, 1), (":material·skull:.parquet", 150, 2)):
         (tmp_path / name).write_bytes(table(rows, seed))
     private, public = sorted(tmp_path.glob("*.parquet"), key=lambda path: path.name[0] != "!")
-    page.goto(server)
+    page.goto(f"{server}/data")
     page.get_by_role("radio", name="Upload").click()
     inputs = page.get_by_test_id("stFileUploaderDropzoneInput")
     expect(inputs).to_have_count(2)

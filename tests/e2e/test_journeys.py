@@ -61,7 +61,7 @@ def messy(n: int, seed: int) -> bytes:
 
 def test_first_visit(page: Page, server: str) -> None:
     """A figure before any click, the page named in the tab."""
-    page.goto(server)
+    page.goto(f"{server}/data")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
     expect(page).to_have_title(re.compile("Data"))
     expect(page.get_by_text(re.compile("losest to the fit without privacy")).first).to_be_visible()
@@ -69,14 +69,14 @@ def test_first_visit(page: Page, server: str) -> None:
 
 def test_upload_with_everything_wrong_to_release(page: Page, server: str) -> None:
     """A messy pair of files opens, is explained, and is released; nothing private is on the way."""
-    page.goto(server)
+    page.goto(f"{server}/data")
     upload(page, ("pay.csv", messy(900, 1)), ("sample.csv", messy(120, 2)))
     expect(page.get_by_text(re.compile("pay from")).first).to_be_visible()
     expect(page.get_by_text(re.compile("What was done to the columns"))).to_be_visible()
     page.get_by_test_id("stSidebar").get_by_role("link", name="Release").click()
     settled(page)
     release(page)
-    expect(page.get_by_text("these figures may leave")).to_be_visible()
+    expect(page.get_by_text("These figures may be published")).to_be_visible()
 
 
 def test_plan_to_release(page: Page, server: str) -> None:
@@ -110,7 +110,7 @@ def test_comparison_with_stop_and_reload(page: Page, server: str) -> None:
 
 def test_ledger_over_a_restart(page: Page, restartable: Server) -> None:
     """A spend is there after the server was started anew, and counts."""
-    page.goto(restartable.url)
+    page.goto(f"{restartable.url}/data")
     upload(page, ("mine.csv", csv(800, 1)), ("theirs.csv", csv(60, 2)))
     page.get_by_test_id("stSidebar").get_by_role("link", name="Release").click()
     settled(page)
@@ -153,7 +153,7 @@ def test_a_lesson(page: Page, server: str) -> None:
 
 def test_a_bad_file(page: Page, server: str) -> None:
     """A file that is no table gets one sentence; what was open stays open."""
-    page.goto(server)
+    page.goto(f"{server}/data")
     page.get_by_role("radio", name="Upload").click()
     inputs = page.get_by_test_id("stFileUploaderDropzoneInput")
     inputs.nth(0).set_input_files(file("scan.csv", b"%PDF-1.4\x00\x01\x02 not a table"))
@@ -164,10 +164,10 @@ def test_a_bad_file(page: Page, server: str) -> None:
 
 def test_two_sessions_at_once(page: Page, server: str) -> None:
     """What one visitor opens, another does not see."""
-    page.goto(server)
+    page.goto(f"{server}/data")
     upload(page, ("mine.csv", csv(800, 1)), ("theirs.csv", csv(60, 2)))
     other = page.context.browser.new_context().new_page()
-    other.goto(server)
+    other.goto(f"{server}/data")
     expect(other.get_by_test_id("stSidebar").get_by_text("Synthetic demo").first).to_be_visible()
     assert other.get_by_text("mine.csv").count() == 0
     expect(page.get_by_test_id("stSidebar").get_by_text("mine.csv").first).to_be_visible()

@@ -79,7 +79,7 @@ _PLACES: dict[str, Place] = {}
 
 def upload(page: Page, server: str) -> None:
     """A private table with the planted value, a public one, and the Release page with its box ticked."""
-    page.goto(server)
+    page.goto(f"{server}/data")
     page.get_by_role("radio", name="Upload").click()
     inputs = page.get_by_test_id("stFileUploaderDropzoneInput")
     expect(inputs).to_have_count(2)
@@ -103,7 +103,7 @@ def test_nothing_private_is_left_behind(page: Page, server: str, tmp_path: Path)
     page.on("request", lambda request: addresses.append(request.url))
     upload(page, server)
     page.get_by_test_id("stMain").get_by_role("button", name="Release").click()
-    expect(page.get_by_text("these figures may leave")).to_be_visible()
+    expect(page.get_by_text("These figures may be published")).to_be_visible()
     settled(page)
     pages = [page.content()]
     for name in ("Record (JSON)", "Coefficients (CSV)", "Configuration (JSON)"):

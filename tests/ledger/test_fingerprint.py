@@ -11,7 +11,7 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.cli.main import main
-from pmtcore.ledger.fingerprint import Sketch, overlap, sketch
+from pmtcore.ledger.fingerprint import THRESHOLD, Sketch, evidence, known_again, overlap, sketch
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.release import Request, recorded_release
@@ -145,7 +145,7 @@ def test_rows_of_a_large_table_that_tell_nobody_apart(monkeypatch):
         pd.DataFrame({c: rng.choice(["a", "b", "c"], 150_000, p=[0.3, 0.3, 0.4]) for c in "pqrs"}) for _ in range(2)
     )
     held = sketch(cells(csv(first)))
-    assert overlap(cells(csv(first.sample(frac=1, random_state=1))), held) == 1
+    assert evidence(cells(csv(first.sample(frac=1, random_state=1))), held) >= THRESHOLD
     assert overlap(cells(csv(other)), held) == 0
 
 
@@ -165,12 +165,12 @@ def test_other_people_are_others(known, draw):
 
 
 def test_tables_that_tell_nobody_apart():
-    """A few yes-no columns: the same where the counts are, re-ordered or with a row more; another draw is another."""
+    """A few yes-no columns: the same where rows are as often, re-ordered or with a row less; others are others."""
     rng = np.random.default_rng(3)
     first, other = (pd.DataFrame({c: rng.choice(["a", "b"], N, p=[0.3, 0.7]) for c in "pqrs"}) for _ in range(2))
     held = sketch(cells(csv(first)))
-    for same in (first.sample(frac=1), first.iloc[1:], first[list("pqr")], first.set_axis(list("wxyz"), axis=1)):
-        assert overlap(cells(csv(same)), held) == 1
+    for same in (first.sample(frac=1), first.iloc[1:], first[list("sqpr")], first.set_axis(list("wxyz"), axis=1)):
+        assert evidence(cells(csv(same)), held) >= THRESHOLD
     assert overlap(cells(csv(other)), held) == 0
 
 
@@ -213,3 +213,115 @@ def test_a_renamed_copy_spends_from_the_same_cap(tmp_path, capsys):
         spend(csv(people(1)), "fresh", 0.1)
     assert book.verify()["intact"]
     capsys.readouterr()
+
+
+def held_of(frame: pd.DataFrame) -> Sketch:
+    return Sketch.from_text(sketch(cells(csv(frame))).as_text(KEY), KEY)
+
+
+def wide(n: int, d: int, seed: int) -> pd.DataFrame:
+    return pd.DataFrame(np.random.default_rng(seed).normal(size=(n, d)), columns=[f"c{j}" for j in range(d)])
+
+
+HIDDEN = {
+    "64 constants in front": lambda f: pd.concat([pd.DataFrame(1, f.index, [f"k{j}" for j in range(64)]), f], axis=1),
+    "200 constants in front": lambda f: pd.concat([pd.DataFrame(0, f.index, [f"k{j}" for j in range(200)]), f], axis=1),
+    "64 columns made up in front": lambda f: pd.concat([wide(len(f), 64, 8).add_prefix("j"), f], axis=1),
+    "64 yes-no columns in front": lambda f: pd.concat(
+        [(wide(len(f), 64, 8) > 0).astype(int).add_prefix("j"), f], axis=1
+    ),
+    "from the 65th column on": lambda f: f.iloc[:, 64:],
+    "the columns turned around": lambda f: f[f.columns[::-1]],
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+@pytest.mark.parametrize("d", [5, 100])
+def test_columns_in_front_give_no_fresh_cap(name, d):
+    """All columns are looked at and the key chooses among those that vary: either table first in the ledger."""
+    frame = wide(500, d, 1)
+    other = HIDDEN[name](frame)
+    if other.shape[1] == 0:
+        return
+    for first, second in ((frame, other), (other, frame)):
+        again = held_of(first)
+        assert evidence(cells(csv(second)), again) >= 2 * THRESHOLD and known_again(cells(csv(second)), again, KEY)
+
+
+UNRELATED = {
+    "two columns of zeros": lambda rng, n: {"a": np.zeros(n), "b": np.zeros(n), "x": rng.normal(size=n)},
+    "constants only": lambda rng, n: {"a": np.zeros(n), "b": np.ones(n)},
+    "one yes-no column": lambda rng, n: {"a": rng.integers(0, 2, n), "b": np.ones(n)},
+    "yes-no columns, few rows": lambda rng, n: {c: rng.integers(0, 2, n) for c in "pqrs"},
+    "age said four times": lambda rng, n: dict(
+        zip("abcd", [age := rng.integers(18, 90, n), age + 1, age * 12, age // 1], strict=True)
+    ),
+    "age said again, and an answer": lambda rng, n: {
+        "a": (age := rng.integers(18, 90, n)),
+        "b": age,
+        "c": age,
+        "y": rng.integers(0, 5, n),
+    },
+    "almost all zeros": lambda rng, n: {c: (rng.random(n) < 0.02).astype(int) for c in "pqrstu"},
+    "counts": lambda rng, n: {c: rng.poisson(2, n) for c in "pqr"},
+}
+
+
+@pytest.mark.parametrize("name", UNRELATED)
+@pytest.mark.parametrize("n", [200, 2000])
+def test_tables_of_other_people_are_not_joined(name, n):
+    """Constants and columns that say the same again are no evidence: ten pairs, as many rows, none is joined."""
+    for draw in range(10):
+        one, other = (pd.DataFrame(UNRELATED[name](np.random.default_rng([draw, side]), n)) for side in range(2))
+        assert not known_again(cells(csv(other.add_prefix("z"))), held_of(one), KEY)
+        assert not known_again(cells(csv(other)), held_of(one), KEY)
+
+
+def test_one_row_does_not_decide_whose_budget_it_is():
+    """Whoever shares the ledger learns nothing of a row: tables made of it, with or without others that are known."""
+    frame = people(1)
+    again = held_of(frame)
+    for known in (0, 3, 8):
+        told = {"in": 0, "out": 0}
+        for ask in range(10):
+            row = frame.iloc[[ask * 7]]
+            strangers = people(100 + ask, 40)
+            base = pd.concat([strangers, frame.iloc[400 : 400 + known]])
+            told["in"] += known_again(cells(csv(pd.concat([base, row]))), again, KEY)
+            told["out"] += known_again(cells(csv(base)), again, KEY)
+        assert told == {"in": 0, "out": 0}
+
+
+def test_a_planted_table_of_one_row_joins_nobody():
+    """The other way round: copies of a row are in the ledger, and then the person's table comes."""
+    frame = people(1)
+    for copies in (1, 4, 10, 300):
+        for at in range(5):
+            planted = held_of(frame.iloc[[at] * copies])
+            assert not known_again(cells(csv(frame)), planted, KEY)
+
+
+def test_the_threshold_is_noisy():
+    """Beside it, a row more changes the odds by no more than the noise allows; far from it, the answer is sure."""
+    frame = people(1, 200)
+    again = held_of(frame)
+    odds = {}
+    for common in (10, 22, 23, 24, 25, 26, 60):
+        joined = [
+            known_again(cells(csv(pd.concat([frame.iloc[:common], people(50 + ask, 150)]))), again, KEY, ask)
+            for ask in range(60)
+        ]
+        odds[common] = np.mean(joined)
+    assert odds[10] == 0 and odds[60] == 1 and all(0.05 < odds[common] < 0.95 for common in (23, 24, 25))
+    same = cells(csv(frame.iloc[:24]))
+    assert len({known_again(same, again, KEY) for _ in range(5)}) == 1, "asking again tells nothing more"
+
+
+def test_a_ledger_tells_no_share(tmp_path):
+    """What is written down and answered is that two data sets are joined, never by how many rows."""
+    book = Ledger(str(tmp_path / "l.db"))
+    assert book.admit("survey", cells(csv(people(1)), book.fingerprint_key)) == ()
+    some = cells(csv(people(1).iloc[::3]), book.fingerprint_key)
+    assert book.recognised(some) == ("survey",)
+    assert book.admit("copy", some) == ("survey",)
+    assert book.account("copy").together == ("survey",) and book.verify()["intact"]

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from pmtcore.mechanisms.noise import SeededNoise
-from pmtcore.public.deduplicate import distinct
+from pmtcore.public.deduplicate import one_copy
 from pmtcore.public.homogeneity import FALSE_ALARMS, acted, words
 from pmtcore.public.moments import public_from_rows
 from pmtcore.public.precision import combine
@@ -42,9 +42,9 @@ def chances(m, change, noise, draws=40):
 
 
 @pytest.mark.parametrize("noise", [1e-6, 0.01, 1.0])
-@pytest.mark.parametrize("m", [8, 12, 14, 100])
+@pytest.mark.parametrize("m", [8, 12, 14, 100, 1000, 1001, 2000, 4000, 20_000])
 def test_alike_samples_raise_no_alarm(m, noise):
-    """Forty tables: no more alarms than one release in twenty explains, at m = d + 2, d + 6 and 2 d + 2 too."""
+    """Forty tables: no more alarms than one release in twenty explains, from m = d + 2 to four times n."""
     alarms = int(np.sum(chances(m, lambda z: z, noise) < FALSE_ALARMS))
     assert binom.sf(alarms - 1, 40, 0.05) > 1e-3
 
@@ -58,8 +58,21 @@ def test_another_shape_is_found():
     def selected(z):
         return z[z[:, 2] > 0.8]
 
-    for change in (scaled, selected):
-        assert np.mean(chances(300, change, 1e-3, 10) < FALSE_ALARMS) >= 0.9
+    for change, m in ((scaled, 300), (selected, 300), (scaled, 4000), (selected, 4000)):
+        assert np.mean(chances(m, change, 1e-3, 10) < FALSE_ALARMS) >= 0.9
+
+
+def test_rare_rows_among_many_raise_no_alarm():
+    """A level that three of 6,000 public rows have: its spread is in the law, so its count is no surprise."""
+    alarms = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x, y = np.column_stack([rng.normal(size=6000), np.zeros((6000, 2))]), rng.normal(size=6000)
+        x[:3, 1] = x[3:7, 2] = 1.0
+        public = public_from_rows(x, y, names(3), "y")
+        z = np.column_stack([rng.normal(size=N), rng.random(N) < 3 / 6000, rng.random(N) < 4 / 6000, np.zeros(N)])
+        alarms += chance(public, z, 1e-6, seed) < FALSE_ALARMS
+    assert binom.sf(alarms - 1, 20, 0.05) > 1e-3
 
 
 def test_the_verdict_in_words():
@@ -69,15 +82,53 @@ def test_the_verdict_in_words():
         assert f"one in a {said}" in words(found)
 
 
-def test_copies_count_once():
-    """A table pasted three times is the table; rows that repeat by themselves stay, and so does a stray copy."""
-    rng = np.random.default_rng(1)
-    table = rows_of(30, rng)
-    assert np.array_equal(distinct(np.vstack([table] * 3)), np.arange(30))
-    assert len(distinct(np.vstack([table, table[:2]]))) == 32
-    assert len(distinct(rng.integers(0, 2, (200, 4)).astype(float))) == 200
-    once, thrice = (public_from_rows(z[:, :-1], z[:, -1], names(6), "y") for z in (table, np.vstack([table] * 3)))
-    assert thrice.m == once.m == 30 and np.allclose(once.factor, thrice.factor)
+def honest_tables(rng):
+    """Tables in which rows repeat by themselves, features and labels of a few levels among them."""
+    age, label = rng.integers(18, 90, 2000), rng.integers(0, 2, 2000)
+    town = rng.choice(5, 300, p=[0.4, 0.3, 0.15, 0.1, 0.05])
+    levels = np.array(np.meshgrid(*[[0.0, 1.0, 2.0]] * 3)).reshape(3, -1).T
+    return {
+        "age and label": np.column_stack([np.ones(2000), age, label]),
+        "sorted": np.sort(np.column_stack([np.ones(2000), age, label]), axis=0),
+        "rounded": np.round(rng.normal(size=(3000, 2)), 1),
+        "two levels": rng.integers(0, 2, (200, 4)).astype(float),
+        "town": np.column_stack([np.ones(300), town == 1, town == 2]).astype(float),
+        "one row very often": np.vstack([np.zeros((500, 3)), rng.normal(size=(40, 3))]),
+        "a design with replicates": np.vstack([levels] * 4),
+        "the same, sorted": np.repeat(levels, 4, axis=0),
+        "few rows": np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]),
+        "constant": np.ones((50, 2)),
+    }
+
+
+@pytest.mark.parametrize("name", honest_tables(np.random.default_rng(0)))
+def test_honest_duplicates_all_count(name, seed):
+    """Two people of the same age and answer are two people, however often that happens."""
+    rows = honest_tables(np.random.default_rng(seed))[name]
+    assert np.array_equal(one_copy(rows), np.arange(len(rows)))
+
+
+@pytest.mark.parametrize("copies", [2, 3, 10])
+@pytest.mark.parametrize("kind", ["continuous", "age and label"])
+def test_a_pasted_table_counts_once(copies, kind, seed):
+    """Below itself, each row beside its copies, shuffled, the last copy cut off: one copy, with its own duplicates."""
+    rng = np.random.default_rng(seed)
+    table = rows_of(90, rng) if kind == "continuous" else honest_tables(rng)[kind]
+    whole = np.vstack([table] * copies)
+    assert np.array_equal(one_copy(whole), np.arange(len(table)))
+    assert np.array_equal(one_copy(np.vstack([whole, table[:30]])), np.arange(len(table)))
+    for other in (np.repeat(table, copies, axis=0), rng.permutation(whole)):
+        rows = other[one_copy(other)]
+        assert sorted(map(tuple, rows)) == sorted(map(tuple, table))
+    once, many = (public_from_rows(z[:, :-1], z[:, -1], names(z.shape[1] - 1), "y") for z in (table, whole))
+    assert many.m == once.m == len(table) and np.allclose(once.factor, many.factor)
+
+
+def test_stray_copies_all_count(seed):
+    """Some rows that are there twice make no pasted table."""
+    table = rows_of(30, np.random.default_rng(seed))
+    for rows in (np.vstack([table, table[:2]]), np.vstack([table, table[:29]]), np.vstack([table[:1], table])):
+        assert len(one_copy(rows)) == len(rows)
 
 
 def test_two_estimates_are_combined_at_their_best(seed):

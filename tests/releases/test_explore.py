@@ -218,6 +218,22 @@ def test_paths_begin_and_end_where_they_should(moment):
     assert all(x.residual_variance >= y.residual_variance - 1e-6 for x, y in pairwise(best))
 
 
+def test_a_ridge_path_begins_at_its_own_fit_for_every_response(moment):
+    """Also with a column that hardly varies around a large mean; each point is an independent ridge of the moment."""
+    found, _ = moment
+    for response in found.columns:
+        fit = found.regress(response=response, features=[name for name in found.columns if name != response])
+        path = found.ridge_path(fit)
+        spreads = dict(zip(found.names, found.record.spread, strict=True))
+        spread = np.array([spreads.get(name, 1.0) for name in fit.names])
+        assert np.allclose(path.coefficients[0] * spread, fit.fit.coefficients * spread, rtol=0.01, atol=1e-3)
+        root = found.state.root[list(fit.fit.features)]
+        gram, cross = root @ found.state.moment @ root.T, root @ found.state.moment @ found.state.root[fit.fit.response]
+        for at in (0, len(path.lam) // 2, -1):
+            penalty = np.diag([0.0 if name == "(intercept)" else path.lam[at] for name in fit.names])
+            assert np.allclose(path.coefficients[at], np.linalg.solve(gram + penalty, cross), rtol=1e-6, atol=1e-8)
+
+
 def test_a_model_without_features_is_no_path(moment):
     """A sentence for each path; subsets of nothing are the intercept alone."""
     found, _ = moment

@@ -109,6 +109,36 @@ def test_all_coefficients_can_be_found():
     assert "first 120" in forest.note(many, many)
 
 
+def test_many_levels_fold_into_the_clearest():
+    """One row for each column, of its levels the one furthest from zero in half-widths; nothing else is dropped."""
+    unit = forest.Unit("sd", "w", True, False)
+    names = ["age", "town=north", "town=south", "town=west"]
+    table = pd.DataFrame(
+        {
+            "coefficient": names,
+            "column": [forest.source(n) for n in names],
+            "value": [1.0, 5.0, 1.0, -0.5],
+            "low (95 %)": [0.5, -5.0, 0.8, -1.5],
+            "high (95 %)": [1.5, 15.0, 1.2, 0.5],
+        }
+    )
+    folded = forest.folded(table, unit)
+    assert list(folded["column"]) == ["age", "town"] and folded["coefficient"][1].startswith(
+        "town=south (clearest of 3"
+    )
+    assert forest.chosen(table, unit, order="strength")["coefficient"].iloc[0] == "town=south"
+
+
+def test_one_large_effect_does_not_squeeze_the_others():
+    """The axis keeps to what most need; the outlier's figure stands at the edge; without one nothing changes."""
+    unit = forest.Unit("sd", "w", True, False)
+    values = [1.0, -1.2, 0.8, 0.9, 500.0]
+    table = pd.DataFrame({"coefficient": list("abcde"), "column": list("abcde"), "value": values})
+    drawn = forest.forest(table, unit)
+    assert drawn.layout.xaxis.range[1] < 50 and [a.text for a in drawn.layout.annotations] == ["500 →"]
+    assert forest.forest(table.head(4), unit).layout.xaxis.range is None
+
+
 def test_how_many_trials_are_behind_a_picture():
     """A run that was stopped in its first round says what is there, not the least of it."""
     made = [

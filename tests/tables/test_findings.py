@@ -6,17 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pmtcore.accounting.budgets import Budget
-from pmtcore.auditing.diagnostics import unusual_rows
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import PrivateRows
-from pmtcore.mechanisms.noise import SecureNoise
-from pmtcore.public.moments import public_from_rows
-from pmtcore.releases.release import Request, release
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import findings, repaired
 from pmtcore.tables.named import entry, load
-from pmtcore.tables.overlap import SHARED, overlap, shared
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table, table_from
 from tests.helpers import TEST
@@ -145,16 +139,6 @@ def test_tables_of_our_own_list_open(id):
     assert problem.private.n == private.n and len(problem.public.names) > 40
 
 
-def test_public_rows_that_are_private_rows_are_noticed():
-    """The share is a private figure; half of the public rows is where it counts."""
-    x, y = RNG.normal(size=(80, 2)), RNG.normal(size=80)
-    public = public_from_rows(x[:40], y[:40], ("a", "b"), "y")
-    for first, share in ((0, 1.0), (20, 0.5), (30, 0.25), (40, 0.0)):
-        rows = PrivateRows.from_arrays(x[first : first + 40], y[first : first + 40], ("a", "b"), block_rows=7)
-        assert overlap(public, rows).reveal(TEST) == share
-        assert shared(public, rows) == (share >= 0.5)
-
-
 def test_only_the_first_rows_are_looked_at():
     """A prefix of whole blocks; the rest is never asked for."""
 
@@ -165,18 +149,3 @@ def test_only_the_first_rows_are_looked_at():
 
     rows = PrivateRows(blocks, 15, ("a",)).first(6)
     assert rows.n == 6 and rows.sum(lambda x, y: np.array(len(y))).reveal(TEST) == 10
-
-
-def test_a_release_from_public_rows_that_are_private_is_lab():
-    """Public = private plus a row: a lab record; with the curator's word sound, and the word is in the record."""
-    made = frame(80)
-    private = table_from(made, "p", "private")
-    for rows, word, lab in ((made[:40], "", True), (made[:40], "they agreed", False), (frame(40), "", False)):
-        public = table_from(pd.concat([rows, frame(1)]), "b", "public")
-        problem = prepare(private, public, Choices(target="y", overlap=word))
-        for id in ("public-only", "joint-pmt"):
-            found = release(problem, Request(id, Budget(1.0)), SecureNoise())
-            assert (SHARED in found.standing_reasons) == lab
-            assert any("they agreed" in note for note in found.notes) == bool(word)
-        share = unusual_rows(problem).reveal(TEST)["public_rows_shared"]
-        assert share == (pytest.approx(40 / 41) if lab or word else 0)

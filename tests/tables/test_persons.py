@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_power
+from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_power, of_person
 from pmtcore.accounting.units import FIRST, MEAN, PERSON, Unit
+from pmtcore.api import summary
+from pmtcore.api.summary import Summary
 from pmtcore.base.checks import InputError
+from pmtcore.base.numbers import figure
 from pmtcore.base.records import Standing
+from pmtcore.cli.main import main
+from pmtcore.explore.moment import Moment
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
+from pmtcore.methods.joint_moment.record import Record, _digest
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.releases.release import Request, preview, recorded_release, release
+from pmtcore.report import deployment
+from pmtcore.report.checklist import checklist
+from pmtcore.report.figures import explore as explore_figures
+from pmtcore.report.html import report
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.identifiers import canonical, identifiers
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table
 from tests.helpers import TEST
@@ -150,6 +164,62 @@ def test_rows_without_an_identifier_are_one_persons():
     assert moved(problem_of(private, 2), problem_of(other, 2)) <= 4 * (1 + 1e-9)
 
 
+WRITTEN = {
+    "numbers": ["7", "7.0", "07", "7e0", "7.", "+7", "0.7e1", "70E-1", " 7 ", "\uff17", "007.000"],
+    "long numbers": ["12345678901234567890", "012345678901234567890.0", "1234567890123456789e1"],
+    "fractions": ["0.5", ".5", "5e-1", "0.50"],
+    "zero": ["0", "00", "0.0", "-0", "0e9"],
+    "letters": ["Ann", "ann", "ANN", "Ann ", "\uff21nn"],
+    "composed": ["Zo\u00eb", "Zoe\u0308", "zo\u00eb", "ZO\u00cb"],
+    "sharp s": ["stra\u00dfe", "STRASSE", "Strasse"],
+    "not seen": ["p1", "p\u200b1", "\ufeffp1", "p1\u200d", "p\u00ad1", "p\ufe0f1", "p1\u2060", "\u202ep1", "p\x071"],
+    "blanks": ["de la Cruz", "de\u00a0la  Cruz", "de la\tCruz"],
+    "nobody": ["", "NA", "\u200b", "\u200bNA", "n/a", "?"],
+}
+APART = [
+    "7",
+    "8",
+    "-7",
+    "0.7",
+    "70",
+    "0",
+    "",
+    "p1",
+    "p2",
+    "p01",
+    "12345678901234567890",
+    "12345678901234567891",
+    "1e99",
+    "ann",
+]
+APART += ["anna", "e", ".", "7a", "0x7", "7,5", "7-5", "e7", "Zoe", "1e9999999999", "2e9999999999", "inf", "Infinity"]
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_a_person_is_one_however_they_are_written(kind):
+    """One canonical form; rows under all of them together are at most k."""
+    assert len({canonical(text) for text in WRITTEN[kind]}) == 1
+    assert all(canonical(canonical(text)) == canonical(text) for text in WRITTEN[kind])
+    rest = frame(50, 2, np.array([f"q{i}" for i in range(50)]))
+    theirs = pd.DataFrame({"a": 1e6, "b": -1e6, "y": 1e6, "who": WRITTEN[kind] * 3})
+    rows = problem_of(pd.concat([rest, theirs], ignore_index=True), 2).private
+    assert rows.n == 2 * 51
+    assert rows.sum(lambda x, y: np.array(np.sum(y == 1e6))).reveal(TEST) == 2
+
+
+@pytest.mark.parametrize(
+    "convert", [lambda v: pa.array(v), lambda v: pa.array(v, pa.float64()), lambda v: pa.array(map(str, v))]
+)
+def test_identifiers_do_not_depend_on_their_type(convert):
+    """Integers, floats and text of one number, in any mixture of neighbours."""
+    assert identifiers(convert([7, 8, 7])).tolist() == ["7", "8", "7"]
+
+
+def test_other_persons_stay_apart():
+    """What differs in a letter, a digit or a sign is somebody else."""
+    assert len({canonical(text) for text in APART}) == len(APART) - 1, "'' and '.' are nobody, both"
+
+
 @pytest.mark.parametrize("rows", [1, 2, 10])
 def test_the_guarantee_is_for_a_person(rows, tmp_path):
     """mu times k in the words, in the record and in the ledger; the cap is held against it."""
@@ -167,6 +237,47 @@ def test_the_guarantee_is_for_a_person(rows, tmp_path):
     with pytest.raises(LedgerError, match="pass the cap"):
         more = Request("joint-pmt", Budget(2.0), rows_per_person=rows)
         recorded_release(problem_of(frame(400, 1), None), more, SecureNoise(), ledger, "survey", "l")
+
+
+def moment_release(rows: int, column: bool) -> dict:
+    """A joint moment at mu = 0.5 whose persons have up to so many rows, declared or kept by a column."""
+    problem = problem_of(frame(300, 1, np.arange(300) // 3), rows if column else None)
+    request = Request("joint-moment", Budget(0.5), rows_per_person=1 if column else rows)
+    return release(problem, request, SeededNoise(1)).as_dict()
+
+
+@pytest.mark.parametrize("column", [True, False])
+@pytest.mark.parametrize("rows", [1, 3, 20])
+def test_every_record_and_report_states_what_a_person_is_protected_by(rows, column, tmp_path, capsys):
+    """The release, the record inside it, the record alone, explore, the summary and the reports: k mu, not mu."""
+    record = moment_release(rows, column)
+    inside = record["released"]["joint_moment"]
+    assert inside["guarantee"] == record["guarantee"], "the record says what its release says, delta too"
+    assert of_person(inside["guarantee"])["mu"] == pytest.approx(0.5 * rows)
+    assert Record.from_dict(inside).as_dict() == inside
+    moment, person = Moment.of(record), of_person(record["guarantee"])
+    said = (figure(person["mu"], 4), figure(person["epsilon"], 4))
+    for text in (explore_figures.record_words(moment), dict(checklist(record))["Strength"]):
+        assert all(word in text for word in said)
+    assert f"epsilon: {person['epsilon']!r}" in deployment.entry(record)
+    assert ("Person-level" in deployment.entry(record)) == (rows > 1 or column)
+    for text in (summary.text(record), Summary(record)._repr_html_(), report(record, None)):
+        assert f"{person['mu']:.4g}" in text and f"{person['epsilon']:.4g}" in text
+        assert rows == 1 or f"up to {rows} rows; of one row mu = 0.5" in text
+    (tmp_path / "R.json").write_text(json.dumps(record))
+    assert main(["explore", "--record", str(tmp_path / "R.json")]) == 0
+    assert f"mu = {person['mu']:.4g}" in capsys.readouterr().out
+    assert main(["explore", "--record", str(tmp_path / "R.json"), "--json"]) == 0
+    assert of_person(json.loads(capsys.readouterr().out)["guarantee"])["epsilon"] == person["epsilon"]
+
+
+def test_a_record_cannot_state_less_than_its_own_rows_say():
+    """A person's figures are computed from the row's and the rows, whatever a record's author wrote."""
+    fields = moment_release(3, False)["released"]["joint_moment"]
+    fields["guarantee"] = {**fields["guarantee"], "person": {"mu": 0.1, "epsilon": 0.1}}
+    fields.pop("digest")
+    again = Record.from_dict({**fields, "digest": _digest(fields)})
+    assert again.guarantee["person"]["mu"] == 1.5
 
 
 def test_group_privacy_is_that_of_the_trade_off_curves():

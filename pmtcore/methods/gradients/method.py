@@ -54,7 +54,7 @@ from pmtcore.public.moments import PublicData
 _DRAWS, _MOST = 8, 2.0  # draws with replacement; an error further beyond its covariance counts as this many times
 # Passes, growth of their shares, share of the curvature matrices, passes before each (decision 0034).
 _USUAL, _FEW_ROWS = (8, 1.7, 0.1, (2,)), (12, 1.5, 0.25, (2, 5))
-_AMPLE = (20, 1.25, 0.3, (2, 5, 9, 13))
+_AMPLE = (20, 1.25, 0.3, (2, 5, 9, 13))  # for an ample budget
 _LINEAR = (4, 2.5, 0.2, (0,))  # the same for least squares (decision 0017)
 # Where the noise of one gradient is below this share of the sampling error, more passes cost nothing that matters;
 # sooner where the public Hessian is rough and steps are what is missing.

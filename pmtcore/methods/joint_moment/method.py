@@ -208,12 +208,11 @@ class MomentOutcome(Outcome):
         """Of the default regression of the first trial (maths.md, 18.3)."""
         return self.plan.regression(self.state()).bands
 
-    def record(self) -> Record:
-        """The first trial's record."""
+    def record(self, guarantee: Guarantee | None = None) -> Record:
+        """Return the first trial's record, which states this guarantee; ``None``: that of one row."""
         plan, influence = self.plan, self.plan.influence
         if isinstance(influence, Rows):
             influence = _shared(influence, plan.parameters.public_rows, plan.expected)
-        promise = Guarantee(plan.mu, Neighbours.REPLACE_ONE, reporting_delta(plan.n)).as_dict()
         return Record(
             plan.derived,
             plan.target,
@@ -228,15 +227,19 @@ class MomentOutcome(Outcome):
             plan.public.m,
             influence,
             _spread(plan.public),
-            {name: promise[name] for name in ("mu", "rho", "epsilon", "delta", "neighbours")},
+            (guarantee or Guarantee(plan.mu, Neighbours.REPLACE_ONE, reporting_delta(plan.n))).as_dict(),
             plan.parameters.shrinkage == "auto",
             _labels(plan.public),
         )
 
     def released(self) -> Mapping[str, Any]:
         """The record that answers every linear question, and the default regression's residual variance."""
+        return self.released_under(None)
+
+    def released_under(self, guarantee: Guarantee | None) -> Mapping[str, Any]:
+        """Return the same, its record with this guarantee: a person's where somebody may have several rows."""
         variance = self.plan.regression(self.state()).residual_variance
-        return {"residual_variance": variance, "joint_moment": self.record().as_dict()}
+        return {"residual_variance": variance, "joint_moment": self.record(guarantee).as_dict()}
 
     def notes(self) -> tuple[str, ...]:
         """What the noise did, and what cannot be said without public rows."""

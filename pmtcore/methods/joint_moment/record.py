@@ -15,6 +15,7 @@ from typing import Any, final
 
 import numpy as np
 
+from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Standing
 from pmtcore.base.strict_json import parsed
@@ -44,7 +45,7 @@ class Record:
         n, m: private rows; public rows, ``None`` if unknown.
         influence: what the sampling and truncation parts of bands need.
         spread: public standard deviation of each column (D,).
-        guarantee: in plain fields, as records have it.
+        guarantee: in plain fields, as records have it: with ``person`` where somebody may have several rows.
         shrunk: whether it is combined with the expected moment where the noise is large.
         labels: columns that are 0 or 1 in every public row.
     """
@@ -233,9 +234,10 @@ def _columns(found: Mapping[str, Any]) -> Derived:
 
 
 def _guarantee(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures of the guarantee, and its relation in words."""
+    """Return the guarantee in plain fields, a person's computed from the row's where somebody may have several."""
     numbers = {name: _positive(found[name], name) for name in ("mu", "rho", "epsilon", "delta")}
-    return {**numbers, "neighbours": "replace-one"}
+    stated = Guarantee(numbers["mu"], Neighbours.REPLACE_ONE, numbers["delta"], unit_of(found)).as_dict()
+    return {**stated, **numbers}
 
 
 def _influence_fields(found: Influence) -> dict[str, Any]:

@@ -148,7 +148,7 @@ class ErmPlan(Plan):
 
         Guarantee: mu-GDP under replace-one; with pure noise epsilon-private, which is more (maths.md, 15.2 to 15.5).
         """
-        return ErmOutcome(self, self.mechanism.release(statistic, source, trials))
+        return ErmOutcome(self, self.mechanism.release(statistic, self.n, source, trials))
 
     def parts(self) -> tuple[Spend, ...]:
         """The perturbed objective, and the noise that covers how near its optimum is found."""

@@ -62,7 +62,7 @@ class Draw:
 
     def release(self, mechanism: Mechanism, source: NoiseSource, trials: int = 1) -> np.ndarray:
         """Released coefficients (trials, p)."""
-        return mechanism.release(Private(mechanism.rows(self.x, self.y)), source, trials)
+        return mechanism.release(Private(mechanism.rows(self.x, self.y)), len(self.y), source, trials)
 
 
 def table4(seed: int, kind: str, n: int, m: int = 50) -> Draw:

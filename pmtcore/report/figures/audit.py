@@ -14,6 +14,7 @@ from pmtcore.base.numbers import figure as said
 from pmtcore.base.records import Standing
 from pmtcore.methods.registry import methods
 from pmtcore.report.figures.style import AFTER, BEFORE, QUIET, finish
+from pmtcore.report.names import spoken
 
 
 def points(found: Audit) -> go.Figure:
@@ -31,6 +32,56 @@ def points(found: Audit) -> go.Figure:
         marker={"size": 14, "color": BEFORE, "symbol": "star"},
     )
     return finish(figure, "false alarms", "detections", 360)
+
+
+def overview(found: Mapping[str, Audit]) -> go.Figure:
+    """Draw the largest lower bound of each attack against the claim: sound methods, lab methods, planted faults."""
+    figure = go.Figure()
+    kinds = (
+        ("sound method", AFTER, "circle", [e.id for e in methods() if e.standing is Standing.SOUND]),
+        ("lab method", QUIET, "circle-open", [e.id for e in methods() if e.standing is not Standing.SOUND]),
+        ("planted fault", "#D55E00", "x", list(FAULTS)),
+    )
+    claims = [one.claimed for one in found.values() if one.claimed > 0]
+    for name, colour, symbol, ids in kinds:
+        shown = [(id, found[id]) for id in ids if id in found and found[id].claimed > 0]
+        shown.sort(key=lambda pair: pair[1].lower_bound)
+        figure.add_scatter(
+            x=[one.lower_bound / one.claimed for _, one in shown],
+            y=[name] * len(shown),
+            mode="markers",
+            name=name,
+            marker={"size": 12, "color": colour, "symbol": symbol, "opacity": 0.75},
+            customdata=[[FAULTS[id].words if id in FAULTS else spoken(id), result_words(one)] for id, one in shown],
+            hovertemplate="%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
+        )
+    if claims:
+        figure.add_vline(x=1, line={"color": QUIET, "dash": "dash"}, annotation_text="claim", annotation_yshift=10)
+    figure.update_xaxes(rangemode="tozero")
+    return finish(figure, "lower bound found by the attack, as a share of the claimed mu", "", 300).update_layout(
+        showlegend=False
+    )
+
+
+def overview_table(found: Mapping[str, Audit]) -> pd.DataFrame:
+    """Return one sortable row for each method and planted fault."""
+    rows = []
+    for entry in methods():
+        rows.append((entry.title, entry.id, entry.standing.value, found.get(entry.id)))
+    for id, fault in FAULTS.items():
+        rows.append((fault.words, id, "planted fault", found.get(id)))
+    return pd.DataFrame(
+        {
+            "method or fault": name,
+            "id": id,
+            "standing": standing,
+            "claimed mu": None if one is None else one.claimed,
+            "lower bound": None if one is None else one.lower_bound,
+            "smallest leak that would show": None if one is None else one.smallest,
+            "result": result_words(one),
+        }
+        for name, id, standing, one in rows
+    )
 
 
 def table(found: Sequence[Audit]) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
@@ -17,10 +18,23 @@ from pmtcore.releases.record import Release
 from pmtcore.report.figures.style import PRIVACY, QUIET, finish, log_axis
 
 MOST = 120  # rows drawn at once: a taller picture is no picture
-ORDERS = {"table": "as in the table", "size": "largest first", "name": "by name", "source": "grouped by column"}
+ORDERS = {
+    "table": "as in the table",
+    "strength": "clearest first",
+    "size": "largest first",
+    "name": "by name",
+    "source": "grouped by column",
+}
+# From so many rows on, the clearest come first and the levels of a column are folded into one row.
+MANY = 20
+# An effect whose band ends beyond this multiple of what four in five rows need is drawn at the edge, with its figure.
+_EDGE, _INSIDE = 3.0, 0.8
 _RATIOS = {"logistic": "odds ratio", "boosting": "odds ratio (approximate)", "poisson": "rate ratio"}
 _SCALES = {"gaussian": "", "logistic": "the log-odds of ", "boosting": "the score of ", "poisson": "the log of "}
 _ROW, _EDGES = 26, 120  # pixels of a row, and of legend and axis together
+_LIMITS = ("low (95 %)", "high (95 %)")
+# Behind a figure at the edge, so that it is read over a band in either theme.
+_PAPER = "rgba(128,128,128,0.25)"
 
 
 @final
@@ -42,15 +56,16 @@ class Unit:
 def units(release: Release) -> dict[str, Unit]:
     """Units that suit the family, the first to start with."""
     family = release.ground.family
-    what = f"{_SCALES.get(family, '')}{release.target}"
+    what = f"{_SCALES.get(family, '')}{release.modelled}"
     found = [
         Unit("sd", f"change of {what} for one standard deviation of the feature", True, False),
         Unit("table", f"change of {what} for one unit of the feature", False, False),
     ]
     if family in _RATIOS:
         name = _RATIOS[family]
-        found.append(Unit("sd-ratio", f"{name} for one standard deviation of the feature", True, True))
-        found.append(Unit("table-ratio", f"{name} for one unit of the feature", False, True))
+        of = f"{name} of {release.modelled}"
+        found.append(Unit("sd-ratio", f"{of} for one standard deviation of the feature", True, True))
+        found.append(Unit("table-ratio", f"{of} for one unit of the feature", False, True))
     return {unit.id: unit for unit in found}
 
 
@@ -89,6 +104,8 @@ def source(name: str) -> str:
 def chosen(found: pd.DataFrame, unit: Unit, search: str = "", order: str = "table") -> pd.DataFrame:
     """The rows whose coefficient holds the text, in this order (one of :data:`ORDERS`)."""
     kept = found[found["coefficient"].str.contains(search.strip(), case=False, regex=False)]
+    if order == "strength":
+        return kept.iloc[np.argsort(-clarity(kept, unit), kind="stable")].reset_index(drop=True)
     if order == "size":
         size = np.log(kept["value"].clip(1e-300, 1e300)).abs() if unit.ratio else kept["value"].abs()
         return kept.iloc[np.argsort(-size.to_numpy(), kind="stable")].reset_index(drop=True)
@@ -99,8 +116,31 @@ def chosen(found: pd.DataFrame, unit: Unit, search: str = "", order: str = "tabl
     return kept.reset_index(drop=True)
 
 
+def clarity(found: pd.DataFrame, unit: Unit) -> np.ndarray:
+    """Return each effect over its half-width (rows,), on the scale where errors add; without bands its size."""
+    value = found["value"].to_numpy(dtype=float)
+    low, high = (found[name].to_numpy(dtype=float) if name in found else value for name in _LIMITS)
+    with np.errstate(all="ignore"):
+        if unit.ratio:
+            value, low, high = np.log(value), np.log(low), np.log(high)
+        half = (high - low) / 2
+        return np.nan_to_num(np.where(half > 0, np.abs(value) / half, np.abs(value)), posinf=0.0)
+
+
+def folded(found: pd.DataFrame, unit: Unit) -> pd.DataFrame:
+    """Return one row for each column of the table: of several levels the clearest, and how many it stands for."""
+    strength, rows = clarity(found, unit), []
+    for name in dict.fromkeys(found["column"]):
+        places = np.flatnonzero(found["column"] == name)
+        row = found.iloc[int(places[np.argmax(strength[places])])].copy()
+        if len(places) > 1:
+            row["coefficient"] = f"{row['coefficient']} (clearest of {len(places)} levels of {name})"
+        rows.append(row)
+    return pd.DataFrame(rows, columns=found.columns).reset_index(drop=True)
+
+
 def forest(found: pd.DataFrame, unit: Unit) -> go.Figure:
-    """Points and 95 % bands, the bands over the points so that both can be seen; the intercept is in the table only."""
+    """Draw points and 95 % bands, the bands over the points so that both can be seen; the intercept is in the table."""
     rows = found[found["coefficient"] != INTERCEPT].head(MOST)
     names, public = list(rows["coefficient"]), of_role("public")
     hovers = [_hover(row) for row in rows.to_dict("records")]
@@ -130,7 +170,27 @@ def forest(found: pd.DataFrame, unit: Unit) -> go.Figure:
     figure.update_yaxes(range=rows_shown, categoryorder="array", categoryarray=names)
     if unit.ratio:
         log_axis(figure, "x")
+    else:
+        _at_the_edge(figure, rows)
     return finish(figure, unit.words, "", _EDGES + _ROW * max(len(names), 3))
+
+
+def _at_the_edge(figure: go.Figure, rows: pd.DataFrame) -> None:
+    """Keep the axis to what most rows need; say what lies beyond it at its edge."""
+    ends = rows[[name for name in ("value", *_LIMITS) if name in rows]].to_numpy(dtype=float)
+    if len(ends) < 3 or not np.all(np.isfinite(ends)):
+        return
+    reach = np.max(np.abs(ends), axis=1)
+    limit = _EDGE * float(np.quantile(reach, _INSIDE, method="lower"))
+    if not 0 < limit < reach.max():
+        return
+    figure.update_xaxes(range=[-1.05 * limit, 1.05 * limit])
+    for name, value in rows[["coefficient", "value"]][reach > limit].itertuples(index=False):
+        side = "right" if value > 0 else "left"
+        text = f"{said(value)} →" if value > 0 else f"← {said(value)}"
+        figure.add_annotation(
+            x=math.copysign(limit, value), y=name, text=text, showarrow=False, xanchor=side, bgcolor=_PAPER
+        )
 
 
 def _bands(rows: pd.DataFrame, names: list[str]) -> dict[str, object]:

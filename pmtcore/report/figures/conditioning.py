@@ -30,7 +30,7 @@ def spectrum(found: list[Diagnosis]) -> go.Figure:
                 )
     log_axis(figure, "y")
     figure.update_xaxes(dtick=1 if len(found[0].before.eigenvalues) <= 15 else None)
-    return finish(figure, "direction, from longest to shortest", "eigenvalue")
+    return finish(figure, "direction, from longest to shortest", "eigenvalue", 300)
 
 
 def spectrum_table(found: list[Diagnosis]) -> pd.DataFrame:
@@ -57,7 +57,7 @@ def ellipses(diagnosis: Diagnosis) -> go.Figure:
         )
         figure.update_xaxes(range=[-1.1, 1.1], showticklabels=False, row=1, col=column)
         figure.update_yaxes(range=[-1.1, 1.1], showticklabels=False, scaleanchor=f"x{column}", row=1, col=column)
-    figure = finish(figure, "longest direction", "", 320)
+    figure = finish(figure, "longest direction", "", 300)
     figure.update_yaxes(title="shortest direction", col=1)
     return figure.update_layout(showlegend=False, margin={"t": 44})
 
@@ -83,7 +83,7 @@ def truncation(found: list[Diagnosis], radius: float) -> go.Figure:
     figure.add_vline(x=radius, line={"color": QUIET, "dash": "dash"}, annotation_text="radius", annotation_yshift=14)
     figure.update_yaxes(tickformat=".0%", rangemode="tozero")
     figure.update_xaxes(range=[0, 2 * found[0].radius])
-    return finish(figure, "radius, in whitened units", "share of rows outside", 320)
+    return finish(figure, "radius, in whitened units", "share of rows outside", 250)
 
 
 def truncation_table(found: list[Diagnosis]) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.base import escaping
 from pmtcore.base.numbers import figure as said
 from pmtcore.explore.confirm import Confirmed
@@ -20,7 +21,7 @@ from pmtcore.explore.regression import Regression
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Prediction
 from pmtcore.public.moments import INTERCEPT
-from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, finish, log_axis
+from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, distinct_line, finish, log_axis
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 _FAR = 1000  # standard errors: beyond, the figure says no more than that it is far
@@ -163,7 +164,7 @@ def side_by_side(fits: Mapping[str, Regression], moment: Moment) -> tuple[go.Fig
 
 
 def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
-    """Correlations of all pairs; those whose band holds zero are left blank."""
+    """Draw the correlations of all pairs; those whose band holds zero are left blank, the diagonal is 1."""
     rows = moment.pairs(partial)
     names, place = list(moment.columns), {name: j for j, name in enumerate(moment.columns)}
     values = np.full((len(names), len(names)), np.nan)
@@ -171,6 +172,7 @@ def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
         if row["told"]:
             i, j = place[row["first"]], place[row["second"]]
             values[i, j] = values[j, i] = row["value"]
+    np.fill_diagonal(values, 1.0)
     figure = go.Figure(
         go.Heatmap(z=values, x=names, y=names, zmin=-1, zmax=1, colorscale="RdBu", colorbar={"title": "r"})
     )
@@ -200,12 +202,15 @@ def network(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
     figure.add_scatter(
         x=[math.cos(angle[n]) for n in names],
         y=[math.sin(angle[n]) for n in names],
-        mode="markers+text",
-        text=names,
-        textposition="top center",
+        mode="markers",
         marker={"size": 12, "color": QUIET},
         showlegend=False,
     )
+    for name in names:
+        # Outside the circle, away from every line, which all lie inside it.
+        side = "left" if math.cos(angle[name]) >= 0 else "right"
+        x, y = 1.08 * math.cos(angle[name]), 1.08 * math.sin(angle[name])
+        figure.add_annotation(x=x, y=y, text=name, showarrow=False, xanchor=side)
     figure.update_xaxes(visible=False, range=[-1.5, 1.5])
     figure.update_yaxes(visible=False, range=[-1.3, 1.3])
     columns = ["first", "second", "value", "low", "high"]
@@ -228,11 +233,12 @@ def scree(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
 
 
 def paths(path: Path, spread: Mapping[str, float]) -> go.Figure:
-    """Coefficients for one standard deviation of their columns along penalties."""
+    """Draw coefficients for one standard deviation of their columns along penalties, each line unlike all others."""
     figure = go.Figure()
-    for j, name in enumerate(path.names):
-        if name in spread:
-            figure.add_scatter(x=path.lam, y=path.coefficients[:, j] * spread[name], mode="lines", name=name)
+    drawn = [(j, name) for j, name in enumerate(path.names) if name in spread]
+    for at, (j, name) in enumerate(drawn):
+        y, line = path.coefficients[:, j] * spread[name], distinct_line(at)
+        figure.add_scatter(x=path.lam, y=y, mode="lines", name=name, line=line)
     log_axis(figure, "x")
     return finish(figure, "penalty", "coefficient for one standard deviation", 420)
 
@@ -284,12 +290,12 @@ def prospects_words(facts: Facts) -> str:
 def record_words(moment: Moment) -> str:
     """What is open."""
     record = moment.record
-    promise = record.guarantee
+    promise, note = of_person(record.guarantee), person_note(record.guarantee)
     rows = "an unknown number of" if record.m is None else f"{record.m:,}"
     return (
         f"{len(moment.columns)} columns, {record.n:,} private and {rows} public rows; released at mu = "
-        f"{said(promise['mu'], 4)} (epsilon {said(promise['epsilon'], 4)} at delta {promise['delta']:.2g}, replace-one)"
-        f". Every question from here on is free."
+        f"{said(promise['mu'], 4)} (epsilon {said(promise['epsilon'], 4)} at delta {promise['delta']:.2g}, replace-one"
+        f"{f'; {note}' if note else ''}). Every question from here on is free."
     )
 
 

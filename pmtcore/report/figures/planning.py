@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +13,7 @@ from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import percent
 from pmtcore.methods.registry import method
 from pmtcore.public.bands import Z95
+from pmtcore.releases.curves import LADDER
 from pmtcore.releases.planning import Planned
 from pmtcore.report.figures.style import QUIET, SAMPLING, finish, log_axis
 from pmtcore.report.names import title
@@ -33,6 +35,7 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
         )
     private = [one for one in found if not _public(one.method)]
     if private:
+        # One figure for all methods (planning.sampling_alone), so the first method's is everybody's.
         level = Z95 * float(private[0].prediction.sampling[j])
         ends = [min(one.mu for one in found), max(one.mu for one in found)]
         line = {"color": SAMPLING, "width": 2, "dash": "dot"}
@@ -41,7 +44,11 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
         figure.add_vline(x=mu, line={"color": QUIET, "dash": "dash"})
     log_axis(figure, "x")
     log_axis(figure, "y")
-    return finish(figure, "total budget mu", f"95 % half-width of {coefficient}", 500)  # room for a legend of nine
+    # The axis of budgets and the room of the legend are there before all curves are.
+    low, high = LADDER[0], LADDER[-1]
+    figure.update_xaxes(range=[math.log10(low / 1.1), math.log10(high * 1.1)])
+    figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}", 430)
+    return figure.update_layout(legend={"font": {"size": 11}})
 
 
 def _public(id: str) -> bool:
@@ -97,6 +104,12 @@ def truncation_words(one: Planned) -> str:
     if rate == 0 and one.knows_truncation:
         tail = "the truncation sd allows for rows that none of them shows."
     return f"{share} beyond this method's own radius or bound; {tail}"
+
+
+def narrower_words(mine: Planned, other: Planned) -> str:
+    """Return the sentence that another method is predicted to be narrower, with both figures."""
+    share = float(np.median(other.prediction.total / np.maximum(mine.prediction.total, 1e-300)))
+    return f"“{title(other.method)}” is predicted to have {said(share, 2)} times the standard error of this method."
 
 
 def reverse_words(budget: float | None, rows: int | None, n: int, mu: float, least: float) -> str:

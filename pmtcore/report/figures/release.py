@@ -18,20 +18,8 @@ from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview
 from pmtcore.report.figures.coefficients import Unit
-from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, SAMPLING, TRUNCATION, finish, log_axis
+from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, SAMPLING, TRUNCATION, distinct_line, finish, log_axis
 
-_PALETTE = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#882255",
-    "#999933",
-    "#44AA99",
-    "#888888",
-)
 _MOST_EXPECTED = 30  # coefficients drawn before a release: what is to be confirmed stands below the picture
 _MOST = 120  # coefficients that one picture still shows; the table has all
 _PARTS = {"privacy": (PRIVACY, ""), "sampling": (SAMPLING, "/"), "truncation": (TRUNCATION, ".")}  # colour, hatch
@@ -194,19 +182,20 @@ def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
     figure = go.Figure()
     features = [name for name in release.names if name != INTERCEPT][:_MOST]
     for j, name in enumerate(features):
-        line = {"color": _PALETTE[j % len(_PALETTE)], "width": 2, "dash": ("solid", "dash", "dot")[j // 10 % 3]}
-        figure.add_scatter(x=table["penalty"], y=table[name] * spread[name], name=name, mode="lines", line=line)
+        y = table[name] * spread[name]
+        figure.add_scatter(x=table["penalty"], y=y, name=name, mode="lines", line=distinct_line(j))
     if lam:
         figure.add_vline(x=lam, line={"color": QUIET, "dash": "dash"})
     figure.add_hline(y=0, line={"color": QUIET, "width": 1})
     log_axis(figure, "x")
-    return finish(figure, "ridge penalty", "standardized coefficient", 380)
+    return finish(figure, "ridge penalty", "coefficient, for one standard deviation of the feature", 380)
 
 
 def ridge_words(release: Release) -> str:
     """What the path is, and where on it the release itself stands."""
     return (
-        "Read off the same release: any penalty, at no further cost. Penalties are in the units of the table; the "
+        "Read off the same release: any penalty, at no further cost. The picture is per standard deviation of the "
+        "feature, the tables per unit of it; the "
         f"coefficients above have penalty {release.parameters.get('lam', 0.0):g}."
     )
 

@@ -110,6 +110,26 @@ def _log_step(figure: go.Figure, axis: str) -> int | str:
     return f"L{size * next(n for n in (1, 2, 5, 10) if n * size >= step):g}"
 
 
+_PALETTE = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#882255",
+    "#999933",
+    "#44AA99",
+    "#888888",
+)
+
+
+def distinct_line(at: int) -> dict[str, Any]:
+    """Return the style of the at-th of many lines: ten colours, then the same ones dashed and dotted."""
+    dash = ("solid", "dash", "dot", "dashdot", "longdash")[at // len(_PALETTE) % 5]
+    return {"color": _PALETTE[at % len(_PALETTE)], "width": 2, "dash": dash}
+
+
 def translucent(colour: str, share: float) -> str:
     """A hex colour as rgba."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))

@@ -1,0 +1,60 @@
+"""Start: what this is, shown on one picture that moves with the budget, and three ways on."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.common.widgets import PLAIN, at_first, badge
+from pmtcore.auditing.opening import opening
+from pmtcore.base.numbers import figure
+from pmtcore.base.records import Label
+from pmtcore.report.figures import opening as figures
+from pmtcore.report.glossary import help_for
+from pmtcore.report.strength import strength
+
+
+def ways() -> None:
+    """Draw the three ways on."""
+    mine, known, teach = st.columns(3)
+    if mine.button("My own tables", icon=":material/upload:", width="stretch", type="primary", key="start-own"):
+        st.session_state["source"] = "upload"
+        st.switch_page("pages/work/data.py")
+    if known.button("A known table", icon=":material/table:", width="stretch", key="start-known"):
+        st.session_state["source"] = "name"
+        st.switch_page("pages/work/data.py")
+    if teach.button("Teach me", icon=":material/school:", width="stretch", key="start-teach"):
+        st.switch_page("pages/study/learn.py")
+
+
+st.title("Publish a regression on private rows, with a guarantee")
+shown = opening()
+ways()
+mu = st.select_slider(
+    "Total budget mu",
+    shown.budgets,
+    key="start-mu",
+    format_func=figure,
+    persist_state="session",
+    help=help_for("mu"),
+    **at_first("start-mu", value=1.0),
+)
+st.markdown(f"{badge(Label.LAB)} **{figures.words(shown, mu)}** {strength(mu).sentence}")
+wide, narrow = st.columns([3, 2], gap="large")
+wide.plotly_chart(
+    figures.coefficients(shown, mu),
+    width="stretch",
+    key="start-coefficients",
+    alt="Coefficients: private fit, public fit, and released fit with 95 % bands at this budget",
+    config=PLAIN,
+)
+narrow.plotly_chart(
+    figures.errors(shown, mu),
+    width="stretch",
+    key="start-errors",
+    alt="Distance to the private fit against the budget",
+    config=PLAIN,
+)
+st.caption(
+    "Synthetic rows: 5,000 private, 200 public. What it needs: a private table, a little public data about the same "
+    "population (or only a published second moment), and a budget."
+)

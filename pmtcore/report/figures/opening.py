@@ -1,0 +1,72 @@
+"""Pictures of the first page: coefficients at a budget, and error against the budget."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from pmtcore.auditing.opening import Opening
+from pmtcore.base.numbers import figure as said
+from pmtcore.methods.registry import of_role
+from pmtcore.report.figures.style import PRIVACY, QUIET, finish, log_axis
+
+_BAND = "#56B4E9"
+
+
+def coefficients(shown: Opening, mu: float) -> go.Figure:
+    """Draw the private fit, the public fit and the released fit with its 95 % bands."""
+    values, low, high = shown.values(mu)
+    names, public = list(shown.names), of_role("public")
+    figure = go.Figure()
+    figure.add_scatter(
+        x=np.column_stack([low, high, np.full(len(low), np.nan)]).ravel(),
+        y=[name for name in names for _ in range(3)],
+        mode="lines",
+        name="95 % band",
+        line={"color": _BAND, "width": 7},
+        hoverinfo="skip",
+    )
+    for name, x, marker in (
+        ("fit without privacy", shown.private, {"symbol": "circle-open", "size": 15, "color": QUIET}),
+        (public.title, shown.public, {"symbol": "diamond-open", "size": 9, "color": public.colour}),
+        ("released", values, {"symbol": "circle", "size": 9, "color": PRIVACY}),
+    ):
+        figure.add_scatter(x=x, y=names, mode="markers", name=name, marker={**marker, "line": {"width": 2}})
+    # The axis stays where it is while the slider moves: the range of both fits, a little wider.
+    ends = np.concatenate([shown.private, shown.public])
+    middle, half = (ends.max() + ends.min()) / 2, 0.7 * (ends.max() - ends.min())
+    figure.update_xaxes(range=[middle - half, middle + half])
+    figure.update_yaxes(range=[len(names) - 0.5, -0.5])
+    return finish(figure, "coefficient, for one standard deviation of the feature", "", 400)
+
+
+def errors(shown: Opening, mu: float) -> go.Figure:
+    """Draw the distance to the fit without privacy against the budget, the public fit's beside it."""
+    public, budgets = of_role("public"), shown.budgets
+    figure = go.Figure()
+    figure.add_scatter(
+        x=budgets,
+        y=[shown.distance(one) for one in budgets],
+        mode="lines+markers",
+        name="released",
+        line={"color": PRIVACY, "width": 2.5},
+    )
+    figure.add_scatter(
+        x=[budgets[0], budgets[-1]],
+        y=[shown.public_distance] * 2,
+        mode="lines",
+        name=public.title,
+        line={"color": public.colour, "dash": "dash"},
+    )
+    figure.add_vline(x=mu, line={"color": QUIET, "dash": "dash"})
+    log_axis(figure, "x")
+    log_axis(figure, "y")
+    return finish(figure, "total budget mu", "distance to the fit without privacy", 400)
+
+
+def words(shown: Opening, mu: float) -> str:
+    """Return what this budget buys on the picture, in one sentence."""
+    mine, public, start = shown.distance(mu), shown.public_distance, f"At mu = {said(mu)} the release"
+    if mine >= public:
+        return f"{start} is no nearer to the private fit than the public fit."
+    return f"{start} is {said(public / mine, 2)} times nearer to the private fit than the public fit."
