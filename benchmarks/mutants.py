@@ -581,6 +581,81 @@ def _mutants() -> list[Mutant]:
     for name, file, old, new, tests in _ROWS:
         plant(f"row: {name}", file, old, new, tests)
     found += _noise_mutants() + _quiet_mutants() + _ledger_mutants()
+    results, questions = "tests/api/test_results.py", "tests/releases/test_questions.py"
+    weights, clusters = "tests/api/test_weights.py", "tests/api/test_clusters.py"
+    plant(
+        "limits around the coefficient",
+        "base/results.py",
+        "return np.minimum(self.centre - half, self.values)",
+        "return np.minimum(self.values - half, self.values)",
+        f"{results} -k 'rebuilds or small_p_value'",
+    )
+    plant(
+        "p-value of one side", "base/results.py", "p = 2 * student.sf", "p = student.sf", f"{results} -k small_p_value"
+    )
+    plant(
+        "record without its state",
+        "tables/formula.py",
+        "made_up.spec.transform_state.update(state)",
+        "made_up.spec.transform_state.update({})",
+        f"{results} -k colleague_opens",
+    )
+    plant(
+        "instruments unused",
+        "explore/instruments.py",
+        "s_zx, s_zz = z @ state.moment @ x.T",
+        "s_zx, s_zz = x @ state.moment @ x.T",
+        f"{questions} -k two_stages",
+    )
+    plant(
+        "noise of a sum of moments",
+        "explore/combined.py",
+        "sigma = math.sqrt(float(np.sum((weights *",
+        "sigma = math.sqrt(float(np.mean((weights *",
+        f"{questions} -k sites_add",
+    )
+    plant(
+        "tables that may overlap",
+        "explore/combined.py",
+        "if not disjoint.strip():",
+        "if False:",
+        f"{questions} -k cannot_be_added",
+    )
+    plant(
+        "rows times their weight",
+        "tables/coder.py",
+        "return np.sqrt(np.where(values >= 0, values, np.nan) / self.mean)",
+        "return np.where(values >= 0, values, np.nan) / self.mean",
+        f"{weights} -k multiplied",
+    )
+    plant(
+        "negative weights",
+        "tables/coder.py",
+        "np.where(values >= 0, values, np.nan)",
+        "np.abs(values)",
+        f"{weights} -k multiplied",
+    )
+    plant(
+        "new rows are weighted",
+        "tables/design.py",
+        "coder.rows(block, labelled=False, weighted=False)",
+        "coder.rows(block, labelled=False)",
+        f"{weights} -k weighted_one",
+    )
+    plant(
+        "groups are not summed",
+        "public/bands.py",
+        "np.add.at(sums, groups, influence)",
+        "sums[groups] = influence",
+        f"{clusters} -k summed_first",
+    )
+    plant(
+        "the cap is bad input",
+        "cli/main.py",
+        'return _complain(f"{error}{kept}", CAP_REACHED)',
+        'return _complain(f"{error}{kept}")',
+        "tests/cli/test_manners.py -k statuses",
+    )
     return found
 
 
