@@ -62,6 +62,7 @@ NOISE = "tests/mechanisms/test_noise.py"
 GRID = "tests/mechanisms/test_grid.py"
 TURNED = "tests/mechanisms/test_turned.py"
 GRADIENTS = "tests/methods/test_gradients.py -k 'moves or reached'"
+LAWS = "tests/methods/test_gradients_laws.py"
 OPTIMUM = "tests/mechanisms/test_optimum.py"
 PERTURBED = "tests/mechanisms/test_perturbed.py"
 LABELS = "tests/methods/test_labels_methods.py"
@@ -115,6 +116,11 @@ def _mutants() -> list[Mutant]:
     plant("turned: directions 2 % too long", turned, "STEPS * (1 - 2.0**-40)", "STEPS * 1.02", TURNED)
     plant("turned: rows far out at their scaled length", turned, "lengths * unit * lift", "lengths * unit", TURNED)
     plant("passes: lengths not clipped", passes, "-1.0, 1.0, out=shares", "-9.0, 9.0, out=shares", GRADIENTS)
+    filter_passes, frame = "methods/gradients/passes.py", "methods/gradients/frame.py"
+    plant("gradients: no tail", frame, "_ROWS_BEYOND = 0.5", "_ROWS_BEYOND = 0.0", f"{LAWS} -k 'price or bounds'")
+    plant("gradients: no weak prior", "public/weak_prior.py", "COEFFICIENT_SD**2 * np.eye", "1e8 * np.eye", LAWS)
+    plant("gradients: a curvature costs nothing", "methods/gradients/method.py", "(1 - curvature) * s", "s", LAWS)
+    plant("gradients: unlike rows pass", filter_passes, "d, frame.prior_dof) > 1", "d, 2.0) > 99", f"{LAWS} -k flipped")
     plant(
         "kept: the first blocks counted twice",
         "base/records.py",
