@@ -18,6 +18,7 @@ from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.report.figures.coefficients import Unit
 from pmtcore.report.names import spoken
+from pmtcore.report.shortened import shortened, shortened_words
 
 _ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts all directions about alike
 _CHANGE = 1.25  # a factor below which whitening changed nothing worth a word
@@ -197,11 +198,10 @@ def _price(parts: Mapping[str, float]) -> str:
 
 
 def _clipped(released: Mapping[str, object]) -> str:
-    """The share of private rows that were clipped, where it was released."""
-    share = released.get("clipped_share")
-    if not isinstance(share, int | float):
+    """Return the released estimate of the share of rows that were shortened; empty where there is none."""
+    if not shortened(released):
         return ""
-    return f" About {percent(min(max(float(share), 0.0), 1.0))} of the private rows were clipped (released)."
+    return f" {shortened_words(released)}"
 
 
 def comparison_words(summaries: Sequence[Summary], axis: str = "budget") -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from pmtcore.auditing.faults import FAULTS
 from pmtcore.methods.registry import methods
+from pmtcore.papers.gallery.catalogue import figures
 from pmtcore.papers.lesson_texts import LESSONS
 from pmtcore.report.names import title
 from tests.app.conftest import go, words
@@ -68,9 +69,18 @@ def test_text_labels_are_coded_and_said(app):
 
 
 def test_the_gallery_opens_with_a_result(app):
-    """Every stored figure opens at once, with the trials and the date."""
+    """Every stored figure is on the wall, filters leave some, one opens at once with its trials; back leads there."""
     app.switch_page("pages/study/gallery.py").run()
+    assert not app.exception and f"{len(figures())} of {len(figures())} figures" in words(app)
+    app.segmented_control(key="gallery-paper").set_value("B").run()
+    shown = [button.label for button in app.button if str(button.key).startswith("gallery-open-")]
+    assert shown and all(label.startswith("B") for label in shown)
+    app.button(key="gallery-open-B1").click().run()
     assert not app.exception and "trials, computed on" in words(app)
+    assert app.selectbox(key="gallery-figure").value == "B1"
+    app.button(key="gallery-all").click().run()
+    assert app.button(key="gallery-open-B1") and not app.exception
+    app.button(key="gallery-open-B2").click().run()
     app.selectbox(key="gallery-figure").set_value("B3k").run()
     assert not app.exception and "1.6 after whitening" in words(app)
 
@@ -154,14 +164,17 @@ def test_selection_is_shown_as_it_is(app):
 
 @pytest.mark.parametrize("half", [0, 1])
 def test_every_lesson_runs(app, half):
-    """Each lesson draws, says its sentence, asks and answers."""
+    """Each lesson has a card, draws, says its sentence, asks and answers."""
     app.switch_page("pages/study/learn.py").run()
+    assert all(app.button(key=f"lesson-{id}").label.endswith(lesson.title) for id, lesson in LESSONS.items())
     for id in list(LESSONS)[half::2]:
-        app.segmented_control(key="lesson").set_value(id).run()
+        app.query_params["lesson"] = id
+        app.run()
         assert not app.exception, id
         assert len(app.get("plotly_chart")) == 1 and LESSONS[id].question in words(app)
     if half:
-        app.segmented_control(key="lesson").set_value("radius").run()
+        app.query_params["lesson"] = "radius"
+        app.run()
         app.slider(key="radius-at").set_value(0.6).run()
         assert "too small" in words(app)
 

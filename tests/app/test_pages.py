@@ -12,7 +12,11 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pmtcore.accounting.budgets import Budget
+from pmtcore.base.numbers import figure
 from pmtcore.methods.registry import methods
+from pmtcore.releases.release import Request, preview
+from pmtcore.report.html import report
 from pmtcore.report.names import title
 from tests.app.conftest import ROOT, go, words
 
@@ -436,3 +440,37 @@ def test_delete_my_data(app):
     app.sidebar.button(key="forget").click().run()
     assert "mine.csv" not in words(app)
     assert session(app).releases == {}
+
+
+def test_the_share_of_shortened_rows_is_one_figure_by_one_name(app):
+    """Conditioning, Plan, the card, the release and the report state the same prediction, with its origin."""
+    lines = {}
+    for page in ("conditioning", "plan", "release"):
+        go(app, page)
+        text = words(app)
+        lines[page] = text[text.index("Rows shortened: ") :].split(".  ")[0].split(", predicted from public rows")[0]
+    do_release(app)
+    assert len(set(lines.values())) == 1, lines
+    (line,) = set(lines.values())
+    assert f"{line}, predicted from public rows" in words(app)
+    (release,) = session(app).releases.values()
+    share = line.removeprefix("Rows shortened: ")
+    assert f">Rows shortened</th><td>{share}, predicted from public rows" in report(release.as_dict())
+    assert "predicted truncation rate" not in report(release.as_dict())
+
+
+@pytest.mark.parametrize("table", ["demo", "demo-labels"])
+def test_what_would_be_retrieved_is_that_of_the_open_table(table):
+    """The page states what the release then retrieves on that table; another budget retrieves another amount."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.query_params["table"] = table
+    app.run()
+    app.switch_page("pages/study/retrieval.py").run()
+    before = {metric.label: metric.value for metric in app.metric}
+    assert {"Spent on noise", "Spent on the Jacobian", "Retrieved", "Recycled into less noise"} <= set(before)
+    problem = session(app).problem
+    facts = preview(problem, Request("napp-public", Budget(1.0))).facts
+    assert before["Recycled into less noise"] == f"ε {figure(facts.retrieved_epsilon)}"
+    app.select_slider(key="retrieval-open-mu").set_value(0.3).run()
+    assert {metric.label: metric.value for metric in app.metric}["Recycled into less noise"] != before
+    assert not app.exception

@@ -57,8 +57,8 @@ def ellipses(diagnosis: Diagnosis) -> go.Figure:
         )
         figure.update_xaxes(range=[-1.1, 1.1], showticklabels=False, row=1, col=column)
         figure.update_yaxes(range=[-1.1, 1.1], showticklabels=False, scaleanchor=f"x{column}", row=1, col=column)
-    figure = finish(figure, "longest direction", "", 300)
-    figure.update_yaxes(title="shortest direction", col=1)
+    figure = finish(figure, "longest", "", 300)
+    figure.update_yaxes(title="shortest", col=1)
     return figure.update_layout(showlegend=False, margin={"t": 44})
 
 

@@ -81,9 +81,6 @@ def facts_words(facts: Facts) -> str:
     if facts.passes is not None:
         return _two_passes_words(facts, facts.passes)
     found = [] if facts.radius is None else [f"radius {facts.radius:.3g} in whitened units"]
-    rate = facts.predicted_truncation_rate
-    if rate is not None:
-        found.append("no row expected outside it" if rate == 0 else f"{percent(rate)} of the rows expected outside")
     if facts.noise_sd is not None:
         found.append(f"noise sd {facts.noise_sd:.2g} on each entry of the main statistic, a mean over rows")
     return ", ".join(found)
@@ -91,11 +88,10 @@ def facts_words(facts: Facts) -> str:
 
 def _two_passes_words(facts: Facts, passes: Passes) -> str:
     """A pilot and a clipped gradient."""
-    rate = facts.predicted_truncation_rate or 0.0
     return (
         f"two passes: {100 * passes.pilot_share:.0f} % of mu² for a pilot of radius {facts.radius:.3g}, "
         f"{100 * passes.counting_share:.0f} % for counting, {100 * passes.gradient_share:.0f} % for gradients clipped "
-        f"at about {passes.expected_clipping_bound:.3g} ({percent(rate)} of the rows)"
+        f"at about {passes.expected_clipping_bound:.3g}"
     )
 
 
@@ -138,8 +134,8 @@ def tradeoff(mu: float) -> go.Figure:
         marker={"size": 11, "color": "#D55E00"},
         name=f"{math.ceil(1000 * at_five) / 10:g} % at 5 % false alarms",
     )
-    figure.update_xaxes(tickformat=".0%", range=[0, 1.02], dtick=0.25)
-    figure.update_yaxes(tickformat=".0%", range=[0, 1.02], dtick=0.25)
+    figure.update_xaxes(tickformat=".0%", range=[0, 1], dtick=0.25)
+    figure.update_yaxes(tickformat=".0%", range=[0, 1], dtick=0.25)
     return finish(figure, "false alarms", "detections", 320)
 
 
