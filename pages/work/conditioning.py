@@ -55,7 +55,6 @@ def page(problem: Problem) -> None:
         kinds.append(study_label())
     label = kinds[-1]
 
-    st.title("Conditioning")
     workflow_state.steps("conditioning", problem)
     for found, kind in zip(shown, kinds, strict=True):
         metrics(found, kind)
@@ -148,6 +147,7 @@ def details(shown: list[Diagnosis], label: Label) -> None:
         )
 
 
+st.title("Conditioning")
 current = problem_or_sentence()
 if current is not None:
     page(current)

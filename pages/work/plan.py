@@ -95,7 +95,7 @@ def page(problem: Problem) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         chart(
-            figures.widths(curves.drawn(), coefficient, mu, curves.candidates if curves.live else ()),
+            figures.widths(curves.drawn(), coefficient, mu),
             "plan",
             f"Predicted half-width of {coefficient} against the budget, all methods",
             figures.table(curves.drawn()),

@@ -49,11 +49,6 @@ class Curves:
         return [entry.id for entry in self._candidates if (entry.id, _START) in self._found]
 
     @property
-    def candidates(self) -> list[str]:
-        """Methods that predict as far as is known, in their order: all that a picture needs room for."""
-        return [entry.id for entry in self._candidates if entry.id not in self._refused]
-
-    @property
     def live(self) -> bool:
         """Whether rungs are missing and nobody stopped it."""
         return bool(self._work) and not self.stopped

@@ -59,12 +59,12 @@ def labelled(n, seed, text=True):
 
 
 def test_text_labels_are_coded_and_said(app):
-    """A text target under logistic regression: yes counts as 1, and the page says so."""
+    """A text target under logistic regression: the chance of yes is modelled, and the page says so."""
     upload(app, labelled(500, 1), labelled(80, 2))
     key = session(app).tables.key[:12]
     app.selectbox(key=f"family-{key}").set_value("logistic").run()
     app.selectbox(key=f"target-{key}").set_value("bought").run()
-    assert "bought = yes counts as 1." in words(app)
+    assert "Modelled: the chance that bought is yes." in words(app)
     assert session(app).problem.public.family.id == "logistic"
 
 
@@ -99,7 +99,7 @@ def test_the_local_page_collects_and_compares(app):
 def test_the_plan_answers_both_ways(app):
     """Predicted widths of all methods, a verdict, and the budget for a wanted width."""
     go(app, "plan")
-    assert not app.error and "times the standard error of the public fit" in words(app)
+    assert not app.error and "times as precise as the public fit" in words(app)
     next(b for b in app.button if b.label.startswith("Which budget")).click().run()
     assert "It takes a total of" in words(app)
     next(n for n in app.number_input if n.label.startswith("Wanted")).set_value(1e-9)

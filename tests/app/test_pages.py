@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from dataclasses import replace
 from urllib.parse import parse_qs
 
@@ -474,3 +475,57 @@ def test_what_would_be_retrieved_is_that_of_the_open_table(table):
     app.select_slider(key="retrieval-open-mu").set_value(0.3).run()
     assert {metric.label: metric.value for metric in app.metric}["Recycled into less noise"] != before
     assert not app.exception
+
+
+def said_twice(text: str) -> set[str]:
+    """Return sentences of some length that stand more than once."""
+    sentences = [part.strip() for part in re.split(r"(?<=[.!?]) +|\n|<[^>]*>|\*\*", text) if len(part.strip()) > 50]
+    return {sentence for sentence in sentences if sentences.count(sentence) > 1}
+
+
+def main_words(app) -> str:
+    """Return all text of the page itself, without the sidebar."""
+    main = app.main
+    kinds = (main.markdown, main.caption, main.info, main.warning, main.success, main.error)
+    return "\n".join(line.value for kind in kinds for line in kind)
+
+
+def test_a_sentence_stands_once_on_a_page(app):
+    """The attacker's odds, the verdict and the guarantee are said once on each page, and once in the report."""
+    for page in ("conditioning", "plan", "release", "budget"):
+        go(app, page)
+        assert not said_twice(main_words(app)), page
+    go(app, "release")
+    do_release(app)
+    assert not said_twice(main_words(app))
+    (release,) = session(app).releases.values()
+    assert not said_twice(report(release.as_dict()))
+    go(app, "budget")
+    assert not said_twice(main_words(app))
+
+
+@pytest.mark.parametrize("bad", [b"%PDF-1.4\x00\x01", b"", b"a,a\n1,2\n"])
+def test_a_bad_private_file_leaves_both_uploaders(app, bad):
+    """What cannot be read is said under its own uploader, once; the other one takes its file all the same."""
+    app.segmented_control(key="source").set_value("upload").run()
+    app.file_uploader(key="upload-private").set_value(("mine.csv", bad, "text/csv")).run()
+    assert not app.exception and len(app.error) == 1
+    app.file_uploader(key="upload-public-rows").set_value(("theirs.csv", csv(60, 2), "text/csv")).run()
+    assert not app.exception and len(app.error) == 1
+
+
+@pytest.mark.parametrize("rows", [1, 2, 9])
+def test_a_private_table_of_few_rows_is_said(app, rows):
+    """The number of rows is public: so few are taken, with a word about what they are good for."""
+    upload(app, csv(rows, 1))
+    said = [line.value for line in (*app.warning, *app.info, *app.markdown) if "about so few" in line.value]
+    assert len(said) == 1 and f"{rows} row" in said[0]
+
+
+def test_a_page_without_tables_that_fit_keeps_its_title(app):
+    """The sentence that says what is missing stands under the title of the page."""
+    session(app).tables = None
+    for page, name in (("conditioning", "Conditioning"), ("release", "Release"), ("compare", "Compare")):
+        session(app).problem = None
+        go(app, page)
+        assert [line.value for line in app.title] == [name] and len(app.error) == 1

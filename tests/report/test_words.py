@@ -82,7 +82,7 @@ def test_a_comparison_names_every_method():
         [summary(id, x, e) for id, es in runs.items() for x, e in zip((0.1, 1, 10), es, strict=True)]
     )
     assert all(title(id) in found for id in runs), found
-    assert "2 times as far" in found and "1.6 times as far" in found and "at mu = 0.1" in found
+    assert "2 times further off" in found and "1.6 times further off" in found and "at mu = 0.1" in found
     assert found.index(title("public-only")) < found.index(title("pmt-ridge"))
 
 
@@ -123,8 +123,8 @@ def released(privacy, sampling, truncation=None, mu=1.0, low=(-1, 1), high=(1, 2
 
 def test_a_release():
     """The largest part is named; swamped, nothing spent, and a clipped share at its ends have their sentences."""
-    assert "2 % longer" in words.release_words(released([0.2, 0.2], [1, 1]))
-    assert "41 % longer" in words.release_words(released([1, 1], [1.0001, 1.0001]))
+    assert "error bars by 2 %" in words.release_words(released([0.2, 0.2], [1, 1]))
+    assert "error bars by 41 %" in words.release_words(released([1, 1], [1.0001, 1.0001]))
     assert "next to nothing" in words.release_words(released([0.01, 0.01], [1, 1]))
     assert "larger budget" in words.release_words(released([1, 1], [0.0, 0.0]))
     assert "inference radius" in words.release_words(released([1, 1], [1, 1], [2, 2]))
@@ -156,7 +156,7 @@ def test_each_coefficient():
 
 def test_what_a_band_holds():
     """Truncation is in the words where it is in the figures, and there alone."""
-    for cut, said in (([2.0], "Truncation: rows moved"), (None, "not told apart")):
+    for cut, said in (([2.0], "Truncation: rows moved"), (None, "not listed separately")):
         found = released([1], [1], cut)
         assert said in words.parts_words(coefficients.table(found, coefficients.units(found)["sd"]))
 

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis
+from pmtcore.base.numbers import figure as said
 from pmtcore.base.records import Label
 from pmtcore.public.moments import Conditioning
 from pmtcore.report.figures.style import AFTER, BEFORE, LABEL_COLOURS, QUIET, finish, log_axis
@@ -63,8 +64,8 @@ def ellipses(diagnosis: Diagnosis) -> go.Figure:
 
 
 def _axes_words(name: str, part: Conditioning) -> str:
-    ratio = np.sqrt(part.kappa)
-    return f"{name}<br>{ratio:.3g} to 1" if np.isfinite(ratio) else f"{name}<br>flat"
+    ratio = float(np.sqrt(part.kappa))
+    return f"{name}<br>{said(ratio)} to 1" if np.isfinite(ratio) else f"{name}<br>flat"
 
 
 def truncation(found: list[Diagnosis], radius: float) -> go.Figure:

@@ -20,24 +20,25 @@ from pmtcore.report.shortened import shortened_words
 
 # Half-widths are drawn from this share of sampling alone to this multiple of the public fit; wider is of no use.
 _BELOW, _ABOVE = 0.7, 5.0
+# Pixels above the picture: five lines of a legend.
+_LEGEND = 100
 
 
-def widths(
-    found: Sequence[Planned], coefficient: str, mu: float | None = None, coming: Sequence[str] = ()
-) -> go.Figure:
+def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) -> go.Figure:
     """Draw predicted 95 % half-widths of one coefficient by method, the sampling part alone, and the chosen budget.
+
+    Axes and the room of the legend are the same with the first curve and with all of them, so that nothing jumps.
 
     Args:
         found: plans that are there already, one at least.
-        coming: methods still being computed: the legend keeps their place, so that nothing jumps.
     """
     figure = go.Figure()
     j = found[0].names.index(coefficient)
-    for id in dict.fromkeys([one.method for one in found] + list(coming)):
+    for id in dict.fromkeys(one.method for one in found):
         rows = [one for one in found if one.method == id]
         figure.add_scatter(
-            x=[one.mu for one in rows] or [None],
-            y=[one.half_width(j) for one in rows] or [None],
+            x=[one.mu for one in rows],
+            y=[one.half_width(j) for one in rows],
             name=title(id),
             mode="lines" if len(rows) > 1 else "markers",  # while curves are being filled
             line={"color": method(id).colour, "width": 2.5, "dash": "dash" if _public(id) else "solid"},
@@ -54,14 +55,15 @@ def widths(
         figure.add_vline(x=mu, line={"color": QUIET, "dash": "dash"})
     log_axis(figure, "x")
     log_axis(figure, "y")
-    # The axis of budgets and the room of the legend are there before all curves are.
     low, high = LADDER[0], LADDER[-1]
     figure.update_xaxes(range=[math.log10(low / 1.1), math.log10(high * 1.1)])
     public = [one.half_width(j) for one in found if _public(one.method)]
     if public and private and level > 0:
-        figure.update_yaxes(range=[math.log10(_BELOW * min(level, *public)), math.log10(_ABOVE * max(level, *public))])
+        figure.update_yaxes(
+            dtick="D2", range=[math.log10(_BELOW * min(level, *public)), math.log10(_ABOVE * max(level, *public))]
+        )
     figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}", 430)
-    return figure.update_layout(legend={"font": {"size": 11}})
+    return figure.update_layout(legend={"font": {"size": 11}}, margin={"t": _LEGEND})
 
 
 def _public(id: str) -> bool:

@@ -58,14 +58,16 @@ def predicted_words(preview: Preview) -> str:
     share = float(np.median(preview.predicted.total / np.maximum(preview.public_alone.total, 1e-300)))
     longer = float(np.median(preview.predicted.total / np.maximum(preview.predicted.sampling, 1e-300)))
     start = (
-        f"Expected for the typical coefficient: a standard error {said(share, 2)} times that of the public fit alone"
+        f"Expected for the typical coefficient: {said(1 / share, 2)} times as precise as the public fit alone"
+        if 0 < share < 1
+        else f"Expected for the typical coefficient: {said(share, 2)} times the standard error of the public fit alone"
     )
     if not math.isfinite(longer):
         return f"{start}. Privacy noise is all there is of it."
     if longer <= 1.005:
         return f"{start}. Privacy costs next to nothing beside sampling."
-    price = f"{percent(longer - 1)} longer than" if longer < 2 else f"{said(longer)} times as long as"
-    return f"{start}. Privacy (noise, and rows that are shortened) makes it {price} sampling alone would."
+    price = f"by {percent(longer - 1)}" if longer < 2 else f"to {said(longer)} times what sampling alone gives"
+    return f"{start}. Privacy (noise, and rows that are shortened) widens error bars {price}."
 
 
 def predicted_note(preview: Preview) -> str:
