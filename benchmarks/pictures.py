@@ -19,6 +19,8 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
+# Pages on which something is released, and a text that stands below what came out.
+_AFTER = {"release": "Take it with you", "explore": "Models looked at"}
 _SIZE = {"width": 1280, "height": 720}
 # Of a screen's width: four of them side by side are read in a README at this size.
 _SCALE = 0.75
@@ -29,7 +31,7 @@ def settled(page: Page) -> None:
     """Wait until nothing is being computed or drawn."""
     page.wait_for_selector("h1", timeout=120_000)
     page.wait_for_timeout(2000)
-    for _ in range(120):
+    for _ in range(240):
         busy = page.locator('[data-testid="stStatusWidget"], [data-testid="stSpinner"], [data-testid="stSkeleton"]')
         if busy.count() == 0 and page.get_by_text("Predictions of all methods").count() == 0:
             break
@@ -37,11 +39,12 @@ def settled(page: Page) -> None:
     page.wait_for_timeout(1000)
 
 
-def confirm(page: Page) -> None:
-    """Tick and release."""
+def confirm(page: Page, after: str) -> None:
+    """Tick and release; wait for a text of what follows."""
     page.get_by_text(re.compile("I spend mu")).first.click()
     settled(page)
     page.get_by_role("button", name="Release", exact=True).click()
+    page.get_by_text(after).first.wait_for()
     settled(page)
 
 
@@ -51,8 +54,8 @@ def shots(page: Page, url: str) -> list[Image.Image]:
     for name in ("", "plan", "release", "explore"):
         page.goto(f"{url}/{name}?table=demo")
         settled(page)
-        if name in ("release", "explore"):
-            confirm(page)
+        if name in _AFTER:
+            confirm(page, _AFTER[name])
         found.append(Image.open(BytesIO(page.screenshot())).convert("RGB"))
     return found
 
@@ -83,7 +86,7 @@ def main() -> None:
                 )
                 page = browser.new_page(viewport=_SIZE)  # type: ignore[arg-type]
                 page.set_default_timeout(120_000)
-                montage(shots(page, f"http://127.0.0.1:{port}")).quantize(128).save(
+                montage(shots(page, f"http://127.0.0.1:{port}")).quantize(256).save(
                     ROOT / "assets" / "screenshot.png", optimize=True
                 )
                 browser.close()

@@ -18,7 +18,6 @@ from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
 from pmtcore.report.figures.coefficients import Unit
 from pmtcore.report.names import spoken
-from pmtcore.report.shortened import shortened, shortened_words
 
 _ROUND = 2.0  # a ratio of longest to shortest direction up to which noise hurts all directions about alike
 _CHANGE = 1.25  # a factor below which whitening changed nothing worth a word
@@ -186,7 +185,7 @@ def release_words(release: Release) -> str:
     }[largest]
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
     per = ", for one standard deviation of a feature" if features else ""
-    return f"For the typical coefficient {advice} Standard errors{per}: {figures}." + _clipped(release.released)
+    return f"For the typical coefficient {advice} Standard errors{per}: {figures}."
 
 
 def _price(parts: Mapping[str, float]) -> str:
@@ -195,13 +194,6 @@ def _price(parts: Mapping[str, float]) -> str:
         return "and there is no other"
     longer = math.hypot(*parts.values()) / parts["sampling"] - 1
     return "privacy cost next to nothing" if longer < 0.005 else f"privacy widens error bars by {percent(longer)}"
-
-
-def _clipped(released: Mapping[str, object]) -> str:
-    """Return the released estimate of the share of rows that were shortened; empty where there is none."""
-    if not shortened(released):
-        return ""
-    return f" {shortened_words(released)}"
 
 
 def comparison_words(summaries: Sequence[Summary], axis: str = "budget") -> str:
