@@ -86,9 +86,7 @@ def main() -> None:
                 )
                 page = browser.new_page(viewport=_SIZE)  # type: ignore[arg-type]
                 page.set_default_timeout(120_000)
-                montage(shots(page, f"http://127.0.0.1:{port}")).quantize(256).save(
-                    ROOT / "assets" / "screenshot.png", optimize=True
-                )
+                montage(shots(page, f"http://127.0.0.1:{port}")).save(ROOT / "assets" / "screenshot.png", optimize=True)
                 browser.close()
         finally:
             server.terminate()

@@ -63,7 +63,9 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
             dtick="D2", range=[math.log10(_BELOW * min(level, *public)), math.log10(_ABOVE * max(level, *public))]
         )
     figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}", 430)
-    return figure.update_layout(legend={"font": {"size": 11}}, margin={"t": _LEGEND})
+    return figure.update_layout(
+        legend={"font": {"size": 10}, "entrywidth": 0.5, "entrywidthmode": "fraction"}, margin={"t": _LEGEND}
+    )
 
 
 def _public(id: str) -> bool:
