@@ -126,7 +126,7 @@ def test_a_plan_is_carried_to_the_release(app):
 def test_the_audit_page_runs_and_attacks(app):
     """It opens on a stored run with its date; a sound method passes, a fault is refuted; results stay on the page."""
     app.switch_page("pages/study/audit.py").run()
-    assert "Last computed: 20" in words(app) and "none refuted" in words(app)
+    assert "last computed: 20" in words(app) and "none refuted" in words(app)
     (table,) = [frame.value for frame in app.dataframe if "result" in frame.value.columns]
     assert any(result.startswith("refuted: attack reached") for result in table["result"])
     app.button(key="audit-run").click().run()
