@@ -619,6 +619,22 @@ def _mutants() -> list[Mutant]:
     )
     for name, file, old, new, tests in _ROWS:
         plant(f"row: {name}", file, old, new, tests)
+    shown = "tests/report/test_shortened.py tests/report/test_thumbnail.py"
+    plant(
+        "a share of shortened rows as it is released",
+        "report/shortened.py",
+        "share = min(max(self.share, 0.0), 1.0)",
+        "share = self.share",
+        shown,
+    )
+    plant("an axis of shares without an end", "report/figures/style.py", "maxallowed=1.0", "maxallowed=None", shown)
+    plant(
+        "a small picture of an edge of a band",
+        "report/figures/thumbnail.py",
+        'if stroke.get("width") == 0:',
+        'if stroke.get("width") == -1:',
+        shown,
+    )
     found += _noise_mutants() + _quiet_mutants() + _ledger_mutants()
     results, questions = "tests/api/test_results.py", "tests/releases/test_questions.py"
     weights, clusters = "tests/api/test_weights.py", "tests/api/test_clusters.py"

@@ -311,13 +311,13 @@ register(
     Method(
         id="pmt-gradients",
         title="Clipped gradients in passes",
-        summary="Clipped gradients at one released point after another, with the public Hessian and its error; for "
-        "labels and counts.",
+        summary="Clipped gradients at one released point after another, scaled by public curvature; for labels "
+        "and counts.",
         task="any",
         source="beyond A",
         neighbours=Neighbours.REPLACE_ONE,
         standing=Standing.SOUND,
-        standing_reason="Gaussian mechanisms on integer sums, composed; everything between is post-processing",
+        standing_reason="Gaussian mechanisms on integer sums, composed; what lies between is post-processing",
         errata=(),
         parameters=GradientParameters,
         plan=_plan,
