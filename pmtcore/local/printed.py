@@ -29,7 +29,7 @@ def outside(configuration: Configuration, features: np.ndarray) -> np.ndarray:
 
 
 def classical_size(epsilon: float, delta: float) -> float:
-    """Return noise over ``r^2`` and over ``r Y``: ``sqrt(32 log(2.5/delta))/epsilon`` (C, Lemma 4, Algorithms 1 to 4)."""
+    """Return noise over ``r^2`` and ``r Y``: ``sqrt(32 log(2.5/delta))/epsilon`` (C, Lemma 4 and Algorithms 1 to 4)."""
     return math.sqrt(32 * math.log(2.5 / delta)) / epsilon
 
 
