@@ -13,7 +13,7 @@ from pmtcore.glm import families
 @final
 @dataclass(frozen=True)
 class Synthetic:
-    """A draw of the papers' synthetic setting: ``y = X beta + N(0, noise^2)``, ``X ~ N(mean, Psi)``."""
+    """Draw of the papers' synthetic setting: ``y = X beta + N(0, noise^2)``, ``X ~ N(mean, Psi)``."""
 
     private_x: np.ndarray
     private_y: np.ndarray

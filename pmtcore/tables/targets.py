@@ -20,7 +20,7 @@ _YES = ("1", "yes", "y", "true", "t", "positive", "pos")
 @final
 @dataclass(frozen=True)
 class Coding:
-    """How a target column becomes responses.
+    """Coding of a target column as responses.
 
     Attributes:
         positive: the level that counts as 1; ``None`` for a numeric response.
@@ -34,11 +34,11 @@ class Coding:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What counts as 1, in words."""
+        """Return what counts as 1, in words."""
         return () if self.positive is None else (f"{self.name} = {self.positive} counts as 1.",)
 
     def encode(self, found: pa.Array, decimal: str | None) -> tuple[np.ndarray, Gaps]:
-        """Responses (k,), NaN where there is none, and the gaps: a label that is neither counts as missing."""
+        """Encode responses (k,), NaN where there is none, and return the gaps: any other label counts as missing."""
         if self.positive is None:
             values = Column(self.name).read(found, decimal)
             return values, Gaps(np.isnan(values), np.zeros(len(values), dtype=bool))
@@ -51,10 +51,10 @@ class Coding:
 def coding(
     public: pa.ChunkedArray | None, name: str, family: Family, positive: str | None, decimal: str | None = "."
 ) -> Coding:
-    """The rule for a target column, from its public values (``None``: unlabelled) and what the user declared.
+    """Return the coding of a target column, from its public values (``None``: unlabelled) and the declared choices.
 
     Raises:
-        InputError: a label is wanted and the public values do not say which; text where a number is.
+        InputError: a label is wanted and the public values do not say which; text where a number is expected.
     """
     # A label can be the response of a linear fit too, as a 0/1 column, once a level is named.
     if not family.binary and positive is None:
