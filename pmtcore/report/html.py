@@ -42,7 +42,7 @@ svg{width:100%;height:auto}svg.small{max-width:24rem;display:block}svg text{font
 
 
 def report(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, head: str | None = None) -> str:
-    """The report of one release.
+    """Write the report of one release.
 
     Args:
         record: a release in plain fields.
@@ -52,12 +52,12 @@ def report(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, 
     Raises:
         TypeError: a private figure is among the fields.
     """
-    found = plain(dict(record))
+    release = plain(dict(record))
     book = None if account is None else plain(dict(account))
-    entry = _entry(found, book)
-    parts = [_summary(found, entry), _data(found), _method(found), _guarantee(found), _coefficients(found)]
-    parts += [_ledger(book, head), _checklist(found), _glossary(), _reproduce(found, book)]
-    title = f"Private regression of {escape(_modelled(found))}"
+    entry = _entry(release, book)
+    parts = [_summary(release, entry), _data(release), _method(release), _guarantee(release), _coefficients(release)]
+    parts += [_ledger(book, head), _checklist(release), _glossary(), _reproduce(release, book)]
+    title = f"Private regression of {escape(_modelled(release))}"
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{title}</title>\n'
@@ -67,53 +67,53 @@ def report(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, 
     )
 
 
-def _entry(found: Mapping[str, Any], account: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The spend of this release in the account; empty where it is in none."""
-    key = found.get("ledger", {}).get("key")
+def _entry(release: Mapping[str, Any], account: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return the spend of this release in the account; empty where the account has none."""
+    key = release.get("ledger", {}).get("key")
     entries = [] if account is None else account["entries"]
     return next((entry for entry in entries if entry["key"] == key), {})
 
 
-def _summary(found: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
-    if found["standing"] == "sound":
+def _summary(release: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+    if release["standing"] == "sound":
         box = '<p class="ok">Every figure here is public or was released by a sound mechanism: it may leave.</p>'
     else:
-        reasons = escape("; ".join(found["standing_reasons"]))
+        reasons = escape("; ".join(release["standing_reasons"]))
         box = f'<p class="lab">Lab figure, not a release: {reasons}.</p>'
     facts = [
         ("Released (UTC)", escape(entry.get("at", "")[:19].replace("T", " ")) or "not in a ledger, so without a date"),
         ("Purpose", escape(entry.get("purpose", "")) or "none was stated"),
-        ("Data set", escape(found.get("ledger", {}).get("dataset", "")) or "not named"),
+        ("Data set", escape(release.get("ledger", {}).get("dataset", "")) or "not named"),
     ]
-    scale = _SCALE_WORDS.get(found["public"].get("family", ""), "")
-    question = f'<p class="note">How {scale}{escape(_modelled(found))} depends on {_features(found)}.</p>\n{box}'
+    scale = _SCALE_WORDS.get(release["public"].get("family", ""), "")
+    question = f'<p class="note">How {scale}{escape(_modelled(release))} depends on {_features(release)}.</p>\n{box}'
     return question + "\n" + table("About this release", ("what", "value"), facts)
 
 
 _SCALE_WORDS = {"logistic": "the log-odds of ", "boosting": "the score of ", "poisson": "the log of the mean of "}
 
 
-def _modelled(found: Mapping[str, Any]) -> str:
+def _modelled(release: Mapping[str, Any]) -> str:
     """Return what the coefficients are about, with the level of a label."""
-    return modelled(str(found["target"]), found["public"].get("positive"))
+    return modelled(str(release["target"]), release["public"].get("positive"))
 
 
-def _features(found: Mapping[str, Any]) -> str:
-    names = [name for name in found["coefficients"] if name != "(intercept)"]
+def _features(release: Mapping[str, Any]) -> str:
+    names = [name for name in release["coefficients"] if name != "(intercept)"]
     return escape(", ".join(names)) or "nothing"
 
 
-def _data(found: Mapping[str, Any]) -> str:
-    rows = "unknown" if found["public_rows"] is None else f"{found['public_rows']:,}"
-    facts = [("Private rows (public number)", f"{found['n']:,}"), ("Public rows", rows)]
+def _data(release: Mapping[str, Any]) -> str:
+    rows = "unknown" if release["public_rows"] is None else f"{release['public_rows']:,}"
+    facts = [("Private rows (public number)", f"{release['n']:,}"), ("Public rows", rows)]
     facts += [
-        (escape(k.replace("_", " ")), number(v)) for k, v in found["public"].items() if isinstance(v, int | float)
+        (escape(k.replace("_", " ")), number(v)) for k, v in release["public"].items() if isinstance(v, int | float)
     ]
     return "<h2>Data</h2>\n" + table("Public facts", ("fact", "value"), facts)
 
 
-def _method(found: Mapping[str, Any]) -> str:
-    entry = method(found["method"])
+def _method(release: Mapping[str, Any]) -> str:
+    entry = method(release["method"])
     errata = f" Published errata repaired here: {', '.join(entry.errata)}." if entry.errata else ""
     return (
         f"<h2>Method</h2>\n<p>{escape(entry.title)} (<code>{escape(entry.id)}</code>), {escape(source(entry.id))}. "
@@ -123,7 +123,7 @@ def _method(found: Mapping[str, Any]) -> str:
 
 
 def _whom(guarantee: Mapping[str, Any]) -> str:
-    """The unit of protection, in words."""
+    """Describe the unit of protection."""
     unit = unit_of(guarantee)
     sized = "people" if unit.column else "rows"
     more = "" if unit.rows == 1 else " The words above are for all of them."
@@ -132,9 +132,9 @@ def _whom(guarantee: Mapping[str, Any]) -> str:
     )
 
 
-def _guarantee(found: Mapping[str, Any]) -> str:
-    g = of_person(found["guarantee"])
-    note = person_note(found["guarantee"])
+def _guarantee(release: Mapping[str, Any]) -> str:
+    g = of_person(release["guarantee"])
+    note = person_note(release["guarantee"])
     facts = [
         ("mu (Gaussian differential privacy)", number(g["mu"])),
         ("rho (zero-concentrated)", number(g["rho"])),
@@ -142,11 +142,12 @@ def _guarantee(found: Mapping[str, Any]) -> str:
         ("neighbours", escape(g["neighbours"])),
         *([("these figures are", escape(note))] if note else []),
     ]
-    assumptions = f"{_whom(found['guarantee'])} The noise was drawn from the operating system's entropy."
-    if found["seed"] is not None:
+    assumptions = f"{_whom(release['guarantee'])} The noise was drawn from the operating system's entropy."
+    if release["seed"] is not None:
         assumptions = "The noise came from a seed that can be repeated: whoever knows it can remove the noise."
     return (
-        f'<h2>What was promised</h2>\n<p>{escape(found["guarantee_in_words"])}</p>\n<p class="note">{assumptions}</p>\n'
+        f"<h2>What was promised</h2>\n<p>{escape(release['guarantee_in_words'])}</p>\n"
+        f'<p class="note">{assumptions}</p>\n'
         + table("The guarantee in three units", ("unit", "value"), facts)
         + curve(float(g["mu"]))
         + table("Budgets of published deployments, to compare with", ("deployment", *_ANCHOR), _anchors())
@@ -160,12 +161,12 @@ def _anchors() -> list[tuple[str, ...]]:
     return [(escape(one.name), number(one.epsilon), power_of_ten(one.delta), escape(one.unit)) for one in DEPLOYMENTS]
 
 
-def _coefficients(found: Mapping[str, Any]) -> str:
-    bands = found["bands"]
+def _coefficients(release: Mapping[str, Any]) -> str:
+    bands = release["bands"]
     parts = [p for p in ("privacy", "sampling", "truncation") if any(p in band for band in bands.values())]
-    spread = dict(zip(found["coefficients"], found["public"].get("spread", []), strict=False))
+    spread = dict(zip(release["coefficients"], release["public"].get("spread", []), strict=False))
     rows, drawn = [], []
-    for name, value in found["coefficients"].items():
+    for name, value in release["coefficients"].items():
         band = bands.get(name)
         more = [number(band[part]) if band and part in band else "" for part in parts]
         limits = f"{number(band['low'])} to {number(band['high'])}" if band else ""
@@ -176,15 +177,15 @@ def _coefficients(found: Mapping[str, Any]) -> str:
                 (escape(name), number(by * value), f"{number(by * band['low'])} to {number(by * band['high'])}")
             )
     if not rows:
-        return "<h2>Released</h2>\n<pre>" + escape(json.dumps(found["released"], indent=1)[:20_000]) + "</pre>"
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in found["notes"])
+        return "<h2>Released</h2>\n<pre>" + escape(json.dumps(release["released"], indent=1)[:20_000]) + "</pre>"
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in release["notes"])
     extra = [
-        (escape(k.replace("_", " ")), number(v)) for k, v in found["released"].items() if isinstance(v, int | float)
+        (escape(k.replace("_", " ")), number(v)) for k, v in release["released"].items() if isinstance(v, int | float)
     ]
     head = ("coefficient", "value", *(f"{part} sd" for part in parts), "95 % limits")
     return (
         "<h2>Coefficients</h2>\n"
-        + (f'<p class="note">{_PER_SPREAD}</p>' + forest(found) if drawn else "")
+        + (f'<p class="note">{_PER_SPREAD}</p>' + forest(release) if drawn else "")
         + (table("The same figures: per standard deviation of the feature", _DRAWN, drawn) if drawn else "")
         + table("In units of the table: standard errors by part, 95 % limits of all parts together", head, rows)
         + ("" if bands else '<p class="note">This method gives no error bands.</p>')
@@ -221,8 +222,8 @@ def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
     )
 
 
-def _checklist(found: Mapping[str, Any]) -> str:
-    rows = [(escape(question), escape(answer)) for question, answer in checklist(found)]
+def _checklist(release: Mapping[str, Any]) -> str:
+    rows = [(escape(question), escape(answer)) for question, answer in checklist(release)]
     return (
         "<h2>Questions to a guarantee</h2>\n"
         '<p class="note">After NIST SP 800-226, Guidelines for Evaluating Differential Privacy Guarantees.</p>\n'
@@ -236,12 +237,12 @@ def _glossary() -> str:
     return "<h2>Words</h2>\n" + table("Glossary", ("word", "meaning"), rows).replace("<table>", '<table class="words">')
 
 
-def _reproduce(found: Mapping[str, Any], account: Mapping[str, Any] | None) -> str:
-    cap = cap_command(found, (account or {}).get("cap") or START_CAP)
+def _reproduce(release: Mapping[str, Any], account: Mapping[str, Any] | None) -> str:
+    cap = cap_command(release, (account or {}).get("cap") or START_CAP)
     first = f'<p class="note">A ledger that is new asks for a cap first:</p>\n<pre>{escape(cap)}</pre>\n' if cap else ""
     return (
         '<h2>How to ask for the same again</h2>\n<p class="note">A repetition draws new noise and spends again. Put '
         "the second text into request.json.</p>\n"
-        f"<pre>{escape(command(found))}</pre>\n{first}"
-        f"<pre>{escape(json.dumps(configuration(found), indent=1))}</pre>"
+        f"<pre>{escape(command(release))}</pre>\n{first}"
+        f"<pre>{escape(json.dumps(configuration(release), indent=1))}</pre>"
     )

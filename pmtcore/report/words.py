@@ -34,7 +34,7 @@ _NO_ERROR = 1e-12  # relative: below, a distance is rounding
 
 
 def columns_words(names: Sequence[str]) -> str:
-    """How many columns a fit has; the intercept is none of the table's.
+    """Describe how many columns a fit has; the intercept is not a column of the table.
 
     >>> columns_words(["(intercept)", "age"]), columns_words(["age", "pay"])
     ('1 column and an intercept', '2 columns')
@@ -43,17 +43,17 @@ def columns_words(names: Sequence[str]) -> str:
     return f"{many} and an intercept" if INTERCEPT in names else many
 
 
-def conditioning_words(found: Diagnosis) -> str:
-    """What whitening does for the inverse, and whether noise of one size still hurts."""
-    before = _ratio(found.before.kappa)
+def conditioning_words(diagnosis: Diagnosis) -> str:
+    """Describe the effect of whitening on the inverse, and whether noise of one size still has a large effect."""
+    before = _ratio(diagnosis.before.kappa)
     if math.isinf(before):
         start = "Some direction has no length at all: the features are collinear, and without whitening noise decides."
     else:
         start = f"The longest direction is {figure(before)} times the shortest before whitening"
-    if found.after is None:
+    if diagnosis.after is None:
         tail = "How far whitening helps cannot be predicted without the number of rows behind the moment matrix."
         return f"{start}{'' if math.isinf(before) else '.'} {tail}"
-    after = _ratio(found.after.kappa)
+    after = _ratio(diagnosis.after.kappa)
     if math.isinf(after):
         joint = " Whitening cannot help it" if math.isinf(before) else ", and without end after"
         return f"{start}{joint}: leave one of the collinear columns out, or add a public ridge."
@@ -63,7 +63,7 @@ def conditioning_words(found: Diagnosis) -> str:
 
 
 def _ratio(kappa: float) -> float:
-    """Longest over shortest direction; infinite where the shortest has no length or the figures say nothing."""
+    """Return longest over shortest direction; infinite where the shortest has no length or a figure is unknown."""
     return math.inf if not kappa < 1e30 else math.sqrt(max(kappa, 1.0))
 
 
@@ -84,16 +84,16 @@ def _harm(after: float) -> str:
     )
 
 
-def truncation_words(found: Diagnosis, radius: float) -> str:
-    """How many rows a radius moves."""
-    rate = found.rate(radius)
+def truncation_words(diagnosis: Diagnosis, radius: float) -> str:
+    """Describe how many rows a radius truncates."""
+    rate = diagnosis.rate(radius)
     if math.isnan(rate):
         return "Without public rows the share of rows outside cannot be predicted."
-    whose = {Label.PUBLIC: "public ", Label.PRIVATE: "private "}.get(found.label, "")
+    whose = {Label.PUBLIC: "public ", Label.PRIVATE: "private "}.get(diagnosis.label, "")
     if rate <= 0:
         return (
             f"At radius {figure(radius)}, no {whose}row is shortened: a smaller radius would mean less noise at no "
-            f"loss, down to {figure(float(found.norms[-1]))}."
+            f"loss, down to {figure(float(diagnosis.norms[-1]))}."
         )
     if rate >= 1:
         return f"At radius {figure(radius)}, every {whose}row is shortened: what is left says little."
@@ -104,38 +104,38 @@ def truncation_words(found: Diagnosis, radius: float) -> str:
 
 
 def coefficient_words(table: pd.DataFrame, unit: Unit) -> list[str]:
-    """One line for each row of a table of coefficients in this unit: what noise, sampling and truncation do to it."""
-    found = []
+    """Describe for each coefficient in this unit, in one line, the effect of noise, sampling and truncation."""
+    lines = []
     for row in table.to_dict("records"):
         if "low (95 %)" not in row or row["coefficient"] == INTERCEPT:
             continue
         name, low, high = row["coefficient"], float(row["low (95 %)"]), float(row["high (95 %)"])
         if not (math.isfinite(low) and math.isfinite(high)):
-            found.append(f"{name}: no finite band; this release says nothing about it.")
+            lines.append(f"{name}: no finite band; this release says nothing about it.")
             continue
         none = f"{figure(unit.neutral)}, no effect" if unit.ratio else "zero"
         sign = f"could be {none}" if low <= unit.neutral <= high else _SIDES[unit.ratio][low > unit.neutral]
         limits = f"between {figure(low)} and {figure(high)} ({sign})"
-        found.append(f"{name}: {figure(float(row['value']))}, {limits}. {_moved(row, unit)}")
-    return found
+        lines.append(f"{name}: {figure(float(row['value']))}, {limits}. {_moved(row, unit)}")
+    return lines
 
 
 def _moved(row: Mapping[Hashable, Any], unit: Unit) -> str:
-    """What moves one coefficient, by how much."""
-    told = []
+    """Describe what changes one coefficient, and by how much."""
+    phrases = []
     for who, part in _MOVERS:
         size = float(row.get(part, 0.0))
         if unit.ratio and size > 0:
-            told.append(f"{who} by a factor of about {figure(math.exp(min(size, _MOST_LOG)))}")
+            phrases.append(f"{who} by a factor of about {figure(math.exp(min(size, _MOST_LOG)))}")
         elif size > 0:
-            told.append(f"{who} by about {figure(size, 2)}")
+            phrases.append(f"{who} by about {figure(size, 2)}")
     if float(row["privacy sd"]) > 0:
-        return f"{', '.join(told)}."
-    return f"No privacy noise moves it{'; ' * bool(told)}{', '.join(told)}."
+        return f"{', '.join(phrases)}."
+    return f"No privacy noise moves it{'; ' * bool(phrases)}{', '.join(phrases)}."
 
 
 def parts_words(table: pd.DataFrame) -> str:
-    """What the bands of a table of coefficients hold."""
+    """Describe which parts of the error the confidence intervals of a table contain."""
     cut = "Truncation: rows moved in to the radius." if "truncation sd" in table else ""
     lost = "" if cut else "What shortened rows move is not told apart."
     return (
@@ -147,7 +147,7 @@ def parts_words(table: pd.DataFrame) -> str:
 
 
 def leaning_words(table: pd.DataFrame, unit: Unit) -> str:
-    """Why values are not in the middle of their bands, where some are not."""
+    """Explain why values are not in the middle of their intervals, where some are not."""
     if "low (95 %)" not in table:
         return ""
     with np.errstate(all="ignore"):
@@ -164,7 +164,7 @@ def leaning_words(table: pd.DataFrame, unit: Unit) -> str:
 
 
 def release_words(release: Release) -> str:
-    """The release in one sentence."""
+    """Describe the release in one sentence."""
     if release.bands is None or release.guarantee.mu == 0:
         return release.guarantee.words
     bands, features = release.bands, [j for j, name in enumerate(release.names) if name != INTERCEPT]
@@ -189,7 +189,7 @@ def release_words(release: Release) -> str:
 
 
 def _price(parts: Mapping[str, float]) -> str:
-    """What privacy adds to the error that sampling alone would leave."""
+    """Describe the error that privacy adds to that of sampling alone."""
     if parts["sampling"] == 0:
         return "and there is no other"
     longer = math.hypot(*parts.values()) / parts["sampling"] - 1
@@ -197,7 +197,7 @@ def _price(parts: Mapping[str, float]) -> str:
 
 
 def _clipped(released: Mapping[str, object]) -> str:
-    """The share of private rows that were clipped, where it was released."""
+    """Describe the share of private rows that were clipped, where it was released."""
     share = released.get("clipped_share")
     if not isinstance(share, int | float):
         return ""
@@ -205,7 +205,7 @@ def _clipped(released: Mapping[str, object]) -> str:
 
 
 def comparison_words(summaries: Sequence[Summary], axis: str = "budget") -> str:
-    """Who is closest where along the axis, and how far the others are in its middle; no method is left out."""
+    """Describe which method is closest where along the axis, and the others in its middle; none is left out."""
     real = [s for s in summaries if method(s.method).role != "reference"]  # that one is at distance 0 from itself
     failed = sorted({s.method for s in real if not math.isfinite(s.error_median)})
     by_place: dict[float, dict[str, float]] = {}
@@ -219,7 +219,7 @@ def comparison_words(summaries: Sequence[Summary], axis: str = "budget") -> str:
 
 
 def _closest(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
-    """Stretches of the axis, each with the method that is closest there."""
+    """Describe stretches of the axis, each with the method that is closest there."""
     stretches: list[tuple[str, float, float]] = []
     for place in sorted(by_place):
         best = min(by_place[place], key=lambda id: by_place[place][id])
@@ -233,16 +233,16 @@ def _closest(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
         return f"{where}, {spoken(best)} comes closest to the fit without privacy."
     if len(stretches) > 4:
         return "Which method comes closest to the fit without privacy changes back and forth: see the table."
-    told = [
+    phrases = [
         f"{spoken(best)} {'at' if low == high else 'from'} {_place(low, axis)}"
         + ("" if low == high else f" to {figure(high)}")
         for best, low, high in stretches
     ]
-    return f"Closest to the fit without privacy: {listing(told)}."
+    return f"Closest to the fit without privacy: {listing(phrases)}."
 
 
 def _middle(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
-    """All methods beside the best one in the middle of the axis."""
+    """Compare all methods with the best one in the middle of the axis."""
     places = sorted(by_place)
     middle = places[len(places) // 2]
     here = sorted(by_place[middle].items(), key=lambda item: item[1])
@@ -251,15 +251,15 @@ def _middle(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
         return ""
     if least <= _NO_ERROR * here[-1][1]:
         return f"At {_place(middle, axis)}, {spoken(best)} has no distance at all; the others do."
-    told = [
+    phrases = [
         f"{spoken(id)} is {'about as far' if error < _TIE * least else f'{figure(error / least)} times as far'}"
         for id, error in others
     ]
-    return f"At {_place(middle, axis)} beside {spoken(best)}: {'; '.join(told)}."
+    return f"At {_place(middle, axis)} beside {spoken(best)}: {'; '.join(phrases)}."
 
 
 def _place(x: float, axis: str) -> str:
-    """A place on the axis in words."""
+    """Describe a position on the axis."""
     if axis in ("budget", "epsilon"):
         return f"{'mu' if axis == 'budget' else axis} = {figure(x)}"
     return f"{figure(x, 6)} {axis}" if "rows" in axis or axis == "steps" else f"{axis} {figure(x)}"

@@ -17,16 +17,16 @@ from pmtcore.report.figures.style import AFTER, BEFORE, QUIET, finish
 from pmtcore.report.names import spoken
 
 
-def points(found: Audit) -> go.Figure:
-    """Largest detections that the claim allows, guessing, and the test that the audit counted."""
+def points(audit: Audit) -> go.Figure:
+    """Draw the largest detections that the claim allows, guessing, and the test that the audit counted."""
     figure = go.Figure()
-    alarms, detections = curve_points(found)
+    alarms, detections = curve_points(audit)
     line = {"color": AFTER, "width": 2.5}
     figure.add_scatter(x=alarms, y=detections, mode="lines", name="most that the claim allows", line=line)
     figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", name="guessing", line={"color": QUIET, "dash": "dot"})
     figure.add_scatter(
-        x=[found.false_alarms],
-        y=[found.detections],
+        x=[audit.false_alarms],
+        y=[audit.detections],
         mode="markers",
         name="the audit's test",
         marker={"size": 14, "color": BEFORE, "symbol": "star"},
@@ -34,7 +34,7 @@ def points(found: Audit) -> go.Figure:
     return finish(figure, "false alarms", "detections", 360)
 
 
-def overview(found: Mapping[str, Audit]) -> go.Figure:
+def overview(audits_by_id: Mapping[str, Audit]) -> go.Figure:
     """Draw the largest lower bound of each attack against the claim: sound methods, lab methods, planted faults."""
     figure = go.Figure()
     kinds = (
@@ -42,9 +42,9 @@ def overview(found: Mapping[str, Audit]) -> go.Figure:
         ("lab method", QUIET, "circle-open", [e.id for e in methods() if e.standing is not Standing.SOUND]),
         ("planted fault", "#D55E00", "x", list(FAULTS)),
     )
-    claims = [one.claimed for one in found.values() if one.claimed > 0]
+    claims = [one.claimed for one in audits_by_id.values() if one.claimed > 0]
     for name, colour, symbol, ids in kinds:
-        shown = [(id, found[id]) for id in ids if id in found and found[id].claimed > 0]
+        shown = [(id, audits_by_id[id]) for id in ids if id in audits_by_id and audits_by_id[id].claimed > 0]
         shown.sort(key=lambda pair: pair[1].lower_bound)
         figure.add_scatter(
             x=[one.lower_bound / one.claimed for _, one in shown],
@@ -63,13 +63,13 @@ def overview(found: Mapping[str, Audit]) -> go.Figure:
     )
 
 
-def overview_table(found: Mapping[str, Audit]) -> pd.DataFrame:
+def overview_table(audits_by_id: Mapping[str, Audit]) -> pd.DataFrame:
     """Return one sortable row for each method and planted fault."""
     rows = []
     for entry in methods():
-        rows.append((entry.title, entry.id, entry.standing.value, found.get(entry.id)))
+        rows.append((entry.title, entry.id, entry.standing.value, audits_by_id.get(entry.id)))
     for id, fault in FAULTS.items():
-        rows.append((fault.words, id, "planted fault", found.get(id)))
+        rows.append((fault.words, id, "planted fault", audits_by_id.get(id)))
     return pd.DataFrame(
         {
             "method or fault": name,
@@ -84,8 +84,8 @@ def overview_table(found: Mapping[str, Audit]) -> pd.DataFrame:
     )
 
 
-def table(found: Sequence[Audit]) -> pd.DataFrame:
-    """One row for each audit."""
+def table(audits: Sequence[Audit]) -> pd.DataFrame:
+    """Return one row for each audit."""
     columns = {
         "method": "method",
         "claimed": "claimed mu",
@@ -95,26 +95,26 @@ def table(found: Sequence[Audit]) -> pd.DataFrame:
         "pair": "worst pair",
         "verdict": "verdict",
     }
-    return pd.DataFrame([entry.as_dict() for entry in found], columns=list(columns)).rename(columns=columns)
+    return pd.DataFrame([entry.as_dict() for entry in audits], columns=list(columns)).rename(columns=columns)
 
 
-def result_words(found: Audit | None) -> str:
-    """A row's result in words; never a pass where nothing was attacked."""
-    if found is None:
+def result_words(audit: Audit | None) -> str:
+    """Describe a row's result in words; never a pass where nothing was attacked."""
+    if audit is None:
         return "not audited yet"
-    if found.violated:
-        return f"refuted: at least {said(found.lower_bound)}"
-    if found.claimed == 0:
+    if audit.violated:
+        return f"refuted: at least {said(audit.lower_bound)}"
+    if audit.claimed == 0:
         return "nothing to attack: no private row is read"
-    if not math.isfinite(found.smallest):
-        return f"not refuted: at least {said(found.lower_bound)}; these runs could not have found anything"
-    return f"not refuted: at least {said(found.lower_bound)}; a leak of mu = {said(found.smallest)} would show"
+    if not math.isfinite(audit.smallest):
+        return f"not refuted: at least {said(audit.lower_bound)}; these runs could not have found anything"
+    return f"not refuted: at least {said(audit.lower_bound)}; a leak of mu = {said(audit.smallest)} would show"
 
 
-def tally(found: Mapping[str, Audit]) -> str:
-    """How many sound methods were refuted, how many faults and lab methods were caught."""
-    sound = [found[e.id] for e in methods() if e.standing is Standing.SOUND and e.id in found]
-    faults = [found[id] for id in FAULTS if id in found]
+def tally(audits_by_id: Mapping[str, Audit]) -> str:
+    """Describe how many sound methods were refuted, and how many faults and lab methods were caught."""
+    sound = [audits_by_id[e.id] for e in methods() if e.standing is Standing.SOUND and e.id in audits_by_id]
+    faults = [audits_by_id[id] for id in FAULTS if id in audits_by_id]
     if not sound and not faults:
         return "Nothing is audited yet."
     bad = sum(one.violated for one in sound)

@@ -14,7 +14,7 @@ from pmtcore.report.figures.style import AFTER, BEFORE, PRIVACY, QUIET, SAMPLING
 
 
 def spends(account: Account) -> go.Figure:
-    """Total mu after each spend, and the cap."""
+    """Draw the total mu after each spend, and the cap."""
     figure, total, totals = go.Figure(), 0.0, []
     for entry in account.entries:
         total = math.hypot(total, entry.counted)
@@ -37,13 +37,13 @@ def spends(account: Account) -> go.Figure:
 
 
 def table(account: Account) -> pd.DataFrame:
-    """One row for each spend."""
+    """Return one row for each spend."""
     columns = ["at", "method", "mu", "neighbours", "state", "standing", "purpose", "key"]
     return pd.DataFrame([entry.as_dict() for entry in account.entries], columns=columns)
 
 
 def retrieved(release: Release) -> go.Figure:
-    """Where the planned epsilon of a perturbed objective went, as one stacked bar."""
+    """Draw the parts of the planned epsilon of a perturbed objective as one stacked bar."""
     drawn = go.Figure()
     for name, value, colour in _retrieved_parts(release):
         drawn.add_bar(x=[value], y=["epsilon"], name=name, orientation="h", marker={"color": colour})
@@ -65,12 +65,12 @@ def _epsilon(release: Release, part: str) -> float:
 
 
 def retrieved_table(release: Release) -> pd.DataFrame:
-    """The same in rows."""
+    """Return the parts of the planned epsilon in rows."""
     return pd.DataFrame([(name, value) for name, value, _ in _retrieved_parts(release)], columns=["part", "epsilon"])
 
 
 def retrieved_words(release: Release) -> str:
-    """What came back, in one sentence."""
+    """Describe the retrieved epsilon in one sentence."""
     back = _epsilon(release, "retrieved")
     if back <= 0:
         return "Nothing was retrieved: the Jacobian takes all that was planned for it."

@@ -19,12 +19,12 @@ from pmtcore.report.figures.style import QUIET, SAMPLING, finish, log_axis
 from pmtcore.report.names import title
 
 
-def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) -> go.Figure:
-    """Predicted 95 % half-width of one coefficient for each method, the sampling part alone, and the chosen budget."""
+def widths(predictions: Sequence[Planned], coefficient: str, mu: float | None = None) -> go.Figure:
+    """Draw each method's predicted 95 % half-width of one coefficient, the sampling part alone, and the budget."""
     figure = go.Figure()
-    j = found[0].names.index(coefficient)
-    for id in dict.fromkeys(one.method for one in found):
-        rows = [one for one in found if one.method == id]
+    j = predictions[0].names.index(coefficient)
+    for id in dict.fromkeys(one.method for one in predictions):
+        rows = [one for one in predictions if one.method == id]
         figure.add_scatter(
             x=[one.mu for one in rows],
             y=[one.half_width(j) for one in rows],
@@ -33,11 +33,11 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
             line={"color": method(id).colour, "width": 2.5, "dash": "dash" if _public(id) else "solid"},
             hovertemplate=f"{title(id)}<br>mu %{{x:.3g}}: ± %{{y:.3g}}<extra></extra>",
         )
-    private = [one for one in found if not _public(one.method)]
+    private = [one for one in predictions if not _public(one.method)]
     if private:
         # One figure for all methods (planning.sampling_alone), so the first method's is everybody's.
         level = Z95 * float(private[0].prediction.sampling[j])
-        ends = [min(one.mu for one in found), max(one.mu for one in found)]
+        ends = [min(one.mu for one in predictions), max(one.mu for one in predictions)]
         line = {"color": SAMPLING, "width": 2, "dash": "dot"}
         figure.add_scatter(x=ends, y=[level, level], mode="lines", name="sampling alone, no privacy", line=line)
     if mu is not None:
@@ -55,10 +55,10 @@ def _public(id: str) -> bool:
     return method(id).role == "public"
 
 
-def table(found: Sequence[Planned]) -> pd.DataFrame:
-    """The same figures in rows, all coefficients; truncation is missing where it is not predicted."""
+def table(predictions: Sequence[Planned]) -> pd.DataFrame:
+    """Return the half-widths of all coefficients in rows; truncation is missing where it is not predicted."""
     parts = []
-    for one in found:
+    for one in predictions:
         p = one.prediction
         parts.append(
             pd.DataFrame(
@@ -77,7 +77,7 @@ def table(found: Sequence[Planned]) -> pd.DataFrame:
 
 
 def metrics(one: Planned, coefficient: str) -> dict[str, str]:
-    """The parts of one coefficient's error in words; an unknown part says so and is not a zero."""
+    """Describe the parts of one coefficient's error in words; an unknown part says so and is not a zero."""
     j, p = one.names.index(coefficient), one.prediction
     lost = "included" if p.clipping_in_privacy else "unknown"
     if one.knows_truncation:
@@ -91,7 +91,7 @@ def metrics(one: Planned, coefficient: str) -> dict[str, str]:
 
 
 def truncation_words(one: Planned) -> str:
-    """How many rows the method is expected to shorten, and whether the widths above know of it."""
+    """Describe how many rows the method is expected to truncate, and whether the half-widths account for it."""
     rate = one.truncation_rate
     if rate is None:
         return "How many rows this method shortens is not predicted."
@@ -113,7 +113,7 @@ def narrower_words(mine: Planned, other: Planned) -> str:
 
 
 def reverse_words(budget: float | None, rows: int | None, n: int, mu: float, least: float) -> str:
-    """Which budget, or how many rows, a wanted half-width takes."""
+    """Describe which budget, or how many rows, a wanted half-width takes."""
     first = (
         f"With {n:,} rows no budget up to mu = {said(least)} is enough"
         if budget is None

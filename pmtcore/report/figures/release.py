@@ -26,7 +26,7 @@ _PARTS = {"privacy": (PRIVACY, ""), "sampling": (SAMPLING, "/"), "truncation": (
 
 
 def predicted(preview: Preview) -> go.Figure | None:
-    """Predicted standard errors, privacy and sampling, relative to those of the public fit alone."""
+    """Draw predicted standard errors, privacy and sampling, relative to those of the public fit alone."""
     if preview.predicted is None or preview.public_alone is None:
         return None
     names = list(preview.names)[:_MOST_EXPECTED]
@@ -36,7 +36,7 @@ def predicted(preview: Preview) -> go.Figure | None:
 
 
 def _bars(names: Sequence[str], parts: Mapping[str, np.ndarray]) -> go.Figure:
-    """Bars side by side for the parts of each coefficient's error, told apart by colour and hatching."""
+    """Draw bars side by side for the parts of each coefficient's error, distinguished by colour and hatching."""
     figure = go.Figure()
     for part, values in parts.items():
         colour, hatch = _PARTS[part]
@@ -50,7 +50,7 @@ def _bars(names: Sequence[str], parts: Mapping[str, np.ndarray]) -> go.Figure:
 
 
 def predicted_words(preview: Preview) -> str:
-    """The prediction in one sentence; empty where the method has none."""
+    """Describe the prediction in one sentence; empty where the method has none."""
     if preview.predicted is None or preview.public_alone is None:
         return ""
     if preview.guarantee.mu == 0:
@@ -69,7 +69,7 @@ def predicted_words(preview: Preview) -> str:
 
 
 def predicted_note(preview: Preview) -> str:
-    """How many coefficients the picture leaves to the table; empty where it has all."""
+    """Say how many coefficients only the table shows; empty where the picture shows all."""
     many = len(preview.names)
     return f"The picture has the first {_MOST_EXPECTED} of {many} coefficients, the table all." * (
         many > _MOST_EXPECTED
@@ -77,20 +77,20 @@ def predicted_note(preview: Preview) -> str:
 
 
 def facts_words(facts: Facts) -> str:
-    """The public figures of a plan in one line; empty where it has none."""
+    """Describe the public figures of a plan in one line; empty where it has none."""
     if facts.passes is not None:
         return _two_passes_words(facts, facts.passes)
-    found = [] if facts.radius is None else [f"radius {facts.radius:.3g} in whitened units"]
+    phrases = [] if facts.radius is None else [f"radius {facts.radius:.3g} in whitened units"]
     rate = facts.predicted_truncation_rate
     if rate is not None:
-        found.append("no row expected outside it" if rate == 0 else f"{percent(rate)} of the rows expected outside")
+        phrases.append("no row expected outside it" if rate == 0 else f"{percent(rate)} of the rows expected outside")
     if facts.noise_sd is not None:
-        found.append(f"noise sd {facts.noise_sd:.2g} on each entry of the main statistic, a mean over rows")
-    return ", ".join(found)
+        phrases.append(f"noise sd {facts.noise_sd:.2g} on each entry of the main statistic, a mean over rows")
+    return ", ".join(phrases)
 
 
 def _two_passes_words(facts: Facts, passes: Passes) -> str:
-    """A pilot and a clipped gradient."""
+    """Describe a pilot and a clipped gradient."""
     rate = facts.predicted_truncation_rate or 0.0
     return (
         f"two passes: {100 * passes.pilot_share:.0f} % of mu² for a pilot of radius {facts.radius:.3g}, "
@@ -100,7 +100,7 @@ def _two_passes_words(facts: Facts, passes: Passes) -> str:
 
 
 def predicted_table(preview: Preview) -> pd.DataFrame:
-    """Predicted standard errors in the units of the table."""
+    """Return predicted standard errors in the units of the table."""
     if preview.predicted is None:
         return pd.DataFrame({"coefficient": list(preview.names)})
     table = pd.DataFrame(
@@ -116,14 +116,14 @@ def predicted_table(preview: Preview) -> pd.DataFrame:
     return table
 
 
-def _relative(found: Prediction, alone: Prediction) -> dict[str, np.ndarray]:
+def _relative(prediction: Prediction, alone: Prediction) -> dict[str, np.ndarray]:
     unit = np.maximum(alone.total, 1e-300)
-    parts = {"privacy": found.privacy / unit, "sampling": found.sampling / unit}
-    return parts if np.ndim(found.truncation) == 0 else parts | {"truncation": found.truncation / unit}
+    parts = {"privacy": prediction.privacy / unit, "sampling": prediction.sampling / unit}
+    return parts if np.ndim(prediction.truncation) == 0 else parts | {"truncation": prediction.truncation / unit}
 
 
 def tradeoff(mu: float) -> go.Figure:
-    """What the best attacker detects at each rate of false alarms (the trade-off curve of mu-GDP)."""
+    """Draw the best attacker's detections at each rate of false alarms (the trade-off curve of mu-GDP)."""
     alarms = np.linspace(0.0005, 0.9995, 400)
     at_five = float(attacker_power(mu, 0.05))
     figure = go.Figure()
@@ -144,26 +144,26 @@ def tradeoff(mu: float) -> go.Figure:
 
 
 def tradeoff_table(mu: float) -> pd.DataFrame:
-    """A few points of the curve."""
+    """Return a few points of the curve."""
     alarms = np.array([0.01, 0.05, 0.1, 0.2, 0.5])
     return pd.DataFrame({"false alarms": alarms, "detections, at most": attacker_power(mu, alarms)})
 
 
-def parts(found: pd.DataFrame, unit: Unit) -> go.Figure | None:
-    """Standard errors of the privacy noise, of sampling and of truncation, apart; rows of a table in this unit.
+def parts(coefficients: pd.DataFrame, unit: Unit) -> go.Figure | None:
+    """Draw the standard errors of privacy noise, sampling and truncation side by side, for a table in this unit.
 
     Those of ratios are on the scale of their logarithms, where errors add.
     """
-    rows = found[found["coefficient"] != INTERCEPT].head(_MOST)
-    apart = {part: rows[f"{part} sd"].to_numpy() for part in _PARTS if f"{part} sd" in rows}
-    if not apart or rows.empty:
+    rows = coefficients[coefficients["coefficient"] != INTERCEPT].head(_MOST)
+    sds = {part: rows[f"{part} sd"].to_numpy() for part in _PARTS if f"{part} sd" in rows}
+    if not sds or rows.empty:
         return None
     title = f"standard error of the {'logarithm of the ' if unit.ratio else ''}{unit.words}"
-    return finish(_bars(list(rows["coefficient"]), apart), title, "", _tall(len(rows)))
+    return finish(_bars(list(rows["coefficient"]), sds), title, "", _tall(len(rows)))
 
 
 def coefficients_table(release: Release) -> pd.DataFrame:
-    """Coefficients and bands in the units of the table."""
+    """Return coefficients and confidence intervals in the units of the table."""
     table = pd.DataFrame({"coefficient": list(release.names), "value": release.coefficients})
     if release.bands is not None:
         table["privacy sd"] = release.bands.privacy
@@ -176,7 +176,7 @@ def coefficients_table(release: Release) -> pd.DataFrame:
 
 
 def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
-    """Standardized coefficients along the ridge path: read off the one release, at no further cost."""
+    """Draw standardized coefficients along the ridge path, computed from the one release at no further cost."""
     table = ridge_path_table(release)
     spread = dict(zip(release.names, release.ground.spread, strict=True))
     figure = go.Figure()
@@ -192,7 +192,7 @@ def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
 
 
 def ridge_words(release: Release) -> str:
-    """What the path is, and where on it the release itself stands."""
+    """Describe the path, and the position of the release on it."""
     return (
         "Read off the same release: any penalty, at no further cost. The picture is per standard deviation of the "
         "feature, the tables per unit of it; the "
@@ -201,7 +201,7 @@ def ridge_words(release: Release) -> str:
 
 
 def ridge_path_table(release: Release) -> pd.DataFrame:
-    """The path in rows: penalty, then coefficients in the units of the table."""
+    """Return the path in rows: penalty, then coefficients in the units of the table."""
     path = release.released["ridge_path"]
     table = pd.DataFrame(path["coefficients"], columns=list(release.names))
     table.insert(0, "penalty", path["lam"])
@@ -209,7 +209,7 @@ def ridge_path_table(release: Release) -> pd.DataFrame:
 
 
 def moment(release: Release) -> go.Figure:
-    """A released second moment as a correlation-like picture: entries over the root of their diagonals."""
+    """Draw a released second moment like a correlation matrix: entries over the root of their diagonals."""
     matrix = np.asarray(release.released["moment"])
     scale = np.sqrt(np.maximum(np.abs(np.diag(matrix)), 1e-300))
     names = release.released["names"]
@@ -232,7 +232,7 @@ def moment(release: Release) -> go.Figure:
 
 
 def moment_words(release: Release) -> str:
-    """How to read the picture of a moment."""
+    """Describe how to read the picture of a moment."""
     return (
         "Each entry is over the root of its two diagonal entries: 1 (blue) where two columns move together, -1 (red) "
         "where they move against each other. The table and the download hold the entries themselves."
@@ -240,32 +240,32 @@ def moment_words(release: Release) -> str:
 
 
 def moment_table(release: Release) -> pd.DataFrame:
-    """The released moment with its names."""
+    """Return the released moment with its names."""
     names = release.released["names"]
     return pd.DataFrame(release.released["moment"], columns=names, index=names).reset_index(names="column")
 
 
 def at_penalty(release: Release, lam: float) -> pd.DataFrame:
-    """The coefficients at one penalty of the path (the nearest), in the units of the table: one row."""
+    """Return the coefficients at the nearest penalty of the path, in the units of the table: one row."""
     table = ridge_path_table(release)
     nearest = int(np.argmin(np.abs(np.log(table["penalty"].to_numpy() / lam))))
     return table.iloc[[nearest]]
 
 
 def penalties(release: Release) -> list[float]:
-    """The penalties of the path, rounded for a slider."""
+    """Return the penalties of the path, rounded for a slider."""
     return [float(f"{lam:.3g}") for lam in release.released["ridge_path"]["lam"]]
 
 
 def results(release: Release) -> dict[str, str]:
-    """Single figures released beside the coefficients, with their titles; only those there are."""
+    """Return single figures released besides the coefficients, with their titles; only those that exist."""
     released = release.released
-    found = {
+    figures = {
         "Residual sd": released.get("residual_sd"),
         "R squared": released.get("r_squared"),
         "Condition number, whitened": released.get("after_whitening", {}).get("kappa"),
     }
-    return {title: said(value) for title, value in found.items() if value is not None}
+    return {title: said(value) for title, value in figures.items() if value is not None}
 
 
 def _tall(rows: int) -> int:

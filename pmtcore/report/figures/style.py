@@ -26,7 +26,7 @@ _NARROW = 40  # characters there, as in the report's drawings
 
 
 def finish(figure: go.Figure, x: str, y: str, height: int = 360) -> go.Figure:
-    """Axis titles, margins, legend above, no title: the page says what it is."""
+    """Set axis titles, margins and the legend above; no title, since the page has one."""
     figure.update_layout(
         height=height,
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
@@ -41,49 +41,49 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360) -> go.Figure:
 
 
 def _axis_title(text: str) -> str:
-    """A title in lines that fit a phone: whole, but for a name without end."""
+    """Break a title into lines that fit a phone; only a very long name is cut."""
     lines = textwrap.wrap(escaping.one_line(text)[:_TITLE], _LINE)
     return "<br>".join(escaping.chart(line) for line in lines)
 
 
 def harmless(figure: go.Figure) -> go.Figure:
-    """Every string in the figure made to be shown as it is written: names of columns come from somebody's file."""
-    kept: dict[str, str] = {}
+    """Escape every string in the figure, since names of columns come from somebody's file."""
+    labels_by_name: dict[str, str] = {}
     for part in (*figure.data, figure.layout):
         for name, value in part.to_plotly_json().items():
-            shown = value if name in _OURS else _shown(value, name, kept)
+            shown = value if name in _OURS else _shown(value, name, labels_by_name)
             if shown is not value:
                 part[name] = shown
     return figure
 
 
-def _shown(value: Any, key: str, kept: dict[str, str]) -> Any:
-    """A part of a figure with its strings made harmless, itself where it has none that are not.
+def _shown(value: Any, key: str, labels_by_name: dict[str, str]) -> Any:
+    """Escape the strings in a part of a figure; return the part itself where it needs no change.
 
-    ``kept`` holds what stands beside marks, so that two names stay two.
+    ``labels_by_name`` collects the labels beside marks, so that two names stay two.
     """
     if isinstance(value, dict):
-        found = {name: part if name in _OURS else _shown(part, name, kept) for name, part in value.items()}
-        return found if any(found[name] is not value[name] for name in value) else value
+        escaped = {name: part if name in _OURS else _shown(part, name, labels_by_name) for name, part in value.items()}
+        return escaped if any(escaped[name] is not value[name] for name in value) else value
     if isinstance(value, list | tuple) or getattr(getattr(value, "dtype", None), "kind", "") in ("O", "U", "T"):
-        items = [_shown(part, key, kept) for part in value]
+        items = [_shown(part, key, labels_by_name) for part in value]
         return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
     if not isinstance(value, str):
         return value
-    shown = _beside(value, kept) if key in _AT_MARKS else escaping.chart(value)
+    shown = _beside(value, labels_by_name) if key in _AT_MARKS else escaping.chart(value)
     return value if shown == value else shown
 
 
-def _beside(name: str, kept: dict[str, str]) -> str:
-    """A name beside a mark; two long ones that begin alike stay two."""
-    if name not in kept:
+def _beside(name: str, labels_by_name: dict[str, str]) -> str:
+    """Shorten a name for the place beside a mark; two long names that begin alike stay two."""
+    if name not in labels_by_name:
         short, at = escaping.chart(name, _NARROW), 1
         shown = short
-        while shown in kept.values():
+        while shown in labels_by_name.values():
             at += 1
             shown = f"{short} ({at})"
-        kept[name] = shown
-    return kept[name]
+        labels_by_name[name] = shown
+    return labels_by_name[name]
 
 
 _MANY, _SOME = 100.0, 6.0  # powers of ten, or 1, 2 and 5, then give at least two labels each
@@ -91,13 +91,13 @@ _TICKS = 5  # labels on an axis that spans less
 
 
 def log_axis(figure: go.Figure, axis: str) -> None:
-    """A log axis labelled in plain numbers: at powers of ten, or closer where what is drawn so far spans little."""
+    """Label a log axis in plain numbers: at powers of ten, or closer where the drawn values span little."""
     settings = {"type": "log", "dtick": _log_step(figure, axis), "tickformat": "~g", "minor": {"showgrid": False}}
     (figure.update_xaxes if axis == "x" else figure.update_yaxes)(**settings)
 
 
 def _log_step(figure: go.Figure, axis: str) -> int | str:
-    """Plotly's step of a log axis: 1 (powers of ten), ``D2`` (1, 2, 5), or ``L`` with an even step in value."""
+    """Return Plotly's step of a log axis: 1 (powers of ten), ``D2`` (1, 2, 5), or ``L`` with an even step in value."""
     drawn = [np.ravel(np.asarray(trace[axis], dtype=float)) for trace in figure.data if trace[axis] is not None]
     values = np.concatenate(drawn) if drawn else np.empty(0)
     values = values[np.isfinite(values) & (values > 0)]
@@ -131,13 +131,13 @@ def distinct_line(at: int) -> dict[str, Any]:
 
 
 def translucent(colour: str, share: float) -> str:
-    """A hex colour as rgba."""
+    """Return a hex colour as rgba."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red},{green},{blue},{share})"
 
 
 def projected(figure: go.Figure) -> go.Figure:
-    """The same figure in large print: to be read from the last row."""
+    """Return the same figure in large print, legible from the last row."""
     figure.update_layout(font={"size": 24}, height=max(640, figure.layout.height or 0))
     figure.update_traces(line={"width": 5}, selector={"mode": "lines"})
     figure.update_xaxes(title_font_size=24, tickfont_size=22)
