@@ -9,7 +9,7 @@ from threading import Lock
 
 import streamlit as st
 
-from pages.common import job_slots
+from pages.common import actors, job_slots
 from pages.common.widgets import chart, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
@@ -111,7 +111,7 @@ def start(chosen: Figure) -> None:
     if quick or full:
         try:
             made = Computation(chosen, chosen.quick if quick else chosen.trials)
-            job_slots.take(made)
+            job_slots.take(made, actors.claimant())
             st.session_state[KEY] = (made, made.steps(), Lock())
             st.rerun()
         except InputError as error:

@@ -166,6 +166,7 @@ class Configuration:
         try:
             fields = dict(parsed(data))
             version = fields.pop("version")
+            _check_types(fields)
             made = cls(
                 **{
                     **fields,
@@ -174,11 +175,11 @@ class Configuration:
                     "root": np.asarray(fields["root"], dtype=float),
                 }
             )
-            if made.shift.shape != (made.d,) or made.root.shape != (made.d, made.d):
+            if made.shift.shape != (made.d,) or made.root.shape != (made.d, made.d) or not np.all(np.diag(made.root)):
                 raise ValueError("shapes")
         except InputError:
             raise
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError):
             raise InputError("The file is not a local configuration; publish one with 'local configure'.") from None
         if version != VERSION:
             raise InputError(f"The configuration has version {version}; this program reads version {VERSION}.")
@@ -235,12 +236,42 @@ class Configuration:
         with np.errstate(invalid="ignore", over="ignore"):
             finite = np.isfinite(reports).all(axis=1)
             if self.randomizer == "privunit":
-                longest = self.bound / self.unit.shrink
+                longest = self.longest
                 length = np.linalg.norm(reports, axis=1)
                 least = longest * (1 - 1e-6) if self.unit.pieces == 1 else 0.0
                 return np.asarray(finite & (length >= least) & (length <= longest * (1 + 1e-6)))
-            reach = self.bound if self.scheme == "whitened" else max(self.radius**2, self.radius * self.response_bound)
-            return np.asarray(finite & (np.abs(reports) <= reach + _TAIL * self.noise_sds()).all(axis=1))
+            return np.asarray(finite & (np.abs(reports) <= self.largest).all(axis=1))
+
+    @property
+    def longest(self) -> float:
+        """Length of the longest report that PrivUnit sends."""
+        return self.bound / self.unit.shrink
+
+    @property
+    def largest(self) -> np.ndarray:
+        """Largest absolute coordinates of a Gaussian report that is accepted (dimension,)."""
+        reach = self.bound if self.scheme == "whitened" else max(self.radius**2, self.radius * self.response_bound)
+        return np.asarray(reach + _TAIL * self.noise_sds())
+
+
+def _check_types(fields: dict[str, Any]) -> None:
+    """Raise unless each field of a published configuration has its type: a device trusts none of them.
+
+    Raises:
+        ValueError: a name that is no text or is there twice, a number that is none, or too large to compute with.
+    """
+    names, texts = fields["names"], (fields["target"], fields["scheme"], fields["randomizer"])
+    if not isinstance(names, list) or not names or not all(isinstance(text, str) for text in (*names, *texts)):
+        raise ValueError("names")
+    if len(set(names)) < len(names) or fields["target"] in names:
+        raise ValueError("a name twice")
+    numbers = [fields[name] for name in ("radius", "low", "high", "mu")] + [fields.get("offset", 0.0)]
+    numbers += [] if fields.get("epsilon") is None else [fields["epsilon"]]
+    for values in (fields["shift"], *fields["root"]):
+        numbers += values
+    for number in numbers:
+        if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) <= _LARGEST:
+            raise ValueError("numbers")
 
 
 _FIELDS = tuple(Configuration.__dataclass_fields__)

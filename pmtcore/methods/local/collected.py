@@ -234,9 +234,8 @@ class LocalOutcome(Outcome):
         x = plan.rows * plan.weighted.weights[:, None]
         sampling = x.T @ (x * (mean * (1 - mean))[:, None]) / m / plan.n
         public = np.cov((x * (mean - plan.configuration.centre)[:, None]).T).reshape(plan.public.d, -1) / m
-        privacy = plan.mean_variance * np.sum(table**2, axis=0)
-        other = np.einsum("ji,jk,ki->i", table, sampling + public, table)
-        return limits(estimate[0], estimate[0], Part(privacy), Part(other))
+        privacy = Part.of(plan.mean_variance * table.T @ table)
+        return limits(estimate[0], estimate[0], privacy, Part.of(table.T @ (sampling + public) @ table))
 
     def notes(self) -> tuple[str, ...]:
         """Whether the scale equation had a root."""
