@@ -34,6 +34,8 @@ def comparison(
     """Draw the error of each method along the axis, both axes log.
 
     Args:
+        summaries: one for each method and position.
+        axis: one of :data:`pmtcore.auditing.comparison.AXES`.
         mean: draw means with a band of one standard deviation, in place of medians with the 10 to 90 % band.
         sampling: expected error of the non-private fit itself, drawn as a line.
     """
