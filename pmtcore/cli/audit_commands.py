@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from pmtcore.base.checks import InputError, whole_number_between
@@ -86,6 +88,8 @@ def gallery(chosen: argparse.Namespace) -> Answer:
     from pmtcore.papers.gallery.catalogue import figure, figures  # noqa: PLC0415
     from pmtcore.papers.gallery.engine import Computation, store  # noqa: PLC0415
 
+    if chosen.all:
+        return _all_computed(chosen)
     if chosen.figure is None and chosen.check:
         return _all_checked()
     if chosen.figure is None:
@@ -110,6 +114,40 @@ def gallery(chosen: argparse.Namespace) -> Answer:
     record = run.as_dict()
     store(record)
     return record, _found(made, record)
+
+
+_STEPS = (0.02, 0.1, 0.3, 1.0)  # of each figure's trials: every figure says something before one says all
+
+
+def _all_computed(chosen: argparse.Namespace) -> Answer:
+    """Every figure whose table is here, brought to the papers' trials; progress goes to the error stream."""
+    from pmtcore.papers.gallery.catalogue import figure, figures  # noqa: PLC0415
+    from pmtcore.papers.gallery.engine import compute_all, needed  # noqa: PLC0415
+
+    wanted = figures() if chosen.figure is None else [figure(id) for id in chosen.figure.split(",")]
+    ready, missing = [], []
+    for made in wanted:
+        try:
+            needed(made)
+        except InputError:
+            missing.append(made.id)
+        else:
+            ready.append(made)
+    folder = None if chosen.out is None else Path(chosen.out)
+    trials: dict[str, int] = {}
+    began, goal = time.process_time(), sum(made.trials for made in ready)
+    try:
+        for made, count, seconds in compute_all(
+            ready, _STEPS, whole_number_between("workers", chosen.workers, 0, 64), folder
+        ):
+            trials[made.id] = count
+            left = f"{sum(trials.values()) / goal:.0%} of all trials in this run"
+            sys.stderr.write(f"{made.id:6} {count:5} of {made.trials} trials, {seconds:.2f} s each; {left}\n")
+    except KeyboardInterrupt:
+        sys.stderr.write("pmtcore: stopped; what was done is kept, and the same command goes on.\n")
+    words = f"{len(trials)} of {len(ready)} figures computed further in {time.process_time() - began:.0f} CPU seconds"
+    words += f"; no table here: {', '.join(missing)}" * bool(missing)
+    return {"computed": trials, "missing": missing}, words
 
 
 def _found(made: Any, record: dict[str, Any]) -> str:

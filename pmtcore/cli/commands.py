@@ -9,16 +9,21 @@ from typing import Any
 from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, epsilon_from_rho_bound
 from pmtcore.base.records import Curator, Label
 from pmtcore.cli.arguments import budget_from, number_from, problem_from
-from pmtcore.methods.registry import methods
+from pmtcore.methods.registry import method, methods, search
 
 _CURATOR = Curator("the command line, run by whoever holds the private table")
 _PRIVATE = f"[{Label.PRIVATE.value}] "
 Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
 
 
-def list_methods(_: argparse.Namespace) -> Answer:
-    entries = methods()
-    lines = [f"{e.id:16} {e.standing.value:6} {e.neighbours.value:12} {e.title}  ({e.source})" for e in entries]
+def list_methods(chosen: argparse.Namespace) -> Answer:
+    """List the methods, all or those that have the words in a name."""
+    entries = search(" ".join(chosen.words)) if chosen.words else methods()
+    lines = [
+        f"{e.id:16} {e.standing.value:6} {e.neighbours.value:12} {e.title}  "
+        f"({'; '.join([e.source, *(name for name in e.paper_names if not name.startswith(e.source))])})"
+        for e in entries
+    ]
     return {"methods": [entry.as_dict() for entry in entries]}, "\n".join(lines)
 
 
@@ -67,7 +72,7 @@ def compare(chosen: argparse.Namespace) -> Answer:
     from pmtcore.auditing.comparison import Comparison, rescaled  # noqa: PLC0415
 
     problem = rescaled(problem_from(chosen), chosen.scale)
-    names = [name.strip() for name in chosen.methods.split(",") if name.strip()]
+    names = [method(name.strip()).id for name in chosen.methods.split(",") if name.strip()]
     mus = [number_from("--mu", part) for part in chosen.mu.split(",") if part.strip()]
     values = [number_from("--values", part) for part in (chosen.values or "").split(",") if part.strip()]
     run = Comparison(problem, names, mus, trials=chosen.trials, seed=chosen.seed, axis=chosen.axis, values=values).run()

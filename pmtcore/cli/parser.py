@@ -78,7 +78,8 @@ def parser() -> argparse.ArgumentParser:
         found.set_defaults(run=f"pmtcore.cli.{run}")
         return found
 
-    command("methods", "commands:list_methods", "List the methods: standing, neighbours, errata, parameters.")
+    listing = command("methods", "commands:list_methods", "List the methods: standing, neighbours, errata, parameters.")
+    listing.add_argument("words", nargs="*", metavar="WORD", help="only those that have it in a name, such as DP-PMTRR")
     convert = command("convert", "commands:convert", "A total budget in the other units.")
     budget_arguments(convert)
     describe = command(
@@ -150,6 +151,14 @@ def parser() -> argparse.ArgumentParser:
         "--mend",
         action="store_true",
         help="compute again only what today's code gives otherwise, with the stored trials",
+    )
+    gallery.add_argument(
+        "--all",
+        action="store_true",
+        help="bring every figure whose table is here to the papers' trials, step by step; stopped, it goes on later",
+    )
+    gallery.add_argument(
+        "--out", metavar="FOLDER", help="where --all keeps results; default: the cache of this machine"
     )
     gallery.add_argument("--workers", type=int, default=2, help="processes")
     check = command("check", "deployment:run", "Whether a server's settings are fit for others to sign in.")

@@ -56,7 +56,10 @@ class Request:
         whole_number_between("rows per person", self.rows_per_person, 1, MOST_ROWS)
         if self.delta is not None:
             checked_delta(self.delta)
-        make_parameters(method(self.method), self.parameters)
+        entry = method(self.method)
+        make_parameters(entry, self.parameters)
+        # A paper's name for a method opens the same method; what is recorded is always its id.
+        object.__setattr__(self, "method", entry.id)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain fields; :meth:`from_dict` reads them back."""

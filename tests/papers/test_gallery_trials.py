@@ -6,16 +6,18 @@ import numpy as np
 import pytest
 
 from pmtcore.base.checks import InputError
+from pmtcore.mechanisms.perturbed import add_remove
+from pmtcore.methods.perturbed.napp_erm import fit_together
 from pmtcore.papers.figures import retrieval as pictures
 from pmtcore.papers.gallery.catalogue import figures
-from pmtcore.papers.gallery.erm import table4
-from pmtcore.papers.gallery.erm_trials import (
-    Tries,
+from pmtcore.papers.gallery.erm import (
+    Trial,
     area,
     corner_trial,
     moor_trial,
     prediction_trial,
     rates,
+    table4,
     weight_trial,
 )
 from pmtcore.papers.gallery.selection import LAMS, study
@@ -38,19 +40,54 @@ def test_settings_of_table_4(kind):
     found = table4(3, kind, 200)
     assert np.sum(found.truth != 0) == 8 and found.x.shape == (200, 16)
     assert np.max(np.abs(found.x)) <= (0.5 if kind == "logistic" else 0.25)
-    assert found.radius == np.max(np.linalg.norm(found.public_x, axis=1))
-    assert np.all(np.linalg.norm(found.data.x, axis=1) <= found.radius * (1 + 1e-12))
+    assert found.longest == np.max(np.linalg.norm(found.public_x, axis=1)) < found.box
+    assert found.box == {"linear": 1.0, "poisson": 1.0, "logistic": 2.0}[kind]
 
 
 def test_all_budgets_of_a_trial_are_under_one_relation():
-    """Sound methods are planned under add-remove-one, at the paper's epsilon."""
-    at = Tries.of(table4(1, "logistic", 300), 0.7, 0.0, 1)
-    for id in ("dp-erm", "napp-public"):
-        promise = at.mechanism(id, {}, 1.0).split.promise
-        assert promise.neighbours.value == "add-remove-one" and promise.epsilon == pytest.approx(0.7)
+    """Published methods claim, and ours are planned, under add-remove-one at the paper's epsilon and delta."""
+    for delta in (0.0, 1e-4):
+        at = Trial(table4(1, "logistic", 300), 0.7, delta, 1)
+        for id in ("napp-erm", "napp-vs", "napp-vs-plus", "dp-erm"):
+            claim = at.published(id, {}).claim
+            assert claim.neighbours.value == "add-remove-one" and claim.epsilon == pytest.approx(0.7)
+            assert claim.delta == delta
+    promise = at.ours({}).in_lab(add_remove(0.7, 0.0)).split.promise
+    assert promise.neighbours.value == "add-remove-one" and promise.epsilon == pytest.approx(0.7)
     for entry in figures():
-        if entry.id in ("D4", "D5", "D6", "D7", "D8"):
+        if entry.id in ("D4", "D5", "D6", "D7", "D8", "DS1", "DS4"):
             assert "add-remove-one" in entry.notes
+
+
+def test_methods_of_a_trial_share_its_noise():
+    """All published methods have one draw of b, ``napp-vs-plus`` its absolute values; without privacy there is none."""
+    at = Trial(table4(1, "linear", 200), 0.7, 1e-4, 3)
+    b = {
+        id: at.published(id, {}).noise_draws(at.source(id), 1)
+        for id in ("napp-erm", "napp-vs", "napp-vs-plus", "dp-erm")
+    }
+    assert np.array_equal(b["napp-erm"], b["napp-vs"]) and np.array_equal(b["napp-erm"], b["dp-erm"])
+    assert np.array_equal(np.abs(b["napp-erm"]), b["napp-vs-plus"]) and np.any(b["napp-erm"] < 0)
+    assert not np.any(at.published("non-private", {}).noise_draws(at.source("non-private"), 1))
+
+
+def test_a_stack_of_plans_is_each_plan_by_itself():
+    """Fitted together or alone, iterated, recycled or direct: the same coefficients."""
+    at = Trial(table4(2, "logistic", 400), 0.8, 0.0, 5)
+    plans = [
+        at.published(id, values)
+        for id, values in (
+            ("napp-erm", {}),
+            ("napp-vs", {"moor": "no"}),
+            ("napp-vs-plus", {}),
+            ("napp-vs", {"recycle": "yes"}),
+            ("dp-erm", {}),
+        )
+    ]
+    together = fit_together(plans, at.drawn.rows, [at.source() for _ in plans])
+    for plan, outcome in zip(plans, together, strict=True):
+        alone = plan.run(at.drawn.rows, at.source(), 1)
+        assert np.allclose(outcome.coefficients, alone.coefficients, atol=2e-3)
 
 
 def test_moor_and_weights():
@@ -71,7 +108,7 @@ def test_a_prediction_trial_has_every_series():
     tried = (
         ("a", "dp-erm", {}),
         ("b", "napp-public", {}),
-        ("c", "napp-vs-plus", {"recycle": 1}),
+        ("c", "napp-vs-plus", {"recycle": "yes"}),
         ("d", "public-only", {}),
     )
     few, many = (
@@ -86,11 +123,9 @@ def test_a_prediction_trial_has_every_series():
 def test_false_features_are_counted():
     """Without privacy none is kept at a large Lambda, and some at a small one; never more than the 8 without effect."""
     tried = (("plain", "non-private", {}), ("plus", "napp-vs-plus", {}), ("erm", "napp-erm", {}))
-    few, many = (corner_trial(2, kind="linear", n=200, epsilon=0.5, tried=tried, lam=lam) for lam in (1e3, 1e-3))
-    assert few["plain"] == [0.0] and few["plus"] == [0.0] and 0 < many["plain"][0] <= 8 and many["erm"][0] <= 8
-    assert corner_trial(2, kind="linear", n=200, epsilon=0.5, tried=tried, lam=1e-3, only=("erm",)) == {
-        "erm": many["erm"]
-    }
+    found = corner_trial(2, kind="linear", n=200, epsilon=0.5, delta=0.0, tried=tried, lams=(1e-3, 1e3))
+    assert found["plain, Lambda = 1000"] == [0.0] and found["plus, Lambda = 1000"] == [0.0]
+    assert 0 < found["plain, Lambda = 0.001"][0] <= 8 and found["erm, Lambda = 1000"][0] <= 8
 
 
 def test_study_of_selection():

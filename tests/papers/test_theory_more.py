@@ -20,7 +20,8 @@ def test_newton_bounds_hold_and_are_loose():
     found = {(bound.source, bound.words): bound for bound in label_bounds(Setting(d=5, n=5000, mu=40.0), 8)}
     assert all(bound.holds for bound in found.values())
     steps = [bound for (source, _), bound in found.items() if source.startswith("A, Theorem 5")]
-    assert len(steps) == 3 and all(bound.looseness > 20 for bound in steps if bound.applies)
+    least = {"A, Theorem 5.3": 20, "A, Theorem 5.4": 20, "A, Theorem 5.5": 2}  # the last has no M'' in its bound
+    assert len(steps) == 3 and all(bound.looseness > least[bound.source] for bound in steps if bound.applies)
     little = label_bounds(Setting(d=5, n=5000, mu=0.1), 2)
     assert not any(bound.applies for bound in little if bound.source == "A, Theorem 5.3")
 
