@@ -174,6 +174,17 @@ def test_tables_that_tell_nobody_apart():
     assert overlap(cells(csv(other)), held) == 0
 
 
+@pytest.mark.parametrize("levels", [2, 3])
+def test_a_row_less_does_not_turn_columns_of_equal_counts_around(levels):
+    """Columns of the same levels that are there equally often: which row is gone does not matter."""
+    rng = np.random.default_rng(levels)
+    column = np.resize([f"level {j}" for j in range(levels)], 360)
+    frame = pd.DataFrame({f"v{j}": rng.permutation(column) for j in range(10 - 2 * levels)})
+    held = held_of(frame)
+    for row in range(0, 360, 30):
+        assert evidence(cells(csv(frame.drop(index=row).sample(frac=1, random_state=row))), held) >= THRESHOLD
+
+
 def test_without_the_key_it_tells_nothing(known):
     """Another key gives other hashes; what is stored opens with its own key only and holds no value."""
     assert overlap(cells(csv(people(1)), bytes(32)), known) == 0
