@@ -50,7 +50,7 @@ def test_five_lines(private, public, tmp_path, capsys):
 
 
 def test_without_a_ledger_it_is_the_users_own(private, public, monkeypatch, tmp_path, capsys):
-    """No figure is sound without its spend; frames without a name have an account each, and shared rows spend together."""
+    """No figure is sound without its spend; each frame has an account, and frames that share rows spend together."""
     monkeypatch.setenv("PMT_LEDGER", str(tmp_path / "own.db"))
     regressor().fit(private, public, target="y")
     regressor(mu=2.0).fit(private.iloc[:1500], public, target="y")

@@ -95,6 +95,7 @@ def test_claims_become_roles(page, restartable, name):
     sign_in(page, restartable.url, name)
     said = {"cleo": "curator", "ana": "analyst", "reed": "reviewer"}.get(role, "no role")
     expect(page.get_by_text(re.compile(f"{role}@.?example.org, {said}"))).to_be_visible()  # no link is made of it
+    settled(page)
     if role in OUTSIDE:
         for place in PAGES:
             page.goto(f"{restartable.url}/{place}?curator=true")
