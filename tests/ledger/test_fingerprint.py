@@ -304,12 +304,13 @@ def test_one_row_does_not_decide_whose_budget_it_is():
 
 
 def test_a_planted_table_of_one_row_joins_nobody():
-    """The other way round: copies of a row are in the ledger, and then the person's table comes."""
+    """The other way round: copies of a row, alone or among strangers, are in the ledger before the person's table."""
     frame = people(1)
-    for copies in (1, 4, 10, 300):
-        for at in range(5):
-            planted = held_of(frame.iloc[[at] * copies])
-            assert not known_again(cells(csv(frame)), planted, KEY)
+    for strangers in (0, 60):
+        for copies in (1, 4, 10, 50, 300):
+            for at in range(5):
+                planted = held_of(pd.concat([frame.iloc[[at] * copies], people(90 + at, 60).head(strangers)]))
+                assert not known_again(cells(csv(frame)), planted, KEY)
 
 
 def test_the_threshold_is_noisy():
