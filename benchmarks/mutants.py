@@ -62,6 +62,7 @@ NOISE = "tests/mechanisms/test_noise.py"
 GRID = "tests/mechanisms/test_grid.py"
 TURNED = "tests/mechanisms/test_turned.py"
 GRADIENTS = "tests/methods/test_gradients.py -k 'moves or reached'"
+LAWS = "tests/methods/test_gradients_laws.py"
 OPTIMUM = "tests/mechanisms/test_optimum.py"
 PERTURBED = "tests/mechanisms/test_perturbed.py"
 LABELS = "tests/methods/test_labels_methods.py"
@@ -81,6 +82,10 @@ AGAIN = "tests/api/test_again.py"
 ENDS = "tests/glm/test_ends.py"
 
 
+UPDATE = "tests/public/test_gaussian_update.py"
+FILTER, REFINED = "tests/methods/test_joint_filter.py", "tests/methods/test_joint_refined.py -k budget"
+
+
 def _mutants() -> list[Mutant]:
     found: list[Mutant] = []
 
@@ -93,6 +98,14 @@ def _mutants() -> list[Mutant]:
     plant("deploy: regular secrets are taken", deploy, "elif random and predictable(value):", "elif False:", server)
     plant("roles: any address counts", roles, 'not in (True, "true"):', "is False:", server)
     plant("roles: a sign-in never ends", roles, "<= hours * 3600:", "<= 1e12:", server)
+    claims, drawn = "papers/gallery/claims.py", "tests/papers/test_gallery.py"
+    plant("gallery: few trials speak", claims, "if self.count < FEWEST_TRIALS:", "if self.count < 0:", drawn)
+    plant("gallery: no answer depends", claims, "if {Answer.HOLDS, Answer.FAILS} <= answers:", "if False:", drawn)
+    plant("gallery: spreads are halved", claims, "return np.maximum(*sides)", "return np.maximum(*sides) / 2", drawn)
+    erm, trials = "papers/gallery/erm.py", "tests/papers/test_gallery_trials.py"
+    plant("gallery: noise not shared", erm, "SeededNoise(self.seed, 4)", "SeededNoise(self.seed, len(id))", trials)
+    summed, protocol = "level @ k])", "tests/local/test_protocol.py"
+    plant("local: a total of lengths", "local/protocol.py", summed, "abs(level) @ k])", protocol)
     hostile = "tests/local/test_hostile.py"
     plant(
         "local: types of a file are not checked", "local/protocol.py", "            _check_types(fields)\n", "", hostile
@@ -103,6 +116,11 @@ def _mutants() -> list[Mutant]:
     plant("turned: directions 2 % too long", turned, "STEPS * (1 - 2.0**-40)", "STEPS * 1.02", TURNED)
     plant("turned: rows far out at their scaled length", turned, "lengths * unit * lift", "lengths * unit", TURNED)
     plant("passes: lengths not clipped", passes, "-1.0, 1.0, out=shares", "-9.0, 9.0, out=shares", GRADIENTS)
+    filter_passes, frame = "methods/gradients/passes.py", "methods/gradients/frame.py"
+    plant("gradients: no tail", frame, "_ROWS_BEYOND = 0.5", "_ROWS_BEYOND = 0.0", f"{LAWS} -k 'price or bounds'")
+    plant("gradients: no weak prior", "public/weak_prior.py", "COEFFICIENT_SD**2 * np.eye", "1e8 * np.eye", LAWS)
+    plant("gradients: a curvature costs nothing", "methods/gradients/method.py", "(1 - curvature) * s", "s", LAWS)
+    plant("gradients: unlike rows pass", filter_passes, "d, frame.prior_dof) > 1", "d, 2.0) > 99", f"{LAWS} -k flipped")
     plant(
         "kept: the first blocks counted twice",
         "base/records.py",
@@ -116,6 +134,33 @@ def _mutants() -> list[Mutant]:
         "GRADIENT_SENSITIVITY * GRADIENT, mu",
         "1.0 * GRADIENT, mu",
         SPIED,
+    )
+    update = "public/gaussian_update.py"
+    plant(
+        "update: alarms three times as often",
+        update,
+        "FALSE_ALARMS * share, entries",
+        "3 * FALSE_ALARMS * share, entries",
+        UPDATE,
+    )
+    plant("update: the excess put down to all", update, "(ratio - (1 - share)) / share", "ratio", UPDATE)
+    plant(
+        "update: noise left out of the posterior",
+        update,
+        "gain @ noise_covariance @",
+        "0 * gain @ noise_covariance @",
+        UPDATE,
+    )
+    refined = "methods/joint/refined.py"
+    plant("joint: curvature lowered too", refined, "believed = by >", "believed = np.abs(by) >", FILTER)
+    plant("joint: gram not raised", refined, "return np.asarray(gram + raise_by)", "return gram", FILTER)
+    plant("joint: bounds do not grow", "public/sizes.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
+    plant(
+        "joint: counted twice, paid once",
+        "methods/joint/plan.py",
+        "middle=between + counted",
+        "middle=between",
+        REFINED,
     )
     plant("joint: pilot at 3 mu", second, "return self.mu * math.sqrt(self.pilot)", "return 3 * self.mu", SPIED)
     plant(
@@ -581,7 +626,98 @@ def _mutants() -> list[Mutant]:
     )
     for name, file, old, new, tests in _ROWS:
         plant(f"row: {name}", file, old, new, tests)
+    shown = "tests/report/test_shortened.py tests/report/test_thumbnail.py"
+    plant(
+        "a share of shortened rows as it is released",
+        "report/shortened.py",
+        "share = min(max(self.share, 0.0), 1.0)",
+        "share = self.share",
+        shown,
+    )
+    plant("an axis of shares without an end", "report/figures/style.py", "maxallowed=1.0", "maxallowed=None", shown)
+    plant(
+        "a small picture of an edge of a band",
+        "report/figures/thumbnail.py",
+        'if stroke.get("width") == 0:',
+        'if stroke.get("width") == -1:',
+        shown,
+    )
     found += _noise_mutants() + _quiet_mutants() + _ledger_mutants()
+    results, questions = "tests/api/test_results.py", "tests/releases/test_questions.py"
+    weights, clusters = "tests/api/test_weights.py", "tests/api/test_clusters.py"
+    plant(
+        "limits around the coefficient",
+        "base/results.py",
+        "return np.minimum(self.centre - half, self.values)",
+        "return np.minimum(self.values - half, self.values)",
+        f"{results} -k 'rebuilds or small_p_value'",
+    )
+    plant(
+        "p-value of one side", "base/results.py", "p = 2 * student.sf", "p = student.sf", f"{results} -k small_p_value"
+    )
+    plant(
+        "record without its state",
+        "tables/formula.py",
+        "made_up.spec.transform_state.update(state)",
+        "made_up.spec.transform_state.update({})",
+        f"{results} -k colleague_opens",
+    )
+    plant(
+        "instruments unused",
+        "explore/instruments.py",
+        "s_zx, s_zz = z @ state.moment @ x.T",
+        "s_zx, s_zz = x @ state.moment @ x.T",
+        f"{questions} -k two_stages",
+    )
+    plant(
+        "noise of a sum of moments",
+        "explore/combined.py",
+        "sigma = math.sqrt(float(np.sum((weights *",
+        "sigma = math.sqrt(float(np.mean((weights *",
+        f"{questions} -k sites_add",
+    )
+    plant(
+        "tables that may overlap",
+        "explore/combined.py",
+        "if not disjoint.strip():",
+        "if False:",
+        f"{questions} -k cannot_be_added",
+    )
+    plant(
+        "rows times their weight",
+        "tables/coder.py",
+        "return np.sqrt(np.where(values >= 0, values, np.nan) / self.mean)",
+        "return np.where(values >= 0, values, np.nan) / self.mean",
+        f"{weights} -k multiplied",
+    )
+    plant(
+        "negative weights",
+        "tables/coder.py",
+        "np.where(values >= 0, values, np.nan)",
+        "np.abs(values)",
+        f"{weights} -k multiplied",
+    )
+    plant(
+        "new rows are weighted",
+        "tables/design.py",
+        "coder.rows(block, labelled=False, weighted=False)",
+        "coder.rows(block, labelled=False)",
+        f"{weights} -k weighted_one",
+    )
+    plant(
+        "groups are not summed",
+        "public/bands.py",
+        "np.add.at(sums, groups, influence)",
+        "sums[groups] = influence",
+        f"{clusters} -k summed_first",
+    )
+    plant(
+        "the cap is bad input",
+        "cli/main.py",
+        'return _complain(f"{error}{kept}", CAP_REACHED)',
+        'return _complain(f"{error}{kept}")',
+        "tests/cli/test_manners.py -k statuses",
+    )
     return found
 
 

@@ -82,7 +82,7 @@ def test_an_installed_application_is_found(tmp_path, monkeypatch):
 
 
 def test_second_moment_opens_the_application(monkeypatch, tmp_path):
-    """Without arguments it starts Streamlit in the application's folder; relative places keep their meaning."""
+    """``second-moment app`` starts Streamlit in the application's folder; relative places keep their meaning."""
     seen = {}
 
     def run(command, **settings):
@@ -92,7 +92,7 @@ def test_second_moment_opens_the_application(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PMT_LEDGER", "my.db")
     monkeypatch.setattr(launch.subprocess, "run", run)
-    assert launch.main([]) == 0
+    assert launch.main(["app"]) == 0
     assert seen["cwd"] == ROOT and seen["command"][-1] == str(ROOT / "app.py")
     assert seen["env"]["PMT_LEDGER"] == str(tmp_path / "my.db")
 
@@ -104,7 +104,7 @@ def test_without_the_extra_it_says_what_to_install(missing, monkeypatch, capsys)
         monkeypatch.setattr(launch, "application", lambda: None)
     else:
         monkeypatch.setattr(launch.importlib.util, "find_spec", lambda name: None)
-    assert launch.main([]) == 2
+    assert launch.main(["app"]) == 2
     assert "second-moment[app]" in capsys.readouterr().err
 
 

@@ -16,9 +16,10 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.api import frames
-from pmtcore.api.summary import Summary
+from pmtcore.api.loading import results_of
 from pmtcore.base.checks import InputError, number_between, one_of
 from pmtcore.base.records import Bands
+from pmtcore.base.results import Results
 from pmtcore.base.strict_json import parsed
 from pmtcore.glm.families import FAMILIES
 from pmtcore.local import setup
@@ -267,7 +268,7 @@ class LocalAggregator:
             self.tally.add_lines(line.encode() for line in reports)
         return dict(self.tally.counts)
 
-    def fit(self, family: str | None = None, link: str | None = None) -> Summary:
+    def fit(self, family: str | None = None, link: str | None = None) -> Results:
         """Coefficients from the reports so far. Another family or link from the same reports costs nothing.
 
         Raises:
@@ -276,11 +277,11 @@ class LocalAggregator:
         made = self.published.configuration
         public = prepare_public(self._table, self.published.choices(family))
         found = aggregate(public, made, self.tally, link)
-        return Summary(_as_release(found, made), f"{found['n']} reports used; each was private before it was sent.")
+        return results_of(_as_release(found, made), f"{found['n']} reports used; each was private before it was sent.")
 
 
 def _as_release(found: Mapping[str, Any], made: Configuration) -> dict[str, Any]:
-    """A local fit in the fields that a summary reads."""
+    """A local fit in the fields of a release that results are read from."""
     from pmtcore.accounting.budgets import Guarantee, Neighbours, reporting_delta  # noqa: PLC0415
 
     promise = Guarantee(made.mu, Neighbours.REPLACE_ONE, reporting_delta(found["n"]))

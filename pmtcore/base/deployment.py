@@ -21,7 +21,7 @@ from pmtcore.base.roles import roles_listed
 SECRET_LENGTH = 32  # characters: 32 hexadecimal ones are 128 bits
 _DISTINCT = 8  # of 32 random hexadecimal characters: fewer with odds of 4e-8, C(16, 7) (7/16)^32
 _CLIENT_LENGTH = 16  # of the secret that a provider issues
-_LEDGER_LENGTH = 16
+_LEDGER_LENGTH = 16  # of a database password: 16 hexadecimal characters are 64 bits, guessed over a network
 # Of random text in base64, one of these with odds below 1e-6.
 _PLACEHOLDERS = ("change", "example", "sample", "secret", "password", "placeholder", "insecure", "your own", "default")
 _LOCAL = ("localhost", "127.0.0.1", "::1")

@@ -368,6 +368,11 @@ class Bands:
 
     ``truncation`` is the part that clipping rows to the radius may have moved the fit by, predicted from
     public rows; ``None`` where a method has no such prediction.
+
+    Attributes:
+        centre: (d,), what the limits lie around: the coefficients before any shrinkage to the public fit.
+        freedom: (d,), degrees of freedom of Student's law behind the limits.
+        covariance: (d, d) of each part by its name; ``None`` where a method knows the variances alone.
     """
 
     privacy: np.ndarray
@@ -375,6 +380,9 @@ class Bands:
     low: np.ndarray
     high: np.ndarray
     truncation: np.ndarray | None = None
+    centre: np.ndarray | None = None
+    freedom: np.ndarray | None = None
+    covariance: Mapping[str, np.ndarray] | None = None
 
 
 def plain(value: Any, name: str = "value") -> Any:

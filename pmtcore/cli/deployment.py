@@ -14,12 +14,6 @@ from pmtcore.base.paths import application
 from pmtcore.cli.files import read_small
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
-    parser.add_argument("--deploy", action="store_true", help="for a server that others reach; nothing else is checked")
-    parser.add_argument("--secrets", metavar="FILE", help="Streamlit's secrets (default: the application's own)")
-
-
 def run(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Check the settings.
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pmtcore.accounting.units import FIRST, Unit
+from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError, listed
 from pmtcore.cli.arguments import user
 from pmtcore.cli.files import read_small
@@ -17,41 +17,6 @@ if TYPE_CHECKING:
     from pmtcore.ledger.log import Ledger
 
 Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
-_STEPS = (
-    "cap",
-    "show",
-    "verify",
-    "accept",
-    "part",
-    "retire",
-    "register",
-    "asked",
-    "agree",
-    "decline",
-    "release",
-    "record",
-)
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """What a step is told."""
-    parser.add_argument("step", choices=_STEPS)
-    parser.add_argument("--ledger", metavar="URL", help="a file or a database URL (default: your own ledger)")
-    parser.add_argument("--dataset", metavar="NAME")
-    parser.add_argument("--private", metavar="FILE", help="register: the table that analysts may choose by name")
-    parser.add_argument("--public", metavar="FILE", help="register: its public companion")
-    parser.add_argument("--schema", metavar="FILE", help="register: a declared schema (JSON); else the public table's")
-    parser.add_argument("--person", metavar="COLUMN", help="register: who a row is of")
-    parser.add_argument("--rows-per-person", type=int, default=1, metavar="K", help="register: how many rows count")
-    parser.add_argument("--person-rule", default=FIRST, metavar="first|mean", help="register: K rows, or their mean")
-    parser.add_argument("--second", action="store_true", help="register: a second person agrees to each release")
-    parser.add_argument("--mu", type=float, help="the cap, a total under replace-one")
-    parser.add_argument("--other", metavar="NAME", help="part: the data set that shares nobody with --dataset")
-    parser.add_argument("--reason", help="kept in the ledger: why an older copy is accepted, data sets part, ...")
-    parser.add_argument("--head", metavar="HASH", help="verify: a head noted earlier, which the chain must pass")
-    parser.add_argument(
-        "--key", metavar="KEY", help="agree, decline, release: of what was asked for; record: of a release"
-    )
 
 
 def run(chosen: argparse.Namespace) -> Answer:
@@ -83,7 +48,7 @@ def _record(book: Ledger, key: str | None) -> Answer:
     Raises:
         InputError: no key, or no record under it.
     """
-    from pmtcore.api.summary import text as in_words  # noqa: PLC0415
+    from pmtcore.api.loading import in_words  # noqa: PLC0415
 
     if key is None:
         raise InputError("'ledger record' needs --key KEY, as the release was answered with.")
@@ -137,7 +102,7 @@ def _fields(data: bytes) -> dict[str, Any]:
 
 def _agreement(chosen: argparse.Namespace, book: Ledger) -> Answer:
     """What was asked for; an answer to it; the release that was agreed to."""
-    from pmtcore.api.summary import text as in_words  # noqa: PLC0415
+    from pmtcore.api.loading import in_words  # noqa: PLC0415
     from pmtcore.mechanisms.noise import SecureNoise  # noqa: PLC0415
     from pmtcore.releases.agreement import answer, asked, carry_out  # noqa: PLC0415
     from pmtcore.releases.outcome import SpendPlace, after_spend  # noqa: PLC0415

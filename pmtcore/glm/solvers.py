@@ -202,10 +202,11 @@ def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: n
     end = theta.copy()  # theta + d
     todo = np.arange(len(theta))
     wanted = _ROUNDING * (np.linalg.norm(gradient, axis=1) + np.linalg.norm(lasso, axis=1))
-    for _ in range(_MOST_ROUNDS):
+    for count in range(_MOST_ROUNDS):
         h, lam = hessian[todo], lasso[todo]
         level = gradient[todo] - np.einsum("tij,tj->ti", h, theta[todo])  # model gradient at end: level + H end
-        swept = _swept(level, h, end[todo], lam)
+        # Near the end of the iterations signs and zeros are right already, and no sweep is needed.
+        swept = _swept(level, h, end[todo], lam) if count else end[todo]
         end[todo] = _finished(level, h, swept, lam)
         slope = level + np.einsum("tij,tj->ti", h, end[todo])
         left = np.linalg.norm(shortest(slope, end[todo], lam), axis=1) > np.maximum(
@@ -250,15 +251,19 @@ def _swept(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np.nd
 
 
 def _finished(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np.ndarray) -> np.ndarray:
-    """The exact minimizer if signs and zeros stay as they are; where they would not, what was there."""
-    active = (end != 0).astype(float)
+    """Return the exact minimizer if signs and zeros stay as they are; where they would not, what was there.
+
+    A coefficient without a lasso weight has neither a sign nor a zero to keep.
+    """
+    free = lasso == 0
+    active = ((end != 0) | free).astype(float)
     p = end.shape[1]
-    held = hessian * active[:, :, None] * active[:, None, :]
-    held[:, np.arange(p), np.arange(p)] += 1 - active
+    reduced = hessian * active[:, :, None] * active[:, None, :]
+    reduced[:, np.arange(p), np.arange(p)] += 1 - active
     right = -(level + lasso * np.sign(end)) * active
-    found = np.linalg.solve(held, right[..., None])[..., 0]
-    kept = np.all(found * end >= 0, axis=1) & np.all(np.isfinite(found), axis=1)
-    return np.where(kept[:, None], found, end)
+    solved = np.linalg.solve(reduced, right[..., None])[..., 0]
+    agrees = np.all((solved * end >= 0) | free, axis=1) & np.all(np.isfinite(solved), axis=1)
+    return np.where(agrees[:, None], solved, end)
 
 
 def _searched(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray, gradient: np.ndarray) -> np.ndarray:

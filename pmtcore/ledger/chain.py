@@ -18,6 +18,7 @@ import sqlalchemy as sql
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
+from pmtcore.base.refusals import CapError
 from pmtcore.ledger.sidecar import Head, seal
 
 Row = Mapping[str, Any] | sql.RowMapping
@@ -30,6 +31,10 @@ class LedgerError(InputError):
     Its sentence says nothing about spends: the same error comes before and after one. Whoever makes a release says
     what became of the budget (:class:`pmtcore.releases.outcome.SpendFailure`).
     """
+
+
+class CapReached(LedgerError, CapError):
+    """The cap of a data set refuses a spend, or there is none."""
 
 
 class Damaged(LedgerError):

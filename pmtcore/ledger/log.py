@@ -54,6 +54,9 @@ class Ledger:
         self._database = Database(url, make, unsealed)
         self.agreements = Agreements(self._database)
 
+    def __repr__(self) -> str:
+        return f"<Ledger {self.place}>"
+
     @property
     def url(self) -> str:
         """The address, as SQLAlchemy takes it."""

@@ -10,7 +10,7 @@ from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import listed, number_between, one_of
 from pmtcore.base.records import plain
 from pmtcore.ledger.account import Account, counted_mu
-from pmtcore.ledger.chain import LedgerError
+from pmtcore.ledger.chain import CapReached, LedgerError
 from pmtcore.ledger.schema import NAME_LENGTH
 
 MOST_WORDS = 2000  # letters of a reason or a purpose
@@ -96,7 +96,7 @@ def check(account: Account, fields: Mapping[str, Any]) -> None:
     """
     name = account.dataset
     if account.cap is None:
-        raise LedgerError(f"The data set {name!r} has no cap in this ledger; set one first: {_how_to_cap(name)}.")
+        raise CapReached(f"The data set {name!r} has no cap in this ledger; set one first: {_how_to_cap(name)}.")
     if account.retired:
         raise LedgerError(f"The data set {name!r} is retired ({account.retired}); nothing more is released.")
     unit = Unit.from_dict(fields.get("unit", {}))
@@ -108,7 +108,7 @@ def check(account: Account, fields: Mapping[str, Any]) -> None:
             )
     counted = counted_mu(fields["mu"], fields["neighbours"])
     if not account.fits(counted):
-        raise LedgerError(
+        raise CapReached(
             f"This release would pass the cap of {name!r}: mu {account.spent:.4g} of {account.cap:.4g} is spent, "
             f"{account.left:.4g} is left, {counted:.4g} was asked for."
             + (f" It spends together with {listed(account.together)}." if account.together else "")

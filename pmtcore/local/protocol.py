@@ -35,6 +35,7 @@ from pmtcore.public.shape import Clip
 
 VERSION = 2  # 2: integer noise; moments send x (y - centre) where there is an intercept
 _LARGEST = 1e100  # a longer row is shortened to it: far outside every radius, and its square is finite
+_ROWS_AT_ONCE = 2**16  # products of 15 bits each, so many of them, stay far below 2^53
 _TAIL = 12.0  # standard deviations beyond which a Gaussian report is impossible
 
 
@@ -203,12 +204,27 @@ class Configuration:
         """
         if self.scheme == "whitened":
             return self.gaussian.integers(self.vectors(features, response))
-        x, y = _sensible(features - self.shift, response)
-        k = grid_rows(x, self.radius)
-        share = (np.clip(y, self.low, self.high) - self.offset) / self.response_bound
-        level = np.trunc(np.clip(share, -1.0, 1.0) * SCALE).astype(np.int64)
+        k, level = self._moment_integers(features, response)
         upper, _ = _triangle(self.d)
         return np.column_stack([k[:, upper[0]] * k[:, upper[1]], k * level[:, None]])
+
+    def total(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
+        """Return the sum over rows of :meth:`integers` (dimension,), exact: integers below 2^53 whatever the order."""
+        if self.scheme == "whitened":
+            return self.integers(features, response).sum(axis=0)
+        found = np.zeros(self.dimension, dtype=np.int64)
+        upper, _ = _triangle(self.d)
+        for start in range(0, len(response), _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            k, level = (each.astype(float) for each in self._moment_integers(features[part], response[part]))
+            found += np.concatenate([(k.T @ k)[upper], level @ k]).astype(np.int64)
+        return found
+
+    def _moment_integers(self, features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Clipped rows (k, d) and responses (k,) as integers in steps of their bounds over 2^15."""
+        x, y = _sensible(features - self.shift, response)
+        share = (np.clip(y, self.low, self.high) - self.offset) / self.response_bound
+        return grid_rows(x, self.radius), np.trunc(np.clip(share, -1.0, 1.0) * SCALE).astype(np.int64)
 
     def statistic(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
         """The same in the units of a report, (k, dimension)."""

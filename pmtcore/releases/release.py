@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
 from pmtcore.accounting.units import MOST_ROWS, Unit
 from pmtcore.base.checks import InputError, check_held, listed, number_between, whole_number_between
 from pmtcore.base.records import Standing, Watch, plain
+from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.base.strict_json import parsed
 from pmtcore.ledger.log import Entry, Ledger, LedgerError, UnclearSpend
 from pmtcore.ledger.rules import spend
@@ -30,6 +32,7 @@ from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import Problem
 
 _ADMITTED: set[tuple[str, str, str]] = set()  # what this process has let the ledger know already
+_UNWEIGHTED = ("joint-moment", "pmt-moment")  # their products of columns would be of weighted columns
 _SWAMPED = 0.5  # noise of half the signal's size: the moment is about to lose its sign
 _NO_GAIN = 0.9  # a release that takes less than a tenth off the public fit's error is not worth its budget
 
@@ -53,7 +56,10 @@ class Request:
         whole_number_between("rows per person", self.rows_per_person, 1, MOST_ROWS)
         if self.delta is not None:
             checked_delta(self.delta)
-        make_parameters(method(self.method), self.parameters)
+        entry = method(self.method)
+        make_parameters(entry, self.parameters)
+        # A paper's name for a method opens the same method; what is recorded is always its id.
+        object.__setattr__(self, "method", entry.id)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain fields; :meth:`from_dict` reads them back."""
@@ -196,6 +202,7 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         parts=plan.parts(),
         released=outcome.released_under(guarantee),
         notes=problem.notes + outcome.notes(),
+        design={} if problem.design is None else problem.design.as_dict(),
     )
 
 
@@ -246,7 +253,7 @@ def recorded_release(
         progress.spend()
     fields = _spend(problem, request, entry, plan, purpose, by, agreed)
     place = SpendPlace(ledger, dataset.strip(), key, fields["mu"])
-    earlier = _reserved(place, fields, _room(problem.public.d))
+    earlier = _reserved(place, fields, _room_of(problem))
     if earlier is not None and earlier.record is not None:
         return Recorded(earlier.record, earlier.dataset, key, Release.from_dict(earlier.record))
     with after_spend(place):
@@ -359,9 +366,18 @@ def progress_of(
     return Progress(problem.private.n, _plan(problem, request)[2].looks, tell, stop)
 
 
+def _room_of(problem: Problem) -> int:
+    """Bytes that the record of a release takes at most, with what it says of reading rows."""
+    design = "" if problem.design is None else json.dumps(problem.design.as_dict())
+    return _room(problem.public.d) + len(design)
+
+
 def _room(d: int) -> int:
-    """Bytes that a record of ``d`` coefficients takes at most: measured up to d = 50 over all methods, and a tenth."""
-    return 4_096 + 1_400 * d + 50 * d * d
+    """Bytes that a record of ``d`` coefficients takes at most: measured up to d = 50 over all methods, and a tenth.
+
+    Three lower triangles of covariances are ``1.5 d^2`` numbers of 22 characters and a comma.
+    """
+    return 4_096 + 1_500 * d + 90 * d * d
 
 
 def _sound(found: Release) -> Release:
@@ -389,6 +405,10 @@ def _ground(problem: Problem, entry: Method) -> Ground:
 def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]:
     entry = method(request.method)
     entry.check_suits(problem.public)
+    if problem.choices.weights and entry.id in _UNWEIGHTED:
+        raise RefusedError(
+            Refusal.WEIGHTS, f"{entry.id} releases rows that count the same; with weights choose joint-pmt."
+        )
     parameters = make_parameters(entry, request.parameters)
     plan = entry.plan(problem.public, problem.private.n, request.budget, parameters)
     if plan.holds_rows:

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.tables import lines
 from pmtcore.tables.cells import OBJECT, from_objects, texts
 from pmtcore.tables.dialect import SEPARATORS, Dialect, Header, check_names, header_of
@@ -233,6 +234,7 @@ def frame_source(frame: Any, sha256: str | None = None) -> ArrowSource:
     if isinstance(frame, pa.Table):
         table = frame
     else:
+        check_frame_names(frame)
         try:
             known = nw.from_native(frame, eager_only=True)
         except TypeError:
@@ -240,6 +242,27 @@ def frame_source(frame: Any, sha256: str | None = None) -> ArrowSource:
         table = pa.table({str(name): _frame_column(known[name]) for name in known.columns})
     check_names([str(name).strip() for name in table.column_names], "The table", hide_names=True)
     return ArrowSource(table, sha256 or _table_digest(table))
+
+
+def check_frame_names(frame: Any) -> None:
+    """Refuse a frame of pandas whose columns have names that no formula and no record can hold.
+
+    Raises:
+        InputError: names that are no text, or one name twice; the names are not told, they may be private.
+    """
+    if not type(frame).__module__.startswith("pandas") or not hasattr(frame, "columns"):
+        return
+    columns = frame.columns
+    if not all(isinstance(name, str) for name in columns):
+        raise RefusedError(
+            Refusal.COLUMN_NAMES,
+            "The frame has column names that are no text, such as numbers; rename them first: "
+            "frame.columns = frame.columns.astype(str).",
+        )
+    if not columns.is_unique:
+        raise RefusedError(
+            Refusal.REPEATED_COLUMN, "The frame has two columns of one name; rename or drop one of them first."
+        )
 
 
 def _frame_column(series: Any) -> Any:

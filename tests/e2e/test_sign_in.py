@@ -95,7 +95,6 @@ def test_claims_become_roles(page, restartable, name):
     sign_in(page, restartable.url, name)
     said = {"cleo": "curator", "ana": "analyst", "reed": "reviewer"}.get(role, "no role")
     expect(page.get_by_text(re.compile(f"{role}@.?example.org, {said}"))).to_be_visible()  # no link is made of it
-    settled(page)
     if role in OUTSIDE:
         for place in PAGES:
             page.goto(f"{restartable.url}/{place}?curator=true")
@@ -105,6 +104,8 @@ def test_claims_become_roles(page, restartable, name):
         page.get_by_role("button", name="Sign out").click()
         expect(page.get_by_role("button", name="Sign in")).to_be_visible()
         return
+    page.goto(f"{restartable.url}/data")
+    settled(page)
     registered = page.get_by_role("radio", name="Registered")
     expect(registered).to_have_count(1 if role in ("cleo", "ana") else 0)
     page.get_by_role("radio", name="Upload").click()

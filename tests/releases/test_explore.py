@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,10 +18,10 @@ from pmtcore.base.records import PrivateRows
 from pmtcore.cli.explore import _text
 from pmtcore.cli.main import main
 from pmtcore.explore.confirm import confirmed, problem_of
-from pmtcore.explore.formula import read
 from pmtcore.explore.functionals import Marginals
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import regression
+from pmtcore.explore.terms import read
 from pmtcore.glm.families import family
 from pmtcore.glm.newton import Rows as NewtonRows
 from pmtcore.glm.newton import fit as newton
@@ -29,6 +30,7 @@ from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.moments import INTERCEPT, public_from_rows
 from pmtcore.releases.release import Request, recorded_release
+from pmtcore.report.figures import explore as figures
 from pmtcore.tables.named import entry as entry_of
 from pmtcore.tables.named import load
 from pmtcore.tables.problem import prepare
@@ -80,7 +82,7 @@ def test_regressions_by_formula_and_by_name(moment):
     assert one.inflation.values[0] == pytest.approx(inside[0, 0], rel=0.01)
 
 
-@pytest.mark.parametrize("formula", ["b", "b ~ q", "b ~ a ~ a", "b ~ b", "b ~ a + a", "b ~ a:b", "q ~ a", "b ~ a*2"])
+@pytest.mark.parametrize("formula", ["b", "b ~ q", "b ~ a ~ a", "b ~ b", "b ~ a:b", "q ~ a", "b ~ a*2"])
 def test_bad_formulas_get_a_sentence(moment, formula):
     """What is wrong, and which columns there are."""
     with pytest.raises(InputError):
@@ -90,7 +92,7 @@ def test_bad_formulas_get_a_sentence(moment, formula):
 def test_products_in_either_order():
     """``a:b`` is the declared column ``b:a``; an undeclared one says how to declare it."""
     names = [INTERCEPT, "a", "b", "b:a", "x + y", "y"]
-    assert read("y ~ a + a:b + `x + y`", names, names[1:3])[1] == ("a", "b:a", "x + y")
+    assert read("y ~ a + a:b + `x + y`", names, names[1:3])[1] == ("a", "x + y", "b:a")
     with pytest.raises(InputError, match="derived="):
         read("y ~ a:y", names, names[1:3])
 
@@ -411,3 +413,16 @@ def test_the_command_line_releases_and_asks(problem, tmp_path, capsys):
         assert main(["explore", "--record", out, *more]) == 2, more
         assert capsys.readouterr().err.count("\n") == 1
     assert main(["explore", "--record", str(tmp_path / "private.csv")]) == 2
+
+
+def test_levels_of_a_column_are_tested_together():
+    """One row for each column with several levels; numbers and single levels have none."""
+
+    class Fit:
+        features = ("age", "town=north", "town=south", "sex=male")
+
+        def test(self, names):
+            assert list(names) == ["town=north", "town=south"]
+            return SimpleNamespace(statistic=4.5, p=0.01)
+
+    assert figures.factor_tests(Fit()).to_dict("records") == [{"column": "town", "levels": 3, "F": 4.5, "p": 0.01}]

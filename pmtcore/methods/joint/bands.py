@@ -12,11 +12,12 @@ from scipy.stats import f as f_distribution
 from pmtcore.base.records import Bands
 from pmtcore.methods.joint.fit import FirstFit, Fit
 from pmtcore.public.bands import Part, limits, robust_part
+from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.moments import back_transform
-from pmtcore.public.precision import combine
 
 _DECIDES = 0.5  # leverage of a public row
 _FALSE_ALARMS = 1e-3  # of each of two tests for a shift
+_MANY_DEGREES = 1e9  # more are infinitely many
 
 
 def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
@@ -32,16 +33,16 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
     public = first.public
     if lam == 0 and first.shrinks and public.rows is not None and public.m is not None:
         return _with_public(first, fit, ridge)
-    penalized = fit.whole[0] * (first.stable_gram[0] + lam * public.unit_penalty)
+    penalized = fit.whole[0] * (fit.gram_estimate[0] + lam * public.unit_penalty)
     inverse = public.residual_scale * back_transform(public.feature_root, np.linalg.inv(penalized)).T
     solved, centre = fit.unshrunk[0], ridge
     if lam == 0:
         centre = public.fit + public.residual_scale * back_transform(public.feature_root, fit.unshrunk[0])
     else:
         solved = (public.feature_root.T @ ridge - public.factor[-1, : public.d]) / public.residual_scale
-    privacy = np.einsum("ij,jk,ik->i", inverse, fit.noise_covariance(solved), inverse)
+    privacy = Part.of(inverse @ fit.noise_covariance(solved) @ inverse.T)
     sampling = _sampling_part(first, fit.clip_weights, inverse, fit.unshrunk[0] - solved)
-    return limits(ridge, centre, Part(privacy), sampling, fit.truncation_part(inverse))
+    return limits(ridge, centre, privacy, sampling, fit.truncation_part(inverse))
 
 
 def alone(first: FirstFit, fit: Fit) -> dict[str, list[Any]]:
@@ -52,7 +53,7 @@ def alone(first: FirstFit, fit: Fit) -> dict[str, list[Any]]:
     """
     public, away = first.public, fit.unshrunk[0]
     table = public.residual_scale * back_transform(public.feature_root, np.eye(len(away))).T
-    solve = table @ np.linalg.inv(fit.whole[0] * first.stable_gram[0])
+    solve = table @ np.linalg.inv(fit.whole[0] * fit.gram_estimate[0])
     noise = solve @ fit.noise_covariance(away) @ solve.T
     cut = fit.truncation_part(solve)
     lost = np.zeros(len(away)) if cut is None else cut.variance
@@ -60,25 +61,37 @@ def alone(first: FirstFit, fit: Fit) -> dict[str, list[Any]]:
     return {"coefficients": centre.tolist(), "privacy": noise.tolist(), "truncation": lost.tolist()}
 
 
+def _two_estimates(first: FirstFit, fit: Fit, inverse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return covariances (d, d) of the unshrunk correction around the population's, and of the public fit around it.
+
+    Args:
+        inverse: (d, d), from the equation that is solved to the correction.
+    """
+    public = first.public
+    cut = fit.truncation_part(inverse)
+    sampling = first.stable_gram[0] * first.residual_variance / first.first.n
+    mine = inverse @ (fit.noise_covariance(fit.unshrunk[0]) + sampling) @ inverse.T
+    mine = mine + (0.0 if cut is None else np.diag(cut.variance))
+    influence = public.fit_influence
+    return mine, influence.T @ influence / len(influence) ** 2 + public.fit_pull
+
+
 def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
     """Around the unshrunk fit and the public one, combined by precision: no wider than the public fit's own."""
     public, away = first.public, fit.unshrunk[0]
-    inverse = np.linalg.inv(fit.whole[0] * first.stable_gram[0])
-    noise = fit.noise_covariance(away)
-    cut = fit.truncation_part(inverse)
-    own = inverse @ (noise + first.stable_gram[0] * first.residual_variance / first.first.n) @ inverse.T
-    influence = public.fit_influence
-    theirs = influence.T @ influence / len(influence) ** 2 + public.fit_pull
-    both = combine(away, own + (0.0 if cut is None else np.diag(cut.variance)), theirs)
-    table = public.residual_scale * back_transform(public.feature_root, np.eye(len(away))).T
-    solve, rest = table @ both.weight @ inverse, table @ (np.eye(len(away)) - both.weight)
-    privacy = np.einsum("ij,jk,ik->i", solve, noise, solve)
+    inverse = np.linalg.inv(fit.whole[0] * fit.gram_estimate[0])
+    mine, theirs = _two_estimates(first, fit, inverse)
+    identity: np.ndarray = np.eye(len(away))
+    both = gaussian_update(theirs, identity, away, mine, prior_dof=first.prior_dof)
+    inflation, influence = float(both.inflation), public.fit_influence
+    table = public.residual_scale * back_transform(public.feature_root, identity).T
+    solve, rest = table @ both.gain @ inverse, table @ both.shrinkage
+    privacy = Part.of(solve @ fit.noise_covariance(away) @ solve.T)
     sampling = _sampling_part(first, fit.clip_weights, solve, np.zeros_like(away))
-    pull = Part(np.einsum("ij,jk,ik->i", rest, both.widened * public.fit_pull, rest))
-    together = sampling.plus(robust_part(influence @ rest.T, both.widened, len(influence))).plus(pull)
-    return limits(
-        estimate, public.fit + table @ both.weight @ away, Part(privacy), together, fit.truncation_part(solve)
-    )
+    pull = Part.of(rest @ (inflation * public.fit_pull) @ rest.T)
+    theirs_part = robust_part(influence @ rest.T, inflation, len(influence), public.clusters)
+    together = sampling.plus(theirs_part).plus(pull)
+    return limits(estimate, public.fit + table @ both.step, privacy, together, fit.truncation_part(solve))
 
 
 def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, away: np.ndarray) -> Part:
@@ -90,29 +103,39 @@ def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, aw
         away: from the penalized correction to the one without a penalty (d,); it adds to every residual.
     """
     public, n = first.public, first.first.n
-    equal = np.diag(inverse @ (first.stable_gram[0] * first.residual_variance) @ inverse.T) / n
+    equal = Part.of(inverse @ (first.stable_gram[0] * first.residual_variance) @ inverse.T / n)
     if public.rows is None or public.m is None:
-        return Part(equal)
+        return equal
     x, residual = public.whitened_in_sample[:, :-1], public.left_out_residual
     scale = first.residual_variance / np.mean(weights * residual**2)
     rows = x * (weights * (residual + x @ away / math.sqrt(scale)))[:, None]
-    found = robust_part((rows - rows.mean(axis=0)) @ inverse.T if np.any(away) else rows @ inverse.T, scale, n)
+    found = robust_part(
+        (rows - rows.mean(axis=0)) @ inverse.T if np.any(away) else rows @ inverse.T, scale, n, public.clusters
+    )
     if np.max(np.sum(x**2, axis=1)) / len(x) < _DECIDES:
         return found
-    return Part(np.maximum(found.variance, equal), found.freedom)
+    return found.with_variance(np.maximum(found.variance, equal.variance))
 
 
 def looks_shifted(first: FirstFit, fit: Fit) -> bool:
-    """Whether the correction is far larger than alike samples give: at most about one false alarm in 500.
+    """Return whether the correction is far larger than alike samples give: about one false alarm in 1,000.
 
-    ``|delta|^2 (m - d)/d`` is F-distributed for Gaussian errors, since ``delta`` is the error of the public
-    fit in its own units; noise and private sampling come on top.
+    With public rows the ratio of section 6.1, by the robust covariances that bands have, truncation included. With a
+    moment alone ``|delta|^2 (m - d)/d`` is F-distributed for Gaussian errors, since ``delta`` is the error of the
+    public fit in its own units; noise and private sampling come on top.
     """
     public, delta = first.public, fit.unshrunk[0]
     if public.m is None:
         return False
-    rest = public.m - public.d
-    own = public.d / rest * f_distribution.isf(_FALSE_ALARMS, public.d, rest)
-    inverse = np.linalg.inv(fit.whole[0] * first.stable_gram[0])
+    inverse = np.linalg.inv(fit.whole[0] * fit.gram_estimate[0])
+    d = public.d
+    if public.rows is not None:
+        mine, theirs = _two_estimates(first, fit, inverse)
+        solved = np.linalg.solve(mine + theirs, np.column_stack([theirs, delta]))
+        share = float(np.clip(np.trace(solved[:, :d]) / d, 1e-6, 1.0))
+        dof = min(first.prior_dof / share**2, _MANY_DEGREES)
+        return bool(delta @ solved[:, d] / d > f_distribution.isf(_FALSE_ALARMS, d, dof))
+    rest = public.m - d
+    own = d / rest * f_distribution.isf(_FALSE_ALARMS, d, rest)
     noise = float(np.linalg.eigvalsh(inverse @ fit.noise_covariance(delta) @ inverse)[-1])
-    return bool(delta @ delta > own + (noise + 1 / first.first.n) * chi2.isf(_FALSE_ALARMS, public.d))
+    return bool(delta @ delta > own + (noise + 1 / first.first.n) * chi2.isf(_FALSE_ALARMS, d))
