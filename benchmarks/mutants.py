@@ -604,6 +604,13 @@ def _mutants() -> list[Mutant]:
         f"{fingerprint} -k noisy",
     )
     plant(
+        "fingerprint: whole rows in an order that a row changes",
+        known,
+        "_counts_evidence(cells.named_types, known.named_types, known.complete)",
+        "0.0",
+        f"{fingerprint} -k turn_columns",
+    )
+    plant(
         "fingerprint: equal counts of few rows",
         known,
         "min(_COUNTS_APART, chance - _BY_CHANCE)",
