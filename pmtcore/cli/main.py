@@ -24,7 +24,7 @@ from pmtcore.base.records import Curator, Label, plain
 from pmtcore.cli import audit_commands as more
 from pmtcore.cli import explore as exploring
 from pmtcore.cli import ledger as ledgers
-from pmtcore.cli import releases
+from pmtcore.cli import releases, study
 from pmtcore.cli.arguments import (
     budget_arguments,
     budget_from,
@@ -172,6 +172,8 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--html", required=True, metavar="FILE", help="where to write")
     local = command("local", more.local, "Local model: publish a configuration, randomize own rows, aggregate reports.")
     more.local_arguments(local)
+    together = command("study", releases.run, "Several institutions, one regression: create, join, run, simulate.")
+    study.arguments(together, common)
     gallery = command("gallery", more.gallery, "The papers' experiments: the list, or one recomputed with its verdict.")
     gallery.add_argument("figure", nargs="?", metavar="FIGURE", help="such as A1; without it, the list")
     gallery.add_argument("--quick", action="store_true", help="fewer trials than the paper")

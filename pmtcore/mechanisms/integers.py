@@ -59,8 +59,9 @@ def noisy_symmetric(
     corner = np.arange(d)
     beside = scale if form == "papers" else scale / np.sqrt(2)
     found = np.empty((trials, d, d))
-    found[:, corner, corner] = value[..., corner, corner] + source.integers(scale, trials, d)
-    found[:, rows, columns] = value[..., rows, columns] + source.integers(beside, trials, len(rows))
+    found[:, corner, corner], found[:, rows, columns] = source.noisy(
+        [(value[..., corner, corner], scale), (value[..., rows, columns], beside)], trials
+    )
     found[:, columns, rows] = found[:, rows, columns]
     return found
 
@@ -71,7 +72,8 @@ def noisy_vector(total: Private[np.ndarray], scale: float, source: NoiseSource, 
     Guarantee: as :func:`noisy_symmetric`, sensitivity in Euclidean norm.
     """
     value = total.reveal(_MECHANISM)
-    return np.asarray((value + source.integers(scale, trials, value.shape[-1])).astype(float))
+    (noisy,) = source.noisy([(value, scale)], trials)
+    return np.asarray(noisy.astype(float))
 
 
 @final

@@ -146,13 +146,21 @@ def preview(problem: Problem, request: Request) -> Preview:
     )
 
 
-def release(problem: Problem, request: Request, source: NoiseSource, watch: Watch | None = None) -> Release:
+def release(
+    problem: Problem,
+    request: Request,
+    source: NoiseSource,
+    watch: Watch | None = None,
+    stated: Guarantee | None = None,
+) -> Release:
     """Run a method once, outside any ledger: what reads a private row is then a lab figure.
 
     Figures that may leave come from :func:`recorded_release`, which writes the spend down first.
 
     Args:
         watch: told of each look at the private rows.
+        stated: a weaker guarantee to state than the noise gives, for those who know a part of the noise; ``None``: the
+            plan's own.
 
     Guarantee: the method's own at the request's total budget; stated in the record.
 
@@ -171,7 +179,7 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         reasons += ("the noise came from a seed that can be repeated, not from the system's entropy",)
     if plan.mu > 0:
         reasons += (UNRECORDED,)
-    guarantee = _guarantee(entry, plan, problem, request)
+    guarantee = stated or _guarantee(entry, plan, problem, request)
     return Release(
         method=entry.id,
         title=entry.title,
@@ -236,11 +244,12 @@ def recorded_release(
     admit(problem, ledger, dataset, progress)
     if progress is not None:
         progress.spend()
-    earlier = ledger.spend(dataset, key, _spend(problem, request, entry, plan, purpose, by), _room(problem.public.d))
+    room = record_room(problem.public.d)
+    earlier = ledger.spend(dataset, key, _spend(problem, request, entry, plan, purpose, by), room)
     if earlier is not None and earlier.record is not None:
         return Recorded(earlier.record, earlier.dataset, key, Release.from_dict(earlier.record))
     try:
-        found = _sound(release(problem, request, source, progress))
+        found = once_recorded(release(problem, request, source, progress))
     except BaseException as error:
         with suppress(LedgerError):  # the spend stands without this note, and the first error is the one to show
             ledger.fail(key, type(error).__name__)
@@ -301,13 +310,16 @@ def progress_of(
     return Progress(problem.private.n, _plan(problem, request)[2].looks, tell, stop)
 
 
-def _room(d: int) -> int:
-    """Bytes that a record of ``d`` coefficients takes at most: measured up to d = 50 over all methods, and a tenth."""
+def record_room(d: int) -> int:
+    """Return the bytes that a record of ``d`` coefficients takes at most.
+
+    Measured up to d = 50 over all methods, and a tenth.
+    """
     return 4_096 + 1_400 * d + 50 * d * d
 
 
-def _sound(found: Release) -> Release:
-    """The same figures once their spend is recorded: sound, where nothing else speaks against it."""
+def once_recorded(found: Release) -> Release:
+    """Return the same figures once their spend is recorded: sound, where nothing else speaks against it."""
     reasons = tuple(reason for reason in found.standing_reasons if reason != UNRECORDED)
     if reasons:
         return replace(found, standing_reasons=reasons)
