@@ -546,7 +546,13 @@ def _mutants() -> list[Mutant]:
     )
     plant("sites: a borrow forgotten", "sites/sharing.py", "other[:, 0] - borrow", "other[:, 0]", sites)
     plant("sites: shares sent as they are", rounds, "seals.sealed(body, self._study.site(other).seal)", "body", sites)
-    plant("sites: a pass opened again", rounds, "os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600", "os.O_WRONLY | os.O_CREAT, 0o600", sites)
+    plant(
+        "sites: a pass opened again",
+        rounds,
+        "os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600",
+        "os.O_WRONLY | os.O_CREAT, 0o600",
+        sites,
+    )
     plant("sites: opened before all are ready", rounds, 'set(others) <= set(self._sent("ready", step))', "True", sites)
     plant(
         "sites: a sum published without masks",
@@ -555,7 +561,9 @@ def _mutants() -> list[Mutant]:
         "sharing.total([words, *received])",
         sites,
     )
-    plant("sites: signatures not asked for", "sites/boards.py", "        seals.require_signature(", "        str(", sites)
+    plant(
+        "sites: signatures not asked for", "sites/boards.py", "        seals.require_signature(", "        str(", sites
+    )
     plant("sites: a declined study runs", parties, 'self._agreement().state == "declined"', "False", sites)
     plant("sites: the noise's mu stated", parties, "source, stated=stated)", "source)", sites)
     return found

@@ -46,7 +46,9 @@ def steps(here: str, problem: Problem) -> None:
         "conditioning": "Conditioning",
         "plan": f"Plan: mu {figure(planned.budget.mu)}" if isinstance(planned, Request) else "Plan",
         "release": f"Release: {plural(len(spent), 'release')}" if spent else "Release: not yet",
-        "budget": f"Report: mu {figure(compose(one.guarantee.person.mu for one in spent))} spent" if spent else "Report",
+        "budget": f"Report: mu {figure(compose(one.guarantee.person.mu for one in spent))} spent"
+        if spent
+        else "Report",
     }
     done = {"data": True, "plan": isinstance(planned, Request), "release": bool(spent)}
     with st.container(horizontal=True, key="steps", gap="small", vertical_alignment="center"):

@@ -29,7 +29,7 @@ from pmtcore.tables.problem import Problem, PublicSide, prepare, public_side
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table, read_moment_path, read_path
 
-VERSION = 1
+VERSION = 1  # of the study file; another one is refused
 METHODS = ("joint-pmt", "joint-moment", "pmt-gradients")  # their passes are sums of integers alone
 MOST_SITES = 100  # each pass needs a sealed message from every site to every other
 _PATIENCE = (0.5, 7 * 86_400.0)  # seconds: a test's, and a week of a hospital's

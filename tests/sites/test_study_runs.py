@@ -83,7 +83,7 @@ def assert_same_bits(record, found):
     [
         ("joint-pmt", "gaussian", 0),
         ("joint-pmt", "gaussian", 1),
-        ("joint-moment", "gaussian", 0),
+        ("joint-moment", "gaussian", 1),
         ("pmt-gradients", "logistic", 0),
     ],
 )
@@ -96,7 +96,19 @@ def test_a_study_has_the_bits_of_the_curator(study, method, family, colluders):
         assert not isinstance(record, BaseException), record
         assert_same_bits(record, found)
         assert record["guarantee"]["mu"] == 1.0
+        if method == "joint-moment":
+            assert record["released"]["joint_moment"]["guarantee"]["mu"] == 1.0
     assert answers[""]["study"]["noise_mu"] == pytest.approx(np.sqrt((3 - colluders) / 3))
+
+
+def test_ten_sites_of_which_one_is_killed(study):
+    """The nine others' release, exactly."""
+    setup = study(rows=(60, 50, 40, 70, 80, 90, 45, 55, 65, 75), least=5, colluders=3, patience=PATIENCE)
+    setup.sources = {name: ZeroNoise() for name in setup.sources}
+    answers = setup.run({"s4": Dies(setup.board, "share", 0)})
+    rest = tuple(name for name in setup.ground.study.names if name != "s4")
+    assert_same_bits(answers[""], curator(setup, rest, ZeroNoise()))
+    assert answers[""]["study"]["noise_mu"] == pytest.approx(np.sqrt(6 / 9))
 
 
 @pytest.mark.parametrize("curious", ["s0", "s2"])
