@@ -18,13 +18,16 @@ if __name__ != "__main__":
     PagesManager.uses_pages_directory = False
     from starlette.middleware import Middleware
 
+    from pages.common.deployed import refuse_unsafe
     from pages.common.server import Guard, Squeezed, lifespan
 
+    refuse_unsafe()
     app = st.App(ROOT / "app.py", lifespan=lifespan, middleware=[Middleware(Guard), Middleware(Squeezed)])
 else:
-    from pages.common import frame, links
+    from pages.common import actors, frame, links
 
     st.set_page_config(page_title="Second Moment", page_icon=str(ROOT / "assets" / "icon.svg"), layout="wide")
+    inside = frame.admitted()
     navigation = st.navigation(
         {
             "Work": [
@@ -46,12 +49,16 @@ else:
                 st.Page("pages/study/gallery.py", title="Gallery", icon=":material/gallery_thumbnail:"),
             ],
         },
+        position="sidebar" if inside else "hidden",
         expanded=True,
     )
     st.set_page_config(page_title=f"{navigation.title} · Second Moment")
     st.html(ROOT / "assets" / "style.css")
-    frame.opened(navigation.title)
-    links.restore()
-    navigation.run()
-    links.keep()
-    frame.draw()  # after the page: the sidebar says what the page opened or spent
+    if inside:
+        frame.opened(navigation.title)
+        links.restore()
+        navigation.run()
+        links.keep()
+        frame.draw()  # after the page: the sidebar says what the page opened or spent
+    else:
+        actors.draw_sign_in()

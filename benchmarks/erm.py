@@ -1,4 +1,4 @@
-"""Five hundred repeats of paper D's settings, sound methods only: ``python benchmarks/erm.py [REPEATS] [SETTING ...]``.
+"""Five hundred repeats of paper D's settings, DP-ERM beside ours: ``python benchmarks/erm.py [REPEATS] [SETTING ...]``.
 
 Each repeat draws new data, fits the public rows and releases once with every method, at one epsilon under one relation.
 Printed: median prediction errors, how often ``napp-public`` is better than the best ``dp-erm``, and the seconds taken.
@@ -11,16 +11,16 @@ import time
 
 import numpy as np
 
-from pmtcore.papers.gallery.erm_trials import prediction_trial
+from pmtcore.papers.gallery.erm import prediction_trial
 
 SETTINGS = {"linear": 500, "linear-small": 200, "logistic": 1000, "logistic-small": 500, "poisson": 1000, "adult": 0}
 LAMS = (0.0, 0.1, 1.0, 10.0)
 TRIED = (
-    *((f"dp-erm, Lambda {lam:g}", "dp-erm", {"lam": lam}) for lam in LAMS),
+    *((f"dp-erm, Lambda {lam:g}", "dp-erm", {"target": lam}) for lam in LAMS),
     ("napp-public", "napp-public", {}),
-    ("napp-public, returned", "napp-public", {"choice": "return"}),
+    ("napp-public, returned", "napp-public", {"retrieved": "return"}),
     ("public fit alone", "public-only", {}),
-    ("without privacy", "non-private", {"lam": 0.0}),
+    ("without privacy", "non-private", {"target": 0.0}),
 )
 
 
@@ -35,7 +35,6 @@ def measure(name: str, repeats: int, epsilon: float, delta: float) -> None:
             epsilon=epsilon,
             delta=delta,
             tried=TRIED,
-            m=300 if kind == "adult" else 50,
         )
         for seed in range(repeats)
     ]

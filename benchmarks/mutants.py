@@ -1,27 +1,45 @@
 """Plants faults one by one in a copy of the code and runs the tests that should notice: none may survive.
 
-    python benchmarks/mutants.py            all of them
+    python benchmarks/mutants.py --jobs 2   all of them
     python benchmarks/mutants.py --only gradient --jobs 2
+    python benchmarks/mutants.py --jobs 2 --resume done.json
     python benchmarks/mutants.py --list
 
-A mutant whose text is no longer in the code is an error too: the list follows the code. Exit 1 if one survives.
+Each fault runs only the tests that should notice it, and stops at the first that does. With ``--resume`` what was noticed
+is kept in a file, for exactly this code: a run that was interrupted goes on. A mutant whose text is no longer in the
+code, or whose tests do not exist, is an error too, before the first is planted: the list follows the code. Exit 1 if one
+survives.
 """
 
 from __future__ import annotations
 
 import argparse
+import compileall
+import hashlib
+import importlib
+import json
 import os
 import shlex
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from py_compile import PycInvalidationMode
+from typing import NoReturn
+
+for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_threads] = "1"  # threads of a library would not live on in a forked process
+sys.dont_write_bytecode = True
 
 ROOT = Path(__file__).resolve().parents[1]
 _TIMEOUT = 600  # seconds; a mutant that makes a test hang is noticed too
+_OUT = "tests.out"  # what the tests of one fault say
+_LOADED = ("numpy", "scipy.stats", "scipy.optimize", "pandas", "pyarrow.parquet", "pyarrow.csv", "sqlalchemy")
+_LOADED += ("pytest", "_pytest.assertion.rewrite", "hypothesis", "mpmath", "narwhals", "opendp.prelude")
 _PARTS = ("pmtcore", "tests", "pages", "app.py", "pyproject.toml", "README.md", "docs", "assets", "benchmarks")
 
 
@@ -53,6 +71,14 @@ LOCAL = (
 )
 BUDGETS = "tests/accounting/test_budgets.py tests/accounting/test_oracle.py"
 MIXED = "tests/accounting/test_mixed.py tests/accounting/test_oracle.py"
+FRESH = "tests/methods/test_fresh_noise.py"
+COVERING = "tests/mechanisms/test_covering.py"
+QUIET = "tests/releases/test_quiet.py"
+SEALS = "tests/ledger/test_seals.py -k 'not postgres'"
+AGREEMENT = "tests/releases/test_agreement.py"
+OUTCOME = "tests/releases/test_outcome.py"
+AGAIN = "tests/api/test_again.py"
+ENDS = "tests/glm/test_ends.py"
 
 
 def _mutants() -> list[Mutant]:
@@ -61,8 +87,27 @@ def _mutants() -> list[Mutant]:
     def plant(name: str, file: str, old: str, new: str, tests: str) -> None:
         found.append(Mutant(name, f"pmtcore/{file}", old, new, tests))
 
+    deploy, roles, server = "base/deployment.py", "base/roles.py", "tests/base/test_deployment.py"
+    plant("deploy: examples are taken", deploy, "if any(word in value.casefold()", "if all(word in value", server)
+    plant("deploy: short secrets are taken", deploy, "elif len(value) < length:", "elif len(value) < 1:", server)
+    plant("deploy: regular secrets are taken", deploy, "elif random and predictable(value):", "elif False:", server)
+    plant("roles: any address counts", roles, 'not in (True, "true"):', "is False:", server)
+    plant("roles: a sign-in never ends", roles, "<= hours * 3600:", "<= 1e12:", server)
+    claims, drawn = "papers/gallery/claims.py", "tests/papers/test_gallery.py"
+    plant("gallery: few trials speak", claims, "if self.count < FEWEST_TRIALS:", "if self.count < 0:", drawn)
+    plant("gallery: no answer depends", claims, "if {Answer.HOLDS, Answer.FAILS} <= answers:", "if False:", drawn)
+    plant("gallery: spreads are halved", claims, "return np.maximum(*sides)", "return np.maximum(*sides) / 2", drawn)
+    erm, trials = "papers/gallery/erm.py", "tests/papers/test_gallery_trials.py"
+    plant("gallery: noise not shared", erm, "SeededNoise(self.seed, 4)", "SeededNoise(self.seed, len(id))", trials)
+    summed, protocol = "level @ k])", "tests/local/test_protocol.py"
+    plant("local: a total of lengths", "local/protocol.py", summed, "abs(level) @ k])", protocol)
+    hostile = "tests/local/test_hostile.py"
+    plant(
+        "local: types of a file are not checked", "local/protocol.py", "            _check_types(fields)\n", "", hostile
+    )
+    plant("local: half a file is left", "cli/local.py", "unfinished.unlink(missing_ok=True)", "pass", hostile)
     second, grid, noise = "methods/joint/second_pass.py", "mechanisms/grid.py", "mechanisms/noise.py"
-    passes, turned = "mechanisms/passes.py", "mechanisms/turned.py"
+    passes, turned = "mechanisms/passes.py", "mechanisms/quantized_rows.py"
     plant("turned: directions 2 % too long", turned, "STEPS * (1 - 2.0**-40)", "STEPS * 1.02", TURNED)
     plant("turned: rows far out at their scaled length", turned, "lengths * unit * lift", "lengths * unit", TURNED)
     plant("passes: lengths not clipped", passes, "-1.0, 1.0, out=shares", "-9.0, 9.0, out=shares", GRADIENTS)
@@ -402,15 +447,15 @@ def _mutants() -> list[Mutant]:
     plant(
         "release: recorded mu is not the plan's",
         releases,
-        "return Guarantee(plan.mu, entry.neighbours, delta)",
-        "return Guarantee(plan.mu / 2, entry.neighbours, delta)",
+        "return Guarantee(plan.mu, entry.neighbours, delta, _unit",
+        "return Guarantee(plan.mu / 2, entry.neighbours, delta, _unit",
         f"{ARRIVES} -k recorded",
     )
     plant(
         "release: the ledger pays half",
         releases,
-        "request.as_dict(), plan.mu, relation",
-        "request.as_dict(), plan.mu / 2, relation",
+        "        unit.rows * plan.mu,\n",
+        "        unit.rows * plan.mu / 2,\n",
         "tests/ledger/test_log.py tests/ledger/test_limits.py",
     )
     plant(
@@ -566,38 +611,657 @@ def _mutants() -> list[Mutant]:
     )
     plant("sites: a declined study runs", parties, 'self._agreement().state == "declined"', "False", sites)
     plant("sites: the noise's mu stated", parties, "source, stated=stated)", "source)", sites)
+    for name, file, old, new, tests in _ROWS:
+        plant(f"row: {name}", file, old, new, tests)
+    found += _noise_mutants() + _quiet_mutants() + _ledger_mutants()
+    results, questions = "tests/api/test_results.py", "tests/releases/test_questions.py"
+    weights, clusters = "tests/api/test_weights.py", "tests/api/test_clusters.py"
+    plant(
+        "limits around the coefficient",
+        "base/results.py",
+        "return np.minimum(self.centre - half, self.values)",
+        "return np.minimum(self.values - half, self.values)",
+        f"{results} -k 'rebuilds or small_p_value'",
+    )
+    plant(
+        "p-value of one side", "base/results.py", "p = 2 * student.sf", "p = student.sf", f"{results} -k small_p_value"
+    )
+    plant(
+        "record without its state",
+        "tables/formula.py",
+        "made_up.spec.transform_state.update(state)",
+        "made_up.spec.transform_state.update({})",
+        f"{results} -k colleague_opens",
+    )
+    plant(
+        "instruments unused",
+        "explore/instruments.py",
+        "s_zx, s_zz = z @ state.moment @ x.T",
+        "s_zx, s_zz = x @ state.moment @ x.T",
+        f"{questions} -k two_stages",
+    )
+    plant(
+        "noise of a sum of moments",
+        "explore/combined.py",
+        "sigma = math.sqrt(float(np.sum((weights *",
+        "sigma = math.sqrt(float(np.mean((weights *",
+        f"{questions} -k sites_add",
+    )
+    plant(
+        "tables that may overlap",
+        "explore/combined.py",
+        "if not disjoint.strip():",
+        "if False:",
+        f"{questions} -k cannot_be_added",
+    )
+    plant(
+        "rows times their weight",
+        "tables/coder.py",
+        "return np.sqrt(np.where(values >= 0, values, np.nan) / self.mean)",
+        "return np.where(values >= 0, values, np.nan) / self.mean",
+        f"{weights} -k multiplied",
+    )
+    plant(
+        "negative weights",
+        "tables/coder.py",
+        "np.where(values >= 0, values, np.nan)",
+        "np.abs(values)",
+        f"{weights} -k multiplied",
+    )
+    plant(
+        "new rows are weighted",
+        "tables/design.py",
+        "coder.rows(block, labelled=False, weighted=False)",
+        "coder.rows(block, labelled=False)",
+        f"{weights} -k weighted_one",
+    )
+    plant(
+        "groups are not summed",
+        "public/bands.py",
+        "np.add.at(sums, groups, influence)",
+        "sums[groups] = influence",
+        f"{clusters} -k summed_first",
+    )
+    plant(
+        "the cap is bad input",
+        "cli/main.py",
+        'return _complain(f"{error}{kept}", CAP_REACHED)',
+        'return _complain(f"{error}{kept}")',
+        "tests/cli/test_manners.py -k statuses",
+    )
     return found
 
 
-def survives(mutant: Mutant, root: Path) -> bool:
-    """Whether the tests pass with the fault planted in this copy; the copy is whole again afterwards."""
+EMPTY = "tests/methods/test_empty_rows.py"
+ONE = "tests/tables/test_one_row.py"
+_CELLS, _PROBLEM, _QUERIES = "tables/cells.py", "tables/problem.py", "tables/queries.py"
+# What one private row could do to others: name, file, text, fault, tests that notice.
+_ROWS = (
+    (
+        "a logarithm of an empty row",
+        "methods/joint_moment/derived.py",
+        "np.where(empty, 0.0, column) for column in made",
+        "column for column in made",
+        f"{EMPTY} -k derived_from",
+    ),
+    (
+        "empty rows in the first bin",
+        "mechanisms/passes.py",
+        "piece.rows - np.count_nonzero(piece.lengths[: piece.rows])",
+        "0",
+        f"{EMPTY} -k 'fillers and joint-pmt'",
+    ),
+    (
+        "a column of objects takes one type",
+        _CELLS,
+        "if len(kinds) <= 1 and kinds <=",
+        "if not kinds <=",
+        f"{ONE} -k 'alone or time_zones'",
+    ),
+    (
+        "32-bit objects as 64",
+        _CELLS,
+        "return pa.float32(), float(value)",
+        "return pa.float64(), float(value)",
+        f"{ONE} -k typed_cell",
+    ),
+    (
+        "decimals at one scale",
+        _CELLS,
+        "return pa.decimal256(_WIDEST, scale), value",
+        "return pa.decimal256(_WIDEST, 2), round(value, 2)",
+        f"{ONE} -k typed_cell",
+    ),
+    ("an object's error passes", _CELLS, "except Exception:  # noqa: S112", "except KeyError:", f"{ONE} -k alone"),
+    (
+        "bytes called text not checked",
+        _CELLS,
+        "cells.validate(full=True)",
+        "cells.validate()",
+        f"{ONE} -k command_line",
+    ),
+    (
+        "a slice of objects reads the others",
+        _CELLS,
+        'np.where(_flags(cells), _plain(cells.field("day"))',
+        'np.where(np.any(_flags(cells)), _plain(cells.field("day"))',
+        f"{ONE} -k 'alone or time_zones'",
+    ),
+    (
+        "sqlite decodes strictly",
+        _QUERIES,
+        "connection.text_factory = _replaced",
+        "connection.text_factory = str",
+        f"{ONE} -k 'command_line and sqlite'",
+    ),
+    (
+        "sqlite's declared types believed",
+        _QUERIES,
+        'connect_args={"detect_types": 0}',
+        "connect_args={}",
+        f"{ONE} -k rows_of_sqlite",
+    ),
+    (
+        "duckdb guesses",
+        _QUERIES,
+        "return _TEXT_READER.search(plan) is not None",
+        "return False",
+        f"{ONE} -k guessed",
+    ),
+    (
+        "a failed guess tells of rows",
+        _QUERIES,
+        "return _TEXT_FILE.search(query) is not None",
+        "raise",
+        f"{ONE} -k guessed",
+    ),
+    (
+        "private lines joined at quotes",
+        "tables/sources.py",
+        'not self._private or dialect.quoting == "multiline"',
+        "True",
+        f"{ONE} -k 'stray_quote or lines_of_text'",
+    ),
+    ("refuse is sound", _PROBLEM, "((_STRICT_LAB,) if strict else ())", "()", f"{ONE} -k of_the_lab"),
+    ("joined lines are sound", _PROBLEM, "((_MULTILINE,) if multiline else ())", "()", f"{ONE} -k price"),
+    (
+        "a finding counts a person's rows",
+        "tables/findings.py",
+        " or choices.unit is not None:",
+        ":",
+        f"{ONE} -k sentence",
+    ),
+    (
+        "a note counts a person's rows",
+        _PROBLEM,
+        "notes += (choices.unit.words,)",
+        "notes += (choices.unit.words, *((_SWAPPED,) if private.n < 9 else ()))",
+        f"{ONE} -k sentence",
+    ),
+    ("rows at hand are held", "base/records.py", "if lacking > 0:", "if lacking > 10**9:", f"{EMPTY} -k hides"),
+    (
+        "the lattice of rows at hand",
+        "mechanisms/perturbed.py",
+        "len(self.ridge), self.optimum(n)",
+        "len(self.ridge), self.optimum(len(value))",
+        f"{EMPTY} -k lattice",
+    ),
+)
+
+
+def _of(file: str, tests: str, *faults: tuple[str, str, str]) -> list[Mutant]:
+    """Faults of one file that the same tests should notice: name, text, what takes its place."""
+    return [Mutant(name, f"pmtcore/{file}", old, new, tests) for name, old, new in faults]
+
+
+def _noise_mutants() -> list[Mutant]:
+    """Draws that come again, and covering noise that is asked for and not added."""
+    signature = '(self, {}: float, trials: int, size: int) -> np.ndarray:\n        """'
+    integers = "    def integers" + signature.format("sigma") + "OpenDP's"
+    spherical = "    def spherical" + signature.format("scale") + "Exact"
+    drawn = "discrete_gaussian(sigma)([0] * (trials * size)), dtype=np.int64).reshape(trials, size)"
+    entropy = "np.frombuffer(os.urandom(8 * trials * size), dtype=np.uint64).reshape(trials, size)"
+    found = _of(
+        "mechanisms/noise.py",
+        FRESH,
+        ("fresh: the same integers again for one scale and shape", integers, "    @cache\n" + integers),
+        ("fresh: the same vectors again for one scale and shape", spherical, "    @cache\n" + spherical),
+        (
+            "fresh: one row for all trials",
+            drawn,
+            "discrete_gaussian(sigma)([0] * size), dtype=np.int64)[None].repeat(trials, axis=0)",
+        ),
+        (
+            "fresh: one number for all coordinates",
+            drawn,
+            "discrete_gaussian(sigma)([0] * trials), dtype=np.int64)[:, None].repeat(size, axis=1)",
+        ),
+        (
+            "fresh: the second half mirrors the first",
+            "        return np.asarray(" + drawn,
+            "        return (lambda x: np.concatenate([x, -x])[: trials * size].reshape(trials, size))(np.asarray("
+            "discrete_gaussian(sigma)([0] * ((trials * size + 1) // 2)), dtype=np.int64))",
+        ),
+        (
+            "fresh: one vector for all trials",
+            "np.stack([spherical_integers(scale, size) for _ in range(trials)])",
+            "np.stack([spherical_integers(scale, size)] * trials)",
+        ),
+        ("fresh: half of each word is zero", entropy, entropy + " >> np.uint64(32)"),
+        ("fresh: one row of words for all", entropy, entropy + "[:1].repeat(trials, axis=0)"),
+    )
+    found += _of(
+        "mechanisms/spherical.py",
+        FRESH,
+        (
+            "fresh: the same bits for every coordinate",
+            "[secrets.randbits(_FIRST) for _ in range(size + 2 * pairs)], _FIRST",
+            "[secrets.randbits(_FIRST)] * size + [secrets.randbits(_FIRST) >> 1] * (2 * pairs), _FIRST",
+        ),
+    )
+    added = "(self.integers(theta) + noise) * self.step"
+    found += _of(
+        "mechanisms/optimum.py",
+        COVERING,
+        ("covering: Gaussian noise times zero", added, "(self.integers(theta) + 0 * noise) * self.step"),
+        (
+            "covering: pure noise times zero",
+            "noise = source.spherical(self.sensitivity / epsilon, *theta.shape)",
+            "noise = 0 * source.spherical(self.sensitivity / epsilon, *theta.shape)",
+        ),
+        ("covering: Gaussian noise of a step's fraction", added, "(self.integers(theta) + noise / 64) * self.step"),
+        (
+            "covering: pure noise halved",
+            "noise = source.spherical(self.sensitivity / epsilon, *theta.shape)",
+            "noise = source.spherical(self.sensitivity / epsilon, *theta.shape) // 2",
+        ),
+        (
+            "covering: a grid a thousand times finer than rho",
+            "2 * self.distance / FINE, self.ball",
+            "2e-3 * self.distance / FINE, self.ball",
+        ),
+        (
+            "covering: a grid of rho for two rho",
+            "2 * self.distance / FINE, self.ball",
+            "self.distance / FINE, self.ball",
+        ),
+        ("covering: rounding of d coordinates forgotten", "FINE + math.sqrt(len(self.centre))", "float(FINE)"),
+        ("covering: rounding alone", "FINE + math.sqrt(len(self.centre))", "math.sqrt(len(self.centre))"),
+    )
+    found += _of(
+        "mechanisms/perturbed.py",
+        COVERING,
+        (
+            "covering: ten times its share of epsilon",
+            "optimum.pure(found, _ROUNDING_SHARE * self",
+            "optimum.pure(found, 10 * _ROUNDING_SHARE * self",
+        ),
+        (
+            "covering: ten times its share of mu",
+            "optimum.gaussian(found, _ROUNDING_MU * gdp",
+            "optimum.gaussian(found, 10 * _ROUNDING_MU * gdp",
+        ),
+    )
+    found += _of(
+        "glm/solvers.py",
+        ENDS,
+        ("ends: sweeps' end taken as it is", "end[t] = _exact_step(level, hessian[t], lasso[t])", "pass"),
+        (
+            "ends: overshooting steps taken whole",
+            "beyond, short = now > _FLAT * start[live],",
+            "beyond, short = now > np.inf,",
+        ),
+    )
+    return found
+
+
+def _quiet_mutants() -> list[Mutant]:
+    """Words about private rows beside the record: logs, standard error, kept errors, refusals."""
+    reasons = "    reasons = problem.lab_reasons\n"
+    logger = '    __import__("logging").getLogger({!r}).{}("%d rows", problem.private.n)\n'
+    found = _of(
+        "releases/release.py",
+        QUIET,
+        ("quiet: a log line with a private count", reasons, reasons + logger.format("second_moment", "warning")),
+        ("quiet: the same at the lowest level", reasons, reasons + logger.format("pmtcore.releases", "debug")),
+        ("quiet: the same in the ledger's logger", reasons, reasons + logger.format("second_moment.ledger", "info")),
+        (
+            "quiet: a line on standard error",
+            reasons,
+            reasons + '    __import__("sys").stderr.write(f"{problem.private.n} rows\\n")\n',
+        ),
+        ("quiet: a warning", reasons, reasons + '    __import__("warnings").warn(f"{problem.private.n} rows")\n'),
+        ("quiet: an error's text kept", "ledger.fail(key, type(error).__name__)", "ledger.fail(key, str(error))"),
+        (
+            "quiet: an error's first words kept",
+            "ledger.fail(key, type(error).__name__)",
+            'ledger.fail(key, f"{type(error).__name__}: {error}"[:60])',
+        ),
+    )
+    found += _of(
+        "releases/outcome.py",
+        QUIET,
+        ("quiet: an error's text told", "({type(cause).__name__}).", "({cause!r})."),
+        ("quiet: a system error's file told", "{cause.strerror or type(cause).__name__}", "{cause}"),
+    )
+    found += _of(
+        "ledger/database.py",
+        QUIET,
+        (
+            "quiet: more fields in the ledger's lines",
+            '"key": key, "number": seq + 1}',
+            '"key": key, "number": seq + 1, "payload": row["payload"]}',
+        ),
+    )
+    found += _of(
+        "tables/problem.py",
+        QUIET,
+        (
+            "quiet: the private file's columns in a refusal",
+            "has no column {name!r}; choose a column that both tables have.",
+            "has no column {name!r}; it has {listed(private.columns)}.",
+        ),
+        (
+            "quiet: the private file's columns where none is common",
+            'both start with a header row and use the same names."',
+            'both use the same names: " + listed(private.columns)',
+        ),
+    )
+    found += _of(
+        "tables/persons.py",
+        QUIET,
+        (
+            "quiet: the private file's columns for a person's",
+            "has no column {unit.column!r} that says whose a row is.",
+            "has no column {unit.column!r}, only {table.columns}.",
+        ),
+    )
+    found += _of(
+        "tables/dialect.py",
+        QUIET,
+        (
+            "quiet: a private name that is there twice",
+            '"a column name" if hide_names else listed(twice)',
+            "listed(twice)",
+        ),
+    )
+    return found
+
+
+def _ledger_mutants() -> list[Mutant]:
+    """Events that are believed without a seal, agreements that bind nothing, spends that are denied."""
+    read, payload = "chain.read(row, self._database.key)", "chain.payload(row)"
+    found = _of(
+        "ledger/reading.py",
+        SEALS,
+        (
+            "seals: entries unchecked",
+            "found = {kind: (kind, chain.read(row, seal))",
+            "found = {kind: (kind, chain.payload(row))",
+        ),
+        (
+            "seals: accounts unchecked",
+            'fields, kind = chain.read(row, seal), row["kind"]',
+            'fields, kind = chain.payload(row), row["kind"]',
+        ),
+        ("seals: joins unchecked", 'chain.read(row, seal)["other"]', 'chain.payload(row)["other"]'),
+    )
+    found += _of("ledger/agreements.py", SEALS, ("seals: agreements unchecked", read, payload))
+    found += _of("ledger/log.py", SEALS, ("seals: registrations unchecked", "fields = " + read, "fields = " + payload))
+    found += _of(
+        "ledger/chain.py",
+        SEALS,
+        ("seals: the chain does without", "        return legacy\n", "        return True\n"),
+        ("seals: any seal will do", "return key is None or hmac.compare_digest(", "return key is None or bool("),
+    )
+    found += _of(
+        "ledger/database.py",
+        SEALS,
+        (
+            "seals: a stripped ledger is sealed anew",
+            "if not sealed and self.key is not None and not self._takes_unsealed:",
+            "if False:",
+        ),
+        ("seals: a new key beside stripped events", "if self.key is None and head[0] == 0:", "if self.key is None:"),
+        ("seals: events counted for seals", '"sealed": found.sealed,', '"sealed": found.events,'),
+        (
+            "seals: readers do not count events",
+            "            self._complete(connection)\n            yield connection\n",
+            "            yield connection\n",
+        ),
+    )
+    found += _of(
+        "cli/arguments.py",
+        f"{AGREEMENT} -k 'variable or command_line'",
+        (
+            "agreement: whoever LOGNAME says",
+            "pwd.getpwuid(os.getuid()).pw_name",
+            'os.environ.get("LOGNAME", "somebody")',
+        ),
+    )
+    exchanged = f"{AGREEMENT} -k 'exchanged or digest'"
+    found += _of(
+        "ledger/agreements.py",
+        exchanged,
+        ("agreement: files are not bound", '"choices", "unit", "tables")', '"choices", "unit")'),
+    )
+    found += _of(
+        "tables/digests.py",
+        exchanged,
+        ("agreement: names of columns bound alone", "found.update(sink.getvalue())", "pass"),
+        (
+            "agreement: a digest without the key",
+            "hmac.new(key, repr(table.columns)",
+            'hmac.new(b"x", repr(table.columns)',
+        ),
+    )
+    found += _of(
+        "releases/release.py",
+        exchanged,
+        ("agreement: public files are not bound", " + public_digest(problem.public, key)", ""),
+    )
+    found += _of(
+        "releases/outcome.py",
+        OUTCOME,
+        ("outcome: an error passes as it is", "raise SpendFailure(spend, spend.state(), error) from error", "raise"),
+        ("outcome: the key is not named", ', under key {spend.key}"', '"'),
+        (
+            "outcome: a spend is denied",
+            'SpendState.NO_RESULT: (\n            f"',
+            'SpendState.NO_RESULT: (\n            f"{NOTHING} ',
+        ),
+        (
+            "outcome: an interrupt says nothing",
+            "raise KeyboardInterrupt(str(stop) or sentence(spend, spend.state(), stop)) from None",
+            "raise",
+        ),
+    )
+    found += _of(
+        "ledger/log.py",
+        OUTCOME,
+        ("outcome: a late error is a refusal", "raise UnclearSpend(str(error)) from error", "raise"),
+    )
+    found += _of(
+        "ledger/database.py",
+        f"{OUTCOME} -k 'only_what'",
+        (
+            "outcome: the ledger's errors deny spends",
+            'check --ledger and try again."',
+            'check --ledger. Nothing was released."',
+        ),
+    )
+    found += _of(
+        "releases/release.py",
+        OUTCOME,
+        (
+            "outcome: a record is kept at the first try or never",
+            "        return place.ledger.finish(place.key, record)\n\n\n",
+            "        raise\n\n\n",
+        ),
+    )
+    found += _of(
+        "tables/demo.py",
+        f"{AGAIN} -k 'looks_like or demo_is_known'",
+        ("demo: any table of its shape", "return _digest(table) == _DIGEST", "return True"),
+        ("demo: not known", "return _digest(table) == _DIGEST", "return False"),
+    )
+    found += _of(
+        "api/spending.py",
+        f"{AGAIN} -k 'frames_without'",
+        ("frames: one account for all", 'f"unnamed table {mark[:_MARK]}".strip()', '"unnamed table"'),
+        (
+            "frames: a digest that anybody can take",
+            "seal(book.fingerprint_key, problem.table.sha256)",
+            "problem.table.sha256",
+        ),
+    )
+    return found
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A fault in a copy of the code, and the process that runs its tests."""
+
+    mutant: Mutant
+    root: Path
+    text: str  # of the file without the fault
+    start: float
+
+    def lift(self) -> None:
+        """Make the copy whole again."""
+        (self.root / self.mutant.file).write_text(self.text)
+
+
+def start(mutant: Mutant, root: Path) -> tuple[int, Planted]:
+    """Plant a fault in a copy and start its tests in a process of their own; returns its number.
+
+    The process is forked: what the package needs of others is loaded already, the package itself never here.
+    """
     path = root / mutant.file
     text = path.read_text()
-    if mutant.old not in text:
-        raise SystemExit(f"{mutant.name}: {mutant.file} no longer has {mutant.old!r}")
     path.write_text(text.replace(mutant.old, mutant.new, 1))
+    child = os.fork()
+    if child == 0:
+        _run_tests(mutant, root)
+    return child, Planted(mutant, root, text, time.monotonic())
+
+
+def _run_tests(mutant: Mutant, root: Path) -> NoReturn:
+    """Run the tests of a fault, and end with their exit status; a test that hangs is ended by the alarm."""
+    status = 3
     try:
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "-n",
-            "0",
-            "-p",
-            "no:cacheprovider",
-            *shlex.split(mutant.tests),
-        ]
-        environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, timeout=_TIMEOUT, check=False)
-    except subprocess.TimeoutExpired:
-        return False
+        os.setsid()
+        signal.alarm(_TIMEOUT)
+        out = os.open(root / _OUT, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for stream in (1, 2):
+            os.dup2(out, stream)
+        os.chdir(root)
+        sys.path[:0] = [str(root)]
+        os.environ["PYTHONPATH"] = str(root)
+        import pytest  # noqa: PLC0415
+
+        status = int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *shlex.split(mutant.tests)]))
+        sys.stdout.flush()
     finally:
-        path.write_text(text)
-    if done.returncode not in (0, 1):
-        raise SystemExit(f"{mutant.name}: the tests did not run\n{done.stdout.decode()[-2000:]}")
-    return done.returncode == 0
+        os._exit(status)
+
+
+def judged(planted: Planted, status: int) -> bool:
+    """Whether a fault survived, by how its tests ended.
+
+    Raises:
+        SystemExit: the tests did not run.
+    """
+    planted.lift()
+    if os.WIFSIGNALED(status):
+        return False
+    code = os.WEXITSTATUS(status)
+    if code not in (0, 1):
+        said = (planted.root / _OUT).read_text(errors="replace")[-2000:]
+        raise SystemExit(f"{planted.mutant.name}: the tests did not run\n{said}")
+    return code == 0
+
+
+def load() -> None:
+    """Load what the package needs of others, once for all faults; what is not installed its tests will miss."""
+    for name in _LOADED:
+        with suppress(ImportError):
+            importlib.import_module(name)
+
+
+def stale(wanted: list[Mutant]) -> list[str]:
+    """Return what of the list does not follow the code: texts that are gone, tests that do not exist."""
+    found = []
+    for mutant in wanted:
+        path = ROOT / mutant.file
+        if not path.is_file() or mutant.old not in path.read_text():
+            found.append(f"{mutant.name}: {mutant.file} no longer has {mutant.old!r}")
+        tests = [part for part in shlex.split(mutant.tests) if part.startswith("tests")]
+        found += [f"{mutant.name}: there is no {part}" for part in tests if not (ROOT / part).exists()]
+    return found
+
+
+def code_digest() -> str:
+    """Return the digest of everything that is copied: what was noticed holds for this code alone."""
+    found = hashlib.sha256()
+    for part in _PARTS:
+        place = ROOT / part
+        files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+        for path in files:
+            found.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+class Progress:
+    """What was noticed already, kept in a file where one is named."""
+
+    def __init__(self, file: str) -> None:
+        self._file, self._code = Path(file) if file else None, code_digest()
+        held = json.loads(self._file.read_text()) if self._file is not None and self._file.exists() else {}
+        self.noticed: list[str] = held.get("noticed", []) if held.get("code") == self._code else []
+
+    def note(self, mutant: Mutant) -> None:
+        """Keep that this one was noticed."""
+        self.noticed.append(mutant.name)
+        if self._file is not None:
+            self._file.write_text(json.dumps({"code": self._code, "noticed": self.noticed}))
+
+
+def copied(root: Path) -> Path:
+    """A copy of the code and its tests."""
+    root.mkdir()
+    for part in _PARTS:
+        source = ROOT / part
+        if source.is_dir():
+            shutil.copytree(source, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+        elif source.exists():
+            shutil.copy(source, root / part)
+    # By the hash of the source: a file that was changed and put back within a second is never taken for the other.
+    compileall.compile_dir(root / "pmtcore", quiet=2, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
+    return root
+
+
+def tried(waiting: list[Mutant], copies: list[Path], progress: Progress) -> list[str]:
+    """Plant one fault in each copy at a time; the names of those that survive."""
+    waiting, free, alive = waiting[::-1], list(copies), []
+    running: dict[int, Planted] = {}
+    while waiting or running:
+        while waiting and free:
+            child, planted = start(waiting.pop(), free.pop())
+            running[child] = planted
+        child, status = os.wait()
+        if child not in running:
+            continue
+        planted = running.pop(child)
+        left = judged(planted, status)
+        free.append(planted.root)
+        took = time.monotonic() - planted.start
+        print(f"{'SURVIVES' if left else 'noticed':9} {took:5.0f} s  {planted.mutant.name}", flush=True)
+        if left:
+            alive.append(planted.mutant.name)
+        else:
+            progress.note(planted.mutant)
+    return alive
 
 
 def main() -> int:
@@ -606,34 +1270,21 @@ def main() -> int:
     parser.add_argument("--only", default="", help="part of a name; several with |")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--list", action="store_true")
+    parser.add_argument(
+        "--resume", default="", metavar="FILE", help="keep what was noticed, and leave it out next time"
+    )
     chosen = parser.parse_args()
     wanted = [m for m in _mutants() if any(part in m.name for part in chosen.only.split("|"))]
     if chosen.list:
         print("\n".join(f"{m.name:45} {m.file}" for m in wanted))
         return 0
+    if wrong := stale(wanted):
+        raise SystemExit("\n".join(wrong))
+    progress = Progress(chosen.resume)
+    load()
     with tempfile.TemporaryDirectory() as folder:
-        copies = []
-        for job in range(chosen.jobs):
-            root = Path(folder) / str(job)
-            root.mkdir()
-            for part in _PARTS:
-                source = ROOT / part
-                if source.is_dir():
-                    shutil.copytree(source, root / part, ignore=shutil.ignore_patterns("__pycache__"))
-                elif source.exists():
-                    shutil.copy(source, root / part)
-            copies.append(root)
-
-        def run(job: int) -> list[str]:
-            alive = []
-            for mutant in wanted[job :: chosen.jobs]:
-                left = survives(mutant, copies[job])
-                print(f"{'SURVIVES' if left else 'noticed':9} {mutant.name}", flush=True)
-                alive += [mutant.name] * left
-            return alive
-
-        with ThreadPoolExecutor(chosen.jobs) as pool:
-            alive = [name for found in pool.map(run, range(chosen.jobs)) for name in found]
+        copies = [copied(Path(folder) / str(job)) for job in range(chosen.jobs)]
+        alive = tried([mutant for mutant in wanted if mutant.name not in progress.noticed], copies, progress)
     print(f"{len(wanted) - len(alive)} of {len(wanted)} mutants noticed")
     return 1 if alive else 0
 

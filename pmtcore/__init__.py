@@ -1,7 +1,7 @@
 """Regression on private tables, made accurate by a little public data.
 
->>> import pmtcore as sm
->>> sorted(sm.__all__)[:3]
+>>> import pmtcore as pc
+>>> sorted(pc.__all__)[:3]
 ['InputError', 'Ledger', 'LocalAggregator']
 
 What is named in ``__all__`` is the face: documented, typed, kept. Everything below it may change. Names are loaded when
@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from pmtcore.api.functions import describe as describe
     from pmtcore.api.functions import plan as plan
     from pmtcore.api.functions import release as release
+    from pmtcore.api.loading import load as load
     from pmtcore.api.local import LocalAggregator as LocalAggregator
     from pmtcore.api.local import LocalClient as LocalClient
     from pmtcore.api.models import PrivateClassifier as PrivateClassifier
     from pmtcore.api.models import PrivateRegressor as PrivateRegressor
+    from pmtcore.api.tables import etable as etable
     from pmtcore.base.checks import InputError as InputError
+    from pmtcore.base.results import Results as Results
     from pmtcore.explore.moment import Moment as Moment
     from pmtcore.ledger.log import Ledger as Ledger
 
@@ -37,9 +40,12 @@ _FACE = {
     "Moment": "pmtcore.explore.moment",
     "PrivateClassifier": "pmtcore.api.models",
     "PrivateRegressor": "pmtcore.api.models",
+    "Results": "pmtcore.base.results",
     "audit": "pmtcore.api.functions",
     "compare": "pmtcore.api.functions",
     "describe": "pmtcore.api.functions",
+    "etable": "pmtcore.api.tables",
+    "load": "pmtcore.api.loading",
     "plan": "pmtcore.api.functions",
     "release": "pmtcore.api.functions",
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -51,6 +53,20 @@ def test_the_wheel_carries_package_and_application(tmp_path):
     assert "second-moment = pmtcore.cli.launch:main" in zipfile.ZipFile(wheel).read(entry).decode()
 
 
+def test_the_readmes_line_installs_the_wheel(tmp_path):
+    """The line as printed, from building to what pip is asked for: its extra and all, in any shell."""
+    line = re.search(r"<!-- wheel -->\n```sh\n(.*?)\n```", (ROOT / "README.md").read_text(), re.DOTALL).group(1)
+    build, install = line.split(" && ")
+    assert build == "pip wheel -q --no-deps ." and install.startswith("pip install ")
+    made = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(made, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    asked = install.replace("pip install", f"{sys.executable} -m pip install --dry-run --no-deps --no-index")
+    for shell in filter(shutil.which, ("sh", "bash", "dash", "zsh")):
+        done = subprocess.run([shell, "-c", asked], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+    assert "does not provide the extra" not in done.stderr
+
+
 def test_the_base_runs_without_the_extras():
     """Methods, conversion and planning need neither Streamlit nor Plotly nor any other extra."""
     subprocess.run([sys.executable, "-c", LIGHT], cwd=ROOT, check=True, capture_output=True, timeout=120)
@@ -66,7 +82,7 @@ def test_an_installed_application_is_found(tmp_path, monkeypatch):
 
 
 def test_second_moment_opens_the_application(monkeypatch, tmp_path):
-    """Without arguments it starts Streamlit in the application's folder; relative places keep their meaning."""
+    """``second-moment app`` starts Streamlit in the application's folder; relative places keep their meaning."""
     seen = {}
 
     def run(command, **settings):
@@ -76,7 +92,7 @@ def test_second_moment_opens_the_application(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PMT_LEDGER", "my.db")
     monkeypatch.setattr(launch.subprocess, "run", run)
-    assert launch.main([]) == 0
+    assert launch.main(["app"]) == 0
     assert seen["cwd"] == ROOT and seen["command"][-1] == str(ROOT / "app.py")
     assert seen["env"]["PMT_LEDGER"] == str(tmp_path / "my.db")
 
@@ -88,7 +104,7 @@ def test_without_the_extra_it_says_what_to_install(missing, monkeypatch, capsys)
         monkeypatch.setattr(launch, "application", lambda: None)
     else:
         monkeypatch.setattr(launch.importlib.util, "find_spec", lambda name: None)
-    assert launch.main([]) == 2
+    assert launch.main(["app"]) == 2
     assert "second-moment[app]" in capsys.readouterr().err
 
 

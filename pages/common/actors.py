@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import streamlit as st
 from streamlit import config, runtime
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.deployment import hours
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.roles import OWNER, Action, Actor, role_of
+from pmtcore.base.roles import OWNER, Action, Actor, Denied, actor_of
 
 _HERE = ("localhost", "127.0.0.1", "::1")
 
@@ -31,18 +34,47 @@ def alone() -> bool:
 
 
 def actor() -> Actor:
-    """Who is at the screen, with the role that their claims or the list of roles give them."""
+    """Return who is at the screen, with the role that their claims or the list of roles give them."""
     if not signs_in():
-        return OWNER if alone() else Actor("", None)
-    if not st.user.is_logged_in:
-        return Actor("", None)
-    name = str(st.user.get("email") or st.user.get("sub") or "")
+        return OWNER if alone() else Actor("", None, Denied.NOT_SIGNED_IN)
+    return identified(st.user.to_dict())
+
+
+def identified(claims: Mapping[str, object]) -> Actor:
+    """Return who these claims of a sign-in name.
+
+    Raises:
+        InputError: the list of roles cannot be read.
+    """
     place = os.environ.get("PMT_ROLES")
     try:
         listed = Path(place).read_bytes() if place else None
     except OSError:
         raise InputError("The list of roles (PMT_ROLES) cannot be read; nobody has a role.") from None
-    return Actor(name, role_of(name, st.user.get(os.environ.get("PMT_ROLE_CLAIM", "roles")), listed))
+    return actor_of(
+        claims,
+        listed,
+        time.time(),
+        role_claim=os.environ.get("PMT_ROLE_CLAIM", "roles"),
+        hours=hours(os.environ),
+        trust_email=os.environ.get("PMT_TRUST_EMAIL") == "1",
+    )
+
+
+def admitted() -> bool:
+    """Return whether whoever is at the screen gets further than the sign-in page.
+
+    Raises:
+        InputError: the list of roles cannot be read.
+    """
+    return not signs_in() or actor().role is not None
+
+
+def claimant() -> str:
+    """Return whose share of the server's long runs a run takes; empty where one person has the server alone."""
+    if signs_in():
+        return actor().name
+    return "" if alone() else st.context.ip_address or "unknown"
 
 
 def require(action: Action) -> None:
@@ -55,16 +87,37 @@ def require(action: Action) -> None:
 
 
 def draw() -> None:
-    """Who is at the screen, in the sidebar."""
+    """Draw who is at the screen, in the sidebar."""
     if not signs_in():
         if alone():
             st.caption("Single user: nobody signs in, and only this machine is meant to reach the server.")
         else:
             st.warning("Open to the network without sign-in: private tables cannot be opened and nothing released.")
         return
-    if not st.user.is_logged_in:
-        st.button("Sign in", on_click=st.login, key="sign-in", icon=":material/login:", width="stretch")
-        return
     found = actor()
     st.caption(f"{plain(found.name)}, {'no role' if found.role is None else found.role.value}")
     st.button("Sign out", on_click=st.logout, key="sign-out", icon=":material/logout:", width="stretch")
+
+
+_WHY = {
+    Denied.NOT_SIGNED_IN: "Sign in to go on.",
+    Denied.OVER: "This sign-in is over; sign in again.",
+    Denied.UNVERIFIED: "The provider does not say that this address is verified: it has no role here; ask a curator.",
+    Denied.NO_ROLE: "This name has no role here; ask a curator.",
+}
+
+
+def draw_sign_in() -> None:
+    """Draw the only page of whoever has no role: who they are, and the way in or out."""
+    st.title("Second Moment")
+    try:
+        found = actor()
+    except InputError as error:
+        st.error(str(error))
+        return
+    st.write(_WHY[found.denied or Denied.NO_ROLE])
+    if found.denied in (Denied.UNVERIFIED, Denied.NO_ROLE):
+        st.caption(f"{plain(found.name)}, no role")
+        st.button("Sign out", on_click=st.logout, key="sign-out", icon=":material/logout:")
+    else:
+        st.button("Sign in", on_click=st.login, key="sign-in", icon=":material/login:")

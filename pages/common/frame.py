@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import streamlit as st
@@ -20,6 +21,16 @@ _CLOSE = (
     "'[data-testid=\"stSidebarCollapseButton\"] button'); if (b) b.click();}"
 )
 _ASSETS = Path(__file__).resolve().parents[2] / "assets"
+
+
+def admitted() -> bool:
+    """Return whether whoever is at the screen has a role here; without one nothing of this session stays."""
+    with suppress(InputError):
+        if actors.admitted():
+            return True
+    if state.begun():
+        state.forget()
+    return False
 
 
 def opened(page: str) -> None:

@@ -6,22 +6,25 @@ import time
 from threading import Lock
 
 from pmtcore.base.checks import InputError
-from pmtcore.tables.limits import MAX_RUNNING
+from pmtcore.tables.limits import MAX_PERSON_RUNNING, MAX_RUNNING
 
 _FORGOTTEN = 15.0  # seconds without a step, after which nobody is looking: a page steps each second
-_seen: dict[int, float] = {}  # what is computed: when it last made a step
+_seen: dict[int, tuple[float, str]] = {}  # what is computed: when it last made a step, and who asked for it
 _lock = Lock()
 
 
-def take(job: object) -> None:
-    """A place for a long computation that is about to start.
+def take(job: object, who: str = "") -> None:
+    """Take a place for a long computation that is about to start.
+
+    Args:
+        who: asked for it; empty where the server has one user.
 
     Raises:
-        InputError: as many as can be are going on.
+        InputError: as many as can be are going on, for all or for one.
     """
     now = time.monotonic()
     with _lock:
-        for id_, last in list(_seen.items()):
+        for id_, (last, _) in list(_seen.items()):
             if now - last >= _FORGOTTEN:
                 del _seen[id_]
         others = len(_seen)
@@ -30,13 +33,15 @@ def take(job: object) -> None:
                 f"This server is at {others} long runs now, which is all that it takes at a time; press again in a "
                 "minute. Nothing is lost."
             )
-        _seen[id(job)] = now
+        if who and sum(name == who for _, name in _seen.values()) >= MAX_PERSON_RUNNING:
+            raise InputError(f"You have {MAX_PERSON_RUNNING} long runs under way; wait for one, or stop it.")
+        _seen[id(job)] = now, who
 
 
 def note(job: object, live: bool = True) -> None:
     """It made a step, or has none left and gives its place up."""
     with _lock:
         if live:
-            _seen[id(job)] = time.monotonic()
+            _seen[id(job)] = time.monotonic(), _seen.get(id(job), (0.0, ""))[1]
         else:
             _seen.pop(id(job), None)

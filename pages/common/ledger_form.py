@@ -19,6 +19,7 @@ from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases import register
 from pmtcore.releases.agreement import ask
+from pmtcore.releases.outcome import before_spend
 from pmtcore.releases.progress import Progress
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, recorded_release, release
@@ -96,7 +97,8 @@ def spend_form(mu: float) -> Spend | None:
         help="What the release is for, in a few words: it stands in the ledger and in the report.",
     )
     try:
-        book = Ledger(default_url())
+        with before_spend():
+            book = Ledger(default_url())
         if not name.strip():
             raise InputError("Name the data set: a release that may leave has its spend in the ledger.")
         others = known_as(book, tables) - {name.strip()}

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import gc
 from threading import Event
+from typing import ClassVar
 
 from streamlit.runtime import exists, get_instance
 
@@ -16,7 +17,18 @@ _TOP_PAD, _PAD = -2, 128 * 1024  # what the heap grows by beyond what is asked f
 _SMALL = range(16, 513, 16)  # sizes of blocks that Python keeps in pools of its own
 _SWEPT = 2 * 2**20  # bytes of each such size that are written over
 _SIZES = [int(1.25**k) for k in range(52, 28, -1)] + [*range(512, 0, -16)]  # of a free block and of what is left of it
-_MOST = 2**30  # bytes taken so: far more than any heap here has had free, should the end of one not move
+_SPARE = 2 * 2**20  # bytes: the last block of each size is beyond the heap's end
+_HEADER = 16  # bytes of a block beside what was asked for, at most
+
+
+_FIELDS = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+
+
+class _Heap(ctypes.Structure):
+    """The C library's own account of its heaps (mallinfo2)."""
+
+    _fields_: ClassVar = [(name, ctypes.c_size_t) for name in _FIELDS]
+
 
 asked = Event()  # to give memory back at the server's next round too
 
@@ -49,18 +61,31 @@ def give_back() -> None:
 
 
 def _write_over(library: ctypes.PyDLL) -> None:
-    """Take every free block of the heap, the largest first and then what is left of them, as zeros; until it grows."""
-    library.calloc.restype = library.sbrk.restype = ctypes.c_void_p
-    library.calloc.argtypes, library.free.argtypes = (ctypes.c_size_t, ctypes.c_size_t), (ctypes.c_void_p,)
+    """Take the free blocks of the heap, the largest first and then what is left of them, and write zeros over them.
+
+    No more is taken than is free: a thread may have a heap of its own, whose end this one does not see move.
+    """
+    library.malloc.restype = library.sbrk.restype = ctypes.c_void_p
+    library.malloc.argtypes, library.free.argtypes = (ctypes.c_size_t,), (ctypes.c_void_p,)
+    library.mallinfo2.restype = _Heap
     library.mallopt(_TOP_PAD, 0)
-    held, left = [], _MOST
+    state = library.mallinfo2()
+    left, first = int(state.fordblks + state.fsmblks) + _SPARE, 0
     for size in _SIZES:
         end = library.sbrk(0)
-        while library.sbrk(0) == end and left > 0:
-            held.append(library.calloc(1, size))
-            left -= size
-    for block in held:
-        library.free(block)
+        while left >= size and library.sbrk(0) == end:
+            block = library.malloc(size)
+            if not block:
+                break
+            ctypes.memset(block, 0, size)
+            # Each block begins with the address of the one before: a list of them would be millions of objects.
+            ctypes.c_size_t.from_address(block).value = first
+            left, first = left - size - _HEADER, block
+    while first:
+        following = ctypes.c_size_t.from_address(first).value
+        ctypes.c_size_t.from_address(first).value = 0
+        library.free(first)
+        first = following
     library.mallopt(_TOP_PAD, _PAD)
 
 

@@ -6,15 +6,24 @@ import re
 from collections import Counter
 from threading import Lock
 
-from starlette.types import Scope
+from starlette.types import Message, Receive, Scope
 from streamlit.runtime import exists, get_instance
 
-from pmtcore.tables.limits import MAX_SERVER_BYTES, MAX_SESSION_BYTES, MAX_SESSIONS
+from pages.common.visitors import Visitor
+from pmtcore.tables.limits import (
+    MAX_ADDRESS_SESSIONS,
+    MAX_PERSON_SESSIONS,
+    MAX_SESSION_BYTES,
+    MAX_SESSIONS,
+    MAX_UNSIGNED,
+    server_bytes,
+)
 
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
 _coming: Counter[str] = Counter()  # bytes of uploads on their way, by session
-_open = Counter[str]()  # "sessions": connections that are open
+_open = Counter[str]()  # connections that are open: "all", "unsigned", and those of each person and address
 _lock = Lock()
+_DIGITS = 15  # of a length: a petabyte
 
 
 class Refused(Exception):
@@ -29,15 +38,36 @@ def size_of(scope: Scope) -> tuple[str, int] | None:
     """The session and the size of an upload; ``None`` where a request is none.
 
     Raises:
-        Refused: it does not say how long it is.
+        Refused: it does not say how long it is, or says it in two ways, of which a server may believe either.
     """
     found = _UPLOAD.search(scope["path"])
     if found is None or scope["method"] not in ("PUT", "POST"):
         return None
-    length = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
-    if not length.isdigit():
+    lengths = [value for name, value in scope["headers"] if name == b"content-length"]
+    if any(name == b"transfer-encoding" for name, _ in scope["headers"]) or len(lengths) > 1:
+        raise Refused(400, "An upload says once how long it is.")
+    if not lengths or not lengths[0].isdigit() or len(lengths[0]) > _DIGITS:
         raise Refused(411, "An upload says how long it is.")
-    return found[1], int(length)
+    return found[1], int(lengths[0])
+
+
+def no_longer_than(size: int, receive: Receive) -> Receive:
+    """Return a way to receive a request that ends where it is longer than it said.
+
+    Raises:
+        Refused: from the receiver.
+    """
+    left = size
+
+    async def limited() -> Message:
+        nonlocal left
+        message = await receive()
+        left -= len(message.get("body", b""))
+        if left < 0:
+            raise Refused(413, "The upload is longer than it said.")
+        return message
+
+    return limited
 
 
 def admit(session: str, size: int) -> None:
@@ -51,7 +81,7 @@ def admit(session: str, size: int) -> None:
         kept.update(_coming)
         if kept[session] + size > MAX_SESSION_BYTES:
             raise Refused(413, f"A session holds at most {MAX_SESSION_BYTES // 2**20} MB of uploads; delete some.")
-        if kept.total() + size > MAX_SERVER_BYTES:
+        if kept.total() + size > server_bytes():
             raise Refused(413, "All sessions together hold as much as this server takes; try again later.")
         _coming[session] += size
 
@@ -72,16 +102,32 @@ def held() -> Counter[str]:
     return Counter({id: sum(len(file.data) for file in list(files.values())) for id, files in list(kept.items())})
 
 
-def enter() -> bool:
-    """Whether one more session may be open; :func:`leave` ends it."""
+def enter(visitor: Visitor) -> bool:
+    """Return whether a visitor may have one more session open; :func:`leave` ends it.
+
+    Nobody fills the server alone: a person and an address have a share, and half of all places are for people with a
+    role, so that whoever has none cannot keep them out.
+    """
     with _lock:
-        if _open["sessions"] >= MAX_SESSIONS:
+        if any(_open[name] >= most for name, most in _shares(visitor).items()):
             return False
-        _open["sessions"] += 1
+        _open.update(_shares(visitor).keys())
         return True
 
 
-def leave() -> None:
-    """A session's connection ended."""
+def leave(visitor: Visitor) -> None:
+    """Give a visitor's place up."""
     with _lock:
-        _open["sessions"] -= 1
+        _open.subtract(_shares(visitor).keys())
+        for name in [name for name, count in _open.items() if count <= 0]:
+            del _open[name]
+
+
+def _shares(visitor: Visitor) -> dict[str, int]:
+    """What a session counts towards, and how many there may be."""
+    everybody = {"all": MAX_SESSIONS}
+    if not visitor.address:
+        return everybody
+    if visitor.actor.role is not None:
+        return everybody | {f"person {visitor.actor.name}": MAX_PERSON_SESSIONS}
+    return everybody | {"unsigned": MAX_UNSIGNED, f"address {visitor.address}": MAX_ADDRESS_SESSIONS}

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import streamlit as st
 
-from pages.common import job_slots
+from pages.common import actors, job_slots
 from pages.common.session import session
 from pmtcore.auditing.comparison import Comparison
 from pmtcore.report.reproduce import Recipe
@@ -27,7 +27,7 @@ def start(run: Comparison, recipe: Recipe) -> None:
     Raises:
         InputError: the server is at as many runs as it takes.
     """
-    job_slots.take(run)
+    job_slots.take(run, actors.claimant())
     found = session()
     found.comparison = run
     st.session_state["run-recipe"] = recipe

@@ -20,7 +20,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
 
-from pages.common import quota
+from pages.common import actors, quota, visitors
 from pages.common.memory import asked, give_back, map_large_blocks
 from pmtcore.base.checks import InputError
 from pmtcore.ledger.log import Ledger, default_url
@@ -30,14 +30,15 @@ _AGAIN = 2  # looks after which what a session left is handed back: some of it i
 _STATIC = re.compile(r"/static/(js|css)/[\w.-]+\.(js|css)$")
 _MOST_FILES = 500  # Streamlit has 300 of them
 _COOKIE = b"_streamlit_xsrf="
+_UNSIGNED = 300.0  # seconds that a connection stays open before somebody signs in; browsers open a new one
+_HOST = re.compile(rb"[\w.-]+(:\d{1,5})?|\[[0-9a-fA-F:]+\](:\d{1,5})?")
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob:; "
-    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' ws: wss:; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'{sockets}; "
     "worker-src 'self' blob:; frame-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'self'; "
     "object-src 'none'"
 )
 _HEADERS = [
-    (b"content-security-policy", POLICY.encode()),
     (b"x-frame-options", b"DENY"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -62,7 +63,8 @@ class Guard:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), *_HEADERS]
+                policy = (b"content-security-policy", policy_for(scope).encode())
+                message["headers"] = [*message.get("headers", []), policy, *_HEADERS]
             await send(message)
 
         if scope["path"] == "/ready":
@@ -82,14 +84,20 @@ class Guard:
             await send({"type": "http.response.body", "body": str(refused).encode()})
 
     async def _session(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A browser's connection, if there is a place."""
-        if not quota.enter():
+        """A browser's connection, if there is a place; where people sign in, for some minutes until they have."""
+        visitor = await asyncio.to_thread(visitors.visitor, scope)
+        if not quota.enter(visitor):
             await send({"type": "websocket.close", "code": 1013, "reason": "This server has no place now."})
             return
+        waiting = actors.signs_in() and visitor.actor.role is None
         try:
-            await self.app(scope, receive, send)
+            async with asyncio.timeout(_UNSIGNED if waiting else None):
+                await self.app(scope, receive, send)
+        except TimeoutError:
+            with contextlib.suppress(Exception):  # the browser may have left at the same time
+                await send({"type": "websocket.close", "code": 1013, "reason": "Nobody signed in."})
         finally:
-            quota.leave()
+            quota.leave(visitor)
 
     async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A request, counted where it is an upload."""
@@ -97,9 +105,11 @@ class Guard:
         if upload is None:
             await self.app(scope, receive, send)
             return
+        if not (await asyncio.to_thread(visitors.visitor, scope)).may_upload:
+            raise quota.Refused(403, "Only a curator uploads tables here; sign in as one.")
         quota.admit(*upload)
         try:
-            await self.app(scope, receive, send)
+            await self.app(scope, quota.no_longer_than(upload[1], receive), send)
         finally:
             quota.done(*upload)
 
@@ -130,6 +140,13 @@ class Squeezed:
             self.kept[path] = messages
         for message in self.kept[path]:
             await send(dict(message))
+
+
+def policy_for(scope: Scope) -> str:
+    """Return what a page may load: of websockets those to the name that the browser asked for, and to no other."""
+    host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+    named = f" ws://{host.decode()} wss://{host.decode()}" if _HOST.fullmatch(host) else ""
+    return POLICY.format(sockets=named)
 
 
 def _complete(messages: list[Message]) -> bool:

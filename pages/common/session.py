@@ -148,12 +148,26 @@ class Session:
 
 def session() -> Session:
     """This browser session's state; a new one opens on the demo."""
-    if _KEY not in st.session_state:
+    if begun() and not _may_keep(st.session_state[_KEY].tables):
+        forget()
+    if not begun():
         made = Session()
         made.open(demo_tables())
         st.session_state[_KEY] = made
     found: Session = st.session_state[_KEY]
     return found
+
+
+def begun() -> bool:
+    """Return whether this session holds anything yet."""
+    return _KEY in st.session_state
+
+
+def _may_keep(tables: Tables | None) -> bool:
+    """Return whether whoever is at the screen may still open these tables: a role may be taken back at any time."""
+    if tables is None or tables.may_be_studied:
+        return True
+    return actor().may(Action.USE_REGISTERED if tables.registered else Action.OPEN_TABLES)
 
 
 def forget() -> None:

@@ -6,7 +6,7 @@ import time
 
 import streamlit as st
 
-from pages.common import job_slots
+from pages.common import actors, job_slots
 from pages.common.session import current_problem
 from pages.common.widgets import PLAIN, badge, chart, frame, show_error
 from pmtcore.auditing import attacks
@@ -49,7 +49,11 @@ def sweep() -> None:
         help="Every method and every planted fault; takes about a minute, can be stopped, keeps what is done.",
     ):
         made = Sweep()
-        job_slots.take(made)
+        try:
+            job_slots.take(made, actors.claimant())
+        except InputError as error:
+            show_error(error)
+            return
         st.session_state[SWEEP] = made
         st.rerun()
 

@@ -9,7 +9,7 @@ from threading import Lock
 
 import streamlit as st
 
-from pages.common import job_slots
+from pages.common import actors, job_slots
 from pages.common.widgets import chart, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
@@ -59,6 +59,10 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
         (st.success if entry["holds"] else st.warning)(plain(line))
     if omitted := pictures.omitted_words(record):
         st.caption(plain(omitted))
+    st.caption(
+        "Verdicts are paired: the trials are resampled, the same ones for every line, so what lines share drops out. "
+        "Ratios come with their 95 % interval; where several points are compared, all hold together at 95 %."
+    )
     if chosen.notes:
         st.caption(chosen.notes)
     st.download_button(
@@ -69,7 +73,8 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
         key="gallery-numbers",
         on_click="ignore",
         icon=":material/download:",
-        help="Series, first trial, trials and verdict as stored: means, deviations, quantiles, counts at each point.",
+        help="As stored: settings, the error of every trial at each point, means, deviations, quantiles, counts, "
+        "verdict, and which code made it.",
     )
     explained(chosen)
 
@@ -111,7 +116,7 @@ def start(chosen: Figure) -> None:
     if quick or full:
         try:
             made = Computation(chosen, chosen.quick if quick else chosen.trials)
-            job_slots.take(made)
+            job_slots.take(made, actors.claimant())
             st.session_state[KEY] = (made, made.steps(), Lock())
             st.rerun()
         except InputError as error:
@@ -164,6 +169,6 @@ else:
     found = st.session_state.get(f"gallery-last-{current.id}") or load_stored(current)
     if found is None:
         st.info(missing(current), icon=":material/info:")
-        st.markdown(f"What the paper says: {current.claim}")
+        st.markdown(f"What the paper says: {current.claim or 'no sentence about this figure by itself.'}")
     else:
         show(current, found)

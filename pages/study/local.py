@@ -11,7 +11,7 @@ import streamlit as st
 from pages.common.session import curator, named_tables, session
 from pages.common.showcase import Quick, remember, remembered
 from pages.common.widgets import badge, chart, problem_or_sentence, show_error
-from pmtcore.auditing.central_vs_local import Sides
+from pmtcore.auditing.central_vs_local import Sides, papers_local
 from pmtcore.auditing.comparison import Summary, rescaled
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
@@ -124,7 +124,8 @@ def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -
         n = problem.private.n
         sizes = [] if axis == "epsilon" else [n // 16, n // 8, n // 4, n // 2, n]
         epsilons = EPSILONS if axis == "epsilon" else [epsilon]
-        held = (key, Sides(rescaled(problem, "z"), epsilons, TRIALS, 1, sizes))
+        scaled = rescaled(problem, "z")
+        held = (key, Sides(scaled, epsilons, TRIALS, 1, sizes, papers_local(scaled.public)))
         st.session_state["local-run"] = held
     return held[1]
 
@@ -160,7 +161,8 @@ def picture(found: Sequence[Summary], kind: Label, axis: str) -> None:
     )
     st.caption(
         f"Up to {TRIALS} simulated releases of the standardized table for each point. Central: (epsilon, delta) at the "
-        "reporting delta; local: purely epsilon for each report."
+        "reporting delta; ldp-whitened: purely epsilon for each report; paper C's Algorithms 1 to 4, as printed and "
+        "repaired: (epsilon, delta) for each report. Algorithms 3 and 4 need a table without an intercept."
     )
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.common.session import curator, session
 from pages.common.widgets import badge, chart, figure_first, show_error
 from pmtcore.accounting.perturbed import Split
 from pmtcore.auditing.comparison import grid
 from pmtcore.base.checks import InputError
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.records import Label
+from pmtcore.base.records import Curator, Label
+from pmtcore.methods.perturbed.napp_public import FAMILIES
 from pmtcore.papers.figures import retrieval as figures
-from pmtcore.papers.gallery.selection import LAMS, study
+from pmtcore.papers.gallery.selection import LAMS, Study, study, study_table
 from pmtcore.releases.retrieval import CHOICES, RELATIONS, TITLES, Plan
 from pmtcore.report.glossary import help_for
+from pmtcore.tables.problem import Problem
 
 _FACTORS = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]
 _DELTAS = {"pure: delta = 0": 0.0, "delta = 1e-6": 1e-6, "delta = 1e-4": 1e-4, "delta = 1e-3": 1e-3}
@@ -113,33 +116,71 @@ def pictures(plan: Plan, factor: float) -> None:
         )
 
 
+_OWN = "the open table"
+
+
+def own_table() -> Problem | None:
+    """The open tables, where the methods suit them and the figures may be on this screen."""
+    opened = session().problem
+    if opened is None or opened.public.rows is None:
+        return None
+    return opened if opened.public.family.id in FAMILIES else None
+
+
+def selected(kind: str, epsilon: float, lam: float) -> tuple[Study, Label] | None:
+    """What is kept, and the label that it carries; none where the open table is for the curator alone."""
+    if kind != _OWN:
+        return study(kind, epsilon, lam), Label.LAB
+    opened, tables = own_table(), session().tables
+    if opened is None:
+        return None
+    public = bool(tables and tables.may_be_studied)
+    if not public and not curator():
+        st.info("On your own rows this is for the curator: switch it on in the sidebar.", icon=":material/lock:")
+        return None
+    found = study_table(opened, epsilon, lam)
+    return found.reveal(Curator("shown on the page Retrieved budget, harmless or curator")), (
+        Label.LAB if public else Label.PRIVATE
+    )
+
+
 def selection() -> None:
-    """What a lasso keeps under noise, on synthetic rows."""
+    """What a lasso keeps under noise, on synthetic rows or on the open table."""
     st.header("Variable selection (lab)")
     a, b, c = st.columns(3)
+    kinds = ["logistic", "linear", "poisson", *([_OWN] if own_table() is not None else [])]
     kind = a.selectbox(
-        "Setting of Table 4",
-        ["logistic", "linear", "poisson"],
+        "Rows",
+        kinds,
         key="selection-kind",
-        help="As in the paper, on synthetic rows.",
+        help="A setting of the paper's Table 4, on synthetic rows, or the open table: NAPP-ERM, NAPP-VS and NAPP-VS+ "
+        "as published.",
     )
     epsilon = b.slider("Epsilon, add-remove-one", 0.2, 5.0, 1.0, 0.2, key="selection-epsilon", help=help_for("epsilon"))
     lam = c.select_slider("Lambda", list(LAMS), 5.0, key="selection-lam", help=help_for("ridge"))
+    tables = session().tables
+    mark = (kind, tables.key if tables and kind == _OWN else "")
     if st.button("Select 10 times", key="selection-run", icon=":material/filter_alt:"):
         with st.spinner("Six methods, eight Lambdas, ten noise draws", show_time=True):
-            st.session_state["selection"] = study(kind, float(epsilon), float(lam))
-    found = st.session_state.get("selection")
-    if found is None:
+            st.session_state["selection"] = (mark, selected(kind, float(epsilon), float(lam)))
+    drawn = st.session_state.get("selection")
+    if drawn is None or drawn[0] != mark or drawn[1] is None:
+        return
+    found, label = drawn[1]
+    if label is Label.PRIVATE and not curator():
         return
     st.markdown(
-        f"{badge(Label.LAB)} All at one epsilon under add-remove-one. The selections marked (lab) are as published: "
+        f"{badge(label)} All at one epsilon under add-remove-one. The selections marked (lab) are as published: "
         f"their support shifts with the data, so their claim does not hold (E11, E12)."
     )
     left, right = st.columns(2)
     with left:
-        chart(figures.kept(found), "selection-kept", "Coefficients kept", figures.kept_table(found), Label.LAB)
+        chart(figures.kept(found), "selection-kept", "Coefficients kept", figures.kept_table(found), label)
     with right:
-        chart(figures.roc(found), "selection-roc", "ROC of selection", figures.roc_table(found), Label.LAB)
+        if found.roc:
+            chart(figures.roc(found), "selection-roc", "ROC of selection", figures.roc_table(found), label)
+        else:
+            chart(figures.counts(found), "selection-counts", "Coefficients kept", figures.counts_table(found), label)
 
 
 st.title("Retrieved budget")

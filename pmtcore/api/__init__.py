@@ -1,1 +1,1 @@
-"""The face for notebooks and scripts, `import pmtcore as sm`: estimators and functions over frames and files."""
+"""The face for notebooks and scripts, `import pmtcore as pc`: estimators and functions over frames and files."""

@@ -13,9 +13,8 @@ from typing import Any
 import narwhals as nw
 
 from pmtcore.base.checks import InputError
+from pmtcore.tables.sources import check_frame_names
 from pmtcore.tables.table import MomentTable, Role, Table, read_moment_path, read_path, table_from
-
-UNNAMED = "unnamed table"
 
 
 def table(data: Any, role: Role) -> Table:
@@ -42,6 +41,7 @@ def is_table(data: Any) -> bool:
     """Whether it can be read as public rows, or as a second moment in their place."""
     if isinstance(data, str | Path | Table | MomentTable):
         return True
+    check_frame_names(data)
     try:
         return isinstance(nw.from_native(data), nw.DataFrame | nw.LazyFrame)
     except TypeError:
@@ -59,9 +59,9 @@ def moment(path: str | Path) -> MomentTable:
     return read_moment_path(path)
 
 
-def data_set(data: Any) -> str:
-    """The name of a table in the ledger where none was given: its file's, or one for all frames together."""
-    return Path(data).name if isinstance(data, str | Path) else UNNAMED
+def file_name(data: Any) -> str:
+    """Return the name of a table's file, empty for a frame."""
+    return Path(data).name if isinstance(data, str | Path) else ""
 
 
 def digest(public: Table | MomentTable) -> str:
@@ -72,7 +72,12 @@ def digest(public: Table | MomentTable) -> str:
 
 
 def _eager(data: Any) -> nw.DataFrame[Any] | None:
-    """A frame of any library, a lazy one collected; ``None`` where it is no frame."""
+    """A frame of any library, a lazy one collected; ``None`` where it is no frame.
+
+    Raises:
+        InputError: column names that cannot be used.
+    """
+    check_frame_names(data)
     try:
         found = nw.from_native(data)
     except TypeError:

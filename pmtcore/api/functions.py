@@ -11,10 +11,11 @@ import pandas as pd
 
 from pmtcore.api.inputs import Inputs, budget_of
 from pmtcore.api.models import PrivateClassifier, PrivateModel, PrivateRegressor
-from pmtcore.api.summary import Expectation, Summary
+from pmtcore.api.summary import Expectation
 from pmtcore.base.checks import InputError, whole_number_between
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.records import Curator, Label
+from pmtcore.base.results import Results
 from pmtcore.glm.families import family as family_of
 
 _CURATOR = Curator("a notebook or script, run by whoever holds the private table")
@@ -22,7 +23,7 @@ _FIT = ("ledger", "dataset", "key", "purpose", "public_rows", "lab", "seed", "qu
 _PILOT = 0.2  # share of an audit's runs that choose the pair of tables
 
 
-def release(private: Any, public: Any, *, family: str = "gaussian", **settings: Any) -> Summary:
+def release(private: Any, public: Any, *, family: str = "gaussian", **settings: Any) -> Results:
     """One release of any sound method, in one call; spends.
 
     Args:
@@ -33,7 +34,7 @@ def release(private: Any, public: Any, *, family: str = "gaussian", **settings: 
         InputError: as ``fit``.
     """
     spending = {name: settings.pop(name) for name in (*_FIT, "target") if name in settings}
-    return model(family, **settings).fit(private, public, **{"quiet": True, **spending}).summary()
+    return model(family, **settings).fit(private, public, **{"quiet": True, **spending}).results_
 
 
 def plan(public: Any, *, n: int, target: str | None = None, family: str = "gaussian", **settings: Any) -> Expectation:
@@ -93,14 +94,14 @@ def describe(private: Any, public: Any, *, target: str, eta: float = 0.05, **cho
     from pmtcore.auditing.diagnostics import exact, rows_in_words, unusual_rows  # noqa: PLC0415
     from pmtcore.mechanisms.truncation import checked_eta  # noqa: PLC0415
 
-    made = _inputs(target, choices).prepared(private, public)
-    found = exact(made.problem, checked_eta(eta)).reveal(_CURATOR)
+    problem, _, _ = _inputs(target, choices).prepared(private, public)
+    found = exact(problem, checked_eta(eta)).reveal(_CURATOR)
     record = found.as_dict()
     frame = pd.DataFrame({name: record[name] for name in ("before", "after")}).T
     rate = f"{100 * record['truncation_rate']:.3g} %"
     words = f"exact figures of the private rows; {rate} of them lie beyond the radius {found.radius:.4g}."
-    unusual = unusual_rows(made.problem).reveal(_CURATOR)
-    return Figures(frame, " ".join([words, *rows_in_words(unusual, made.problem.private.n)]))
+    unusual = unusual_rows(problem).reveal(_CURATOR)
+    return Figures(frame, " ".join([words, *rows_in_words(unusual, problem.private.n)]))
 
 
 def compare(
@@ -125,7 +126,7 @@ def compare(
     """
     from pmtcore.auditing.comparison import Comparison, rescaled  # noqa: PLC0415
 
-    made = rescaled(_inputs(target, choices).prepared(private, public).problem, scale)
+    made = rescaled(_inputs(target, choices).prepared(private, public)[0], scale)
     mus = np.atleast_1d(mu).astype(float).tolist()
     run = Comparison(made, list(methods), mus, trials=trials, seed=seed, axis=axis, values=list(values)).run()
     frame = pd.DataFrame([summary.as_dict() for summary in run.summaries().reveal(_CURATOR)])

@@ -13,13 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+import numpy as np
+
 from pmtcore.api import frames
-from pmtcore.api.summary import Summary
+from pmtcore.api.loading import results_of
 from pmtcore.base.checks import InputError, number_between, one_of
 from pmtcore.base.records import Bands
+from pmtcore.base.results import Results
 from pmtcore.base.strict_json import parsed
+from pmtcore.glm.families import FAMILIES
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS, Link
+from pmtcore.local.forged import MOST_NUMBERS, shifts
 from pmtcore.local.protocol import Configuration, report_lines
 from pmtcore.local.reading import tally_file
 from pmtcore.local.tally import Tally
@@ -61,7 +66,10 @@ class Published:
             raw = json.dumps(fields).encode()
         except (ValueError, AttributeError, TypeError, RecursionError):
             pass  # said by the configuration's own reader
-        return cls(Configuration.from_json(raw), str(family), positive)
+        made = Configuration.from_json(raw)
+        if not isinstance(family, str) or not (positive is None or isinstance(positive, str)):
+            raise InputError("The file is not a local configuration; publish one with 'local configure'.")
+        return cls(made, one_of("family", family, FAMILIES), positive)
 
     def choices(self, family: str | None = None, positive: str | None = None) -> Choices:
         """How a device's table is read."""
@@ -120,6 +128,7 @@ def aggregate(public: PublicData, made: Configuration, tally: Tally, link: str |
     plan = LocalPlan(public, max(tally.accepted, 1), made.mu, made, parameters, _link(link, made))
     outcome = LocalOutcome(plan, tally.mean[None])
     coefficients, bands, notes = outcome.coefficients[0], outcome.bands(), outcome.notes()
+    moved = _forged(plan, made, tally)
     if tally.lost > 1:
         notes += (f"About {tally.lost:.0f} reports with a fresh id were taken for duplicates: there are that many.",)
     return {
@@ -130,8 +139,27 @@ def aggregate(public: PublicData, made: Configuration, tally: Tally, link: str |
         "family": public.family.id if link is None else None,
         "link": link,
         "guarantee": {"mu": made.mu, "epsilon": made.epsilon, "neighbours": _RELATION, "trust": "local"},
-        "notes": list(notes),
+        "notes": [*notes, _FORGED],
+        "one_forged_report": dict(zip(made.names, moved, strict=True)),
     }
+
+
+_FORGED = (
+    "Whoever sends reports can forge them: authenticate who sends each, once for each person (one_forged_report has "
+    "what one can move)."
+)
+
+
+def _forged(plan: LocalPlan, made: Configuration, tally: Tally) -> list[float | None]:
+    """How far one forged report can move each coefficient; nothing where that would take too many fits."""
+    if made.dimension > MOST_NUMBERS:
+        return [None] * made.d
+    sd = float(np.sqrt(tally.square / tally.accepted / made.dimension))
+    try:
+        moved = shifts(lambda means: LocalOutcome(plan, means).coefficients, made, tally.mean, tally.accepted, sd)
+    except np.linalg.LinAlgError:
+        return [None] * made.d
+    return [float(value) if np.isfinite(value) else None for value in moved]
 
 
 def _bands(names: tuple[str, ...], bands: Bands) -> dict[str, dict[str, float]]:
@@ -240,7 +268,7 @@ class LocalAggregator:
             self.tally.add_lines(line.encode() for line in reports)
         return dict(self.tally.counts)
 
-    def fit(self, family: str | None = None, link: str | None = None) -> Summary:
+    def fit(self, family: str | None = None, link: str | None = None) -> Results:
         """Coefficients from the reports so far. Another family or link from the same reports costs nothing.
 
         Raises:
@@ -249,11 +277,11 @@ class LocalAggregator:
         made = self.published.configuration
         public = prepare_public(self._table, self.published.choices(family))
         found = aggregate(public, made, self.tally, link)
-        return Summary(_as_release(found, made), f"{found['n']} reports used; each was private before it was sent.")
+        return results_of(_as_release(found, made), f"{found['n']} reports used; each was private before it was sent.")
 
 
 def _as_release(found: Mapping[str, Any], made: Configuration) -> dict[str, Any]:
-    """A local fit in the fields that a summary reads."""
+    """A local fit in the fields of a release that results are read from."""
     from pmtcore.accounting.budgets import Guarantee, Neighbours, reporting_delta  # noqa: PLC0415
 
     promise = Guarantee(made.mu, Neighbours.REPLACE_ONE, reporting_delta(found["n"]))

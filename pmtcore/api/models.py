@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -12,13 +13,16 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.accounting.budgets import Budget, Guarantee
+from pmtcore.accounting.units import Unit
 from pmtcore.api import frames
-from pmtcore.api.inputs import Inputs, budget_of
+from pmtcore.api.inputs import Inputs, budget_of, new_rows, schema_of
+from pmtcore.api.loading import results_of
 from pmtcore.api.protocol import Parametrized, not_fitted
 from pmtcore.api.spending import Order, spend
-from pmtcore.api.summary import Expectation, Needed, Summary
+from pmtcore.api.summary import Expectation, Needed
 from pmtcore.base.checks import InputError, one_of
 from pmtcore.base.escaping import html as escape
+from pmtcore.base.results import Reported, Results
 from pmtcore.glm.families import GAUSSIAN, POISSON, family
 from pmtcore.ledger.log import Ledger
 from pmtcore.methods.registry import method as method_of
@@ -32,7 +36,7 @@ _NUMERIC = (GAUSSIAN.id, POISSON.id)
 _LABELS = ("logistic", "boosting")
 
 
-class PrivateModel(Parametrized):
+class PrivateModel(Parametrized, Reported):
     """What both estimators share.
 
     Args:
@@ -40,7 +44,7 @@ class PrivateModel(Parametrized):
             ``mu`` or ``rho``, ``delta`` is where epsilon is stated.
         method: an id of the registry; ``None``: the recommended one.
         settings: parameters of the method, by name.
-        formula: such as ``"y ~ age + C(sex)"``, in place of ``target`` and ``features``; needs the extra ``formula``.
+        formula: such as ``"y ~ age + C(sex)"``, in place of ``target`` and ``features``.
         features: columns to use; ``None``: all that both tables have.
         intercept: whether there is one.
         family: what is fitted: ``gaussian`` or ``poisson``, for a classifier ``logistic`` or ``boosting``; ``None``:
@@ -52,6 +56,14 @@ class PrivateModel(Parametrized):
         public_ridge: for columns that are collinear in the public rows.
         lam: ridge penalty of a family other than the linear one.
         positive: the label that counts as 1.
+        collinear: ``drop`` columns that others give away in the public rows, or ``refuse`` them.
+        person: the column that says whose a row is.
+        rows_per_person: how many rows one person may have.
+        person_rule: which rows of a person count: the ``first`` ones, or their ``mean``.
+        cluster: a column of the public rows whose groups have rows alike: errors are clustered by it. With ``person``
+            and several rows of each, that column where the public rows have it.
+        weights: the column that says how much a row counts, in both tables; for linear regressions.
+        schema: a declared schema, in place of what the public rows suggest: plain fields, or a path.
     """
 
     def __init__(
@@ -75,6 +87,13 @@ class PrivateModel(Parametrized):
         positive: str | None = None,
         kinds: Mapping[str, str] | None = None,
         overlap: str = "",
+        collinear: str = "drop",
+        person: str | None = None,
+        rows_per_person: int = 1,
+        person_rule: str = "first",
+        schema: Mapping[str, Any] | str | Path | None = None,
+        weights: str | None = None,
+        cluster: str | None = None,
     ) -> None:
         self.mu = mu
         self.rho = rho
@@ -94,6 +113,13 @@ class PrivateModel(Parametrized):
         self.positive = positive
         self.kinds = kinds
         self.overlap = overlap
+        self.collinear = collinear
+        self.person = person
+        self.rows_per_person = rows_per_person
+        self.person_rule = person_rule
+        self.schema = schema
+        self.weights = weights
+        self.cluster = cluster
 
     _families: tuple[str, ...] = _NUMERIC
 
@@ -174,7 +200,8 @@ class PrivateModel(Parametrized):
         Args:
             private, public: frames (pandas, Polars, Arrow) or paths with one row per person.
             ledger: where the spend is kept: a file, a database's address, a :class:`Ledger`; ``None``: your own.
-            dataset: whose cap in the ledger it counts against; the file's name, or one name for all frames without one.
+            dataset: whose cap in the ledger it counts against; ``None``: the file's name, or for a frame a name that
+                its fingerprint gives, so that another frame has an account of its own.
             lab: outside any ledger: a lab figure, which may not leave. So is what a ``seed`` makes.
             quiet: say nothing; ``spent_`` holds the sentence.
 
@@ -188,30 +215,29 @@ class PrivateModel(Parametrized):
                 "target='y'). A target apart from its rows, as in fit(X, y), leaves no room for public rows."
             )
         given = self._inputs(target)
-        name = frames.data_set(private) if dataset is None else dataset
-        made = given.prepared(private, public, public_rows)
-        problem = made.problem
+        problem, design, tables = given.prepared(private, public, public_rows)
         id = recommended(problem.public).id if self.method is None else method_of(self.method).id
-        request = Request(id, self._budget(), dict(self.settings or {}), self.delta)
-        order = Order(name, ledger, key, purpose, lab, seed)
-        self.release_, self.record_, self.spent_ = spend(problem, request, order, made.tables)
-        self._design = made.design
+        if not method_of(id).gives_coefficients:
+            raise InputError(f"{id} releases no coefficients, so there is nothing to fit; 'pmtcore release' makes it.")
+        rows = 1 if self.person else self.rows_per_person
+        request = Request(id, self._budget(), dict(self.settings or {}), self.delta, rows)
+        order = Order(dataset, ledger, key, purpose, lab, seed, frames.file_name(private))
+        self.release_, self.record_, self.spent_ = spend(problem, request, order, tables)
+        self._design = design
         self._read()
         if not quiet:
             sys.stdout.write(self.spent_.sentence + "\n")
         return self
 
-    def summary(self) -> Summary:
-        """Coefficients, bands, guarantee; a table in a notebook, text in print."""
+    @property
+    def results_(self) -> Results:
+        """Estimates, standard errors, tests and predictions of the release, in the names of statsmodels."""
         self._fitted()
-        return Summary(self.record_, self.spent_.sentence)
+        return results_of(self.record_, self.spent_.sentence, self._design)
 
-    def conf_int(self) -> pd.DataFrame:
-        """95 % limits of each coefficient, intercept included: columns ``low`` and ``high``.
-
-        All parts of the error together: privacy noise, sampling, truncation. NaN where the method gives no bands.
-        """
-        return self.summary().frame()[["low", "high"]]
+    def summary(self) -> Results:
+        """Coefficients, errors, limits, guarantee; a table in a notebook, text in print."""
+        return self.results_
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The machine-readable record of the release, as ``release --json`` prints it; also written to a file."""
@@ -237,8 +263,7 @@ class PrivateModel(Parametrized):
     def _linear(self, frame: Any) -> np.ndarray:
         """``x' beta`` of each row (k,), NaN where a value is missing."""
         self._fitted()
-        x, whole = self._design.features(frame)
-        return np.where(whole, x @ self.release_.coefficients, np.nan)
+        return np.asarray(new_rows(frame, self._design) @ self.release_.coefficients)
 
     def _read(self) -> None:
         """Attributes in scikit-learn's form from the release."""
@@ -276,12 +301,19 @@ class PrivateModel(Parametrized):
             "positive": self.positive,
             "kinds": dict(self.kinds or {}),
             "overlap": self.overlap,
+            "collinear": self.collinear,
+            "weights": self.weights or "",
+            "cluster": self.cluster or "",
         }
         features = None if self.features is None else tuple(self.features)
-        return Inputs.of(target, features, self.formula, choices)
+        inputs = Inputs.of(target, features, self.formula, choices, schema_of(self.schema))
+        if not self.person:
+            return inputs
+        unit = Unit(self.rows_per_person, self.person, self.person_rule)
+        return replace(inputs, choices=inputs.choices.of_person(unit))
 
     def _repr_html_(self) -> str:
-        return self.summary()._repr_html_() if hasattr(self, "release_") else f"<code>{escape(repr(self))}</code>"
+        return self.results_._repr_html_() if hasattr(self, "release_") else f"<code>{escape(repr(self))}</code>"
 
 
 @final

@@ -17,11 +17,15 @@ from uuid import uuid4
 from pmtcore.base.checks import InputError
 from pmtcore.ledger.account import counted_mu
 from pmtcore.ledger.log import Ledger, default_url
+from pmtcore.ledger.sidecar import seal
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
+from pmtcore.releases.outcome import account_after, before_spend
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, preview, recorded_release, release
+from pmtcore.tables.demo import is_demo
 from pmtcore.tables.problem import Problem
 
+_MARK = 8  # hexadecimal digits: two of a thousand frames are taken for one with odds of 1 in 9,000
 _MADE: dict[str, str] = {}  # digest of a request with its tables -> key in the ledger
 
 
@@ -32,17 +36,19 @@ class Order:
 
     Attributes:
         ledger: a file, a database's address, a ledger; ``None``: the user's own.
-        dataset: whose cap in the ledger it counts against.
+        dataset: whose cap in the ledger it counts against; ``None``: the file's, or a name by the frame's fingerprint.
         key: a name for this release: repeating it repeats the outcome. ``None``: one is made.
         lab, seed: outside any ledger, or with repeatable noise: the result is a lab figure.
+        file: name of the private file, empty for a frame.
     """
 
-    dataset: str
+    dataset: str | None
     ledger: Ledger | str | Path | None = None
     key: str | None = None
     purpose: str = ""
     lab: bool = False
     seed: int | None = None
+    file: str = ""
 
 
 @final
@@ -54,22 +60,32 @@ class Spent:
     place: str = ""
     dataset: str = ""
     key: str = ""
-    total: float = 0.0
+    total: float | None = None
     cap: float | None = None
     repeated: bool = False
+    synthetic: bool = False
 
     @property
     def sentence(self) -> str:
         """In one line."""
         if self.mu == 0:
             return "No private row was read, so nothing was spent."
+        if self.synthetic:
+            return (
+                "The private table is the synthetic demo: a lab figure, and nothing that counts was spent. Name a data "
+                "set to practise with a ledger."
+            )
         if not self.place:
             return f"A lab figure at mu = {self.mu:.4g}: its spend is in no ledger, so it may not leave."
-        left = f"mu {self.total:.4g}" + ("" if self.cap is None else f" of {self.cap:.4g}")
-        where = f"{self.dataset!r} in the ledger {self.place}, where {left} is spent; key {self.key}"
+        left = "" if self.total is None else f", where mu {self.total:.4g}" + self._of_cap + " is spent"
+        where = f"{self.dataset!r} in the ledger {self.place}{left}; key {self.key}"
         if self.repeated:
             return f"Nothing was spent: this release was made before, for {where}."
         return f"Spent mu = {self.mu:.4g} on {where}."
+
+    @property
+    def _of_cap(self) -> str:
+        return "" if self.cap is None else f" of {self.cap:.4g}"
 
 
 def spend(problem: Problem, request: Request, order: Order, tables: str) -> tuple[Release, dict[str, Any], Spent]:
@@ -91,16 +107,22 @@ def spend(problem: Problem, request: Request, order: Order, tables: str) -> tupl
             raise InputError("A lab figure has no place in a ledger: leave out the ledger, or lab and seed.")
         found = release(problem, request, source)
         return found, found.as_dict(), Spent(cost.mu)
-    book, own = _book(order.ledger)
-    if own:
-        book.first_cap(order.dataset, counted_mu(cost.mu, cost.neighbours.value))
-    same = _digest(book.place, order.dataset, tables, request.as_dict(), problem.choices.as_dict())
-    key = order.key or _MADE.get(same) or uuid4().hex
-    repeated = book.entry(key) is not None
-    made = recorded_release(problem, request, source, book, order.dataset, key, order.purpose)
+    if order.dataset is None and problem.table is not None and is_demo(problem.table):
+        found = release(problem, request, source)
+        return found, found.as_dict(), Spent(cost.mu, synthetic=True)
+    with before_spend():
+        book, own = _book(order.ledger)
+        dataset = order.dataset or order.file or unnamed(problem, book)
+        if own:
+            book.first_cap(dataset, counted_mu(cost.mu, cost.neighbours.value))
+        same = _digest(book.place, dataset, tables, request.as_dict(), problem.choices.as_dict())
+        key = order.key or _MADE.get(same) or uuid4().hex
+        repeated = book.entry(key) is not None
+    made = recorded_release(problem, request, source, book, dataset, key, order.purpose)
     _MADE[same] = key
-    account = book.account(made.dataset)
-    spent = Spent(cost.mu, book.place, made.dataset, key, account.spent, account.cap, repeated)
+    account = account_after(book, made.dataset)
+    total, cap = (None, None) if account is None else (account.spent, account.cap)
+    spent = Spent(cost.mu, book.place, made.dataset, key, total, cap, repeated)
     return made.release, {**made.as_dict(), "ledger_key": key}, spent
 
 
@@ -113,6 +135,16 @@ def _book(ledger: Ledger | str | Path | None) -> tuple[Ledger, bool]:
     if ledger is None:
         return Ledger(default_url()), True
     raise InputError("ledger takes a file name, a database's address, or a Ledger.")
+
+
+def unnamed(problem: Problem, book: Ledger) -> str:
+    """Return the data set's name for a frame without one: it tells frames apart, and says nothing of their rows.
+
+    The fingerprint is taken under the ledger's key, so that nobody else can compare it with that of a guess. Frames
+    that share rows spend together under whatever names, see :meth:`Ledger.admit`.
+    """
+    mark = "" if problem.table is None else seal(book.fingerprint_key, problem.table.sha256)
+    return f"unnamed table {mark[:_MARK]}".strip()
 
 
 def _digest(*fields: Any) -> str:

@@ -1,4 +1,4 @@
-"""A release in words and in a table: as text, and as HTML where a notebook shows it."""
+"""What a budget is expected to buy: as text, and as HTML where a notebook shows it."""
 
 from __future__ import annotations
 
@@ -6,97 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
-from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.escaping import one_line, terminal
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_COLUMNS = ("coefficient", "privacy sd", "sampling sd", "low", "high")
-_CELL = "padding:2px 10px;text-align:right"
-_COLOURS = {"sound": "#1a7f37", "lab": "#9a6700"}  # the word stands beside it: never colour alone
-
-
-@final
-@dataclass(frozen=True)
-class Summary:
-    """What may be read off one release; every figure in it is public or released, or stands under the word *lab*.
-
-    Attributes:
-        record: the release in plain fields, as :meth:`pmtcore.releases.record.Release.as_dict` gives them.
-        spent: what it did to the budget, one sentence.
-    """
-
-    record: Mapping[str, Any]
-    spent: str = ""
-
-    def frame(self) -> pd.DataFrame:
-        """Coefficients with their standard errors and 95 % limits; NaN where a method gives no bands."""
-        import pandas as pd  # noqa: PLC0415  # the command line prints without it
-
-        bands = self.record["bands"]
-        rows = [
-            [value, *(bands.get(name, {}).get(part) for part in ("privacy", "sampling", "low", "high"))]
-            for name, value in self.record["coefficients"].items()
-        ]
-        return pd.DataFrame(rows, index=list(self.record["coefficients"]), columns=list(_COLUMNS), dtype=float)
-
-    def __str__(self) -> str:
-        return terminal(text(self.record) + (f"\n\n{self.spent}" if self.spent else ""))
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        record, guarantee = self.record, of_person(self.record["guarantee"])
-        note = person_note(self.record["guarantee"])
-        standing = record["standing"]
-        badge = f'<b style="color:{_COLOURS.get(standing, "#555")}">{escape(standing)}</b>'
-        reasons = "" if standing == "sound" else f": {escape('; '.join(record['standing_reasons']))}"
-        head = "".join(f'<th style="{_CELL}">{name}</th>' for name in ("", *_COLUMNS))
-        rows = "".join(
-            f'<tr><th style="{_CELL}">{escape(str(name))}</th>'
-            + "".join(f'<td style="{_CELL}">{"" if value != value else f"{value:.4g}"}</td>' for value in row)
-            + "</tr>"
-            for name, row in zip(self.frame().index, self.frame().to_numpy().tolist(), strict=True)
-        )
-        words = [record["guarantee_in_words"], self.spent, *record["notes"]]
-        return (
-            '<div class="tex2jax_ignore mathjax_ignore">'
-            f"<p><b>{escape(record['title'])}</b> of {escape(record['target'])}, {badge}{reasons}<br>"
-            f"n = {record['n']}, public rows = {record['public_rows']}, mu = {guarantee['mu']:.4g}, rho = "
-            f"{guarantee['rho']:.4g}, epsilon = {guarantee['epsilon']:.4g} at delta = {guarantee['delta']:g}, "
-            f"{escape(guarantee['neighbours'])}{f' ({escape(note)})' if note else ''}</p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-            + "".join(f"<p>{escape(line)}</p>" for line in words if line)
-            + "<p>low and high: 95 % limits, all parts of the error together.</p></div>"
-        )
-
-
-def text(record: Mapping[str, Any]) -> str:
-    """A release for a terminal."""
-    guarantee, note = of_person(record["guarantee"]), person_note(record["guarantee"])
-    lines = [
-        f"{record['title']} ({record['method']}), standing: {record['standing']}"
-        + ("" if record["standing"] == "sound" else f": {'; '.join(record['standing_reasons'])}"),
-        f"n = {record['n']}, public rows = {record['public_rows']}",
-        f"mu = {guarantee['mu']:.4g}, rho = {guarantee['rho']:.4g}, epsilon = {guarantee['epsilon']:.4g} "
-        f"at delta = {guarantee['delta']:g} ({guarantee['neighbours']}{f'; {note}' if note else ''})",
-        record["guarantee_in_words"],
-        "",
-    ]
-    width = max([len(one_line(name)) for name in record["coefficients"]], default=10)
-    if record["coefficients"]:
-        lines.append(f"{'':{width}} {'coefficient':>12} {'privacy sd':>11} {'sampling sd':>11}   95 % band")
-    for name, value in record["coefficients"].items():
-        band = record["bands"].get(name)
-        tail = (
-            f"{band['privacy']:11.4g} {band['sampling']:11.4g}   [{band['low']:.4g}, {band['high']:.4g}]"
-            if band
-            else ""
-        )
-        lines.append(f"{one_line(name):{width}} {value:12.5g} {tail}")
-    return "\n".join([*lines, *record["notes"]]).rstrip()
 
 
 @final

@@ -289,7 +289,8 @@ def attack(id: str, method: str = "published", epsilon: float = 1.0, trials: int
             theta = chosen.published(data, epsilon, trials, which)
         else:
             made = _sound(method, chosen.loss, epsilon)
-            theta = made.release(Private(made.rows(rows[:, :1], rows[:, 1])), SeededNoise(12, which), trials)[:, 0]
+            measured, source = Private(made.rows(rows[:, :1], rows[:, 1])), SeededNoise(12, which)
+            theta = made.release(measured, len(rows), source, trials)[:, 0]
         counts.append(int(np.sum(chosen.event(theta))))
     exact = chosen.exact(epsilon) if method == "published" else None
     name = f"{chosen.words} ({chosen.erratum})" if method == "published" else f"{method}, tables of {id}"

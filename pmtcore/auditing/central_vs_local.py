@@ -17,6 +17,7 @@ from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.local.collected import LocalPlan, WhitenedParameters
 from pmtcore.methods.registry import make_parameters, method, recommended
+from pmtcore.public.moments import PublicData
 from pmtcore.tables.problem import Problem
 
 LOCAL = "ldp-whitened"
@@ -42,21 +43,28 @@ class Sides:
     Args:
         epsilons: along epsilon; one where the axis is the number of private rows.
         sizes: the private rows, where the axis is their number; taken at random.
+        others: further local methods at (epsilon, delta) for each report, such as those of :func:`papers_local`.
 
     Raises:
         InputError: more rows than there are, or a bad epsilon.
     """
 
     def __init__(
-        self, problem: Problem, epsilons: Sequence[float], trials: int, seed: int, sizes: Sequence[int] = ()
+        self,
+        problem: Problem,
+        epsilons: Sequence[float],
+        trials: int,
+        seed: int,
+        sizes: Sequence[int] = (),
+        others: Sequence[str] = (),
     ) -> None:
-        self.problem, self.seed = problem, seed
+        self.problem, self.seed, self.others = problem, seed, tuple(others)
         self.trials = whole_number_between("trials", trials, 1, 100_000)
         self._places = [_Place(e, e) for e in epsilons]
         if sizes:
             self._places = [_Place(float(n), epsilons[0], n) for n in sizes]
         self._cells: list[Cell] = []
-        self._done, self._all = 0, 2 * len(self._places) * self.trials
+        self._done, self._all = 0, (2 + len(self.others)) * len(self._places) * self.trials
         self._work = self._steps()
         self._alone = Lock()
         self.stopped = False
@@ -113,7 +121,7 @@ class Sides:
             here = self.problem if not place.rows else varied(self.problem, "private rows", place.rows, self.seed)
             if known is None or place.rows:
                 known = exact_fit(here.public, here.private)
-            for cell in self._both(here, place, known):
+            for cell in self._all_sides(here, place, known):
                 self._cells.append(cell)
                 statistic = cell.plan.measure(cell.rows)
                 for trial in range(self.trials):
@@ -121,7 +129,7 @@ class Sides:
                     cell.errors.append(distances(cell.plan.perturb(statistic, noise, 1).coefficients, known))
                     yield
 
-    def _both(self, here: Problem, place: _Place, known: Private[Any]) -> Iterator[Cell]:
+    def _all_sides(self, here: Problem, place: _Place, known: Private[Any]) -> Iterator[Cell]:
         public, n, central = here.public, here.private.n, recommended(here.public)
         mu = mu_from_epsilon(place.epsilon, reporting_delta(n))
         plan = central.plan(public, n, Budget(mu), make_parameters(central, {}))
@@ -129,3 +137,23 @@ class Sides:
         made = setup.whitened(public, n, 1.0, "privunit", 0.0, place.epsilon)
         local = LocalPlan(public, n, made.mu, made, WhitenedParameters(randomizer="privunit"))
         yield Cell(method(LOCAL), local.mu, place.x, local, here.private, known)
+        for id in self.others:
+            entry = method(id)
+            labels = {"link": "sigmoid", "response_bound": 1.0} if entry.task == "nonlinear" else {}
+            yield Cell(
+                entry,
+                mu,
+                place.x,
+                entry.plan(public, n, Budget(mu), make_parameters(entry, labels)),
+                here.private,
+                known,
+            )
+
+
+def papers_local(public: PublicData) -> tuple[str, ...]:
+    """Return paper C's algorithms that run on labels of these public data, as printed and repaired.
+
+    Algorithms 3 and 4 take the labels as a regression on the sigmoid, whose error is at most 1; they have no intercept.
+    """
+    repaired = ["ldp-glm-gaussian", "ldp-glm", *([] if public.has_intercept else ["ldp-nlr-gaussian", "ldp-nlr"])]
+    return tuple(id for base in repaired for id in (f"{base}-printed", base))

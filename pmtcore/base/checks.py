@@ -15,6 +15,8 @@ class InputError(ValueError):
     from a private row, nor a column or level name that only the private table has.
     """
 
+    by_program = False  # whether an error of the program itself is behind it
+
 
 def number_between(name: str, value: float, low: float, high: float) -> float:
     """The value as a float, refused unless ``low <= value <= high`` (so NaN is refused).

@@ -202,7 +202,10 @@ class PrivateRows:
         return Private(block_sum(self._blocks(), function))
 
     def concatenate(self, function: Summand, width: int | None = None) -> Private[np.ndarray]:
-        """What ``function`` makes of all rows at once.
+        """Return what ``function`` makes of all rows at once, of n of them whatever there are.
+
+        Where fewer rows are there than were declared, rows of zeros stand for the others: the number of rows at hand
+        is private then, and nothing may be computed from it.
 
         Args:
             width: numbers that it makes of a row; ``None``: about one for each cell.
@@ -211,7 +214,11 @@ class PrivateRows:
             InputError: their public number is too many to hold.
         """
         check_held(self.n, len(self.names) + 1 if width is None else width)
-        return Private(np.concatenate([_quietly(function, x, y) for x, y in self._blocks()]))
+        parts = [_quietly(function, x, y) for x, y in self._blocks()]
+        lacking = self.n - sum(len(part) for part in parts)
+        if lacking > 0:
+            parts.append(_quietly(function, np.zeros((lacking, len(self.names))), np.zeros(lacking)))
+        return Private(np.concatenate(parts))
 
     def __repr__(self) -> str:
         return f"<{self.n} private rows, {len(self.names)} features>"
@@ -365,6 +372,11 @@ class Bands:
 
     ``truncation`` is the part that clipping rows to the radius may have moved the fit by, predicted from
     public rows; ``None`` where a method has no such prediction.
+
+    Attributes:
+        centre: (d,), what the limits lie around: the coefficients before any shrinkage to the public fit.
+        freedom: (d,), degrees of freedom of Student's law behind the limits.
+        covariance: (d, d) of each part by its name; ``None`` where a method knows the variances alone.
     """
 
     privacy: np.ndarray
@@ -372,6 +384,9 @@ class Bands:
     low: np.ndarray
     high: np.ndarray
     truncation: np.ndarray | None = None
+    centre: np.ndarray | None = None
+    freedom: np.ndarray | None = None
+    covariance: Mapping[str, np.ndarray] | None = None
 
 
 def plain(value: Any, name: str = "value") -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -48,13 +49,33 @@ MAY: Mapping[Role, frozenset[Action]] = {
 }
 
 
+class Denied(Enum):
+    """Why somebody has no role."""
+
+    NOT_SIGNED_IN = "not signed in"
+    OVER = "the sign-in is too old"
+    UNVERIFIED = "the provider does not vouch for the address"
+    NO_ROLE = "no role was given"
+
+
 @final
 @dataclass(frozen=True)
 class Actor:
-    """Somebody who is signed in."""
+    """Somebody at the screen.
+
+    Attributes:
+        role: None: without a role.
+        denied: why there is none, where that is known.
+    """
 
     name: str
-    role: Role | None  # None: known, but without a role
+    role: Role | None
+    denied: Denied | None = None
+
+    @property
+    def role_name(self) -> str:
+        """The role's name as events keep it, empty for nobody's."""
+        return "" if self.role is None else self.role.value
 
     def may(self, action: Action) -> bool:
         """Whether their role allows it."""
@@ -76,6 +97,48 @@ class Actor:
 OWNER = Actor("the only user", Role.OWNER)
 
 
+_SKEW = 300.0  # seconds that a provider's clock may be ahead
+
+
+def actor_of(
+    claims: Mapping[str, object],
+    listed: bytes | None,
+    now: float,
+    *,
+    role_claim: str = "roles",
+    hours: float = 12.0,
+    trust_email: bool = False,
+) -> Actor:
+    """Return who is signed in, from what the provider said of them.
+
+    A role that was taken back must end: a list is read anew each time, and what a provider said counts for some hours.
+
+    Args:
+        claims: of the sign-in. Empty: nobody is signed in.
+        listed: as in :func:`role_of`.
+        now: seconds since 1970.
+        role_claim: the claim with the roles.
+        hours: how long a sign-in lasts; one that does not say when it was is over.
+        trust_email: an address counts without ``email_verified``, for providers that never say it.
+
+    Raises:
+        InputError: the list cannot be read.
+    """
+    if claims.get("is_logged_in") is not True:
+        return Actor("", None, Denied.NOT_SIGNED_IN)
+    subject = str(claims.get("sub") or "")
+    email = claims.get("email") or (subject if "@" in subject else None)
+    name = str(email or subject)
+    issued = claims.get("iat")
+    known = isinstance(issued, int | float) and not isinstance(issued, bool) and math.isfinite(issued)
+    if not name or not known or not -_SKEW <= now - float(str(issued)) <= hours * 3600:
+        return Actor(name, None, Denied.OVER)
+    if email and not trust_email and claims.get("email_verified") not in (True, "true"):
+        return Actor(name, None, Denied.UNVERIFIED)
+    role = role_of(name, claims.get(role_claim), listed)
+    return Actor(name, role, None if role is not None else Denied.NO_ROLE)
+
+
 def role_of(name: str, claims: object, listed: bytes | None) -> Role | None:
     """The role of a person: from a list of names and roles where there is one, else from the claims of their sign-in.
 
@@ -87,16 +150,30 @@ def role_of(name: str, claims: object, listed: bytes | None) -> Role | None:
         InputError: the list cannot be read: nobody has a role then.
     """
     if listed is not None:
-        try:
-            found = parsed(listed)
-            folded = {str(key).casefold(): value for key, value in found.items()}
-            if len(folded) != len(found):
-                raise ValueError("a person twice")
-            claims = folded.get(name.casefold())
-        except (ValueError, AttributeError, RecursionError):
-            raise InputError(
-                'The list of roles must be JSON such as {"name": "analyst"}, each name once; nobody has a role.'
-            ) from None
+        return roles_listed(listed).get(name.casefold())
+    return _most(claims)
+
+
+def roles_listed(listed: bytes) -> dict[str, Role | None]:
+    """Return the names of a list, in small letters, and the role of each.
+
+    Raises:
+        InputError: the list cannot be read: nobody has a role then.
+    """
+    try:
+        found = parsed(listed)
+        folded = {str(key).casefold(): _most(value) for key, value in found.items()}
+        if len(folded) != len(found):
+            raise ValueError("a person twice")
+    except (ValueError, AttributeError, RecursionError):
+        raise InputError(
+            'The list of roles must be JSON such as {"name": "analyst"}, each name once; nobody has a role.'
+        ) from None
+    return folded
+
+
+def _most(claims: object) -> Role | None:
+    """The role that allows most among those named."""
     names = [claims] if isinstance(claims, str) else list(claims) if isinstance(claims, list | tuple) else []
     given = {role for role in Role if role is not Role.OWNER and role.value in names}
     return max(given, key=lambda role: len(MAY[role]), default=None)

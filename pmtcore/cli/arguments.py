@@ -4,81 +4,64 @@ from __future__ import annotations
 
 import argparse
 import atexit
-import getpass
+import os
+import sys
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
-from pmtcore.accounting.budgets import Budget, checked_delta
-from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError, one_of
-from pmtcore.base.roles import OWNER, Actor, Role
-from pmtcore.cli.files import read_small
+from pmtcore.base.escaping import one_line
+from pmtcore.base.roles import Actor, Role
+from pmtcore.cli.files import STANDARD_INPUT, read_input, read_small
 
+if TYPE_CHECKING:
+    from pmtcore.accounting.budgets import Budget
+    from pmtcore.accounting.units import Unit
 
-def budget_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--mu", type=float, help="total budget in GDP")
-    parser.add_argument("--rho", type=float, help="total budget in zCDP")
-    parser.add_argument("--epsilon", type=float, help="total epsilon; needs --delta")
-    parser.add_argument("--delta", type=float, help="with --epsilon: the budget; else: where epsilon is stated")
-
-
-def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> None:
-    if private:
-        parser.add_argument(
-            "--private",
-            required=True,
-            metavar="PLACE",
-            help="a file (CSV, TSV, Parquet, gzip'ed too), a folder or pattern of Parquet files, an address of an "
-            "object store, or of a database with --query; read in blocks, of any size",
-        )
-        parser.add_argument("--query", metavar="SELECT", help="rows of the database whose address --private is")
-        parser.add_argument(
-            "--overlap", default="", metavar="REASON", help="why public rows may be private rows too; recorded"
-        )
-        parser.add_argument("--private-rows", type=int, metavar="N", help="declare n instead of counting")
-        parser.add_argument("--engine", default="here", metavar="here|dask", help="where passes over private rows run")
-        parser.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster; without one, two workers here")
-    parser.add_argument("--public", metavar="FILE")
-    parser.add_argument("--public-moment", metavar="FILE", help="a second moment matrix in place of public rows")
-    parser.add_argument("--public-rows", type=int, metavar="M", help="rows behind the moment matrix, if known")
-    parser.add_argument("--public-ridge", type=float, default=0.0, help="for columns collinear in the public rows")
-    parser.add_argument("--target", required=True, metavar="COLUMN")
-    parser.add_argument("--features", metavar="A,B", help="default: all columns that both tables have")
-    parser.add_argument("--no-intercept", action="store_true")
-    parser.add_argument("--missing", default="empty-row", metavar="empty-row|public-median|refuse")
-    parser.add_argument("--unseen", default="other", metavar="other|refuse", help="levels only private rows have")
-    parser.add_argument("--levels", action="append", default=[], metavar="'COLUMN=A|B|C'", help="declared categories")
-    parser.add_argument(
-        "--kind", action="append", default=[], metavar="COLUMN=number|level|date", help="how a column is read"
-    )
-    parser.add_argument("--collinear", default="drop", metavar="drop|refuse", help="columns others give away")
-    parser.add_argument("--schema", metavar="FILE", help="a declared schema (JSON: columns, dialect)")
-    families = "gaussian|logistic|poisson|boosting"
-    parser.add_argument("--family", default="gaussian", metavar=families, help="what kind of regression")
-    parser.add_argument("--lam", type=float, help="ridge penalty of a family other than gaussian (default 0.01)")
-    parser.add_argument("--positive", metavar="LABEL", help="the value of the target that counts as 1")
+try:
+    import pwd
+except ImportError:  # not a POSIX system
+    pwd = None  # type: ignore[assignment]
 
 
 def public_from(chosen: argparse.Namespace) -> Any:
     """The public side alone: nothing private is read."""
     from pmtcore.tables.problem import prepare_moment, prepare_public  # noqa: PLC0415
-    from pmtcore.tables.table import read_moment_path, read_path  # noqa: PLC0415
+    from pmtcore.tables.table import read_moment_path  # noqa: PLC0415
 
     choices = choices_from(chosen)
     if chosen.public_moment is not None:
         return prepare_moment(read_moment_path(chosen.public_moment), choices, chosen.public_rows)
-    return prepare_public(read_path(chosen.public, "public"), choices)
+    return prepare_public(table_of(chosen.public, "public"), choices)
+
+
+def table_of(path: str, role: Any) -> Any:
+    """The table in a file, or on standard input.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    from pmtcore.tables.table import read_path, read_table  # noqa: PLC0415
+
+    return read_table(read_input(), "standard input", role) if path == STANDARD_INPUT else read_path(path, role)
 
 
 def choices_from(chosen: argparse.Namespace) -> Any:
     from pmtcore.tables.choices import Choices, levels_from_text  # noqa: PLC0415
+    from pmtcore.tables.formula import target_of  # noqa: PLC0415
 
     if (chosen.public is None) == (chosen.public_moment is None):
         raise InputError("Give --public FILE or --public-moment FILE, one of the two.")
+    if (chosen.target is None) == (chosen.formula is None):
+        raise InputError("Say what to fit: --target COLUMN (and --features A,B), or --formula 'Y ~ A + C(B)'.")
     features = None if chosen.features is None else tuple(part.strip() for part in chosen.features.split(","))
     return Choices(
-        target=chosen.target,
+        target=chosen.target or target_of(chosen.formula),
         features=features,
+        formula=chosen.formula or "",
+        weights=chosen.weights or "",
+        cluster=chosen.cluster or "",
         intercept=not chosen.no_intercept,
         missing=chosen.missing,
         unseen=chosen.unseen,
@@ -94,11 +77,16 @@ def choices_from(chosen: argparse.Namespace) -> Any:
 
 
 def user() -> Actor:
-    """Who runs the command: the machine's own user, who may do everything with files that are theirs."""
+    """Return who runs the command: the user that the system knows, who may do everything with files that are theirs.
+
+    Variables such as LOGNAME are not asked: anybody may set them to another person's name.
+    """
+    if pwd is None:  # not a POSIX system
+        return Actor(os.getlogin(), Role.OWNER)
     try:
-        return Actor(getpass.getuser(), Role.OWNER)
-    except (KeyError, OSError, ImportError):  # a container's user without a name
-        return OWNER
+        return Actor(pwd.getpwuid(os.getuid()).pw_name, Role.OWNER)
+    except KeyError:  # a container's user without a name
+        return Actor(f"user {os.getuid()}", Role.OWNER)
 
 
 def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Any:
@@ -109,15 +97,15 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Any:
     """
     from pmtcore.tables.problem import prepare  # noqa: PLC0415
     from pmtcore.tables.schema import schema_from_json  # noqa: PLC0415
-    from pmtcore.tables.table import query_table, read_moment_path, read_path, with_rows  # noqa: PLC0415
+    from pmtcore.tables.table import query_table, read_moment_path, with_rows  # noqa: PLC0415
 
     choices = choices_from(chosen)
     choices = choices if unit is None else choices.of_person(unit)
-    private = query_table(chosen.private, chosen.query) if chosen.query else read_path(chosen.private, "private")
+    private = query_table(chosen.private, chosen.query) if chosen.query else table_of(chosen.private, "private")
     if chosen.private_rows is not None:
         private = with_rows(private, chosen.private_rows)
     schema = None if chosen.schema is None else schema_from_json(read_small(chosen.schema))
-    public = read_path(chosen.public, "public") if chosen.public is not None else read_moment_path(chosen.public_moment)
+    public = table_of(chosen.public, "public") if chosen.public is not None else read_moment_path(chosen.public_moment)
     cluster = cluster_from(chosen)
     return prepare(private, public, choices, public_rows=chosen.public_rows, schema=schema, cluster=cluster)
 
@@ -135,6 +123,13 @@ def cluster_from(chosen: argparse.Namespace) -> Any:
     return found
 
 
+def say(chosen: argparse.Namespace, sentence: str) -> None:
+    """Say something beside the answer, on standard error; not where quiet or JSON was asked for."""
+    if not (chosen.quiet or chosen.json):
+        with suppress(OSError, ValueError):
+            sys.stderr.write(f"{one_line(sentence)}\n")
+
+
 def number_from(name: str, text: str) -> float:
     try:
         return float(text)
@@ -143,6 +138,8 @@ def number_from(name: str, text: str) -> float:
 
 
 def budget_from(chosen: argparse.Namespace) -> Budget:
+    from pmtcore.accounting.budgets import Budget, checked_delta  # noqa: PLC0415
+
     given = [name for name in ("mu", "rho", "epsilon") if getattr(chosen, name) is not None]
     if len(given) != 1:
         raise InputError("Give the total budget once: --mu M, or --rho R, or --epsilon E with --delta D.")

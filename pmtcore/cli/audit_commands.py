@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from pmtcore.base.checks import InputError, whole_number_between
@@ -14,8 +16,9 @@ from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import number_from, public_from
 from pmtcore.cli.files import read_small, write_small
 from pmtcore.ledger.chain import LedgerError
-from pmtcore.methods.registry import method
+from pmtcore.methods.registry import method, recommended
 
+_SHOWN = 3  # methods: the recommended one, and two others to compare it with
 Answer = tuple[dict[str, Any], str]  # the JSON object, the text
 
 
@@ -23,20 +26,25 @@ def plan(chosen: argparse.Namespace) -> Answer:
     from pmtcore.releases import planning  # noqa: PLC0415
 
     public = public_from(chosen)
-    ids = None if chosen.method is None else [method(chosen.method).id]
+    first = recommended(public).id if chosen.method is None else method(chosen.method).id
     mus = [number_from("--mu", part) for part in chosen.mu.split(",") if part.strip()]
-    found = planning.plan(public, chosen.rows, mus, ids)
+    found = planning.plan(public, chosen.rows, mus, None if chosen.method is None else [first])
+    order = planning.ranked(found, first)
+    found = sorted(found, key=lambda planned: order.index(planned.method))
     rows = [row for planned in found for row in planned.rows()]
+    shown = order if chosen.all else order[:_SHOWN]
     record: dict[str, Any] = {"label": Label.PUBLIC.value, "rows": rows, "n": chosen.rows, "public_rows": public.m}
+    record["recommended"] = first
     lines = [f"{'method':16} {'mu':>8} {'coefficient':20} {'privacy sd':>11} {'sampling sd':>11} {'95 % half':>11}"]
     lines += [
         f"{row['method']:16} {row['mu']:8.4g} {row['coefficient']:20} {row['privacy_sd']:11.4g} "
         f"{row['sampling_sd']:11.4g} {row['half_width']:11.4g}"
         for row in rows
+        if row["method"] in shown
     ]
-    from pmtcore.methods.registry import recommended  # noqa: PLC0415
-
-    id = chosen.method or recommended(public).id
+    if len(shown) < len(order):
+        lines.append(f"{len(order) - len(shown)} other methods with --all.")
+    id = first
     record["verdict"] = [planning.verdict(public, chosen.rows, mu, id) for mu in mus]
     if chosen.width is not None:
         if chosen.coefficient is None:
@@ -69,29 +77,6 @@ def _time(public: Any, n: int, id: str, mu: float) -> tuple[dict[str, Any], str]
     return {"method": id, **found.as_dict()}, words
 
 
-def local_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the three halves."""
-    parser.add_argument("step", choices=("configure", "randomize", "aggregate"))
-    parser.add_argument("--public", metavar="FILE", help="public rows, labelled or not (configure, aggregate)")
-    parser.add_argument("--rows", metavar="FILE", help="own rows (randomize)")
-    parser.add_argument("--reports", metavar="FILE", help="randomized reports, JSON lines or Parquet (aggregate)")
-    parser.add_argument("--config", metavar="FILE", help="the published configuration (randomize, aggregate)")
-    parser.add_argument("--out", dest="destination", metavar="FILE", help="where to write: configuration or reports")
-    parser.add_argument("--target", metavar="COLUMN")
-    parser.add_argument("--features", metavar="A,B")
-    parser.add_argument("--no-intercept", action="store_true")
-    parser.add_argument("--family", help="the loss; another one from the same reports costs nothing (aggregate)")
-    parser.add_argument(
-        "--link", metavar="LINK", help="y = f(x'w) + noise in place of a family: cubic, softplus, sigmoid"
-    )
-    parser.add_argument("--positive", metavar="LABEL")
-    parser.add_argument("--epsilon", type=float, help="of each report, pure with PrivUnit (configure)")
-    parser.add_argument("--mu", type=float, help="of each report, in place of epsilon (configure)")
-    parser.add_argument("--scheme", default="whitened", metavar="whitened|moments")
-    parser.add_argument("--response-bound", type=float, default=0.0)
-    parser.add_argument("--people", type=int, default=10_000, help="expected number of reports (configure)")
-
-
 def local(chosen: argparse.Namespace) -> Answer:
     from pmtcore.cli.local import run  # noqa: PLC0415
     from pmtcore.mechanisms.noise import SecureNoise  # noqa: PLC0415
@@ -103,6 +88,8 @@ def gallery(chosen: argparse.Namespace) -> Answer:
     from pmtcore.papers.gallery.catalogue import figure, figures  # noqa: PLC0415
     from pmtcore.papers.gallery.engine import Computation, store  # noqa: PLC0415
 
+    if chosen.all:
+        return _all_computed(chosen)
     if chosen.figure is None and chosen.check:
         return _all_checked()
     if chosen.figure is None:
@@ -127,6 +114,40 @@ def gallery(chosen: argparse.Namespace) -> Answer:
     record = run.as_dict()
     store(record)
     return record, _found(made, record)
+
+
+_STEPS = (0.02, 0.1, 0.3, 1.0)  # of each figure's trials: every figure says something before one says all
+
+
+def _all_computed(chosen: argparse.Namespace) -> Answer:
+    """Every figure whose table is here, brought to the papers' trials; progress goes to the error stream."""
+    from pmtcore.papers.gallery.catalogue import figure, figures  # noqa: PLC0415
+    from pmtcore.papers.gallery.engine import compute_all, needed  # noqa: PLC0415
+
+    wanted = figures() if chosen.figure is None else [figure(id) for id in chosen.figure.split(",")]
+    ready, missing = [], []
+    for made in wanted:
+        try:
+            needed(made)
+        except InputError:
+            missing.append(made.id)
+        else:
+            ready.append(made)
+    folder = None if chosen.out is None else Path(chosen.out)
+    trials: dict[str, int] = {}
+    began, goal = time.process_time(), sum(made.trials for made in ready)
+    try:
+        for made, count, seconds in compute_all(
+            ready, _STEPS, whole_number_between("workers", chosen.workers, 0, 64), folder
+        ):
+            trials[made.id] = count
+            left = f"{sum(trials.values()) / goal:.0%} of all trials in this run"
+            sys.stderr.write(f"{made.id:6} {count:5} of {made.trials} trials, {seconds:.2f} s each; {left}\n")
+    except KeyboardInterrupt:
+        sys.stderr.write("pmtcore: stopped; what was done is kept, and the same command goes on.\n")
+    words = f"{len(trials)} of {len(ready)} figures computed further in {time.process_time() - began:.0f} CPU seconds"
+    words += f"; no table here: {', '.join(missing)}" * bool(missing)
+    return {"computed": trials, "missing": missing}, words
 
 
 def _found(made: Any, record: dict[str, Any]) -> str:

@@ -17,32 +17,6 @@ from pmtcore.cli.files import read_small, write_small
 Answer = tuple[dict[str, Any], str]
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The record and the question."""
-    parser.add_argument("--record", required=True, metavar="FILE", help="what release --method joint-moment wrote")
-    parser.add_argument("--formula", metavar="'Y ~ A + B'", help="in place of --response and --features")
-    parser.add_argument("--response", metavar="COLUMN", help="default: the target of the release")
-    parser.add_argument("--features", metavar="A,B", help="default: those of the release")
-    parser.add_argument("--no-intercept", action="store_true")
-    parser.add_argument("--ridge", type=float, default=0.0, metavar="LAM", help="penalty in the units of the table")
-    parser.add_argument("--family", default="gaussian", metavar="gaussian|logistic", help="of a 0/1 response")
-    parser.add_argument("--test", metavar="A,B", help="joint test that these coefficients are zero")
-    parser.add_argument(
-        "--confirm", metavar="FILE", help="what release --method joint-pmt --json wrote of the same model; combined"
-    )
-    parser.add_argument("--at", metavar="'A=1,B=2'", help="prediction at these values")
-    parser.add_argument(
-        "--show",
-        metavar="WHAT",
-        help="in place of a regression: columns, summary, correlations, partial, components, ridge, lasso, subsets",
-    )
-    parser.add_argument("--correction", default="none", metavar="none|bonferroni|scheffe", help="after a search")
-    parser.add_argument("--models", type=int, default=1, help="how many were looked at, for bonferroni")
-    parser.add_argument("--synthetic", metavar="FILE", help="write synthetic rows as CSV: for trying code only")
-    parser.add_argument("--rows", type=int, default=1000, help="how many synthetic rows")
-    parser.add_argument("--out", metavar="FILE", help="also write what is printed to this file")
-
-
 def run(chosen: argparse.Namespace) -> Answer:
     """Open the record and answer."""
     from pmtcore.explore.moment import Moment  # noqa: PLC0415
@@ -72,9 +46,19 @@ def _asked(moment: Any, chosen: argparse.Namespace) -> Any:
 def _answer(moment: Any, chosen: argparse.Namespace) -> Answer:
     """One regression in the keys of a release."""
     from pmtcore.explore.logistic import logistic  # noqa: PLC0415
+    from pmtcore.explore.nested import criteria, nested  # noqa: PLC0415
 
     fit = _asked(moment, chosen)
+    staged = _staged(moment, chosen)
+    fit = fit if staged is None else staged.regression
     found: dict[str, Any] = fit.as_dict()
+    if staged is not None:
+        found["first_stage"] = {name: test.as_dict() for name, test in staged.first_stage.items()}
+        found["weak_instruments"] = list(staged.weak)
+    else:
+        found |= criteria(fit)
+    if chosen.within:
+        found["nested"] = nested(moment.regress(chosen.within), fit).as_dict()
     if chosen.family == "logistic":
         found |= logistic(fit).as_dict()
     elif chosen.family != "gaussian":
@@ -103,6 +87,16 @@ def _answer(moment: Any, chosen: argparse.Namespace) -> Answer:
     return record, _text(record, moment)
 
 
+def _staged(moment: Any, chosen: argparse.Namespace) -> Any:
+    """Two-stage least squares, where instruments were named."""
+    if chosen.endogenous is None and chosen.instruments is None:
+        return None
+    if not (chosen.formula and chosen.endogenous and chosen.instruments):
+        raise InputError("Two-stage least squares needs --formula, --endogenous and --instruments.")
+    roles = [[part.strip() for part in text.split(",")] for text in (chosen.endogenous, chosen.instruments)]
+    return moment.iv(chosen.formula, endogenous=roles[0], instruments=roles[1])
+
+
 def _confirmed(fit: Any, path: str) -> list[dict[str, Any]]:
     """The model from both releases together."""
     from pmtcore.explore.confirm import confirmed  # noqa: PLC0415
@@ -129,6 +123,14 @@ def _text(record: Mapping[str, Any], moment: Any) -> str:
     if record["r_squared"] is not None and "family" not in record:
         share = record["r_squared"]
         lines.append(f"R^2 {share['value']:.3f} [{share['low']:.3f}, {share['high']:.3f}]")
+    if "aic" in record and record["r_squared"] is not None:
+        lines.append(
+            f"adjusted R^2 {record['adjusted_r_squared']:.4f}, AIC {record['aic']:.5g}, BIC {record['bic']:.5g}"
+        )
+    for name, test in record.get("first_stage", {}).items():
+        lines.append(f"first stage of {one_line(name)}: F = {test['statistic']:.4g}, p = {test['pvalue']:.3g}")
+    if "nested" in record:
+        lines.append(f"nested: F = {record['nested']['statistic']:.4g}, p = {record['nested']['pvalue']:.3g}")
     if "test" in record:
         lines.append(f"joint test: F = {record['test']['statistic']:.4g}, p = {record['test']['p']:.3g}")
     if "prediction" in record:

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from pmtcore.base.checks import InputError
 
+MOST_INPUT = 512 * 2**20  # bytes of a table that is held as it comes, since a pipe cannot be read twice
 _MOST = 64 * 2**20  # bytes of a configuration or a record: a thousand coefficients' second moment takes a third of it
+STANDARD_INPUT = "-"
+
+
+def read_input() -> bytes:
+    """The bytes of standard input.
+
+    Raises:
+        InputError: nobody wrote there, or far too much.
+    """
+    if sys.stdin is None or sys.stdin.isatty():
+        raise InputError("- stands for standard input, and nothing is written there; give a file, or a pipe.")
+    data = sys.stdin.buffer.read(MOST_INPUT + 1)
+    if len(data) > MOST_INPUT:
+        raise InputError(
+            f"Standard input has more than {MOST_INPUT // 2**20} MB; give a file, which is read in blocks."
+        )
+    return data
 
 
 def read_small(path: str) -> bytes:
@@ -15,6 +34,8 @@ def read_small(path: str) -> bytes:
     Raises:
         InputError: not a regular file, or too large to be one of these.
     """
+    if path == STANDARD_INPUT:
+        return read_input()
     file = Path(path)
     if not file.is_file():
         raise InputError(f"There is no file {path!r}; check the path.")

@@ -38,9 +38,8 @@ def following(asked: bool, problem: Any, request: Any) -> Iterator[Any]:
     found = progress_of(problem, request, tell)
     try:
         yield found
-    except KeyboardInterrupt:
-        what = "the spend stands, without a result" if found.spent else "nothing was released and nothing was spent"
-        raise KeyboardInterrupt(what) from None
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(str(stop) or "nothing was released and nothing was spent") from None
     finally:
         if said and terminal:
             sys.stderr.write("\r\x1b[K")

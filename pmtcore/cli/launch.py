@@ -1,4 +1,4 @@
-"""``second-moment``: without a command the application on its demo, with one the command line.
+"""``second-moment``: the command line; ``second-moment app`` opens the application on its demo.
 
 The application is a folder of its own, in the source tree beside this package and in an installation under
 ``second_moment_app``; this package never imports it.
@@ -6,32 +6,47 @@ The application is a folder of its own, in the source tree beside this package a
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pmtcore.base.checks import InputError
 from pmtcore.base.paths import application
-from pmtcore.cli.main import main as command_line
+from pmtcore.cli.parser import parser
 
 _PATHS = ("PMT_LEDGER", "PMT_DATA_DIR")  # may be relative to where the user stands
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run; returns the exit status."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if given:
-        return command_line(given)
+    from pmtcore.cli.main import main as command_line  # noqa: PLC0415  # which runs this module's commands
+
+    return command_line(arguments)
+
+
+def run(_: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """The application, until it is stopped."""
+    status = _open()
+    if status:
+        raise InputError(f"The application ended with status {status}; what it said stands above.")
+    return {"status": status}, "The application was stopped."
+
+
+def completion(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """What a shell needs to complete the commands: ``eval "$(second-moment completion bash)"``."""
     try:
-        return _open()
-    except InputError as error:
-        print(f"second-moment: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 0
+        import shtab  # noqa: PLC0415  # an extra
+    except ImportError:
+        raise InputError("Completion needs the extra 'completion': pip install 'second-moment[completion]'.") from None
+    made = parser()
+    made.prog = "second-moment"
+    text = shtab.complete(made, shell=chosen.shell)
+    return {"shell": chosen.shell, "script": text}, text
 
 
 def _open() -> int:

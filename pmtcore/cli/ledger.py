@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pmtcore.accounting.units import FIRST, Unit
+from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError, listed
 from pmtcore.cli.arguments import user
 from pmtcore.cli.files import read_small
@@ -17,46 +17,47 @@ if TYPE_CHECKING:
     from pmtcore.ledger.log import Ledger
 
 Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
-_STEPS = ("cap", "show", "verify", "accept", "part", "retire", "register", "asked", "agree", "decline", "release")
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """What a step is told."""
-    parser.add_argument("step", choices=_STEPS)
-    parser.add_argument("--ledger", metavar="URL", help="a file or a database URL (default: your own ledger)")
-    parser.add_argument("--dataset", metavar="NAME")
-    parser.add_argument("--private", metavar="FILE", help="register: the table that analysts may choose by name")
-    parser.add_argument("--public", metavar="FILE", help="register: its public companion")
-    parser.add_argument("--schema", metavar="FILE", help="register: a declared schema (JSON); else the public table's")
-    parser.add_argument("--person", metavar="COLUMN", help="register: who a row is of")
-    parser.add_argument("--rows-per-person", type=int, default=1, metavar="K", help="register: how many rows count")
-    parser.add_argument("--person-rule", default=FIRST, metavar="first|mean", help="register: K rows, or their mean")
-    parser.add_argument("--second", action="store_true", help="register: a second person agrees to each release")
-    parser.add_argument("--mu", type=float, help="the cap, a total under replace-one")
-    parser.add_argument("--other", metavar="NAME", help="part: the data set that shares nobody with --dataset")
-    parser.add_argument("--reason", help="kept in the ledger: why an older copy is accepted, data sets part, ...")
-    parser.add_argument("--head", metavar="HASH", help="verify: a head noted earlier, which the chain must pass")
-    parser.add_argument("--key", metavar="KEY", help="agree, decline, release: of what was asked for")
 
 
 def run(chosen: argparse.Namespace) -> Answer:
     """One step."""
     from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
 
-    book = Ledger(chosen.ledger or default_url(), make=chosen.step in ("cap", "register"))
+    place, makes = chosen.ledger or default_url(), chosen.step in ("cap", "register")
+    book = Ledger(place, make=makes, unsealed=chosen.step == "accept" and bool(chosen.reason))
     if chosen.step == "accept":
         book.accept(chosen.reason or "")
     if chosen.step in ("verify", "accept"):
         found = book.verify(chosen.head or "")
         if not found["intact"]:
             raise InputError(f"The ledger is not what was written: {found['why']}; restore it from a copy.")
-        seals = "" if found["sealed"] else "; its key is not here, so seals were not checked"
-        return found, f"intact: {found['events']} events, head {found['head']}{seals}"
+        seals = f"{found['sealed']} seals checked" if found["key"] else "its key is not here, so seals were not checked"
+        return found, f"intact: {found['events']} events, head {found['head']}; {seals}"
     if chosen.step in ("asked", "agree", "decline", "release"):
         return _agreement(chosen, book)
+    if chosen.step == "record":
+        return _record(book, chosen.key)
     if chosen.step != "show":
         _curate(chosen, book)
     return _shown(book, chosen.dataset)
+
+
+def _record(book: Ledger, key: str | None) -> Answer:
+    """The record that was kept under a key.
+
+    Raises:
+        InputError: no key, or no record under it.
+    """
+    from pmtcore.api.loading import in_words  # noqa: PLC0415
+
+    if key is None:
+        raise InputError("'ledger record' needs --key KEY, as the release was answered with.")
+    entry = book.entry(key)
+    if entry is None:
+        raise InputError(f"The ledger has no spend with key {key!r}; 'ledger show --json' lists them.")
+    if entry.record is None:
+        raise InputError(f"The spend with key {key!r} has no record: it was {entry.state}, and stays spent.")
+    return entry.record, in_words(dict(entry.record))
 
 
 def _curate(chosen: argparse.Namespace, book: Ledger) -> None:
@@ -101,9 +102,10 @@ def _fields(data: bytes) -> dict[str, Any]:
 
 def _agreement(chosen: argparse.Namespace, book: Ledger) -> Answer:
     """What was asked for; an answer to it; the release that was agreed to."""
-    from pmtcore.api.summary import text as in_words  # noqa: PLC0415
+    from pmtcore.api.loading import in_words  # noqa: PLC0415
     from pmtcore.mechanisms.noise import SecureNoise  # noqa: PLC0415
     from pmtcore.releases.agreement import answer, asked, carry_out  # noqa: PLC0415
+    from pmtcore.releases.outcome import SpendPlace, after_spend  # noqa: PLC0415
 
     if chosen.step == "asked":
         found = asked(user(), book)
@@ -112,7 +114,10 @@ def _agreement(chosen: argparse.Namespace, book: Ledger) -> Answer:
         raise InputError(f"'ledger {chosen.step}' needs --key KEY; see 'ledger asked'.")
     if chosen.step == "release":
         made = carry_out(user(), book, chosen.key, SecureNoise())
-        return made.as_dict(), in_words(made.as_dict())
+        spend = SpendPlace(book, made.dataset, made.key, made.release.guarantee.person.mu)
+        with after_spend(spend):
+            place = {**made.record.get("ledger", {}), "place": book.place, "key": made.key}
+            return {**made.as_dict(), "ledger": place}, in_words(made.as_dict())
     one = answer(user(), book, chosen.key, chosen.step == "agree", chosen.reason or "")
     return one.as_dict(), _line(one)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import secrets
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,21 +51,40 @@ def _configure(chosen: argparse.Namespace, _: NoiseSource) -> tuple[dict[str, An
 def _randomize(chosen: argparse.Namespace, source: NoiseSource) -> tuple[dict[str, Any], str]:
     made, choices = _published(chosen)
     own = device_rows(read_path(_needed(chosen, "rows"), "private"), made.names, choices)
-    path, written = Path(_needed(chosen, "destination")), 0
+    path = Path(_needed(chosen, "destination"))
     writable(str(path))
-    if path.suffix == ".parquet":
-        with pq.ParquetWriter(path, SCHEMA) as sink:
-            for block in _blocks(made, own, source):
-                records = [json.loads(line) for line in report_lines(block, made.digest)]
-                sink.write_table(pa.Table.from_pylist(records, schema=SCHEMA))
-                written += len(block)
-    else:
-        with path.open("w", encoding="utf-8") as lines:
-            for block in _blocks(made, own, source):
-                lines.writelines(line + "\n" for line in report_lines(block, made.digest))
-                written += len(block)
+    with _whole_or_not_at_all(path) as unfinished:
+        written = _write_reports(unfinished, _blocks(made, own, source), made.digest)
     guarantee = {"mu": made.mu, "epsilon": made.epsilon, "relation": "replace-one, of one's own row"}
     return {"reports": written, "configuration": made.digest, "guarantee": guarantee}, f"{written} reports written"
+
+
+@contextmanager
+def _whole_or_not_at_all(path: Path) -> Iterator[Path]:
+    """A name beside a file to write it under; it takes the file's place at the end, and is gone where that fails."""
+    unfinished = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
+    try:
+        yield unfinished
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _write_reports(path: Path, blocks: Iterable[np.ndarray], digest: str) -> int:
+    """Write reports as Parquet or as lines of JSON, by the file's name; how many there are."""
+    written = 0
+    if path.suffix == ".parquet":
+        with pq.ParquetWriter(path, SCHEMA) as sink:
+            for block in blocks:
+                records = [json.loads(line) for line in report_lines(block, digest)]
+                sink.write_table(pa.Table.from_pylist(records, schema=SCHEMA))
+                written += len(block)
+        return written
+    with path.open("w", encoding="utf-8") as lines:
+        for block in blocks:
+            lines.writelines(line + "\n" for line in report_lines(block, digest))
+            written += len(block)
+    return written
 
 
 def _blocks(

@@ -63,6 +63,7 @@ def problem_of(problem: Problem, record: Record, fit: Regression) -> Problem:
         public=public_from_rows(x, y, fit.names, fit.response),
         notes=(*problem.notes, words),
         coder=None,
+        design=None,
     )
 
 

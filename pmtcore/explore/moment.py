@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path as File
 from typing import Any, final
@@ -12,12 +13,16 @@ import pandas as pd
 
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import Label, Standing
+from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.explore import synthetic
-from pmtcore.explore.formula import read
+from pmtcore.explore.combined import combined_record
 from pmtcore.explore.functionals import Estimates, Marginals
+from pmtcore.explore.instruments import InstrumentalFit, checked_roles, two_stage
 from pmtcore.explore.logistic import Logistic, logistic
+from pmtcore.explore.nested import NestedTest, nested
 from pmtcore.explore.penalized import Path, Subset, best_subsets, lasso_path, ridge_path
 from pmtcore.explore.regression import Regression, regression
+from pmtcore.explore.terms import column, dummies, read
 from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.methods.joint_moment.linear import State
 from pmtcore.methods.joint_moment.record import Record, record_from_bytes
@@ -37,8 +42,39 @@ class Moment:
     def __init__(self, record: Record, sound: bool = True) -> None:
         self.record = record
         self.label = Label.RELEASED if sound else Label.LAB
+        self.guarantees: tuple[Mapping[str, Any], ...] = (record.guarantee,)  # of each table, where several were added
+        self.disjoint = ""  # why nobody is in two of them
         self._looked: list[Regression] = []
         self._searches: dict[tuple[int, tuple[int, ...]], int] = {}
+
+    def __repr__(self) -> str:
+        return f"<Moment of {len(self.columns)} columns, n = {self.record.n:,}, mu = {self.record.guarantee['mu']:.4g}>"
+
+    def _design(self, frame: Any, names: Sequence[str]) -> np.ndarray:
+        """Columns (k, q) of these names from rows of a frame: derived ones by their rules, dummies from levels.
+
+        Raises:
+            InputError: a column is missing.
+        """
+        given = (
+            pd.DataFrame({name: frame[name] for name in frame.columns})
+            if not isinstance(frame, pd.DataFrame)
+            else frame
+        )
+        return np.column_stack([self._column(given, name) for name in names])
+
+    def _column(self, frame: pd.DataFrame, name: str) -> np.ndarray:
+        rules = {rule.name: rule for rule in self.record.derived.rules}
+        if name == INTERCEPT:
+            return np.ones(len(frame))
+        if name in frame.columns:
+            return np.asarray(frame[name], dtype=float)
+        if name in rules:
+            return rules[name].apply([self._column(frame, part) for part in rules[name].of])
+        column, equals, level = name.partition("=")
+        if equals and column in frame.columns:
+            return np.asarray(frame[column].astype(str) == level, dtype=float)
+        raise RefusedError(Refusal.UNKNOWN_COLUMN, f"The table of new rows has no column {name[:80]!r}.")
 
     @classmethod
     def load(cls, path: str | File) -> Moment:
@@ -139,9 +175,69 @@ class Moment:
         if features is None:
             features = [self.names[j] for j in self.record.features if self.names[j] not in (response, INTERCEPT)]
         found = regression(self.state, self.names, response, features, ridge, intercept and self.has_constant)
+        found = replace(found, design=self._design, guarantee=self.record.guarantee)
         if all((found.formula, found.lam) != (other.formula, other.lam) for other in self._looked):
             self._looked.append(found)
         return found
+
+    def iv(self, formula: str, *, endogenous: str | Sequence[str], instruments: str | Sequence[str]) -> InstrumentalFit:
+        """Two-stage least squares: instruments in place of endogenous features; free.
+
+        Args:
+            formula: the second stage, endogenous features included: ``y ~ x + d``.
+            endogenous: features that the instruments stand in for.
+            instruments: columns of the moment beside the formula's.
+
+        Raises:
+            InputError: unknown columns, or roles that do not fit together.
+        """
+        second = self.regress(formula)
+        inner = [endogenous] if isinstance(endogenous, str) else list(endogenous)
+        outer = [instruments] if isinstance(instruments, str) else list(instruments)
+        inner = [name for one in inner for name in (dummies(one, self.names) or [column(one, self.names)])]
+        outer = [name for one in outer for name in (dummies(one, self.names) or [column(one, self.names)])]
+        checked_roles(second.features, inner, outer, second.response)
+        exogenous = [name for name in second.features if name not in inner]
+        constant = [self.names[0]] if second.constant else []
+        places = [self.names.index(name) for name in (*constant, *exogenous, *outer)]
+        fit = two_stage(self.state, second.fit.response, second.fit.features, places)
+        stages = {
+            name: nested(
+                self._unlisted(name, exogenous, second.constant),
+                self._unlisted(name, [*exogenous, *outer], second.constant),
+            )
+            for name in inner
+        }
+        return InstrumentalFit(replace(second, fit=fit), stages)
+
+    def _unlisted(self, response: str, features: Sequence[str], constant: bool) -> Regression:
+        """A regression that is a step of another question, and counts as no model looked at."""
+        return regression(self.state, self.names, response, features, 0.0, constant)
+
+    def nested(self, small: str, large: str) -> NestedTest:
+        """Test whether what a larger regression has beside a smaller one is zero; both by formula.
+
+        Raises:
+            InputError: as :meth:`regress`, or one does not hold the other.
+        """
+        return nested(self.regress(small), self.regress(large))
+
+    @classmethod
+    def combine(cls, moments: Sequence[Moment], *, disjoint: str) -> Moment:
+        """Add moments of disjoint tables under one public whitening: several sites or years as one analysis; free.
+
+        Args:
+            disjoint: why nobody is in two of the tables; recorded in :attr:`disjoint`.
+
+        Raises:
+            InputError: no reason, other columns, public rows or radii, or one moment twice.
+        """
+        made = cls(combined_record([one.record for one in moments], disjoint))
+        if any(one.label is Label.LAB for one in moments):
+            made.label = Label.LAB
+        made.guarantees = tuple(promise for one in moments for promise in one.guarantees)
+        made.disjoint = disjoint.strip()
+        return made
 
     def logistic(self, formula: str | None = None, **asked: Any) -> Logistic:
         """A logistic regression of a 0/1 column, through the public rows; its floor is in the bands.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, final
@@ -13,14 +13,18 @@ from scipy.stats import chi2
 from scipy.stats import f as f_distribution
 from scipy.stats import t as student
 
+from pmtcore.accounting.budgets import of_person
 from pmtcore.base.checks import InputError, listed
+from pmtcore.base.escaping import one_line
 from pmtcore.base.records import Bands
+from pmtcore.base.results import Reported, Results
 from pmtcore.explore.functionals import Estimates, figures
 from pmtcore.methods.joint_moment.linear import Fit, State, solve
 from pmtcore.public.bands import limits
 
 CORRECTIONS = ("none", "bonferroni", "scheffe")
 _LEVEL = 0.95  # of every band
+_SHOWN = 100  # characters of a formula in a short name
 
 
 @final
@@ -52,13 +56,15 @@ class Predicted:
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class Regression:
+@dataclass(frozen=True, eq=False, repr=False)
+class Regression(Reported):
     """A regression of one column on others.
 
     Attributes:
         names: of the coefficients, ``(intercept)`` included.
         lam: ridge penalty, in the units of the table, the intercept excepted.
+        design: columns (k, D) of the moment from a frame of new rows.
+        guarantee: of the release, in plain fields.
     """
 
     fit: Fit
@@ -67,6 +73,8 @@ class Regression:
     lam: float = 0.0
     constant: bool = True
     label: str = field(default="", compare=False)
+    design: Callable[[Any, Sequence[str]], np.ndarray] | None = None
+    guarantee: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def state(self) -> State:
@@ -82,6 +90,46 @@ class Regression:
     def bands(self) -> Bands:
         """Privacy, sampling and truncation parts, and 95 % limits, for a regression chosen beforehand."""
         return self.fit.bands
+
+    @cached_property
+    def results_(self) -> Results:
+        """Estimates, standard errors, tests and predictions, in the names of statsmodels."""
+        fit, bands, share = self.fit, self.bands, self.r_squared
+        errors = {"privacy": bands.privacy, "sampling": bands.sampling}
+        errors |= {} if bands.truncation is None else {"truncation": bands.truncation}
+        freedom = np.full(len(self.names), np.inf) if bands.freedom is None else bands.freedom
+        design = self.design
+        return Results(
+            names=self.names,
+            values=fit.coefficients,
+            centre=fit.coefficients,
+            errors=errors,
+            freedom=freedom,
+            covariances=bands.covariance,
+            endog=self.response,
+            title="Regression from a released moment",
+            nobs=self.state.n,
+            public_rows=self.state.m or None,
+            rsquared=None if share is None else float(share.values[0]),
+            residual_sd=self.residual_sd,
+            guarantee=of_person(self.guarantee),
+            features=None if design is None else lambda frame: design(frame, self.names),
+            words=("From a released moment: this regression spends nothing. Limits hold for one chosen beforehand.",),
+        )
+
+    def summary(self) -> Results:
+        """Coefficients, errors and limits; a table in a notebook, text in print."""
+        return self.results_
+
+    def __repr__(self) -> str:
+        formula = one_line(self.formula)
+        return f"<Regression {formula if len(formula) <= _SHOWN else formula[:_SHOWN] + '...'}>"
+
+    def __str__(self) -> str:
+        return str(self.results_)
+
+    def _repr_html_(self) -> str:
+        return self.results_._repr_html_()
 
     def corrected(self, correction: str, models: int = 1, columns: int | None = None) -> Bands:
         """Limits that allow for a search.
@@ -144,12 +192,14 @@ class Regression:
         p = float(f_distribution.sf(size / q, q, freedom)) if freedom < 1e5 else float(chi2.sf(size, q))
         return Test(size / q, q, freedom, p)
 
-    def predict(self, values: Mapping[str, float]) -> Predicted:
-        """At values of the features (derived ones already computed).
+    def predict(self, values: Any) -> Any:
+        """Return the prediction at values of the features by name, with its limits; or means (k,) of a frame's rows.
 
         Raises:
             InputError: a feature without a value.
         """
+        if not isinstance(values, Mapping):
+            return self.results_.predict(values)
         missing = [name for name in self.names if name not in values and name != self.names[0]]
         missing += [self.names[0]] if not self.constant and self.names[0] not in values else []
         if missing:
@@ -184,6 +234,49 @@ class Regression:
     def features(self) -> tuple[str, ...]:
         """Names of the features, the constant apart."""
         return self.names[1:] if self.constant else self.names
+
+    @property
+    def residual_sum(self) -> float:
+        """Sum of squared residuals at the released moment."""
+        return self.state.n * float(self.fit.b @ self.state.moment @ self.fit.b)
+
+    @cached_property
+    def standardized(self) -> Estimates:
+        """Coefficients of the features in standard deviations of feature and response, with their bands.
+
+        Raises:
+            InputError: no intercept.
+        """
+        if not self.constant:
+            raise InputError("Standardized coefficients need an intercept.")
+        root = self.state.root
+        s = root @ self.state.moment @ root.T
+        centred = root - np.outer(s[:, 0] / s[0, 0], root[0])
+        spread = np.einsum("di,ij,dj->d", centred, self.state.moment, centred)
+        y, variance = centred[self.fit.response], spread[self.fit.response]
+        values, gradients = [], []
+        for place, a, beta in list(zip(self.fit.features, self.fit.a, self.fit.coefficients, strict=True))[1:]:
+            x, ratio = centred[place], math.sqrt(spread[place] / variance)
+            both = (np.outer(a, self.fit.b) + np.outer(self.fit.b, a)) / 2
+            moved = np.outer(x, x) / spread[place] - np.outer(y, y) / variance
+            values.append(beta * ratio)
+            gradients.append(ratio * (both + beta / 2 * moved))
+        return figures(self.state, np.array(values), _stacked(gradients, self.state))
+
+    @cached_property
+    def partial_correlations(self) -> Estimates:
+        """Correlation of the response with each feature, the other features held, with its band."""
+        fit, first = self.fit, int(self.constant)
+        rest, inverse = float(fit.b @ self.state.moment @ fit.b), np.diag(self._inverse)
+        values, gradients = [], []
+        for a, beta, own in list(zip(fit.a, fit.coefficients, inverse, strict=True))[first:]:
+            size = math.sqrt(own * rest)
+            u = beta / size
+            both = (np.outer(a, fit.b) + np.outer(fit.b, a)) / 2
+            moved = both / size + u / 2 * (np.outer(a, a) / own - np.outer(fit.b, fit.b) / rest)
+            values.append(u / math.sqrt(1 + u * u))
+            gradients.append(moved / (1 + u * u) ** 1.5)
+        return figures(self.state, np.array(values), _stacked(gradients, self.state), (-1.0, 1.0))
 
     @cached_property
     def partial_r_squared(self) -> Estimates:

@@ -22,6 +22,7 @@ from pmtcore.glm.solvers import Data, Penalty, minimize
 REGULARIZERS = ("ridge", "bridge", "lasso", "elastic-net")
 _FLOOR = 1e-8  # |theta| below it gets the weight of it
 _STILL = 1e-7  # a fit that moves less has ended
+_ROUGH = 100.0  # times the tolerance of a last fit: what earlier rounds may be off by
 _SETTLED = 5  # last rounds in which a sign must stay for a coefficient to be one: what fluctuates is set to 0 (D, 3.5)
 _GAIN = 1e-6  # of the Jacobian's share: a pass that retrieves less changes nothing that is seen
 _ZERO = 1e-4  # what counts as zero after the iterations, as the paper's fluctuating estimates do
@@ -56,6 +57,16 @@ class Target:
         number_between("gamma", self.gamma, 0.0, 1.999)
         number_between("kappa", self.kappa, 0.0, 1e6)
         number_between("Lambda0", self.floor, 0.0, 1e12)
+
+    @property
+    def square(self) -> float:
+        """Weight of ``theta_j^2`` in the target itself."""
+        return self.lam if self.kind == "ridge" else self.lam * self.kappa if self.kind == "elastic-net" else 0.0
+
+    @property
+    def sharp(self) -> bool:
+        """Whether the target has ``Lambda |theta|``."""
+        return self.kind in ("lasso", "elastic-net")
 
     def weights(self, theta: np.ndarray | None, p: int = 1) -> np.ndarray:
         """Weights a of ``theta_j^2`` from the last iterate (t, p); at the start (``None``) those of t = 1, (p,)."""
@@ -124,7 +135,7 @@ def iterate(
     targets: list[Target],
     rounds: int = 80,
     *,
-    absolute: bool = False,
+    absolute: bool | np.ndarray = False,
     rows: Augmentation | None = None,
 ) -> Iterated:
     """Algorithm 1: ``napp-erm``, or with ``b'|theta|`` the variable selection of Sec. 3.5.
@@ -132,23 +143,27 @@ def iterate(
     Args:
         b: (t, p), one draw for each fit.
         targets: one for each fit, or one for all.
-        absolute: the DP term is ``b'|theta|`` (E22): a lasso term where b is positive, which is what turning signs tend
-            to; the sign of the last iterate where it is negative.
+        absolute: the DP term is ``b'|theta|`` (E22), in all fits or in some (t,): a lasso term where b is positive,
+            which is what turning signs tend to; the sign of the last iterate where it is negative.
         rows: augmented rows are drawn anew in every round and handed to an ordinary solver; without, their limit.
     """
-    if rows is not None:
-        return _literally(data, b, targets, rounds, absolute, rows)
     t, p = b.shape
+    turned = np.broadcast_to(np.asarray(absolute), (t,))
+    if rows is not None:
+        return _literally(data, b, targets, rounds, turned, rows)
     weights = np.broadcast_to([target.weights(None, p) for target in targets], (t, p))
     theta = limit(data, b, weights + 1e-9, _loose(data), np.zeros((t, p)))
     live = np.arange(t)
     weights = np.array(weights)
-    for _ in range(rounds - 1):
+    for count in range(rounds - 1):
         own = targets if len(targets) == 1 else [targets[k] for k in live]
         before, weights[live] = theta[live], _weights(own, theta[live])
-        sharp = np.maximum(b[live], 0.0) if absolute else 0.0
-        signed = np.minimum(b[live], 0.0) * np.sign(before) if absolute else b[live]
-        theta[live] = minimize(data, Penalty.of(signed, 2 * weights[live], 0.0, sharp), _loose(data), before).theta
+        selects = turned[live, None]
+        sharp = np.where(selects, np.maximum(b[live], 0.0), 0.0)
+        signed = np.where(selects, np.minimum(b[live], 0.0) * np.sign(before), b[live])
+        # Rounds before the last only prepare the next weights, so a rough fit, begun at the last one, is enough.
+        tolerance = _loose(data) * (_ROUGH if count < rounds - 2 else 1.0)
+        theta[live] = minimize(data, Penalty.of(signed, 2 * weights[live], 0.0, sharp), tolerance, before).theta
         live = live[np.max(np.abs(theta[live] - before), axis=1) >= _STILL]
         if not len(live):
             break
@@ -165,7 +180,7 @@ class Augmentation:
 
 
 def _literally(
-    data: Data, b: np.ndarray, targets: list[Target], rounds: int, absolute: bool, rows: Augmentation
+    data: Data, b: np.ndarray, targets: list[Target], rounds: int, absolute: np.ndarray, rows: Augmentation
 ) -> Iterated:
     """Steps 3 to 8 of Algorithm 1; for the selection signs are turned, and what has no settled sign is set to 0."""
     t, p = b.shape
@@ -176,11 +191,11 @@ def _literally(
         for at in range(rounds):
             before = theta[k].copy()
             weights[k] = target.weights(before[None])[0] if at else target.weights(None, p)
-            signed = b[k] * np.sign(before) if absolute and at else b[k]
+            signed = b[k] * np.sign(before) if absolute[k] and at else b[k]
             theta[k] = literal(data, signed, weights[k] + _FLOOR, rows.count, rows.rng, _loose(data))
             if at >= rounds - _SETTLED:
                 lasting &= (np.sign(before) == np.sign(theta[k])) | (at == 0)
-        theta[k] = np.where(lasting | (not absolute), theta[k], 0.0)
+        theta[k] = np.where(lasting | (not absolute[k]), theta[k], 0.0)
     return Iterated(np.where(np.abs(theta) < _ZERO, 0.0, theta), weights)
 
 
@@ -193,7 +208,7 @@ def recycled(
     passes: int,
     rounds: int = 80,
     *,
-    absolute: bool = False,
+    absolute: bool | np.ndarray = False,
     rows: Augmentation | None = None,
 ) -> Iterated:
     """Algorithm 2 with *recycle*: re-runs with the same noise made smaller and the modulus that was counted on kept.

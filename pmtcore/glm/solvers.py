@@ -3,7 +3,8 @@
     sum_i l(x_i' theta; y_i) + b' theta + sum_j q_j (theta_j - c_j)^2 / 2 + sum_j lam_j |theta_j|
 
 Proximal Newton: the quadratic model is minimized by coordinate descent and finished on its active set, and the
-step is shortened until the objective falls enough. The end is certified: the shortest subgradient is at most the
+step is shortened until the objective falls enough; where steps go on for long, to where the slope along it is small,
+which rounding of the objective does not hide. The end is certified: the shortest subgradient is at most the
 tolerance, so by strong convexity each fit is within ``tolerance / min_j q_j`` of its minimizer.
 """
 
@@ -14,16 +15,22 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
+from scipy.optimize import lsq_linear
 
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.newton import ROWS_AT_ONCE, Tolerance, tolerance_at, unpacked
 
 _CHUNK_NUMBERS = 4_000_000  # 32 MB of doubles
-_NEWTON_STEPS = 150  # then steps that always converge, but slowly
+# A smooth loss takes about ten steps. One with kinks may go in a circle whose steps the objective's rounding hides.
+_SEARCHED_BY_VALUE = 20
+_NEWTON_STEPS = 2_000  # then steps that always converge, but slowly
 _MOST_STEPS = 20_000  # of those; each takes off a fixed share, so thousands are enough at any modulus
+_HALVINGS = 50  # of a step, until the slope along it is small: beyond, its length is below rounding
+_FLAT = 0.5  # share of the slope at its start that a step may leave at its end
 _FEW = 6  # fits, up to which a product for each is faster than all products of columns
 _SWEEPS = 4  # of coordinate descent before the active set is tried: it is mostly right then
 _MOST_ROUNDS = 60  # of sweeps; each ends at an active set, few are ever visited
+_MOST_VISITS = 100  # of each coordinate by the exact step: its sets of free coordinates fall in size, few are visited
 _ENOUGH = 1e-4  # share of the predicted decrease that a step has to bring
 _ROUNDING = 1e-13  # of the gradient: what double precision leaves of a solved quadratic model
 
@@ -148,8 +155,9 @@ def minimize(data: Data, penalty: Penalty, tolerance: Tolerance, start: np.ndarr
     Raises:
         RuntimeError: not reached within thousands of steps, which rounding alone can cause.
 
-    Where Newton's steps go round in a circle (a loss with kinks in its slope), steps under an upper bound of the
-    curvature take over: each lowers the objective, so they end at the minimizer whatever the rows are.
+    Where Newton's steps go round in a circle (a loss with kinks in its slope) they are shortened by the slope along
+    them. After thousands of those, steps under an upper bound of the curvature take over, each of which lowers the
+    objective.
     """
     theta = np.array(penalty.centre if start is None else np.broadcast_to(start, penalty.linear.shape), dtype=float)
     residual = np.full(len(theta), np.inf)
@@ -168,8 +176,12 @@ def minimize(data: Data, penalty: Penalty, tolerance: Tolerance, start: np.ndarr
             return Solution(theta, residual)
         live, now = live[going], now.at(going)
         step = _step(gradient[going], hessian[going], theta[live], now.lasso)
-        held = count >= _NEWTON_STEPS  # a step under an upper bound of the curvature needs no search
-        theta[live] = theta[live] + step if held else _searched(data, now, theta[live], step, gradient[going])
+        if count >= _NEWTON_STEPS:  # a step under an upper bound of the curvature needs no search
+            theta[live] = theta[live] + step
+        elif count >= _SEARCHED_BY_VALUE:
+            theta[live] = _flattened(data, now, theta[live], step)
+        else:
+            theta[live] = _searched(data, now, theta[live], step, gradient[going])
     raise RuntimeError("the fit did not converge to the wanted precision")
 
 
@@ -190,10 +202,11 @@ def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: n
     end = theta.copy()  # theta + d
     todo = np.arange(len(theta))
     wanted = _ROUNDING * (np.linalg.norm(gradient, axis=1) + np.linalg.norm(lasso, axis=1))
-    for _ in range(_MOST_ROUNDS):
+    for count in range(_MOST_ROUNDS):
         h, lam = hessian[todo], lasso[todo]
         level = gradient[todo] - np.einsum("tij,tj->ti", h, theta[todo])  # model gradient at end: level + H end
-        swept = _swept(level, h, end[todo], lam)
+        # Near the end of the iterations signs and zeros are right already, and no sweep is needed.
+        swept = _swept(level, h, end[todo], lam) if count else end[todo]
         end[todo] = _finished(level, h, swept, lam)
         slope = level + np.einsum("tij,tj->ti", h, end[todo])
         left = np.linalg.norm(shortest(slope, end[todo], lam), axis=1) > np.maximum(
@@ -202,7 +215,26 @@ def _step(gradient: np.ndarray, hessian: np.ndarray, theta: np.ndarray, lasso: n
         todo = todo[left]
         if not len(todo):
             break
+    for t in todo:  # coordinates that pull at each other: sweeps go on for ever
+        level = gradient[t] - hessian[t] @ theta[t]
+        end[t] = _exact_step(level, hessian[t], lasso[t])
     return np.asarray(end - theta)
+
+
+def _exact_step(level: np.ndarray, hessian: np.ndarray, lasso: np.ndarray) -> np.ndarray:
+    """Return the minimizer (p,) of ``level' e + e'He/2 + sum lam |e|`` by its dual, a least squares problem in a box.
+
+    With ``H = C C'`` and a subgradient u of the lasso term, ``|u| <= lam``, the minimizer is ``-H^{-1} (level + u)``
+    for the u of the shortest ``C^{-1} (level + u)``. Its active-set method (Stark and Parker 1995) ends always.
+    """
+    factor = np.linalg.inv(np.linalg.cholesky(hessian))
+    # A side of length 0 is not taken; what this leaves of a coordinate without a lasso, the last line puts right.
+    box = np.maximum(lasso, 1e-12 * np.max(np.abs(level)))
+    u = lsq_linear(factor, -factor @ level, (-box, box), method="bvls", tol=1e-14, max_iter=_MOST_VISITS * len(level)).x
+    end = -factor.T @ (factor @ (level + u))
+    end[(np.abs(u) < box * (1 - 1e-9)) & (lasso > 0)] = 0.0
+    one = end[None]
+    return np.asarray(_finished(level[None], hessian[None], one, lasso[None])[0])
 
 
 def _swept(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np.ndarray) -> np.ndarray:
@@ -219,15 +251,19 @@ def _swept(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np.nd
 
 
 def _finished(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np.ndarray) -> np.ndarray:
-    """The exact minimizer if signs and zeros stay as they are; where they would not, what was there."""
-    active = (end != 0).astype(float)
+    """Return the exact minimizer if signs and zeros stay as they are; where they would not, what was there.
+
+    A coefficient without a lasso weight has neither a sign nor a zero to keep.
+    """
+    free = lasso == 0
+    active = ((end != 0) | free).astype(float)
     p = end.shape[1]
-    held = hessian * active[:, :, None] * active[:, None, :]
-    held[:, np.arange(p), np.arange(p)] += 1 - active
+    reduced = hessian * active[:, :, None] * active[:, None, :]
+    reduced[:, np.arange(p), np.arange(p)] += 1 - active
     right = -(level + lasso * np.sign(end)) * active
-    found = np.linalg.solve(held, right[..., None])[..., 0]
-    kept = np.all(found * end >= 0, axis=1) & np.all(np.isfinite(found), axis=1)
-    return np.where(kept[:, None], found, end)
+    solved = np.linalg.solve(reduced, right[..., None])[..., 0]
+    agrees = np.all((solved * end >= 0) | free, axis=1) & np.all(np.isfinite(solved), axis=1)
+    return np.where(agrees[:, None], solved, end)
 
 
 def _searched(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray, gradient: np.ndarray) -> np.ndarray:
@@ -247,3 +283,30 @@ def _searched(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray,
         live = live[short]
         length[live] /= 2
     return np.asarray(theta + length[:, None] * step)
+
+
+def _flattened(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """Return the end of each step (t, p), halved between overshooting and not until the slope along it is small.
+
+    The slope grows along a step, since the objective is convex. A gradient is known to more digits than a difference of
+    objectives, so this still makes way where that does not.
+    """
+    length, low, high = np.ones(len(theta)), np.zeros(len(theta)), np.ones(len(theta))
+    start = np.abs(_slope(data, penalty, theta, step))
+    live = np.arange(len(theta))
+    for _ in range(_HALVINGS):
+        now = _slope(data, penalty.at(live), theta[live] + length[live, None] * step[live], step[live])
+        beyond, short = now > _FLAT * start[live], (now < -_FLAT * start[live]) & (length[live] < 1)
+        high[live[beyond]] = length[live[beyond]]
+        low[live[short]] = length[live[short]]
+        live = live[beyond | short]
+        if not len(live):
+            break
+        length[live] = (low[live] + high[live]) / 2
+    return np.asarray(theta + length[:, None] * step)
+
+
+def _slope(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """Return the derivative (t,) of the objective along a step."""
+    gradient = data.derivatives(theta)[0] + penalty.linear + penalty.ridge * (theta - penalty.centre)
+    return np.asarray(np.sum((gradient + penalty.lasso * np.sign(theta)) * step, axis=1))

@@ -18,7 +18,8 @@ from pmtcore.ledger.database import Database
 from pmtcore.ledger.schema import EVENTS
 
 _ANSWERS = {"agree": "agreed", "decline": "declined"}
-_COMPARED = ("request", "mu", "neighbours", "choices", "unit")  # what was agreed to is what may be released
+# What was agreed to is what may be released: the same choices from the same rows.
+_COMPARED = ("request", "mu", "neighbours", "choices", "unit", "tables")
 
 
 @final
@@ -71,7 +72,7 @@ class Agreements:
                 raise LedgerError("This key was used for another request; take a new key.")
         return self.one(key)
 
-    def answer(self, key: str, agrees: bool, by: str, reason: str = "") -> Asked:
+    def answer(self, key: str, agrees: bool, by: str, reason: str = "", role: str = "") -> Asked:
         """Agree or decline, once; whoever asked cannot answer.
 
         Raises:
@@ -90,9 +91,8 @@ class Agreements:
             if agrees:
                 rules.check(reading.account(connection, self._database.key, found.dataset), found.fields)
             kind = "agree" if agrees else "decline"
-            self._database.append(
-                connection, found.dataset, kind, key, {"by": by, "reason": reason[: rules.MOST_WORDS]}
-            )
+            said = {"by": by, "reason": reason[: rules.MOST_WORDS], **({"role": role} if role else {})}
+            self._database.append(connection, found.dataset, kind, key, said)
         return self.one(key)
 
     def one(self, key: str) -> Asked:
@@ -123,7 +123,10 @@ class Agreements:
             what = "nobody agreed to yet" if found.state == "asked" else f"was {found.state}"
             raise LedgerError(f"A second person has to agree to each release of {dataset!r}; this request {what}.")
         if found.dataset != dataset or _differs(found.fields, fields):
-            raise LedgerError("This is not what was agreed to: another data set, table choice, method or budget.")
+            raise LedgerError(
+                "This is not what was agreed to: another data set, table choice, method or budget, or a table that was "
+                "changed since; ask anew."
+            )
 
     def _asked(self, connection: sql.Connection, key: str) -> Asked:
         rows = self._rows(connection, key)

@@ -1,7 +1,7 @@
 """The chain of events: hashes, seals, and what a payload must hold to be believed.
 
 Each event holds the hash of the one before it, and a seal that needs the ledger's key. An event that is read is
-checked again: a damaged one is a sentence, never a spend.
+checked again, whatever its kind: a changed one, and one without a seal, is a sentence and never believed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sqlalchemy as sql
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
+from pmtcore.base.refusals import CapError
 from pmtcore.ledger.sidecar import Head, seal
 
 Row = Mapping[str, Any] | sql.RowMapping
@@ -25,28 +26,43 @@ _HASHED = ("seq", "at", "dataset", "kind", "key", "payload", "previous")
 
 
 class LedgerError(InputError):
-    """The ledger cannot take a spend; nothing was released."""
+    """The ledger cannot do what was asked of it.
+
+    Its sentence says nothing about spends: the same error comes before and after one. Whoever makes a release says
+    what became of the budget (:class:`pmtcore.releases.outcome.SpendFailure`).
+    """
+
+
+class CapReached(LedgerError, CapError):
+    """The cap of a data set refuses a spend, or there is none."""
 
 
 class Damaged(LedgerError):
     """The ledger is not what was written."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(
-            f"The ledger is damaged: {why}. Nothing was released; restore it from a copy, with the files beside it."
-        )
+        super().__init__(f"The ledger is damaged: {why}; restore it from a copy, with the files beside it.")
         self.why = why
 
 
 @final
 @dataclass(frozen=True)
 class Checked:
-    """What came of walking the chain."""
+    """What came of walking the chain.
+
+    Attributes:
+        events: how many events there are, up to the first bad one.
+        head: hash of the last of them.
+        first_bad: number of the first event that does not fit.
+        passed: whether the chain passes through the head that was asked for.
+        sealed: how many events have a seal that was checked with the key.
+    """
 
     events: int
     head: str
     first_bad: int | None = None
-    passed: bool = True  # through the head that was asked for
+    passed: bool = True
+    sealed: int = 0
 
 
 def digest(row: Row) -> str:
@@ -54,35 +70,44 @@ def digest(row: Row) -> str:
     return hashlib.sha256(json.dumps([row[name] for name in _HASHED]).encode()).hexdigest()
 
 
-def whole(row: Row, key: bytes | None) -> bool:
-    """Whether an event is what was written: its hash fits, and its seal where there is one and the key is at hand."""
+def is_authentic(row: Row, key: bytes | None, *, legacy: bool = False) -> bool:
+    """Return whether an event is what was written: its hash fits, and so does its seal.
+
+    Args:
+        key: the ledger's key; without it a seal must be there and cannot be checked.
+        legacy: whether an event may be without a seal, as programs before version 3 of the schema wrote it.
+    """
     if row["hash"] != digest(row):
         return False
-    found = row["seal"]
-    return found is None or key is None or hmac.compare_digest(str(found), seal(key, row["hash"]))
+    if row["seal"] is None:
+        return legacy
+    return key is None or hmac.compare_digest(str(row["seal"]), seal(key, row["hash"]))
 
 
-def walk(rows: Iterable[Row], key: bytes | None, start: Head | None = None, passing: str = "") -> Checked:
+def walk(
+    rows: Iterable[Row], key: bytes | None, start: Head | None = None, passing: str = "", *, legacy: bool = False
+) -> Checked:
     """Walk the chain from ``start``, or from its beginning.
 
     Args:
         passing: a hash that the chain must come through, empty for none.
+        legacy: whether the first events may be without a seal, up to the first one that has one.
     """
     previous, count = ("", 0) if start is None else (start.hash, start.seq)
-    passed, sealed = not passing or previous == passing, False
+    passed, sealed = not passing or previous == passing, 0
     for row in rows:
         count += 1
-        bare = row["seal"] is None and sealed  # once sealed, always sealed
-        sealed = sealed or row["seal"] is not None
-        if row["seq"] != count or row["previous"] != previous or bare or not whole(row, key):
-            return Checked(count, str(row["hash"]), count)
+        legacy = legacy and row["seal"] is None
+        if row["seq"] != count or row["previous"] != previous or not is_authentic(row, key, legacy=legacy):
+            return Checked(count, str(row["hash"]), count, sealed=sealed)
         try:
             payload(row)
         except Damaged:
-            return Checked(count, row["hash"], count)
+            return Checked(count, row["hash"], count, sealed=sealed)
         previous = row["hash"]
         passed = passed or previous == passing
-    return Checked(count, previous, None, passed)
+        sealed += key is not None and row["seal"] is not None
+    return Checked(count, previous, None, passed, sealed)
 
 
 def payload(row: Row) -> dict[str, Any]:
@@ -102,12 +127,14 @@ def payload(row: Row) -> dict[str, Any]:
 
 
 def read(row: Row, key: bytes | None) -> dict[str, Any]:
-    """The fields of an event that is checked before it is believed.
+    """Return the fields of an event that is checked before it is believed.
 
     Raises:
-        Damaged: it is not what was written.
+        Damaged: it is not what was written, or has no seal.
     """
-    if not whole(row, key):
+    if row["seal"] is None:
+        raise Damaged(f"event {row['seq']} has no seal, so another program wrote it")
+    if not is_authentic(row, key):
         raise Damaged(f"event {row['seq']} does not fit the chain")
     return payload(row)
 
@@ -142,25 +169,29 @@ _RESERVE = {
     "choices": _if_any(_table),
     "unit": _if_any(_unit),
     "by": _if_any(_text),
+    "tables": _if_any(_text),
 }
+# Who did it, and in which role, where somebody is known.
+_SAID = {"by": _if_any(_text), "role": _if_any(_text)}
 _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
-    "cap": {"mu": _amount(0.0, 1000.0)},
+    "cap": {"mu": _amount(0.0, 1000.0), **_SAID},
     "reserve": _RESERVE,
     "release": {"record": _table, "standing": _text},
     "fail": {"reason": _text},
     "accept": {"reason": _text},
     "table": {"fingerprint": _text, "rows": _amount(0, 10**12)},
     "join": {"other": _text, "share": _amount(0.0, 1.0)},
-    "part": {"other": _text, "reason": _text},
-    "retire": {"reason": _text},
+    "part": {"other": _text, "reason": _text, **_SAID},
+    "retire": {"reason": _text, **_SAID},
     "register": {
         "private": _text,
         "public": _text,
         "unit": _unit,
         "second": lambda value: isinstance(value, bool),
         "schema": _if_any(_table),
+        **_SAID,
     },
     "ask": {**_RESERVE, "by": _text},
-    "agree": {"by": _text, "reason": _text},
-    "decline": {"by": _text, "reason": _text},
+    "agree": {"by": _text, "reason": _text, "role": _if_any(_text)},
+    "decline": {"by": _text, "reason": _text, "role": _if_any(_text)},
 }

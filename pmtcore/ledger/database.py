@@ -21,7 +21,7 @@ from pmtcore.base.records import plain
 from pmtcore.ledger import chain
 from pmtcore.ledger.chain import Damaged, LedgerError
 from pmtcore.ledger.engines import address, engine, lock
-from pmtcore.ledger.schema import EVENTS, SCHEMA, upgrade, version
+from pmtcore.ledger.schema import EVENTS, SCHEMA, add_seals, upgrade, version
 from pmtcore.ledger.sidecar import Beside, Head, seal
 
 _LOG = logging.getLogger("second_moment.ledger")
@@ -32,11 +32,17 @@ _VERIFIED: dict[str, Head] = {}  # by address: what this process has walked thro
 class Database:
     """The events of one ledger, at a database URL or a file name for SQLite.
 
+    Args:
+        make: whether a ledger is begun where there is none.
+        unsealed: whether events that no key ever sealed are taken as they are, once, when an old ledger is upgraded
+            under a key that was there before; the caller keeps a reason in the ledger (:meth:`accept`).
+
     Raises:
         LedgerError: the database cannot be opened, or is of another version.
     """
 
-    def __init__(self, url: str, make: bool = True) -> None:
+    def __init__(self, url: str, make: bool = True, unsealed: bool = False) -> None:
+        self._takes_unsealed = unsealed
         try:
             self.url = address(url)
             self._engine = engine(self.url)
@@ -44,7 +50,7 @@ class Database:
             if self._file is not None and not make and not self._file.exists():
                 raise LedgerError(f"There is no ledger at {self.place!r}; check --ledger.")
             if self._file is not None and self._file.exists() and not self._file.is_file():
-                raise LedgerError("The ledger cannot be used: it is no file. Nothing was released.")
+                raise LedgerError("The ledger cannot be used: it is no file; check --ledger.")
             self._prepare()
         except LedgerError:
             raise
@@ -66,8 +72,8 @@ class Database:
         """
         if self.key is None:
             raise LedgerError(
-                f"The key of this ledger is missing. Nothing was released; put {self._beside.key_file.name!r} back "
-                f"beside it, or set PMT_LEDGER_KEY."
+                f"The key of this ledger is missing; put {self._beside.key_file.name!r} back beside it, or set "
+                f"PMT_LEDGER_KEY."
             )
         return self.key
 
@@ -90,9 +96,8 @@ class Database:
             if found < SCHEMA:
                 self._upgrade()
             with self._alone(reads=True) as connection:
-                sealed = connection.execute(sql.select(EVENTS.c.seq).where(EVENTS.c.seal.is_not(None)).limit(1)).first()
                 head = self.head(connection)
-            if self.key is None and sealed is None:
+            if self.key is None and head[0] == 0:
                 self.key = self._beside.key(make=True)
             if found < SCHEMA:
                 self._beside.note(*head)
@@ -107,6 +112,33 @@ class Database:
                 self._unchanged(connection, found)
                 self._own_file(connection, file)
                 upgrade(connection, found)
+                self._seal_old_events(connection)
+
+    def _seal_old_events(self, connection: sql.Connection) -> None:
+        """Seal events of programs that had no key; afterwards an event without a seal is damage.
+
+        A first sealed event vouches for those before it, by their hashes. Where there is none, the events are
+        believed only if this ledger never had a key, or whoever holds it says so.
+
+        Raises:
+            Damaged: the chain is broken, or all seals are gone although there is a key.
+            LedgerError: the key is missing.
+        """
+        rows = connection.execute(EVENTS.select().order_by(EVENTS.c.seq)).mappings().all()
+        if all(row["seal"] is not None for row in rows):
+            return
+        sealed = any(row["seal"] is not None for row in rows)
+        if not sealed and self.key is not None and not self._takes_unsealed:
+            raise Damaged(
+                "it has a key, and none of its events has a seal ('ledger accept' seals those of an old program, with "
+                "a reason)"
+            )
+        if not sealed and self.key is None:
+            self.key = self._beside.key(make=True)
+        first_bad = chain.walk(rows, self.seal_key, legacy=True).first_bad
+        if first_bad is not None:
+            raise Damaged(f"event {first_bad} does not fit the chain")
+        add_seals(connection, {row["seq"]: seal(self.seal_key, row["hash"]) for row in rows if row["seal"] is None})
 
     @contextmanager
     def _alone(self, *, reads: bool = False) -> Iterator[sql.Connection]:
@@ -123,15 +155,29 @@ class Database:
         except (sql.exc.SQLAlchemyError, OSError) as error:
             raise LedgerError(sentence(error)) from None
         except UnicodeEncodeError:
-            raise LedgerError("A name holds characters that cannot be written; nothing was released.") from None
+            raise LedgerError("A name holds characters that cannot be written; choose another.") from None
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             raise Damaged("what is in it cannot be read") from None
 
     @contextmanager
     def reading(self) -> Iterator[sql.Connection]:
-        """A transaction that only reads."""
+        """A transaction that only reads; each event is checked when it is read.
+
+        Raises:
+            Damaged: an event was removed, or put in outside the chain.
+        """
         with self._locked(), self._alone(reads=True) as connection:
+            self._complete(connection)
             yield connection
+
+    def _complete(self, connection: sql.Connection) -> None:
+        """Raise unless there are as many events as the newest one's number says.
+
+        Raises:
+            Damaged: there are fewer or more.
+        """
+        if connection.execute(sql.select(sql.func.count()).select_from(EVENTS)).scalar() != self.head(connection)[0]:
+            raise Damaged("events are missing")
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -182,8 +228,7 @@ class Database:
         self._unchanged(connection, 0, noted)
         self._own_file(connection, file, noted)
         head = Head(*self.head(connection))
-        if connection.execute(sql.select(sql.func.count()).select_from(EVENTS)).scalar() != head.seq:
-            raise Damaged("events are missing")
+        self._complete(connection)
         killed = file != "" and noted is not None and noted.file == ""  # a write was begun and never ended
         start = None if killed else _VERIFIED.get(self.url)
         if start is not None and not self._has(connection, start):
@@ -242,14 +287,15 @@ class Database:
     def verify(self, head: str = "") -> dict[str, Any]:
         """Recompute the chain: ``intact``, the number of events, the head, and the first event that does not fit.
 
-        ``sealed`` says whether the key was at hand to check the seals too, ``noted`` which event was noted beside the
-        ledger, ``why`` in words what is wrong.
+        ``sealed`` is the number of events whose seal was checked: all of them, or 0 where the key is not at hand
+        (``key`` says whether it is). ``noted`` is the event that was noted beside the ledger, ``why`` in words what is
+        wrong. An event without a seal does not fit, whether or not the key is at hand.
 
         Args:
             head: one that was written down earlier, perhaps in a report: the chain must still pass through it, which
                 shows that no event up to it was cut off, nor the whole log written anew.
         """
-        with self.reading() as connection:
+        with self._locked(), self._alone(reads=True) as connection:
             rows = connection.execute(EVENTS.select().order_by(EVENTS.c.seq)).mappings()
             found = chain.walk(rows, self.key, None, head.strip().lower())
             why = "" if found.first_bad is None else f"event {found.first_bad} does not fit the chain"
@@ -264,7 +310,8 @@ class Database:
             "events": found.events,
             "head": found.head,
             "first_bad": found.first_bad,
-            "sealed": self.key is not None,
+            "sealed": found.sealed,
+            "key": self.key is not None,
             "noted": None if noted is None else noted.seq,
             "why": why
             or (
@@ -351,4 +398,4 @@ def sentence(error: Exception) -> str:
         "could not parse": "the URL is not a database URL",
     }
     why = next((words for sign, words in reasons.items() if sign in text), "the database does not answer")
-    return f"The ledger cannot be used: {why}. Nothing was released; check --ledger and try again."
+    return f"The ledger cannot be used: {why}; check --ledger and try again."

@@ -31,7 +31,11 @@ from pmtcore.ledger.sidecar import data_folder
 
 _RECORD_ROOM = 8_192  # bytes, where a release does not say how long its record may be
 
-__all__ = ["Account", "Entry", "Ledger", "LedgerError", "default_url"]
+__all__ = ["Account", "Entry", "Ledger", "LedgerError", "UnclearSpend", "default_url"]
+
+
+class UnclearSpend(LedgerError):
+    """A spend failed while it was being written: only the ledger can tell whether it stands."""
 
 
 @final
@@ -40,14 +44,18 @@ class Ledger:
 
     Args:
         make: whether a ledger is begun where there is none.
+        unsealed: whether events that no key ever sealed are taken as they are; see :class:`Database`.
 
     Raises:
         LedgerError: the database cannot be opened, is of another version, or is not there and none is to be made.
     """
 
-    def __init__(self, url: str, *, make: bool = True) -> None:
-        self._database = Database(url, make)
+    def __init__(self, url: str, *, make: bool = True, unsealed: bool = False) -> None:
+        self._database = Database(url, make, unsealed)
         self.agreements = Agreements(self._database)
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self.place}>"
 
     @property
     def url(self) -> str:
@@ -67,14 +75,16 @@ class Ledger:
         """Take an older copy as it is, for a stated reason; see :meth:`Database.accept`."""
         self._database.accept(reason)
 
-    def cap(self, dataset: str, mu: float, reason: str = "", by: str = "") -> Account:
+    def cap(self, dataset: str, mu: float, reason: str = "", by: str = "", role: str = "") -> Account:
         """Set a data set's cap, a total mu under replace-one; a new cap replaces the old from now on."""
-        self.note(dataset, "cap", {"mu": number_between("cap", mu, 1e-6, 1000.0)}, reason, by)
+        self.note(dataset, "cap", {"mu": number_between("cap", mu, 1e-6, 1000.0)}, reason, by, role)
         return self.account(dataset)
 
-    def note(self, dataset: str, kind: str, fields: Mapping[str, Any], reason: str = "", by: str = "") -> None:
-        """One more event about a data set, with a reason and who said it where they are given."""
-        said = {"reason": reason[:MOST_WORDS], "by": by[:NAME_LENGTH]}
+    def note(
+        self, dataset: str, kind: str, fields: Mapping[str, Any], reason: str = "", by: str = "", role: str = ""
+    ) -> None:
+        """One more event about a data set, with a reason, who said it and in which role, where they are given."""
+        said = {"reason": reason[:MOST_WORDS], "by": by[:NAME_LENGTH], "role": role[:NAME_LENGTH]}
         with self._database.writing() as connection:
             self._numbered(connection, named(dataset), kind, {**fields, **{k: v for k, v in said.items() if v}})
 
@@ -105,19 +115,26 @@ class Ledger:
 
         Raises:
             LedgerError: no cap, the cap would be passed, a second person has not agreed, the key belongs to another
-                request, or an earlier try with this key never finished.
+                request, or an earlier try with this key never finished. UnclearSpend: it failed while it was written.
         """
         dataset, key = named(dataset), rules.keyed(key)
-        with self._database.writing(room) as connection:
-            known = reading.entry(connection, self._database.key, key)
-            if known is not None:
-                return _same(known, dataset, fields)
-            account = reading.account(connection, self._database.key, dataset)
-            rules.check(account, fields)
-            if account.second:
-                self.agreements.check(connection, dataset, key, fields)
-            self._database.make_room(room)
-            self._append(connection, dataset, "reserve", key, fields)
+        writing = False
+        try:
+            with self._database.writing(room) as connection:
+                known = reading.entry(connection, self._database.key, key)
+                if known is not None:
+                    return _same(known, dataset, fields)
+                account = reading.account(connection, self._database.key, dataset)
+                rules.check(account, fields)
+                if account.second:
+                    self.agreements.check(connection, dataset, key, fields)
+                self._database.make_room(room)
+                writing = True
+                self._append(connection, dataset, "reserve", key, fields)
+        except BaseException as error:
+            if not writing:
+                raise
+            raise UnclearSpend(str(error)) from error
         return None
 
     def registered(self) -> dict[str, Mapping[str, Any]]:
@@ -132,19 +149,31 @@ class Ledger:
                     found.pop(row["dataset"], None)
             return found
 
-    def finish(self, key: str, record: Mapping[str, Any]) -> None:
-        """Keep a release's record, plain JSON types, with its spend."""
-        record = plain(record)
+    def finish(self, key: str, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep a release's record, plain JSON types, with its spend.
+
+        Args:
+            record: of the release. Where it has a field ``ledger``, the hash of the spend is added to that as ``head``.
+
+        Returns:
+            The record as it is kept.
+        """
+        kept: dict[str, Any] = plain(dict(record))
         self._database.give_room()
         with self._database.writing() as connection:
-            dataset = self._dataset_of(connection, key)
-            self._append(connection, dataset, "release", key, {"record": record, "standing": record["standing"]})
+            spent = self._entry_of(connection, key)
+            if "ledger" in kept:
+                kept["ledger"]["head"] = spent.hash
+            self._append(connection, spent.dataset, "release", key, {"record": kept, "standing": kept["standing"]})
+        return kept
 
     def fail(self, key: str, reason: str) -> None:
-        """Note that a reserved release did not come about; the spend stays."""
+        """Note that a reserved release did not come about; the spend stays. One that has its record stays released."""
         self._database.give_room()
         with self._database.writing() as connection:
-            self._append(connection, self._dataset_of(connection, key), "fail", key, {"reason": reason})
+            spent = self._entry_of(connection, key)
+            if spent.record is None:
+                self._append(connection, spent.dataset, "fail", key, {"reason": reason})
 
     def account(self, dataset: str, others: Iterable[str] = ()) -> Account:
         """A data set's cap and spends, with those of all that it spends together with.
@@ -173,11 +202,11 @@ class Ledger:
     ) -> None:
         self._database.append(connection, dataset, kind, key, payload)
 
-    def _dataset_of(self, connection: sql.Connection, key: str) -> str:
+    def _entry_of(self, connection: sql.Connection, key: str) -> Entry:
         found = reading.entry(connection, self._database.key, key)
         if found is None:
             raise LedgerError("This release was never reserved in the ledger.")
-        return found.dataset
+        return found
 
     def admit(self, dataset: str, cells: Cells) -> tuple[str, ...]:
         """Keep the fingerprint of a table under a data set; the data sets that it overlaps with and spends with.
@@ -216,14 +245,14 @@ class Ledger:
             known = self._known(connection)
             return tuple(sorted({name for name, held in known if known_again(cells, held, key, _joined(name, said))}))
 
-    def part(self, dataset: str, other: str, reason: str, by: str = "") -> None:
+    def part(self, dataset: str, other: str, reason: str, by: str = "", role: str = "") -> None:
         """A curator's word that two data sets share nobody after all: they spend apart, and the reason is kept."""
         reason = rules.reasoned(reason, "the two data sets share nobody")
-        self.note(dataset, "part", {"other": named(other)}, reason, by)
+        self.note(dataset, "part", {"other": named(other)}, reason, by, role)
 
-    def retire(self, dataset: str, reason: str, by: str = "") -> None:
+    def retire(self, dataset: str, reason: str, by: str = "", role: str = "") -> None:
         """Nothing more may be spent on a data set, for a stated reason."""
-        self.note(dataset, "retire", {}, rules.reasoned(reason, "the data set is retired"), by)
+        self.note(dataset, "retire", {}, rules.reasoned(reason, "the data set is retired"), by, role)
 
     @property
     def fingerprint_key(self) -> bytes:

@@ -10,7 +10,7 @@ from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import listed, number_between, one_of
 from pmtcore.base.records import plain
 from pmtcore.ledger.account import Account, counted_mu
-from pmtcore.ledger.chain import LedgerError
+from pmtcore.ledger.chain import CapReached, LedgerError
 from pmtcore.ledger.schema import NAME_LENGTH
 
 MOST_WORDS = 2000  # letters of a reason or a purpose
@@ -61,8 +61,12 @@ def spend(
     choices: Mapping[str, Any] | None = None,
     unit: Unit | None = None,
     by: str = "",
+    tables: str = "",
 ) -> dict[str, Any]:
     """The fields of a spend, as an event keeps them, asked for or made.
+
+    Args:
+        tables: keyed digest of the tables, where a second person agrees to what is made from them.
 
     Raises:
         InputError: one is out of range.
@@ -79,6 +83,8 @@ def spend(
         fields["unit"] = unit.as_dict()
     if by:
         fields["by"] = by[:NAME_LENGTH]
+    if tables:
+        fields["tables"] = tables
     return fields
 
 
@@ -90,7 +96,7 @@ def check(account: Account, fields: Mapping[str, Any]) -> None:
     """
     name = account.dataset
     if account.cap is None:
-        raise LedgerError(f"The data set {name!r} has no cap in this ledger; set one first ('ledger cap').")
+        raise CapReached(f"The data set {name!r} has no cap in this ledger; set one first: {_how_to_cap(name)}.")
     if account.retired:
         raise LedgerError(f"The data set {name!r} is retired ({account.retired}); nothing more is released.")
     unit = Unit.from_dict(fields.get("unit", {}))
@@ -102,8 +108,15 @@ def check(account: Account, fields: Mapping[str, Any]) -> None:
             )
     counted = counted_mu(fields["mu"], fields["neighbours"])
     if not account.fits(counted):
-        raise LedgerError(
+        raise CapReached(
             f"This release would pass the cap of {name!r}: mu {account.spent:.4g} of {account.cap:.4g} is spent, "
             f"{account.left:.4g} is left, {counted:.4g} was asked for."
             + (f" It spends together with {listed(account.together)}." if account.together else "")
+            + f" If these are rows of other people, name them (--dataset NAME, dataset=...). Whoever answers for them "
+            f"sets another cap: {_how_to_cap(name)}."
         )
+
+
+def _how_to_cap(name: str) -> str:
+    """How the cap of a data set is set, on the command line and in Python."""
+    return f"'ledger cap --dataset {name!r} --mu M --reason WHY', or Ledger(...).cap({name!r}, M)"

@@ -3,13 +3,15 @@
 A step is a function of its own, run under the ledger's lock in the same transaction as the new version number, so
 a process killed in between leaves the old version. Version 1 had the tables; version 2 makes the database itself
 refuse to change or remove an event, so that a slip of the hand is refused and not only found afterwards; version 3
-gives each event a seal, which needs the ledger's key; version 4 has events of registered data sets and of agreements.
+gives each event a seal, which needs the ledger's key; version 4 has events of registered data sets and of agreements;
+version 5 has no event without a seal, so that one that lacks it is damage wherever it is read.
 Whoever owns the database can lift the refusal: then the chain says so, and whoever writes the chain anew lacks the key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sql
@@ -73,8 +75,28 @@ def _agreed(connection: sql.Connection) -> None:
     """To version 4: no column more, but events of kinds that older programs would take for damage."""
 
 
-STEPS: tuple[Callable[[sql.Connection], None], ...] = (_tables, _only_grows, _sealed, _agreed)
+def _all_sealed(connection: sql.Connection) -> None:
+    """To version 5: no column more; whoever has the key seals the events from before (:func:`add_seals`)."""
+
+
+STEPS: tuple[Callable[[sql.Connection], None], ...] = (_tables, _only_grows, _sealed, _agreed, _all_sealed)
 SCHEMA = len(STEPS)
+
+
+def add_seals(connection: sql.Connection, seals: dict[int, str]) -> None:
+    """Write the seals of events from before version 3, by their numbers; nothing else about an event changes."""
+    with _writable_events(connection):
+        for number, text in seals.items():
+            connection.execute(EVENTS.update().where(EVENTS.c.seq == number).values(seal=text))
+
+
+@contextmanager
+def _writable_events(connection: sql.Connection) -> Iterator[None]:
+    """Lift the refusal to change events inside the caller's transaction, and put it back."""
+    lite = connection.dialect.name == "sqlite"
+    connection.exec_driver_sql("DROP TRIGGER " + ("pmt_no_update" if lite else "pmt_only_grows ON pmt_events"))
+    yield
+    connection.exec_driver_sql(_SQLITE[0] if lite else _POSTGRES[1])
 
 
 def version(connection: sql.Connection) -> int:

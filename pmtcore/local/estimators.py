@@ -19,6 +19,7 @@ from pmtcore.glm.newton import Rows, minimize
 
 _ROUNDS = 6  # of scale and intercept in turn: each fixes one, and they settle
 _SCAN = np.geomspace(1e-4, 1e4, 801)  # forty points a decade: two roots closer than that are one for any noise
+_NEXT = 1e-4  # relative: the root of all rows lies well within it of that of their summary
 _BINS = 2000  # rows of equal rank are one in the scan: its mean is right to a millionth, and the root is found on all
 
 
@@ -66,21 +67,29 @@ def of_family(family: Family) -> Link:
 
 
 def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0) -> float:
-    """The smallest root c of ``1 = c mean(curve(offset + c s))`` on its branch, scores (k,); NaN if there is none.
+    """Return the smallest root c of ``1 = c mean(curve(offset + c s))`` on its branch; NaN if there is none.
 
-    The sign of c is the link's; the root is bracketed on a log grid and found by Brent's method.
+    The sign of c is the link's. The root is bracketed on a log grid with few scores that stand for all, and found by
+    Brent's method on all of them, starting next to the root of the few.
+
+    Args:
+        scores: (k,).
     """
 
-    def over(c: float, found: np.ndarray) -> float:
+    def over(c: float, each: np.ndarray, weights: np.ndarray | None) -> float:
         with np.errstate(over="ignore"):
-            return float(np.clip(c * np.mean(link.curve(offset + c * found)), -1e300, 1e300)) - 1.0
+            curve = link.curve(offset + c * each)
+            mean = np.mean(curve) if weights is None else weights @ curve
+            return float(np.clip(c * mean, -1e300, 1e300)) - 1.0
+
+    few, weights, exact = _summarized(scores)
+    every = (few, weights) if exact else (scores, None)
 
     def gap(c: float) -> float:
-        return over(c, scores)
+        return over(c, *every)
 
-    grid, few = link.sign * _SCAN, _few(scores)
-    above = np.flatnonzero(np.asarray([over(c, few) for c in grid]) >= 0)
-    at = int(above[0]) if len(above) else len(grid) - 1
+    grid = link.sign * _SCAN
+    at = next((k for k, c in enumerate(grid) if over(float(c), few, weights) >= 0), len(grid) - 1)
     while at > 0 and gap(grid[at - 1]) >= 0:  # the scan saw a little less than all rows
         at -= 1
     while at < len(grid) and gap(grid[at]) < 0:
@@ -88,16 +97,35 @@ def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0) -> float:
     if at == len(grid):
         return float("nan")
     ends = sorted((0.0 if at == 0 else float(grid[at - 1]), float(grid[at])))  # at 0 the gap is -1
+    if not exact:
+        ends = _narrowed(gap, lambda c: over(c, few, weights), ends)
     return float(brentq(gap, *ends, xtol=1e-300, rtol=1e-12))
 
 
-def _few(scores: np.ndarray) -> np.ndarray:
-    """Means of scores of neighbouring rank, at most :data:`_BINS` of them."""
+def _narrowed(gap: Callable[[float], float], rough: Callable[[float], float], ends: list[float]) -> list[float]:
+    """Return a bracket of the root of ``gap`` next to that of ``rough``; the ends where there is none."""
+    if rough(ends[0]) * rough(ends[1]) >= 0:
+        return ends
+    near = float(brentq(rough, *ends, xtol=1e-300, rtol=1e-8))
+    close = sorted((near * (1 - _NEXT), near * (1 + _NEXT)))
+    inside = [max(close[0], ends[0]), min(close[1], ends[1])]
+    return inside if gap(inside[0]) * gap(inside[1]) < 0 else ends
+
+
+def _summarized(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Return scores that stand for all, their shares, and whether they are exactly all there are.
+
+    Rows of a few levels have few distinct scores; else scores of neighbouring rank are averaged, :data:`_BINS` of them.
+    """
     size = len(scores) // _BINS
     if size < 2:
-        return scores
+        return scores, np.full(len(scores), 1 / len(scores)), True
     ordered = np.sort(scores)
-    return np.asarray(ordered[: size * _BINS].reshape(_BINS, size).mean(axis=1))
+    starts = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > 0)
+    if len(starts) <= _BINS:
+        return ordered[starts], np.diff(starts, append=len(ordered)) / len(ordered), True
+    means = ordered[: size * _BINS].reshape(_BINS, size).mean(axis=1)
+    return means, np.full(_BINS, 1 / _BINS), False
 
 
 def scaled(link: Link, slopes: np.ndarray, rows: np.ndarray, level: float | None) -> tuple[np.ndarray, float]:
@@ -126,15 +154,16 @@ def _level(link: Link, scores: np.ndarray, level: float) -> float:
     return float(brentq(gap, low, high))
 
 
-def least_squares(gram: np.ndarray, cross: np.ndarray, public: np.ndarray | None, n: int) -> np.ndarray:
-    """``w_ols`` (t, d) from mean moments (t, d, d) and (t, d).
+def least_squares(gram: np.ndarray, cross: np.ndarray, public: tuple[np.ndarray, int] | None, n: int) -> np.ndarray:
+    """Return ``w_ols`` (t, d) from mean moments (t, d, d) and (t, d).
 
     Args:
-        public: centred public rows (m, d) to pool the Gram matrix with (C, Remark 11); ``None``: do not.
+        public: sum of ``x x'`` over the centred public rows (d, d) and their number, to pool the Gram matrix with (C,
+            Remark 11); ``None``: do not.
     """
     if public is not None:
-        m = len(public)
-        gram = (n * gram + public.T @ public) / (n + m)
+        total, m = public
+        gram = (n * gram + total) / (n + m)
     return np.asarray(np.linalg.solve(gram, cross[..., None])[..., 0])
 
 

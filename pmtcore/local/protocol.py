@@ -35,6 +35,7 @@ from pmtcore.public.shape import Clip
 
 VERSION = 2  # 2: integer noise; moments send x (y - centre) where there is an intercept
 _LARGEST = 1e100  # a longer row is shortened to it: far outside every radius, and its square is finite
+_ROWS_AT_ONCE = 2**16  # products of 15 bits each, so many of them, stay far below 2^53
 _TAIL = 12.0  # standard deviations beyond which a Gaussian report is impossible
 
 
@@ -166,6 +167,7 @@ class Configuration:
         try:
             fields = dict(parsed(data))
             version = fields.pop("version")
+            _check_types(fields)
             made = cls(
                 **{
                     **fields,
@@ -174,11 +176,11 @@ class Configuration:
                     "root": np.asarray(fields["root"], dtype=float),
                 }
             )
-            if made.shift.shape != (made.d,) or made.root.shape != (made.d, made.d):
+            if made.shift.shape != (made.d,) or made.root.shape != (made.d, made.d) or not np.all(np.diag(made.root)):
                 raise ValueError("shapes")
         except InputError:
             raise
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError):
             raise InputError("The file is not a local configuration; publish one with 'local configure'.") from None
         if version != VERSION:
             raise InputError(f"The configuration has version {version}; this program reads version {VERSION}.")
@@ -202,12 +204,27 @@ class Configuration:
         """
         if self.scheme == "whitened":
             return self.gaussian.integers(self.vectors(features, response))
-        x, y = _sensible(features - self.shift, response)
-        k = grid_rows(x, self.radius)
-        share = (np.clip(y, self.low, self.high) - self.offset) / self.response_bound
-        level = np.trunc(np.clip(share, -1.0, 1.0) * SCALE).astype(np.int64)
+        k, level = self._moment_integers(features, response)
         upper, _ = _triangle(self.d)
         return np.column_stack([k[:, upper[0]] * k[:, upper[1]], k * level[:, None]])
+
+    def total(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
+        """Return the sum over rows of :meth:`integers` (dimension,), exact: integers below 2^53 whatever the order."""
+        if self.scheme == "whitened":
+            return self.integers(features, response).sum(axis=0)
+        found = np.zeros(self.dimension, dtype=np.int64)
+        upper, _ = _triangle(self.d)
+        for start in range(0, len(response), _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            k, level = (each.astype(float) for each in self._moment_integers(features[part], response[part]))
+            found += np.concatenate([(k.T @ k)[upper], level @ k]).astype(np.int64)
+        return found
+
+    def _moment_integers(self, features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Clipped rows (k, d) and responses (k,) as integers in steps of their bounds over 2^15."""
+        x, y = _sensible(features - self.shift, response)
+        share = (np.clip(y, self.low, self.high) - self.offset) / self.response_bound
+        return grid_rows(x, self.radius), np.trunc(np.clip(share, -1.0, 1.0) * SCALE).astype(np.int64)
 
     def statistic(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
         """The same in the units of a report, (k, dimension)."""
@@ -235,12 +252,42 @@ class Configuration:
         with np.errstate(invalid="ignore", over="ignore"):
             finite = np.isfinite(reports).all(axis=1)
             if self.randomizer == "privunit":
-                longest = self.bound / self.unit.shrink
+                longest = self.longest
                 length = np.linalg.norm(reports, axis=1)
                 least = longest * (1 - 1e-6) if self.unit.pieces == 1 else 0.0
                 return np.asarray(finite & (length >= least) & (length <= longest * (1 + 1e-6)))
-            reach = self.bound if self.scheme == "whitened" else max(self.radius**2, self.radius * self.response_bound)
-            return np.asarray(finite & (np.abs(reports) <= reach + _TAIL * self.noise_sds()).all(axis=1))
+            return np.asarray(finite & (np.abs(reports) <= self.largest).all(axis=1))
+
+    @property
+    def longest(self) -> float:
+        """Length of the longest report that PrivUnit sends."""
+        return self.bound / self.unit.shrink
+
+    @property
+    def largest(self) -> np.ndarray:
+        """Largest absolute coordinates of a Gaussian report that is accepted (dimension,)."""
+        reach = self.bound if self.scheme == "whitened" else max(self.radius**2, self.radius * self.response_bound)
+        return np.asarray(reach + _TAIL * self.noise_sds())
+
+
+def _check_types(fields: dict[str, Any]) -> None:
+    """Raise unless each field of a published configuration has its type: a device trusts none of them.
+
+    Raises:
+        ValueError: a name that is no text or is there twice, a number that is none, or too large to compute with.
+    """
+    names, texts = fields["names"], (fields["target"], fields["scheme"], fields["randomizer"])
+    if not isinstance(names, list) or not names or not all(isinstance(text, str) for text in (*names, *texts)):
+        raise ValueError("names")
+    if len(set(names)) < len(names) or fields["target"] in names:
+        raise ValueError("a name twice")
+    numbers = [fields[name] for name in ("radius", "low", "high", "mu")] + [fields.get("offset", 0.0)]
+    numbers += [] if fields.get("epsilon") is None else [fields["epsilon"]]
+    for values in (fields["shift"], *fields["root"]):
+        numbers += values
+    for number in numbers:
+        if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) <= _LARGEST:
+            raise ValueError("numbers")
 
 
 _FIELDS = tuple(Configuration.__dataclass_fields__)

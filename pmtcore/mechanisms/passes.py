@@ -75,6 +75,8 @@ def release_curvatures(
 class LengthCounts:
     """Histograms of ``|x~ (y - b'(x~'theta))|``, in words (2, t, K), in units of 2^-30 rows.
 
+    A row of zeros (a missing value, a person's filler) is in no bin: it has no gradient to clip.
+
     Args:
         points: (t, d).
         edges: of the bins (K + 1,), the first 0; all beyond the last counts in the last bin.
@@ -95,6 +97,8 @@ class LengthCounts:
                 for count, ordered in zip(below[part], sizes, strict=True):
                     count[1:-1] += np.searchsorted(ordered, self.edges[1:-1], side="left")
             below[:, -1] += piece.rows
+            # A length of 0 lies below every edge but the first, so it was counted at each of them.
+            below[:, 1:] -= piece.rows - np.count_nonzero(piece.lengths[: piece.rows])
         return in_words(np.diff(below, axis=1) * FINE)
 
 

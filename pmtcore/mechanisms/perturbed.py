@@ -87,18 +87,19 @@ class Mechanism:
         ball = _FAR * (centre + loss.score / loss.curvature)
         return Optimum(self.centre, ball, self.terms.modulus, wanted, sums.doubt, self.noise.scale / FINE)
 
-    def release(self, rows: Private[np.ndarray], source: NoiseSource, trials: int) -> np.ndarray:
-        """Minimizers (trials, p), each with its own noise.
+    def release(self, rows: Private[np.ndarray], n: int, source: NoiseSource, trials: int) -> np.ndarray:
+        """Return minimizers (trials, p), each with its own noise.
 
         Args:
             rows: what :meth:`rows` made, (n, p + 1).
+            n: the public number of rows; where it was declared, how many are at hand is private.
 
         Guarantee: ``split.promise`` (maths.md, 15.2 to 15.5) for the bits that leave (maths.md, 21). A hundredth of
         epsilon, or a fiftieth of mu, pays for what is computed not being the ideal; coefficients that only this tiny
         noise keeps from 0 are set to 0, which is post-processing.
         """
         value = rows.reveal(_MECHANISM)
-        p, optimum = len(self.ridge), self.optimum(len(value))
+        p, optimum = len(self.ridge), self.optimum(n)
         drawn = source.spherical if self.noise.pure else source.integers
         found = minimize(
             Data(self.terms.loss, value[:, :p], value[:, p]),
@@ -110,7 +111,7 @@ class Mechanism:
             released = optimum.pure(found, _ROUNDING_SHARE * self.split.planned.epsilon, source)
         else:
             released = optimum.gaussian(found, _ROUNDING_MU * gdp, source)
-        tiny = (np.abs(released) < _CERTAINLY_NOISE * self.covering(len(value))) & (self.lasso > 0)
+        tiny = (np.abs(released) < _CERTAINLY_NOISE * self.covering(n)) & (self.lasso > 0)
         return np.where(tiny, 0.0, released)
 
     def covering(self, n: int) -> float:

@@ -133,18 +133,19 @@ def public_bands(public: PublicData) -> Bands | None:
     if public.family is not GAUSSIAN:
         return None if public.rows is None else _glm_bands(public)
     inverse = public.residual_scale * back_transform(public.feature_root, np.eye(public.d)).T  # s_B L_x^{-T}
-    nothing = Part(np.zeros(public.d))
+    nothing = Part.of(np.zeros((public.d, public.d)))
     if public.rows is None:
-        variance = np.sum(inverse**2, axis=1) / (public.m - public.d)
-        return limits(public.fit, public.fit, nothing, Part(variance, public.m - public.d))
+        sampling = Part.of(inverse @ inverse.T / (public.m - public.d), public.m - public.d)
+        return limits(public.fit, public.fit, nothing, sampling)
     influence = (public.whitened_in_sample[:, :-1] * public.left_out_residual[:, None]) @ inverse.T
-    return limits(public.fit, public.fit, nothing, robust_part(influence, 1.0, public.m))
+    return limits(public.fit, public.fit, nothing, robust_part(influence, 1.0, public.m, public.clusters))
 
 
 def _glm_bands(public: PublicData) -> Bands:
     """Robust bands of a public fit of any family (maths.md, 9.4)."""
     influence = back_transform(public.feature_root, Shape.of(public).influence)
-    return limits(public.fit, public.fit, Part(np.zeros(public.d)), robust_part(influence, 1.0, len(influence)))
+    nothing = Part.of(np.zeros((public.d, public.d)))
+    return limits(public.fit, public.fit, nothing, robust_part(influence, 1.0, len(influence), public.clusters))
 
 
 @final

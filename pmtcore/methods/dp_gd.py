@@ -166,6 +166,7 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: DescentParamet
 register(
     Method(
         id="dp-gd",
+        paper_names=("DP-GD",),
         title="Noisy gradient descent",
         summary="Clipped gradients of untransformed rows with noise at every step.",
         task="any",

@@ -27,7 +27,7 @@ from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.mechanisms.truncation import SHORTER, bounded
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
-from pmtcore.public.bands import Part, limits, robust_part
+from pmtcore.public.bands import Part, bias_part, limits, robust_part
 from pmtcore.public.moments import PublicData, back_transform, joint, whiten
 from pmtcore.public.precision import Combined, combine
 from pmtcore.public.shape import Clip, Shape, choose_clip
@@ -252,8 +252,8 @@ def glm_bands(shape: Shape, rows: Rows, free: Free, estimate: np.ndarray, n: int
 
     if not public.labelled:
         middle = to_table(to_table(inverse - inverse @ public.penalty @ inverse).T)
-        privacy = Part(np.diag(to_table(to_table(free.noise).T)))
-        return limits(estimate, to_table(free.minimizer), privacy, Part(np.diag(middle) / n))
+        privacy = Part.of(to_table(to_table(free.noise).T))
+        return limits(estimate, to_table(free.minimizer), privacy, Part.of(middle / n))
     influence = shape.influence @ (inverse @ shape.hessian).T  # in the curvature of the released fit
     moves, m = shape.moves(rows, inverse), len(influence)
     both = Combined(np.eye(public.d), 1.0)
@@ -265,9 +265,9 @@ def glm_bands(shape: Shape, rows: Rows, free: Free, estimate: np.ndarray, n: int
     if combined:
         rest = np.eye(public.d) - both.weight
         sampling = sampling.plus(robust_part(to_table(shape.influence @ rest.T), both.widened, m))
-    privacy = Part(np.diag(to_table(to_table(both.of_private(free.noise)).T)))
+    privacy = Part.of(to_table(to_table(both.of_private(free.noise)).T))
     moves = to_table(moves @ both.weight.T)
-    cut = Part(np.mean(moves, axis=0) ** 2 + np.var(moves, axis=0, ddof=1) / m)
+    cut = bias_part(moves)
     return limits(estimate, to_table(public.centre + both.weight @ away), privacy, sampling, cut)
 
 

@@ -174,6 +174,7 @@ class Method:
     errata: tuple[str, ...]
     parameters: type[Parameters]
     plan: Callable[[PublicData, int, Budget, Any], Plan]
+    paper_names: tuple[str, ...] = ()  # what its paper calls it; the first is the one to say
     gives_coefficients: bool = True
     colour: str = "#555555"
     families: tuple[str, ...] = (GAUSSIAN.id,)
@@ -207,6 +208,7 @@ class Method:
         return {
             "id": self.id,
             "title": self.title,
+            "paper_names": list(self.paper_names),
             "summary": self.summary,
             "task": self.task,
             "families": list(self.families),
@@ -289,18 +291,30 @@ def recommended(public: PublicData) -> Method:
 
 
 def method(id: str) -> Method:
-    """The method of that id.
+    """Return the method of that id, or that a paper calls so.
 
     Raises:
         InputError: there is none.
     """
     found = {entry.id: entry for entry in methods()}
-    if id not in found:
+    named = {name.lower(): entry for entry in found.values() for name in entry.paper_names}
+    entry = found.get(id) or named.get(id.lower())
+    if entry is None:
         near = get_close_matches(id, found, 3, 0.4) or list(found)[:5]
         raise InputError(
             f"There is no method {id!r}; did you mean {', '.join(near)}? 'methods' lists all {len(found)}."
         )
-    return found[id]
+    return entry
+
+
+def search(words: str) -> list[Method]:
+    """Return the methods that have all words in their id, names, title, summary or source, capitals aside."""
+    wanted = words.lower().split()
+
+    def text(entry: Method) -> str:
+        return " ".join([entry.id, *entry.paper_names, entry.title, entry.summary, entry.source]).lower()
+
+    return [entry for entry in methods() if all(word in text(entry) for word in wanted)]
 
 
 def make_parameters(entry: Method, values: Mapping[str, Any]) -> Parameters:

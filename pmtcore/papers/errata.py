@@ -23,10 +23,17 @@ ERRATA = {
         (
             "E1",
             "A, Algorithms 3 and 5",
-            "noise on the score is printed with R squared",
+            "in our copy the noise on the score has R squared, where the proof and Algorithm 4 have R: a root may have been "
+            "lost when the text was converted",
             "R, as in the proof; a choice in the lab",
         ),
-        ("E2", "A, Algorithms 3 and 4", "T + 1 steps on a budget split in T", "T steps"),
+        (
+            "E2",
+            "A, Algorithms 3 and 4",
+            "the loop runs for t = 0 to T and so computes one step that is never released: the output is step T, and the "
+            "budget split in T is right",
+            "T steps",
+        ),
         (
             "E3",
             "A, Algorithm 4",
@@ -63,7 +70,13 @@ ERRATA = {
             "a projection on a direction that depends on the noise is called Gaussian",
             "see maths, 15.4",
         ),
-        ("E19", "C, Algorithms 1 to 4", "responses are not bounded as the noise assumes", "clipped on the device"),
+        (
+            "E19",
+            "C, Algorithms 1 to 4",
+            "|y| <= 1 (Algorithms 1 and 2) and |y| <= L r + |f(0)| + C (3 and 4) are stated as assumptions on the rows; "
+            "no device enforces them, and the counts of the paper's Poisson experiments do not keep the first",
+            "clipped on the device to a declared bound; figures draw |y| <= 1 as well",
+        ),
         ("E20", "A, Figures 1 and 4", "one mu for methods that cost mu and root 2 mu", "every budget is a total"),
         (
             "E21",
@@ -86,7 +99,8 @@ ERRATA = {
         (
             "E24",
             "A, equation 1 and Theorem 3.4",
-            "the bounds on noise and inverse drop a factor 2 root 2 of Lemma A.1, and equation 1 has 1 + log under the root",
+            "the bounds on noise and inverse drop a factor 2 root 2 of Lemma A.1; in our copy equation 1 has 1 + log under "
+            "the root, where equation 2 has it outside: the root may be drawn too far by the conversion",
             "Lemma A.1; every bound is measured beside (lab)",
         ),
         (
@@ -94,6 +108,19 @@ ERRATA = {
             "C, Theorems 19, 20, 26",
             "the lengths assumed of w* and of least squares differ by 5 where the scale between them is 4.06",
             "each condition is computed at the length that it names",
+        ),
+        (
+            "E26",
+            "A, Remark 4.4",
+            "sigma_2 is printed without the factor 2/mu that the same sensitivity has in Algorithm 2 and Theorem 4.3",
+            "with it; a printed sigma_2 would not depend on the budget at all",
+        ),
+        (
+            "E27",
+            "D, after equation 4",
+            "the variance of a coordinate of the spherical Laplace law is given as 2 s^2, that of one dimension; in p it is "
+            "(p + 1) s^2, which is 8.5 times as much at p = 16",
+            "(p + 1) s^2, measured beside",
         ),
     )
 }

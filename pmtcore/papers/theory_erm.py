@@ -14,9 +14,10 @@ from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.perturbed import Terms, corollary_5, equation_4, noise_for
 from pmtcore.glm.augment import Target, iterate
 from pmtcore.glm.losses import LOGISTIC
-from pmtcore.glm.solvers import Penalty, minimize
+from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.mechanisms.perturbed import draw
+from pmtcore.mechanisms.truncation import bounded
 from pmtcore.papers.gallery.erm import Draw, table4
 from pmtcore.papers.theory import Bound
 
@@ -63,14 +64,15 @@ def risk_bounds(
 
 
 def _terms(found: Draw, epsilon: float) -> Terms:
-    return Terms(LOGISTIC, found.radius, LOGISTIC.curvature * found.radius**2 / ((1 - _SHARE) * epsilon))
+    return Terms(LOGISTIC, found.longest, LOGISTIC.curvature * found.longest**2 / ((1 - _SHARE) * epsilon))
 
 
 def _excess(
     found: Draw, epsilon: float, delta: float, lam: float, trials: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Excess risk (t,), Lemma 7's bound on it (t,), and the bracket that Theorem 8 multiplies the noise with."""
-    data, n, p = found.data, len(found.y), found.x.shape[1]
+    data = Data(LOGISTIC, bounded(found.x, found.longest), found.y)
+    n, p = found.x.shape
     terms = _terms(found, epsilon)
     b = draw(equation_4(terms, _SHARE * epsilon, delta), SeededNoise(seed, 3), trials, p)
     target = Target(kind="lasso", lam=lam, floor=terms.modulus / 2)

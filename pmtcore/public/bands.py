@@ -8,24 +8,47 @@ from typing import final
 import numpy as np
 from scipy.stats import t as student
 
+from pmtcore.base.checks import InputError
 from pmtcore.base.records import Bands
 
+_FEWEST_CLUSTERS = 10  # fewer say next to nothing of a variance between groups: 9 degrees of freedom at most
 Z95 = 1.959964  # half of a 95 % band in standard deviations of a normal law
 
 
 @final
 @dataclass(frozen=True)
 class Part:
-    """One part of an error: variances (d,) and the degrees of freedom (d,) behind them, infinite if known."""
+    """One part of an error: variances (d,) and the degrees of freedom (d,) behind them, infinite if known.
+
+    Attributes:
+        covariance: (d, d) with these variances on its diagonal; ``None`` where a method knows the variances alone.
+    """
 
     variance: np.ndarray
     freedom: np.ndarray | float = np.inf
+    covariance: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, covariance: np.ndarray, freedom: np.ndarray | float = np.inf) -> Part:
+        """Return the part with this covariance (d, d)."""
+        return cls(np.diag(covariance).copy(), freedom, np.asarray(covariance))
 
     def plus(self, other: Part) -> Part:
         """Both together, if independent; degrees of freedom by Satterthwaite's rule."""
         total = self.variance + other.variance
         doubt = self.variance**2 / self.freedom + other.variance**2 / other.freedom
-        return Part(total, total**2 / np.maximum(doubt, 1e-300 + total**2 * 1e-12))
+        known = self.covariance is not None and other.covariance is not None
+        both = np.asarray(self.covariance + other.covariance) if known else None  # type: ignore[operator]
+        return Part(total, total**2 / np.maximum(doubt, 1e-300 + total**2 * 1e-12), both)
+
+    def with_variance(self, variance: np.ndarray) -> Part:
+        """Return the part with other variances (d,) and the same correlations."""
+        if self.covariance is None:
+            return Part(variance, self.freedom)
+        stretch = np.sqrt(variance / np.maximum(self.variance, 1e-300))
+        found = self.covariance * np.outer(stretch, stretch)
+        np.fill_diagonal(found, variance)
+        return Part(variance, self.freedom, found)
 
     @property
     def sd(self) -> np.ndarray:
@@ -50,26 +73,64 @@ def limits(
     doubt = np.sum([part.variance**2 / part.freedom for part in parts], axis=0)
     freedom = np.maximum(total**2 / np.maximum(doubt, 1e-300 + total**2 * 1e-12), 1.0)
     half = student.ppf(0.975, freedom) * np.sqrt(total)
+    named = {"privacy": privacy, "sampling": sampling} | ({} if truncation is None else {"truncation": truncation})
+    covariances = {name: part.covariance for name, part in named.items() if part.covariance is not None}
     return Bands(
         privacy=privacy.sd,
         sampling=sampling.sd,
         low=np.minimum(centre - half, estimate),
         high=np.maximum(centre + half, estimate),
         truncation=None if truncation is None else truncation.sd,
+        centre=np.asarray(centre, dtype=float),
+        freedom=freedom,
+        covariance=covariances if len(covariances) == len(named) else None,
     )
 
 
-def robust_part(influence: np.ndarray, scale: float | np.ndarray, rows: int) -> Part:
+def robust_part(
+    influence: np.ndarray, scale: float | np.ndarray, rows: int, clusters: np.ndarray | None = None
+) -> Part:
     """A sampling part from public influence values (m, d): ``Var = scale * mean(influence^2) / rows``.
 
     Its degrees of freedom are ``2/cv^2``, ``cv`` the coefficient of variation of the mean of squares, but at
     most a quarter of the rows: what Gaussian rows with Gaussian errors have (``E[r^4 x^4] = 9``).
+
+    Args:
+        clusters: the group (m,) of each public row: rows of a group are summed before they are squared
+            (proofs/results.md, 5), and the groups are what is counted.
     """
+    if clusters is not None:
+        return _clustered_part(influence, scale, rows, clusters)
     squares = influence**2
     mean = np.mean(squares, axis=0)
     m = len(influence)
     variation = np.var(squares, axis=0) / np.maximum(mean**2, 1e-300) / m
-    return Part(scale * mean / rows, 2 / np.maximum(variation, 8 / m))
+    covariance = scale * (influence.T @ influence) / m / rows
+    return Part(scale * mean / rows, 2 / np.maximum(variation, 8 / m), np.asarray(covariance))
+
+
+def _clustered_part(influence: np.ndarray, scale: float | np.ndarray, rows: int, clusters: np.ndarray) -> Part:
+    """The same with rows of a group summed first: ``G/(G - 1) sum_g s_g s_g' / (m rows)``."""
+    groups = np.unique(clusters, return_inverse=True)[1]
+    count = int(np.max(groups)) + 1
+    sums = np.zeros((count, influence.shape[1]))
+    np.add.at(sums, groups, influence)
+    if count < _FEWEST_CLUSTERS:
+        raise InputError(
+            f"The public rows are of {count} groups; errors clustered by them need {_FEWEST_CLUSTERS} at least."
+        )
+    found = robust_part(sums, scale * count / (count - 1) * count / len(influence), rows)
+    return Part(found.variance, np.minimum(found.freedom, count - 1), found.covariance)
+
+
+def bias_part(moves: np.ndarray) -> Part:
+    """Return the part that a systematic shift makes, from what each public row (m, d) says of it.
+
+    Its squared mean, and the sampling variance of that mean.
+    """
+    mean, m = np.mean(moves, axis=0), len(moves)
+    away = moves - mean
+    return Part.of(np.asarray(np.outer(mean, mean) + away.T @ away / (m - 1) / m))
 
 
 def unless_far(expected: float, mean_square: np.ndarray, noise: float, count: int) -> np.ndarray:

@@ -105,6 +105,7 @@ class PublicData:
         family, lam: what is fitted: the minimizer of the mean loss plus ``lam/2 ||beta||^2``, the intercept
             unpenalized. ``lam`` is 0 for the linear family, whose methods have a penalty of their own.
         labelled: whether the public rows have the response; without it their last column is zero.
+        clusters: the group (m,) of each public row, numbers from 0 on, where rows of a group are alike.
         around: what is known of the last row of ``factor`` where it is another fit than least squares (``held``).
     """
 
@@ -117,6 +118,7 @@ class PublicData:
     lam: float = 0.0
     labelled: bool = True
     around: Around | None = None
+    clusters: np.ndarray | None = None
 
     @property
     def d(self) -> int:
@@ -298,12 +300,14 @@ def public_from_rows(
     ridge: float = 0.0,
     family: Family = GAUSSIAN,
     lam: float = 0.0,
+    clusters: np.ndarray | None = None,
 ) -> PublicData:
     """Public data from rows (m, d) and (m,), or from features alone.
 
     Args:
         features, response: of a table pasted together several times one copy counts (``deduplicate``); ``m`` is its
             number of rows.
+        clusters: the group (m,) of each row, where rows of a group are alike.
         ridge: added to the diagonal of the equilibrated moment of the features, the intercept excepted; an
             opt-in for features that are collinear in the public rows.
 
@@ -329,7 +333,8 @@ def public_from_rows(
     factor = positive_root(np.asarray(np.linalg.qr(stack, mode="r")), names, target, linear) * scale[:, None]
     if not linear:  # only features are whitened; the response counts as a unit of its own
         factor = block_diag(factor, 1.0)
-    return PublicData(names, target, factor, m, rows, family, lam, labelled)
+    groups = None if clusters is None else np.unique(clusters[once], return_inverse=True)[1]
+    return PublicData(names, target, factor, m, rows, family, lam, labelled, clusters=groups)
 
 
 def public_from_moment(

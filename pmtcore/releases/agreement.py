@@ -9,7 +9,7 @@ from pmtcore.ledger.agreements import Asked
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.releases.register import opened
-from pmtcore.releases.release import Recorded, Request, admit, recorded_release, spend_of
+from pmtcore.releases.release import Recorded, Request, admit, recorded_release, spend_of, tables_digest
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem
 
@@ -17,14 +17,17 @@ from pmtcore.tables.problem import Problem
 def ask(
     actor: Actor, problem: Problem, request: Request, ledger: Ledger, dataset: str, key: str, purpose: str = ""
 ) -> Asked:
-    """Ask for a release that a second person has to agree to; nothing is spent, no private row is used.
+    """Ask for a release that a second person has to agree to; nothing is spent.
+
+    The request keeps a keyed digest of both tables: what is agreed to is released from those rows or not at all.
 
     Raises:
         Forbidden: the actor may not release; InputError: the cap would be passed, or as :func:`preview`.
     """
     actor.require(Action.RELEASE)
     admit(problem, ledger, dataset)
-    return ledger.agreements.ask(dataset, key, spend_of(problem, request, purpose, actor.name))
+    tables = tables_digest(problem, ledger)
+    return ledger.agreements.ask(dataset, key, spend_of(problem, request, purpose, actor.name, tables))
 
 
 def answer(actor: Actor, ledger: Ledger, key: str, agrees: bool, reason: str = "") -> Asked:
@@ -34,7 +37,7 @@ def answer(actor: Actor, ledger: Ledger, key: str, agrees: bool, reason: str = "
         Forbidden: the actor is no curator; InputError: it is their own, or was answered.
     """
     actor.require(Action.AGREE)
-    return ledger.agreements.answer(key, agrees, actor.name, reason)
+    return ledger.agreements.answer(key, agrees, actor.name, reason, actor.role_name)
 
 
 def asked(actor: Actor, ledger: Ledger) -> list[Asked]:

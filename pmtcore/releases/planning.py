@@ -90,6 +90,13 @@ def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | 
     return found
 
 
+def ranked(found: Sequence[Planned], first: str) -> list[str]:
+    """Return the methods of a plan: the first one, then by the median predicted half-width at the largest budget."""
+    widths = {plan.method: float(np.median(plan.prediction.total)) for plan in sorted(found, key=lambda p: p.mu)}
+    others = sorted((width, id) for id, width in widths.items() if id != first)
+    return [*([first] if first in widths else []), *(id for _, id in others)]
+
+
 def planned(public: PublicData, n: int, id: str, mu: float) -> Planned:
     """One method at one budget.
 

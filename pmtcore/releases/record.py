@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, final
 
 import numpy as np
 
+from pmtcore import __version__
 from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Bands, Standing, plain
@@ -58,6 +60,9 @@ class Ground:
 
 
 UNRECORDED = "its spend is in no ledger"
+FORMAT = "second-moment/release"
+VERSION = 2  # of the record: 1 had no format, date, software or inference; readers open both
+_MOST_COVARIANCES = 300  # coefficients: three lower triangles of so many take 2.7 MB as text of doubles
 
 
 @final
@@ -83,6 +88,9 @@ class Release:
     parts: tuple[Spend, ...] = ()  # what the guarantee is made of
     released: Mapping[str, Any] = field(default_factory=dict)  # released beside the coefficients
     notes: tuple[str, ...] = ()
+    design: Mapping[str, Any] = field(default_factory=dict)  # public: how rows of a table become features
+    date: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
+    software: str = f"second-moment {__version__}"
 
     def __post_init__(self) -> None:
         for name, value in [*self.released.items(), *self.parameters.items()]:
@@ -91,6 +99,10 @@ class Release:
     def as_dict(self) -> dict[str, Any]:
         """The machine-readable record, plain JSON types only."""
         record: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "date": self.date,
+            "software": self.software,
             "method": self.method,
             "title": self.title,
             "standing": self.standing.value,
@@ -108,6 +120,8 @@ class Release:
             "public": plain({**self.facts.as_dict(), **self.ground.as_dict()}),
             "released": plain(dict(self.released)),
             "notes": list(self.notes),
+            "inference": self._inference(),
+            "design": plain(dict(self.design)),
         }
         return record
 
@@ -125,7 +139,7 @@ class Release:
             target=record["target"],
             names=names,
             coefficients=np.array(list(record["coefficients"].values()), dtype=float),
-            bands=_bands_from(record["bands"], names),
+            bands=bands_of(record),
             guarantee=_promised(promise),
             parameters=record["parameters"],
             n=record["n"],
@@ -136,6 +150,9 @@ class Release:
             parts=tuple(Spend(**part) for part in record.get("parts", ())),
             released=record["released"],
             notes=tuple(record["notes"]),
+            design=record.get("design") or {},
+            date=str(record.get("date", "")),
+            software=str(record.get("software", "")),
         )
 
     @property
@@ -152,6 +169,32 @@ class Release:
         parts |= {"low": self.bands.low, "high": self.bands.high}
         return {name: {part: float(values[j]) for part, values in parts.items()} for j, name in enumerate(self.names)}
 
+    def _inference(self) -> dict[str, Any]:
+        """What the limits lie around, their degrees of freedom, and the covariance of each part."""
+        bands = self.bands
+        if bands is None or bands.centre is None or bands.freedom is None:
+            return {}
+        found = {"centre": plain(bands.centre), "freedom": plain(bands.freedom)}
+        if bands.covariance is not None and len(self.names) <= _MOST_COVARIANCES:
+            found["covariance"] = {part: triangle(matrix) for part, matrix in bands.covariance.items()}
+        return found
+
+
+def triangle(matrix: np.ndarray) -> list[float]:
+    """Return the lower triangle of a symmetric matrix, row by row."""
+    return np.asarray(matrix)[np.tril_indices(len(matrix))].tolist()
+
+
+def symmetric(values: Iterable[float], d: int) -> np.ndarray:
+    """Return the symmetric matrix (d, d) with this lower triangle.
+
+    Raises:
+        ValueError: another number of values.
+    """
+    lower = np.zeros((d, d))
+    lower[np.tril_indices(d)] = np.asarray(list(values), dtype=float).reshape(d * (d + 1) // 2)
+    return np.asarray(lower + np.tril(lower, -1).T)
+
 
 def modelled(target: str, positive: str | None) -> str:
     """Return what is modelled in words: ``price``, or ``price = low`` for a label.
@@ -167,12 +210,24 @@ def _promised(fields: Mapping[str, Any]) -> Guarantee:
     return Guarantee(fields["mu"], Neighbours(fields["neighbours"]), fields["delta"], unit_of(fields))
 
 
-def _bands_from(found: Mapping[str, Mapping[str, float]], names: Iterable[str]) -> Bands | None:
-    """Bands from each coefficient's parts by name."""
+def bands_of(record: Mapping[str, Any]) -> Bands | None:
+    """Return the bands of a release in plain fields, with what a record of version 2 says beside them."""
+    found, names, inference = record["bands"], tuple(record["coefficients"]), record.get("inference") or {}
     rows = [found[name] for name in names if name in found]
     if not rows:
         return None
-    return Bands(**{part: np.array([row[part] for row in rows]) for part in rows[0]})
+    parts = {part: np.array([row[part] for row in rows]) for part in rows[0]}
+    covariance = inference.get("covariance")
+    return Bands(
+        parts["privacy"],
+        parts["sampling"],
+        parts["low"],
+        parts["high"],
+        parts.get("truncation"),
+        centre=None if "centre" not in inference else np.asarray(inference["centre"], dtype=float),
+        freedom=None if "freedom" not in inference else np.asarray(inference["freedom"], dtype=float),
+        covariance=None if covariance is None else {k: symmetric(v, len(rows)) for k, v in covariance.items()},
+    )
 
 
 def _named(names: Iterable[str], values: np.ndarray) -> dict[str, float]:

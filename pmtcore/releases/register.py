@@ -93,8 +93,8 @@ def register(
     found.problem(found.first)
     ledger.admit(name, hashed(found.private, ledger.fingerprint_key, declared.dialect))
     fields = {"private": str(private), "public": str(public), "unit": unit.as_dict(), "second": second}
-    ledger.note(name, "register", {**fields, "schema": declared.as_dict()}, by=actor.name)
-    ledger.cap(name, cap, by=actor.name)
+    ledger.note(name, "register", {**fields, "schema": declared.as_dict()}, by=actor.name, role=actor.role_name)
+    ledger.cap(name, cap, by=actor.name, role=actor.role_name)
 
 
 def registered(actor: Actor, ledger: Ledger) -> list[str]:
@@ -124,7 +124,7 @@ def cap(actor: Actor, ledger: Ledger, name: str, mu: float, reason: str = "") ->
         Forbidden: the actor is no curator; InputError: out of range.
     """
     actor.require(Action.CAP)
-    return ledger.cap(name, mu, reason, actor.name)
+    return ledger.cap(name, mu, reason, actor.name, actor.role_name)
 
 
 def part(actor: Actor, ledger: Ledger, name: str, other: str, reason: str) -> None:
@@ -134,7 +134,7 @@ def part(actor: Actor, ledger: Ledger, name: str, other: str, reason: str) -> No
         Forbidden: the actor is no curator; InputError: no reason.
     """
     actor.require(Action.PART)
-    ledger.part(name, other, reason, actor.name)
+    ledger.part(name, other, reason, actor.name, actor.role_name)
 
 
 def retire(actor: Actor, ledger: Ledger, name: str, reason: str) -> None:
@@ -144,4 +144,4 @@ def retire(actor: Actor, ledger: Ledger, name: str, reason: str) -> None:
         Forbidden: the actor is no curator; InputError: no reason.
     """
     actor.require(Action.RETIRE)
-    ledger.retire(name, reason, actor.name)
+    ledger.retire(name, reason, actor.name, actor.role_name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,19 +15,24 @@ from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
 from pmtcore.accounting.units import MOST_ROWS, Unit
 from pmtcore.base.checks import InputError, check_held, listed, number_between, whole_number_between
 from pmtcore.base.records import Standing, Watch, plain
+from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.base.strict_json import parsed
-from pmtcore.ledger.log import Ledger, LedgerError
+from pmtcore.ledger.log import Entry, Ledger, LedgerError, UnclearSpend
 from pmtcore.ledger.rules import spend
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_parameters, method, of_role
+from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, before_spend, sentence
 from pmtcore.releases.planning import with_common_sampling
 from pmtcore.releases.progress import Progress, Report
 from pmtcore.releases.record import UNRECORDED, Ground, Release
+from pmtcore.tables.demo import SYNTHETIC, is_demo
+from pmtcore.tables.digests import content_digest, public_digest
 from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import Problem
 
 _ADMITTED: set[tuple[str, str, str]] = set()  # what this process has let the ledger know already
+_UNWEIGHTED = ("joint-moment", "pmt-moment")  # their products of columns would be of weighted columns
 _SWAMPED = 0.5  # noise of half the signal's size: the moment is about to lose its sign
 _NO_GAIN = 0.9  # a release that takes less than a tenth off the public fit's error is not worth its budget
 
@@ -50,7 +56,10 @@ class Request:
         whole_number_between("rows per person", self.rows_per_person, 1, MOST_ROWS)
         if self.delta is not None:
             checked_delta(self.delta)
-        make_parameters(method(self.method), self.parameters)
+        entry = method(self.method)
+        make_parameters(entry, self.parameters)
+        # A paper's name for a method opens the same method; what is recorded is always its id.
+        object.__setattr__(self, "method", entry.id)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain fields; :meth:`from_dict` reads them back."""
@@ -175,6 +184,8 @@ def release(
         )
     outcome = plan.run(problem.private if watch is None else problem.private.watched(watch), source, 1)
     reasons = problem.lab_reasons
+    if SYNTHETIC not in reasons and problem.table is not None and is_demo(problem.table):
+        reasons += (SYNTHETIC,)
     if plan.mu > 0 and not source.secure:
         reasons += ("the noise came from a seed that can be repeated, not from the system's entropy",)
     if plan.mu > 0:
@@ -199,6 +210,7 @@ def release(
         parts=plan.parts(),
         released=outcome.released_under(guarantee),
         notes=problem.notes + outcome.notes(),
+        design={} if problem.design is None else problem.design.as_dict(),
     )
 
 
@@ -237,35 +249,73 @@ def recorded_release(
 
     Raises:
         InputError: as :func:`release`; LedgerError where the ledger refuses, and then nothing was released.
+        SpendFailure: something failed after the spend; it names the spend, its key and what to do.
     """
     entry, _, plan = _plan(problem, request)
     if entry.standing is Standing.LAB:
         release(problem, request, source)  # raises, with the reason
-    admit(problem, ledger, dataset, progress)
+    with before_spend():
+        admit(problem, ledger, dataset, progress)
+        agreed = tables_digest(problem, ledger) if ledger.account(dataset).second else ""
     if progress is not None:
         progress.spend()
-    room = record_room(problem.public.d)
-    earlier = ledger.spend(dataset, key, _spend(problem, request, entry, plan, purpose, by), room)
+    fields = _spend(problem, request, entry, plan, purpose, by, agreed)
+    place = SpendPlace(ledger, dataset.strip(), key, fields["mu"])
+    earlier = _reserved(place, fields, record_room(problem))
     if earlier is not None and earlier.record is not None:
         return Recorded(earlier.record, earlier.dataset, key, Release.from_dict(earlier.record))
-    try:
-        found = once_recorded(release(problem, request, source, progress))
-    except BaseException as error:
-        with suppress(LedgerError):  # the spend stands without this note, and the first error is the one to show
-            ledger.fail(key, type(error).__name__)
-        raise
-    spent = ledger.entry(key)
-    head = "" if spent is None else spent.hash
-    record = {**found.as_dict(), "ledger": {"dataset": dataset.strip(), "key": key, "head": head}}
-    try:
-        ledger.finish(key, record)
-    except LedgerError as error:
-        raise LedgerError(f"The budget is spent, but the record could not be kept. {error}") from None
-    return Recorded(record, dataset.strip(), key, found)
+    with after_spend(place):
+        try:
+            made = once_recorded(release(problem, request, source, progress))
+        except BaseException as error:
+            with suppress(LedgerError):  # the spend stands without this note, and the first error is the one to show
+                ledger.fail(key, type(error).__name__)
+            raise
+        return Recorded(_kept(place, made), place.dataset, key, made)
 
 
-def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = "") -> dict[str, Any]:
+def _reserved(place: SpendPlace, fields: Mapping[str, Any], room: int) -> Entry | None:
+    """Spend; where that fails while it is written, the ledger is asked whether the spend stands.
+
+    Returns:
+        The earlier entry of the key, or ``None`` for a new spend.
+
+    Raises:
+        LedgerError: nothing was spent, and it says so; SpendFailure: it was, or nobody can tell.
+    """
+    try:
+        with before_spend():
+            return place.ledger.spend(place.dataset, place.key, fields, room)
+    except UnclearSpend as error:
+        cause, state = error.__cause__ or error, place.state()
+        if isinstance(cause, KeyboardInterrupt):
+            raise KeyboardInterrupt(sentence(place, state, cause)) from None
+        raise SpendFailure(place, state, cause) from cause
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(sentence(place, place.state(), stop)) from None
+
+
+def _kept(place: SpendPlace, made: Release) -> dict[str, Any]:
+    """Keep the record with its spend, and return it as it is kept; tried twice, since the budget is gone already.
+
+    Raises:
+        LedgerError: both times.
+    """
+    record = {**made.as_dict(), "ledger": {"dataset": place.dataset, "key": place.key, "head": ""}}
+    try:
+        return place.ledger.finish(place.key, record)
+    except LedgerError:
+        entry = place.ledger.entry(place.key)  # an error may follow what was written
+        if entry is not None and entry.record is not None:
+            return dict(entry.record)
+        return place.ledger.finish(place.key, record)
+
+
+def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = "", tables: str = "") -> dict[str, Any]:
     """What a release would spend, in the fields of the ledger: asked for beforehand, or made.
+
+    Args:
+        tables: digest of what it would be made from (:func:`tables_digest`), where a second person agrees to it.
 
     Raises:
         InputError: as :func:`preview`, or the method is for the lab.
@@ -273,10 +323,12 @@ def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = ""
     entry, _, plan = _plan(problem, request)
     if entry.standing is Standing.LAB:
         raise InputError(f"{entry.id} is for the lab and cannot be released: {entry.standing_reason}.")
-    return _spend(problem, request, entry, plan, purpose, by)
+    return _spend(problem, request, entry, plan, purpose, by, tables)
 
 
-def _spend(problem: Problem, request: Request, entry: Method, plan: Plan, purpose: str, by: str) -> dict[str, Any]:
+def _spend(
+    problem: Problem, request: Request, entry: Method, plan: Plan, purpose: str, by: str, tables: str = ""
+) -> dict[str, Any]:
     unit = _unit(problem, request)
     return spend(
         request.as_dict(),
@@ -288,7 +340,19 @@ def _spend(problem: Problem, request: Request, entry: Method, plan: Plan, purpos
         choices=problem.choices.as_dict(),
         unit=unit,
         by=by,
+        tables=tables,
     )
+
+
+def tables_digest(problem: Problem, ledger: Ledger) -> str:
+    """Return the digest of both tables under the ledger's key, which an agreement binds.
+
+    It takes a look at the private rows. Only a holder of the key can compare it with that of another table.
+    """
+    if problem.table is None:
+        return ""
+    key = ledger.fingerprint_key
+    return content_digest(problem.table, key, problem.dialect) + public_digest(problem.public, key)
 
 
 def admit(problem: Problem, ledger: Ledger, dataset: str, watch: Watch | None = None) -> None:
@@ -310,12 +374,18 @@ def progress_of(
     return Progress(problem.private.n, _plan(problem, request)[2].looks, tell, stop)
 
 
-def record_room(d: int) -> int:
-    """Return the bytes that a record of ``d`` coefficients takes at most.
+def record_room(problem: Problem) -> int:
+    """Return the bytes that the record of a release takes at most, with what it says of reading rows."""
+    design = "" if problem.design is None else json.dumps(problem.design.as_dict())
+    return _room(problem.public.d) + len(design)
 
-    Measured up to d = 50 over all methods, and a tenth.
+
+def _room(d: int) -> int:
+    """Bytes that a record of ``d`` coefficients takes at most: measured up to d = 50 over all methods, and a tenth.
+
+    Three lower triangles of covariances are ``1.5 d^2`` numbers of 22 characters and a comma.
     """
-    return 4_096 + 1_400 * d + 50 * d * d
+    return 4_096 + 1_500 * d + 90 * d * d
 
 
 def once_recorded(found: Release) -> Release:
@@ -343,6 +413,10 @@ def _ground(problem: Problem, entry: Method) -> Ground:
 def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]:
     entry = method(request.method)
     entry.check_suits(problem.public)
+    if problem.choices.weights and entry.id in _UNWEIGHTED:
+        raise RefusedError(
+            Refusal.WEIGHTS, f"{entry.id} releases rows that count the same; with weights choose joint-pmt."
+        )
     parameters = make_parameters(entry, request.parameters)
     plan = entry.plan(problem.public, problem.private.n, request.budget, parameters)
     if plan.holds_rows:

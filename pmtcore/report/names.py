@@ -17,8 +17,8 @@ def title(id: str) -> str:
 
 
 def option(id: str) -> str:
-    """For lists to choose from: title and id."""
-    return f"{title(id)} · {id}"
+    """Return what lists to choose from show: title, id, and what its paper calls it, so that all three are found."""
+    return " · ".join([title(id), id, *method(id).paper_names[:1]])
 
 
 def source(id: str) -> str:

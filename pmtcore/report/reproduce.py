@@ -86,7 +86,7 @@ class Recipe:
     @property
     def notebook(self) -> str:
         """A notebook, in the format that Jupyter reads (nbformat 4)."""
-        heading = f"# {markdown(self.title)}\n\n{self.note}"
+        heading = f"# {markdown(self.title)}\n\n{markdown(self.note)}"
         cells: list[dict[str, Any]] = [{"cell_type": "markdown", "metadata": {}, "source": heading, "id": "about"}]
         for at, lines in enumerate((_imports(), self.call, ["result"])):
             code: dict[str, Any] = {
@@ -134,7 +134,7 @@ def compared(choices: Mapping[str, Any], **asked: Any) -> Recipe:
 
 def _lines(name: str, given: Mapping[str, Any]) -> list[str]:
     tables = ["    public,"] if name == "plan" else ["    private,", "    public,"]
-    return [f"result = sm.{name}(", *tables, *(f"    {key}={value!r}," for key, value in given.items()), ")"]
+    return [f"result = pc.{name}(", *tables, *(f"    {key}={value!r}," for key, value in given.items()), ")"]
 
 
 def _plain(target: Any) -> str:
@@ -168,7 +168,7 @@ def _title(record: Mapping[str, Any]) -> str:
 
 
 def _imports() -> list[str]:
-    return ["import pmtcore as sm", "", 'private, public = "private.csv", "public.csv"  # your own files']
+    return ["import pmtcore as pc", "", 'private, public = "private.csv", "public.csv"  # your own files']
 
 
 def _call(record: Mapping[str, Any]) -> list[str]:

@@ -22,6 +22,7 @@ class Kind(Enum):
     OTHER_STUDY = "other-study"
     OTHER_ROWS = "other-rows"
     STRICT_POLICY = "strict-policy"
+    FORMULA = "formula"
     NOT_AGREED = "not-agreed"
     METHOD = "method"
     FORGED = "forged"
@@ -45,6 +46,7 @@ _SENTENCES = {
     Kind.OTHER_STUDY: "This is another study than the one that was agreed to",
     Kind.OTHER_ROWS: "The private table has another number of rows than the study says of this site",
     Kind.STRICT_POLICY: "In a study no policy refuses rows: that would tell of private ones",
+    Kind.FORMULA: "A study names its columns one by one; give --target and --features in place of a formula",
     Kind.NOT_AGREED: "This site has not agreed to the study, or declined it; 'study join' asks",
     Kind.METHOD: "This method does not work over sites; choose joint-pmt, joint-moment or pmt-gradients",
     Kind.FORGED: "A message does not carry the signature of the site that it names",

@@ -156,7 +156,7 @@ class SiteOfStudy:
         problem = self.ground.problem(study.names, self.table)
         admit(problem, self.ledger, self.dataset)
         fields = _fields(self.ground, self.name, self.by)
-        self.ledger.spend(self.dataset, key, fields, record_room(problem.public.d))
+        self.ledger.spend(self.dataset, key, fields, record_room(problem))
         return None
 
     def _agreement(self) -> Asked:

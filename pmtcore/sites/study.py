@@ -25,7 +25,7 @@ from pmtcore.methods.registry import method
 from pmtcore.releases.release import Request
 from pmtcore.sites.errors import Kind, StudyError
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.problem import Problem, PublicSide, prepare, public_side
+from pmtcore.tables.problem import Problem, PublicSide, design_of, prepare, public_side
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table, read_moment_path, read_path
 
@@ -92,6 +92,8 @@ class Study:
             raise StudyError(Kind.METHOD)
         if _STRICT in (self.choices.missing, self.choices.unseen):
             raise StudyError(Kind.STRICT_POLICY)
+        if self.choices.formula:
+            raise StudyError(Kind.FORMULA)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -281,9 +283,9 @@ def create(
         colluders,
         patience,
     )
-    coder = GroundOfStudy.of(found, str(Path(public).parent)).side.coder
+    ground = GroundOfStudy.of(found, str(Path(public).parent))
     # Named one by one, so that a site whose table lacks a column is refused and does not sum other features.
-    features = tuple(dict.fromkeys(feature.column.name for feature in coder.features))
+    features = tuple(dict.fromkeys(feature.column.name for feature in ground.side.coder.features))
     written = replace(found, choices=replace(choices, features=features))
     # As every reader of the file will have it, defaults of the parameters included: the digest is of that.
     return Study.from_json(written.as_json().encode())
@@ -327,7 +329,8 @@ class GroundOfStudy:
         study, total = self.study, self.study.rows(names)
         if private is None:
             nobody = PrivateRows(lambda: iter([self._empty_block()]), total, self.side.coder.names)
-            return Problem(nobody, self.side.data, study.choices, self.side.notes, (), self.side.coder)
+            design = design_of(self.side.coder, self.table)
+            return Problem(nobody, self.side.data, study.choices, self.side.notes, coder=self.side.coder, design=design)
         schema = None if study.schema is None else Schema.from_dict(study.schema)
         found = prepare(private, self.table, study.choices, public_rows=study.public_rows, schema=schema)
         return replace(found, private=found.private.part_of(total))

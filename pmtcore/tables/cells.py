@@ -8,12 +8,15 @@ result. A cell nobody can read is missing: nothing here raises for what a cell h
 
 from __future__ import annotations
 
+import datetime
+import decimal as decimals
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
@@ -31,6 +34,14 @@ _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-
 _DOTTED = r"[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}(?: [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?"  # 31.12.2020: the day is first
 _DAY = 86_400_000_000  # microseconds
 _CODE = re.compile(r"[+-]?0[0-9]")  # a number that starts with a zero too many is a code, such as 01
+_WIDEST = 76  # digits of Arrow's longest decimal
+_BEYOND = 160  # powers of ten: a number so long is no number here
+
+# A Python object as a cell: its three readings, made of that object alone. ``typed`` is false where it is text, whose
+# number depends on the decimal mark of the table.
+OBJECT = pa.struct(
+    [("typed", pa.bool_()), ("number", pa.float64()), ("day", pa.float64()), ("text", pa.large_string())]
+)
 
 
 def numbers(cells: pa.Array, decimal: str | None = ".") -> np.ndarray:
@@ -55,10 +66,12 @@ def texts(cells: pa.Array) -> pa.Array:
     Bytes are read as UTF-8, what is not UTF-8 replaced; lists, structures and spans of time have no text.
     """
     kind = cells.type
+    if kind == OBJECT:
+        return cells.field("text")
     if pt.is_dictionary(kind):
         return texts(cells.dictionary).take(cells.indices)
     if pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind):
-        return _unmarked(pc.utf8_trim_whitespace(cells.cast(pa.large_string())))
+        return _unmarked(pc.utf8_trim_whitespace(_in_utf8(cells)))
     if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind) or pt.is_binary_view(kind):
         return texts(_decoded(cells))
     if (pt.is_primitive(kind) and not pt.is_duration(kind)) or pt.is_decimal(kind) or pt.is_boolean(kind):
@@ -102,11 +115,10 @@ def days(cells: pa.Array) -> np.ndarray:
     Text is read in ISO order (2020-12-31, 2020-12-31 23:59:59) or with points (31.12.2020); other text, and a date
     that is none, is missing.
     """
-    if pt.is_date(cells.type):
-        cells = cells.cast(pa.timestamp("ms"), safe=False)
-    if pt.is_timestamp(cells.type):
-        stamps = cells.cast(pa.timestamp("us", cells.type.tz), safe=False).cast(pa.int64())
-        return _plain(stamps.cast(pa.float64(), safe=False)) / _DAY
+    if cells.type == OBJECT:
+        return np.where(_flags(cells), _plain(cells.field("day")), days(cells.field("text")))
+    if pt.is_date(cells.type) or pt.is_timestamp(cells.type):
+        return _typed_days(cells)
     found = texts(cells)
     form = pc.fill_null(pc.match_substring_regex(found, rf"\A(?:{_DATE}|{_DOTTED})\z"), False)
     text = pc.if_else(form, found, pa.scalar(None, found.type)).dictionary_encode()
@@ -126,6 +138,18 @@ def canonical(text: str) -> str:
     return f"{number:.0f}" if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
+def _typed_days(cells: pa.Array) -> np.ndarray:
+    """Days (k,) of typed dates; multiplied as floats, so that no date of any year wraps around into another."""
+    kind = cells.type
+    if pt.is_date32(kind):
+        return _plain(cells.cast(pa.int32()).cast(pa.float64()))
+    unit = "ms" if pt.is_date64(kind) else kind.unit
+    if unit == "ns":
+        cells = cells.cast(pa.timestamp("us", kind.tz), safe=False)
+    stamps = _plain(cells.cast(pa.int64()).cast(pa.float64(), safe=False))
+    return stamps * {"s": 1e6, "ms": 1e3}.get(unit, 1.0) / _DAY
+
+
 def _day(text: str) -> float:
     if "." in text[:3]:
         (day, month, year), time = text[:10].split(" ", maxsplit=1)[0].split("."), text.partition(" ")[2]
@@ -139,6 +163,8 @@ def _day(text: str) -> float:
 
 def _numbers(cells: pa.Array, decimal: str | None) -> np.ndarray:
     kind = cells.type
+    if kind == OBJECT:
+        return np.where(_flags(cells), _plain(cells.field("number")), _from_text(cells.field("text"), decimal))
     if pt.is_dictionary(kind):
         table = np.append(_numbers(cells.dictionary, decimal), np.nan)
         return table[cells.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)]
@@ -196,17 +222,37 @@ def _plain(cells: pa.Array) -> np.ndarray:
 
 
 def _printed(cells: pa.Array) -> pa.Array:
-    """Typed scalars as text; a kind that Arrow cannot print is missing, whatever it holds."""
+    """Typed scalars as text; a type that Arrow cannot print is missing throughout, a cell by itself."""
     try:
-        return _unmarked(cells.cast(pa.large_string()))
+        cells[:0].cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return pa.nulls(len(cells), pa.large_string())
+    try:
+        return _unmarked(cells.cast(pa.large_string()))
+    except pa.ArrowInvalid:
+        return pa.concat_arrays([_printed_alone(cells[at : at + 1]) for at in range(len(cells))])
+
+
+def _printed_alone(cell: pa.Array) -> pa.Array:
+    try:
+        return _unmarked(cell.cast(pa.large_string()))
+    except pa.ArrowInvalid:
+        return pa.nulls(1, pa.large_string())
 
 
 def _unmarked(text: pa.Array) -> pa.Array:
     """Null in place of the markers of a missing value."""
     marked = pc.is_in(text, value_set=pa.array(MISSING, text.type))
     return pc.if_else(marked, pa.scalar(None, text.type), text)
+
+
+def _in_utf8(cells: pa.Array) -> pa.Array:
+    """Text cells that are UTF-8: a file may say so of bytes that are not, which are then replaced in their cell."""
+    try:
+        cells.validate(full=True)
+    except pa.ArrowInvalid:
+        return _decoded(cells.cast(pa.large_binary()))
+    return cells.cast(pa.large_string())
 
 
 def _decoded(cells: pa.Array) -> pa.Array:
@@ -216,30 +262,91 @@ def _decoded(cells: pa.Array) -> pa.Array:
     )
 
 
+def shown(cells: pa.Array) -> pa.Array:
+    """Return cells as people read them: those of Python objects as their text, others as they are."""
+    return texts(cells) if cells.type == OBJECT else cells
+
+
 def from_objects(values: Sequence[Any]) -> pa.Array:
-    """Python scalars as cells: one typed array where all are of one kind, else the text of each."""
+    """Return Python objects as cells (k,), each converted by itself to what a typed cell of its value would be.
+
+    Values of one simple kind become an array of that type, all others an array of :data:`OBJECT`: their numbers, days
+    and texts are the same, so which of the two it is tells nothing. An object without a reading is missing.
+    """
     kinds = {type(value) for value in values if value is not None}
-    if len(kinds) <= 1:
+    if len(kinds) <= 1 and kinds <= {str, int, float, bool, datetime.date}:
         try:
             return pa.array(values, from_pandas=True)
         except (pa.ArrowException, OverflowError, ValueError, TypeError):
             pass
-    return pa.array([_object_text(value) for value in values], pa.large_string())
+    return _by_kind(values)
 
 
-def _object_text(value: Any) -> str | None:
-    """The text that a typed cell of this value has."""
-    rules: tuple[tuple[type | tuple[type, ...], Callable[[Any], str | None]], ...] = (
-        (str, str),
-        ((bytes, bytearray, memoryview), lambda v: bytes(v).decode("utf-8", "replace")),
-        ((bool, np.bool_), lambda v: "true" if v else "false"),
-        ((int, np.integer), lambda v: str(v) if abs(int(v)) < 10**160 else None),
-        ((float, np.floating), lambda v: canonical(repr(float(v)))),
-    )
-    for kind, rule in rules:
-        if isinstance(value, kind):
-            return rule(value)
-    try:
-        return None if value is None else str(texts(pa.array([value], from_pandas=True))[0].as_py() or "")
-    except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        return None
+def _by_kind(values: Sequence[Any]) -> pa.Array:
+    """Objects as their readings; those of one Arrow type are read at once, elementwise."""
+    count = len(values)
+    groups: dict[pa.DataType, tuple[list[int], list[pa.Scalar | Any]]] = {}
+    for at, value in enumerate(values):
+        try:
+            kind, plain = _scalar(value)
+        except Exception:  # noqa: S112  # whatever an object answers, it is that cell's own business
+            continue
+        places, same = groups.setdefault(kind, ([], []))
+        places.append(at)
+        same.append(plain)
+    number, day, typed = np.full(count, np.nan), np.full(count, np.nan), np.zeros(count, dtype=bool)
+    text = np.full(count, None, dtype=object)
+    for kind, (places, same) in groups.items():
+        cells = pa.array(same, kind)
+        text[places] = texts(cells).to_pylist()
+        if kind != pa.large_string():
+            typed[places], number[places], day[places] = True, _numbers(cells, "."), days(cells)
+    parts = [pa.array(typed), pa.array(number), pa.array(day), pa.array(text, pa.large_string())]
+    return pa.StructArray.from_arrays(parts, fields=list(OBJECT))
+
+
+def _scalar(value: Any) -> tuple[pa.DataType, Any]:
+    """Return the Arrow type that one object has, and its value there: of the object alone.
+
+    Raises:
+        Exception: of whatever kind, where the object has no typed value.
+    """
+    if value is None or value is pd.NA or value is pd.NaT:
+        return pa.large_string(), None
+    if isinstance(value, str):
+        return pa.large_string(), value.encode("utf-8", "replace").decode()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return pa.large_string(), bytes(value).decode("utf-8", "replace")
+    if isinstance(value, bool | np.bool_):
+        return pa.bool_(), bool(value)
+    if isinstance(value, int | np.integer):
+        return _whole_number(int(value))
+    if isinstance(value, np.float32 | np.float16):
+        return pa.float32(), float(value)
+    if isinstance(value, float | np.floating):
+        return pa.float64(), float(value)
+    if isinstance(value, decimals.Decimal):
+        return _decimal_number(value)
+    cell = pa.array(np.array([value]) if isinstance(value, np.datetime64) else [value], from_pandas=True)
+    return cell.type, cell[0].as_py() if pt.is_date(cell.type) else cell[0]
+
+
+def _whole_number(value: int) -> tuple[pa.DataType, Any]:
+    if -(2**63) <= value < 2**63:
+        return pa.int64(), value
+    return pa.large_string(), str(value) if abs(value) < 10**_BEYOND else None
+
+
+def _decimal_number(value: decimals.Decimal) -> tuple[pa.DataType, Any]:
+    """A decimal at its own scale: one at the scale of a column would be written as its neighbours are."""
+    if not value.is_finite() or abs(value.adjusted()) > _BEYOND:
+        return pa.large_string(), None
+    scale = max(0, -int(value.as_tuple().exponent))
+    if max(value.adjusted(), 0) + scale + 1 > _WIDEST:
+        return pa.large_string(), f"{value:f}"
+    return pa.decimal256(_WIDEST, scale), value
+
+
+def _flags(cells: pa.Array) -> np.ndarray:
+    """Which objects (k,) are typed."""
+    return np.asarray(cells.field("typed").to_numpy(zero_copy_only=False), dtype=bool)

@@ -8,12 +8,14 @@ from typing import Any, final
 
 from pmtcore.accounting.units import FIRST, Unit
 from pmtcore.base.checks import InputError, number_between, one_of
+from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN, Family, family
 
 MISSING_POLICIES = ("empty-row", "public-median", "refuse")
 UNSEEN_POLICIES = ("other", "refuse")
 COLLINEAR_POLICIES = ("drop", "refuse")
 KINDS = ("number", "level", "date")
+_LATER = ("formula", "weights", "cluster")  # requests that wait in a ledger were written without
 _DEFAULT_LAM = 0.01  # of the families other than the linear one (decision 0009)
 
 
@@ -32,6 +34,9 @@ class Choices:
             on it.
         person: the column of the private table that says whose a row is; empty: each row is by itself.
         person_rows, person_rule: how many rows of each person count, and which; see :class:`Unit`.
+        formula: such as ``y ~ age + C(sex)``, in place of features; its left side is the target.
+        weights: the column that says how much a row counts, in both tables; empty: all rows the same.
+        cluster: the column of the public table whose groups have rows alike; errors are then robust to that.
         collinear: whether columns that others give away in the public rows are left out, with a note, or refused.
     """
 
@@ -51,6 +56,9 @@ class Choices:
     person: str = ""
     person_rows: int = 1
     person_rule: str = FIRST
+    formula: str = ""
+    weights: str = ""
+    cluster: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", family(self.family).id)
@@ -68,8 +76,32 @@ class Choices:
             raise InputError(f"The target {self.target!r} is also among the features; leave it out there.")
         if self.features is not None and len(set(self.features)) < len(self.features):
             raise InputError("A feature is named twice; name each feature once.")
+        if self.formula and self.features is not None:
+            raise InputError("Give a formula, or target and features: the formula names both.")
+        if self.weights:
+            self._check_weights()
+        if self.cluster and self.family != GAUSSIAN.id:
+            raise RefusedError(Refusal.CLUSTERS, "Errors are clustered in linear regressions only.")
         if self.person:
             self._check_person()
+
+    @property
+    def groups(self) -> str:
+        """The public column by which errors are clustered: the one asked for, else whose a row is; empty for none."""
+        several = self.person_rows > 1 and self.person_rule == FIRST and self.family == GAUSSIAN.id
+        return self.cluster or (self.person if several else "")
+
+    def _check_weights(self) -> None:
+        if self.weights in (self.target, self.person, *(self.features or ())):
+            raise RefusedError(Refusal.WEIGHTS, f"{self.weights!r} says how much a row counts, and nothing else.")
+        if self.family != GAUSSIAN.id:
+            raise RefusedError(
+                Refusal.WEIGHTS, "Weights are for linear regressions: a label's loss takes no fraction of a row here."
+            )
+        if self.person and self.person_rule != FIRST:
+            raise RefusedError(Refusal.WEIGHTS, "The mean of a person's rows has no weight; take their first rows.")
+        if self.missing == "refuse":
+            raise RefusedError(Refusal.WEIGHTS, "With weights no row is refused: choose 'empty-row'.")
 
     def _check_person(self) -> None:
         if self.person in (self.target, *(self.features or ())):
@@ -108,8 +140,8 @@ class Choices:
         return _DEFAULT_LAM if self.lam is None else self.lam
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields; :meth:`from_dict` reads them back."""
-        return asdict(self)
+        """Plain fields; :meth:`from_dict` reads them back. What came later is left out where nobody chose it."""
+        return {name: value for name, value in asdict(self).items() if value or name not in _LATER}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Choices:

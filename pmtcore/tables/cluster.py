@@ -125,7 +125,7 @@ class Cluster:
             raise
         except Exception as error:  # of Dask's own kinds
             kind = type(error).__name__
-        raise InputError(f"The cluster did not finish a pass ({kind}); nothing was released.")
+        raise InputError(f"The cluster did not finish a pass ({kind}); look at its log, or run without it.")
 
     def close(self) -> None:
         """Leave the cluster; end one of one's own."""

@@ -19,6 +19,7 @@ from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature
 from pmtcore.tables.limits import KEPT_BYTES, KEPT_STREAM_BYTES, MAX_FEATURES, MAX_NAME
+from pmtcore.tables.schema import Column
 from pmtcore.tables.sources import Cells, Source
 from pmtcore.tables.targets import Coding
 
@@ -38,12 +39,32 @@ class Rows:
 
 @final
 @dataclass(frozen=True)
+class Weights:
+    """How much each row counts (proofs/results.md, 4).
+
+    Attributes:
+        name: of the column.
+        mean: of the public weights, by which all are divided, so that n and the residual scale keep their meaning.
+    """
+
+    name: str
+    mean: float
+
+    def roots(self, block: Cells, decimal: str | None) -> np.ndarray:
+        """Return square roots (k,) of the weights; NaN where there is none, or a negative one."""
+        values = Column(self.name).read(block.columns[self.name], decimal)
+        return np.sqrt(np.where(values >= 0, values, np.nan) / self.mean)
+
+
+@final
+@dataclass(frozen=True)
 class Coder:
     """Public rules for a whole row.
 
     Attributes:
         decimal: decimal mark of the table that is read.
         kept: places of the design's columns that are used; ``None``: all.
+        weights: of the rows of a fit; new rows that are predicted have none.
     """
 
     features: tuple[Feature, ...]
@@ -51,6 +72,7 @@ class Coder:
     target: Coding
     decimal: str | None = "."
     kept: tuple[int, ...] | None = None
+    weights: Weights | None = None
 
     @property
     def all_names(self) -> tuple[str, ...]:
@@ -64,13 +86,14 @@ class Coder:
         every = self.all_names
         return every if self.kept is None else tuple(every[j] for j in self.kept)
 
-    def columns(self, labelled: bool = True) -> tuple[str, ...]:
+    def columns(self, labelled: bool = True, weighted: bool = True) -> tuple[str, ...]:
         """The columns of the table that are read."""
         names = [feature.name for feature in self.features]
-        return tuple(dict.fromkeys([*names, self.target.name] if labelled else names))
+        beside = [self.weights.name] if weighted and self.weights is not None else []
+        return tuple(dict.fromkeys([*names, *([self.target.name] if labelled else []), *beside]))
 
-    def rows(self, block: Cells, labelled: bool = True) -> Rows:
-        """Features, response, and which rows are whole."""
+    def rows(self, block: Cells, labelled: bool = True, weighted: bool = True) -> Rows:
+        """Features, response, and which rows are whole; a weighted row is as long as the root of its weight says."""
         x = np.empty((len(self.all_names), block.rows)).T  # by columns, as the cells come
         y = np.zeros(block.rows)
         x[:, 0], at = 1.0, int(self.choices.intercept)
@@ -84,6 +107,10 @@ class Coder:
             at += part.shape[1]
         if self.kept is not None:
             x = x[:, list(self.kept)]
+        if weighted and self.weights is not None:
+            roots = self.weights.roots(block, self.decimal)
+            with np.errstate(all="ignore"):  # what overflows is not finite, and counts as an empty row
+                x, y = x * roots[:, None], y * roots
         whole = np.isfinite(y) & np.all(np.isfinite(x), axis=1)
         if not np.all(whole):
             x[~whole], y[~whole] = 0.0, 0.0

@@ -18,7 +18,7 @@ from pmtcore.tables.limits import MAX_COLUMNS
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
 ENCODINGS = ("utf-8", "latin-1", "cp1252")
-QUOTING = ("double", "none")
+QUOTING = ("double", "none", "multiline")
 DECIMALS = (".", ",", "either")
 BOM = b"\xef\xbb\xbf"
 _WINDOWS = re.compile(b"[\x80-\x9f]")  # letters and signs of Windows-1252 (the euro's), which Latin-1 does not have
@@ -33,8 +33,10 @@ class Dialect:
     Attributes:
         encoding: of every cell; bytes that are not of it are replaced, in their cell only.
         decimal: the decimal mark; ``either``: a point, or a single comma in a file that commas do not separate.
-        quoting: ``double``: a cell in double quotes may hold separators and line breaks; ``none``: quotes are
-            characters like others, and every line is a row.
+        quoting: ``double``: a cell in double quotes may hold separators, and every line of a private file is a row;
+            ``none``: quotes are characters like others; ``multiline``: a cell in double quotes may hold line breaks
+            in a private file too. Its price: a stray quote in one row may change how others are read and n itself,
+            so a release is a lab record.
         row_names: whether every row starts with a name that the header does not have (R's ``write.table``).
     """
 

@@ -61,7 +61,7 @@ def findings(
     private: Table, public: Table | MomentTable, choices: Choices, public_rows: int | None = None
 ) -> tuple[Finding, ...]:
     """All findings, those that stop first."""
-    found = [*_tables(private, public), *_columns(private, public, choices)]
+    found = [*_tables(private, public, choices), *_columns(private, public, choices)]
     if isinstance(public, Table):
         found += [*_target(public, choices), *_features(private, public, choices)]
     found += _rest(private, public, choices, public_rows, any(one.stops for one in found))
@@ -78,8 +78,8 @@ def repaired(private: Table, public: Table | MomentTable, choices: Choices) -> C
     return choices
 
 
-def _tables(private: Table, public: Table | MomentTable) -> Iterator[Finding]:
-    if isinstance(public, MomentTable):
+def _tables(private: Table, public: Table | MomentTable, choices: Choices) -> Iterator[Finding]:
+    if isinstance(public, MomentTable) or choices.unit is not None:  # the number of people's rows is private
         return
     if public.n > private.n:
         yield Finding(

@@ -6,6 +6,10 @@ its own limit is unreadable, and so missing.
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
+from pathlib import Path
+
 from pmtcore.base.checks import InputError
 
 MAX_UPLOAD_MB = 200  # of one file in the browser
@@ -29,7 +33,28 @@ MAX_WORK = 10**14  # the same times rows times columns squared, where each is a 
 MAX_RUNNING = 8  # comparisons, audits and figures that a server computes at a time: more would only slow each other
 MAX_SESSIONS = 200  # open browser sessions: a session on the demo holds some MB
 MAX_SESSION_BYTES = 600 * 2**20  # uploads that one session holds: two tables, and one more to replace one
-MAX_SERVER_BYTES = 4 * 2**30  # uploads of all sessions together
+MAX_SERVER_BYTES = 4 * 2**30  # uploads of all sessions together, where there is memory for them
+UPLOAD_SHARE = 0.25  # of the memory: reading a file takes as much again (measured: 1.0), and half is for work
+
+MAX_UNSIGNED = MAX_SESSIONS // 2  # sessions of people without a role: the other half is for those who have one
+MAX_ADDRESS_SESSIONS = 20  # of these, from one address
+MAX_PERSON_SESSIONS = 20  # of one person who signed in
+MAX_PERSON_RUNNING = 3  # long runs of one person who signed in
+_CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def memory_limit() -> int:
+    """Return the bytes of memory that this process may take: its container's limit, or what the machine has."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for place in _CGROUPS:
+        with suppress(OSError, ValueError):
+            return min(int(Path(place).read_text(encoding="ascii")), machine)
+    return machine
+
+
+def server_bytes() -> int:
+    """Return how many bytes of uploads all sessions together may hold, by the memory there is."""
+    return min(MAX_SERVER_BYTES, int(memory_limit() * UPLOAD_SHARE))
 
 
 def in_words() -> str:

@@ -1,9 +1,9 @@
 """From lines of text to rows of cells: which bytes are a row is decided row by row (decision 0016).
 
-A row is a line, also a blank one. A line with an odd number of double quotes is the start of a row with line breaks
-in it only if the text up to the next such line is one row by the letter: cells in quotes closed before a separator,
-as many as the header has. Otherwise it is a row by itself that cannot be read: an open quote swallows nothing. A row
-that cannot be read has all its cells missing.
+A row is a line, also a blank one, whatever quotes it has: which lines are rows depends on line ends alone. Only where
+line breaks in cells are declared (``multiline``), and in public files, is a line with an odd number of double quotes
+the start of a longer row, if the text up to the next such line is one row by the letter: cells in quotes closed before
+a separator, as many as the header has. A row that cannot be read has all its cells missing.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Shape:
         quoted: whether double quotes hold cells together.
         encoding: of the cells.
         blank_rows: whether a blank line is a row; in a private file it is, so that n does not depend on cells.
+        multiline: whether a cell in quotes may have line breaks; then one stray quote may join other rows' lines.
     """
 
     separator: str
@@ -44,6 +45,7 @@ class Shape:
     quoted: bool = True
     encoding: str = "utf-8"
     blank_rows: bool = True
+    multiline: bool = False
 
     @cached_property
     def row(self) -> re.Pattern[bytes]:
@@ -161,7 +163,7 @@ def _rows(block: bytes, shape: Shape, final: bool) -> tuple[np.ndarray, np.ndarr
         first = np.frombuffer(block, dtype=np.uint8)[starts]
         filled = (ends - starts > 1) | ((ends - starts == 1) & (first != 13))
         starts, ends = starts[filled], ends[filled]
-    if not shape.quoted or b'"' not in block:
+    if not shape.quoted or not shape.multiline or b'"' not in block:
         return starts, ends, done
     return _joined(block, starts, ends, done, shape, final)
 

@@ -9,33 +9,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NoReturn, final
+from typing import TYPE_CHECKING, NoReturn, final
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.types as pt
 
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import PrivateRows
+from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.cluster import Cluster
-from pmtcore.tables.coder import Coder, check_width, row_blocks
+from pmtcore.tables.coder import Coder, Weights, check_width, row_blocks
+from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
+from pmtcore.tables.identifiers import identifiers
 from pmtcore.tables.persons import by_person
-from pmtcore.tables.schema import Schema
-from pmtcore.tables.sources import Cells
+from pmtcore.tables.schema import Column, Schema, frequencies
+from pmtcore.tables.sources import ArrowSource, Cells, TextSource
 from pmtcore.tables.table import MomentTable, Table
 from pmtcore.tables.targets import coding
+
+if TYPE_CHECKING:
+    from pmtcore.tables.formula import Expansion
 
 _DEPENDENT = 2e-6  # share of a column left after those before it; beyond what public_from_rows asks for
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
 _STRICT = "The policy 'refuse' answers about private rows before anything is recorded; that is outside the guarantee."
+_STRICT_LAB = "the policy 'refuse' answered about private rows, which no noise protects"
+_MULTILINE = "cells with line breaks were declared, so one private row may change how the rows after it are read"
+_BROKEN = (
+    "Public cells have line breaks. Of a private text file every line is a row, so a row with such a cell is missing: "
+    "write it as Parquet, or without line breaks."
+)
+_SWAPPED = "The public table has more rows than the private one: check that they are not swapped."
 _EMPTY = "A private row with a missing value counts as a row of zeros, so that n stays public; how many is not told."
-_ALIKE = "The bands take the rows of one person as independent; where they are alike, one row of each is safer."
+_ALIKE = (
+    "The bands take the rows of one person as independent: the public rows lack the identifier column, from which it "
+    "is learned how far they are alike. With it errors are clustered by person; else one row of each is safer."
+)
 
 
 @final
@@ -52,6 +69,7 @@ class Problem:
     table: Table | None = None  # the private one, for the ledger's fingerprint and for whose rows are whose
     dialect: Dialect | None = None  # how it is read
     unit: Unit | None = None  # what an identifier column keeps of each person; None without one
+    design: Design | None = None  # how rows of the user's own tables become features
 
     @property
     def positive(self) -> str | None:
@@ -140,20 +158,91 @@ def prepare(
     """
     if isinstance(public, Table) and public.sha256 == private.sha256:
         raise InputError("The public table is the same file as the private one; choose rows that really are public.")
+    if choices.formula:
+        return _by_formula(private, public, choices, lab_reasons, cluster)
     side = public_side(private, public, choices, public_rows, schema)
-    strict = "refuse" in (choices.missing, choices.unseen)
-    notes = side.notes + ((_STRICT,) if strict else ())
+    reasons = _lab_reasons(private, choices, side.dialect)
+    notes = side.notes + ((_STRICT,) if _STRICT_LAB in reasons else ()) + _line_breaks(private, public, side.dialect)
     if choices.overlap:
         notes += (f"On public rows that are private rows too the curator states: {choices.overlap}",)
-    if isinstance(public, Table) and public.n > private.n:
-        notes += ("The public table has more rows than the private one: check that they are not swapped.",)
     if choices.unit is None:
         rows = side.read(private, cluster)
+        # Of people's rows the number is private: one person may have any.
+        notes += (_SWAPPED,) if isinstance(public, Table) and public.n > rows.n else ()
     else:
         rows = by_person(side.read(private), private, choices.unit, side.dialect)
         notes += (choices.unit.words,)
-        notes += (_ALIKE,) if choices.unit.rows > 1 else ()
-    return Problem(rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, choices.unit)
+        alike = choices.unit.rows > 1 and side.data.clusters is None
+        notes += (_ALIKE,) if alike else ()
+    design = design_of(side.coder, public)
+    lab_reasons += reasons
+    return Problem(
+        rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, choices.unit, design
+    )
+
+
+def design_of(coder: Coder, public: Table | MomentTable) -> Design:
+    """Return how rows of such tables become features, with the public labels where there are any."""
+    target = coder.target.name
+    if not isinstance(public, Table) or not coder.target.family.binary or target not in public.columns:
+        return Design(coder)
+    cells = public.cells[public.columns.index(target)]
+    written = "boolean" if pt.is_boolean(cells.type) else "number"
+    if isinstance(public.source, ArrowSource) and not pt.is_primitive(cells.type):
+        written = "text"  # a frame tells text from numbers; in a file all cells are text
+    return Design(coder, None, tuple(sorted(frequencies(cells))), written)
+
+
+def _by_formula(
+    private: Table,
+    public: Table | MomentTable,
+    choices: Choices,
+    lab_reasons: tuple[str, ...],
+    cluster: Cluster | None,
+) -> Problem:
+    """Both tables expanded by the formula; no private row is read, and the ledger knows the table beneath again."""
+    expansion = _expansion(public, choices).passing((choices.person, choices.weights, choices.cluster))
+    if not isinstance(public, Table):
+        raise TypeError("an expansion is learned from public rows")
+    inner = _expanded_choices(choices, expansion)
+    tables = expansion.table(private), expansion.table(public)
+    made = prepare(*tables, inner, lab_reasons=lab_reasons, schema=expansion.schema, cluster=cluster)
+    if made.coder is None:
+        raise ValueError("a problem from tables has a coder")
+    asked = replace(choices, intercept=expansion.intercept)
+    design = replace(design_of(made.coder, public), expansion=expansion)
+    # How the table beneath is read decides too: the inner call saw only what the formula makes of it.
+    reasons = tuple(dict.fromkeys((*made.lab_reasons, *_lab_reasons(private, choices, expansion.dialect))))
+    notes = tuple(dict.fromkeys((*made.notes, *_line_breaks(private, public, expansion.dialect))))
+    return replace(made, table=private, choices=asked, design=design, lab_reasons=reasons, notes=notes)
+
+
+def _expanded_choices(choices: Choices, expansion: Expansion) -> Choices:
+    """The same choices about the columns that a formula makes."""
+    return replace(choices, formula="", features=expansion.names, intercept=expansion.intercept)
+
+
+def _expansion(public: Table | MomentTable, choices: Choices) -> Expansion:
+    if not isinstance(public, Table):
+        raise InputError("A formula needs public rows; with a moment matrix name target and features.")
+    from pmtcore.tables.formula import Expansion  # noqa: PLC0415  # formulaic is slow to load
+
+    return Expansion.learned(choices.formula, public)
+
+
+def _lab_reasons(private: Table, choices: Choices, dialect: Dialect) -> tuple[str, ...]:
+    """Return why one private row may decide more than its own row: then no release of it is sound."""
+    strict = "refuse" in (choices.missing, choices.unseen)
+    multiline = private.source.separator is not None and dialect.quoting == "multiline"
+    return ((_STRICT_LAB,) if strict else ()) + ((_MULTILINE,) if multiline else ())
+
+
+def _line_breaks(private: Table, public: Table | MomentTable, dialect: Dialect) -> tuple[str, ...]:
+    """Return what line breaks in public cells let expect of a private text file."""
+    if private.source.separator is None or dialect.quoting != "double" or not isinstance(public, Table):
+        return ()
+    source = public.source
+    return (_BROKEN,) if isinstance(source, TextSource) and source.has_line_breaks(dialect) else ()
 
 
 def public_side(
@@ -180,7 +269,11 @@ def prepare_public(public: Table, choices: Choices) -> PublicData:
     Raises:
         InputError: as :func:`prepare`.
     """
-    names = [name for name in public.columns if name != choices.target]
+    if choices.formula:
+        expansion = _expansion(public, choices).passing((choices.weights, choices.cluster))
+        inner = _expanded_choices(choices, expansion)
+        return _public_side(expansion.table(public), inner, list(expansion.names), expansion.schema).data
+    names = [name for name in public.columns if name not in (choices.target, choices.weights, choices.cluster)]
     missing = [name for name in choices.features or () if name not in names]
     if missing:
         raise InputError(f"The public table has no column {listed(missing)}; it has {listed(names)}.")
@@ -193,6 +286,8 @@ def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | Non
     Raises:
         InputError: as :func:`prepare`.
     """
+    if choices.formula:
+        _expansion(public, choices)
     features = [name for name in choices.features or public.columns if name not in (choices.target, *_INTERCEPT_NAMES)]
     missing = [name for name in (*features, choices.target) if name not in public.columns]
     if missing or not features:
@@ -227,7 +322,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     labelled = choices.target in public.columns
     labels = public.cells[public.columns.index(choices.target)] if labelled else None
     target = coding(labels, choices.target, choices.model, choices.positive, decimal)
-    coder = Coder(tuple(features), choices, target, decimal)
+    coder = Coder(tuple(features), choices, target, decimal, weights=_weights(public, choices, decimal))
     check_width(coder)
     notes = target.notes + notes + tuple(note for found in features for note in found.notes)
     notes += category_notes(features, choices.unseen)
@@ -243,6 +338,10 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     if not labelled:
         notes += ("The public rows have no target: they serve to whiten and to choose the radius.",)
     coder, x, dropped = _independent(coder, rows.x[whole])
+    if choices.groups in public.columns:
+        notes += (f"Errors are clustered by {choices.groups!r}, as far as public rows of one group are alike.",)
+    if choices.weights:
+        notes += (f"Rows count by {choices.weights!r}, divided by its public mean; no weight or a negative one: not.",)
     data = public_from_rows(
         x,
         rows.y[whole] if labelled else None,
@@ -251,12 +350,54 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         choices.public_ridge,
         choices.model,
         choices.penalty,
+        _groups(public, choices, whole),
     )
     if data.m is not None and data.m < len(x):
         copies = f"{len(x) - data.m:,} of {len(x):,} public rows are copies"
         notes += (f"The public table is pasted together several times: {copies}; one copy was counted.",)
     notes += dropped + ((_EMPTY,) if choices.missing == "empty-row" else ())
     return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
+
+
+def _groups(public: Table, choices: Choices, whole: np.ndarray) -> np.ndarray | None:
+    """The group of each public row that is used, where errors are clustered and the public table can say so.
+
+    Raises:
+        InputError: the column that was asked for is not there.
+    """
+    name = choices.groups
+    if name not in public.columns:
+        if choices.cluster:
+            raise RefusedError(
+                Refusal.CLUSTERS,
+                f"The public table has no column {name!r}: how far rows of a group are alike is learned from public "
+                f"rows.",
+            )
+        return None
+    cells = public.cells[public.columns.index(name)].combine_chunks()
+    return np.asarray(pd.factorize(identifiers(cells))[0])[whole]
+
+
+def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | None:
+    """How much rows count, from the public weights; ``None`` where all count the same.
+
+    Raises:
+        InputError: the public rows have no such column, or no positive weights in it.
+    """
+    if not choices.weights:
+        return None
+    if choices.weights not in public.columns:
+        raise RefusedError(
+            Refusal.WEIGHTS,
+            f"The public table has no column {choices.weights!r}: public rows are weighted as private ones are, so "
+            f"both tables need it; compute it there by the rule of the sampling design.",
+        )
+    cells = public.cells[public.columns.index(choices.weights)].combine_chunks()
+    values = Column(choices.weights).read(cells, decimal)
+    mean = float(np.mean(values[values >= 0])) if np.any(values > 0) else 0.0
+    if not (np.isfinite(mean) and mean > 0):
+        raise RefusedError(Refusal.WEIGHTS, f"Column {choices.weights!r} of the public table has no positive weights.")
+    return Weights(choices.weights, mean)
 
 
 def _usable(
@@ -336,6 +477,10 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
     """The chosen features in public order."""
     common = _common(private, public)
     columns = list(public.columns)
+    if choices.weights and choices.weights not in private.columns:
+        raise RefusedError(
+            Refusal.WEIGHTS, f"The private table has no column {choices.weights!r}; both tables need it."
+        )
     for name in (choices.target, *(choices.features or ())):
         unlabelled = name == choices.target and choices.model is not GAUSSIAN and isinstance(public, Table)
         if unlabelled and name not in columns and name in private.columns:
@@ -345,7 +490,11 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
         if name not in common:
             raise InputError(f"The private table has no column {name!r}; choose a column that both tables have.")
     chosen = common if choices.features is None else list(choices.features)
-    found = [name for name in chosen if name not in (choices.target, choices.person, *_INTERCEPT_NAMES[:1])]
+    found = [
+        name
+        for name in chosen
+        if name not in (choices.target, choices.person, choices.weights, choices.cluster, *_INTERCEPT_NAMES[:1])
+    ]
     if isinstance(public, MomentTable):
         found = [name for name in found if name not in _INTERCEPT_NAMES]
     if not found:
@@ -362,6 +511,8 @@ def _moment_side(
     public: MomentTable, choices: Choices, features: list[str], public_rows: int | None, schema: Schema | None
 ) -> PublicSide:
     """A public side that is a moment matrix: numeric features only."""
+    if choices.weights:
+        raise RefusedError(Refusal.WEIGHTS, "Weights need public rows; a moment matrix is of rows that count the same.")
     coder = _numeric_coder(features, choices)
     order = [*features, choices.target]
     if choices.missing == "public-median":

@@ -1,17 +1,22 @@
 """Rows of an SQL query as a source of blocks: through SQLAlchemy, or DuckDB where it is installed.
 
-The database sends rows in chunks; each cell is read by itself like any other. A database's own errors never come
-through: their texts quote statements and values. The query is whatever its author may ask: it runs with the rights
-of the address that it comes with.
+The database sends rows in chunks; each cell is read by itself like any other. Column types come from the database or
+from the cell itself, never from other rows, and no cell makes a driver fail: bytes that are not UTF-8 are replaced, and
+declared types that SQLite does not keep are not believed. A database's own errors never come through: their texts quote
+statements and values. The query is whatever its author may ask: it runs with the rights of the address that it comes
+with, and one that fails for what a row holds (a division by zero in PostgreSQL) fails.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, final
 
+import pyarrow as pa
+import pyarrow.types as pt
 import sqlalchemy as sa
 
 from pmtcore.base.checks import InputError, whole_number_between
@@ -21,6 +26,10 @@ from pmtcore.tables.limits import block_rows
 from pmtcore.tables.sources import Cells, Source
 
 _MOST_ROWS = 10**12  # beyond it a declared count is a typing error
+# Names of files, and DuckDB's readers, that are understood by guessing from rows.
+_TEXT_FILE = re.compile(r"csv|tsv|txt|json", re.IGNORECASE)
+_TEXT_READER = re.compile(r"\b(?:READ|SNIFF)_(?:CSV|JSON|NDJSON)")
+Answer = tuple[Sequence[str], int, list[pa.Array]]  # names of all columns; rows, and the columns asked for
 
 
 @final
@@ -37,7 +46,7 @@ class QuerySource:
 
     def __init__(self, url: str, query: str, where: str = "The query") -> None:
         self._url, self.query, self._where = url, query.strip().rstrip(";"), where
-        self.names = tuple(str(name).strip() for name in self._asked(0)[0])
+        self.names = tuple(str(name).strip() for name in self._shape())
         check_names(self.names, where, hide_names=True)
 
     @property
@@ -47,8 +56,9 @@ class QuerySource:
 
     @cached_property
     def _rows(self) -> int:
-        for _, values in self._chunks(f"SELECT COUNT(*) FROM ({self.query}) AS counted", 1):  # noqa: S608
-            return int(values[0][0])
+        for _, rows, columns in self._answers(f"SELECT COUNT(*) FROM ({self.query}) AS counted", 1, [0]):  # noqa: S608
+            if rows:
+                return int(columns[0][0].as_py())
         return 0
 
     def rows(self, dialect: Dialect) -> int:
@@ -58,20 +68,20 @@ class QuerySource:
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
         """One pass, the whole query asked again."""
         at = [self.names.index(name) for name in names]
-        for _, values in self._chunks(self.query, block_rows(len(self.names))):
-            columns = {name: from_objects([row[j] for row in values]) for name, j in zip(names, at, strict=True)}
-            yield Cells(len(values), columns)
+        for _, rows, columns in self._answers(self.query, block_rows(len(self.names)), at):
+            if rows:
+                yield Cells(rows, dict(zip(names, columns, strict=True)))
 
-    def _asked(self, rows: int) -> tuple[Sequence[str], list[Any]]:
-        for names, values in self._chunks(f"SELECT * FROM ({self.query}) AS shape WHERE 1 = 0", 1):  # noqa: S608
-            return names, values[:rows]
+    def _shape(self) -> Sequence[str]:
+        for names, _, _ in self._answers(f"SELECT * FROM ({self.query}) AS shape WHERE 1 = 0", 1, []):  # noqa: S608
+            return names
         raise InputError(f"{self._where} has no columns; give one SELECT.")
 
-    def _chunks(self, query: str, size: int) -> Iterator[tuple[Sequence[str], list[Any]]]:
-        """Names and rows in chunks; names alone where there are no rows."""
+    def _answers(self, query: str, size: int, at: Sequence[int]) -> Iterator[Answer]:
+        """Names and chunks of the columns at these places; one chunk without rows where there are none."""
         fetch = self._duckdb if self._url.startswith("duckdb:") else self._sqlalchemy
         try:
-            yield from fetch(query, size)
+            yield from fetch(query, size, at)
         except (InputError, GeneratorExit):
             raise
         except Exception:  # every driver has its own errors
@@ -79,24 +89,38 @@ class QuerySource:
                 f"{self._where} cannot be answered; check the address of the database and the SELECT."
             ) from None
 
-    def _sqlalchemy(self, query: str, size: int) -> Iterator[tuple[Sequence[str], list[Any]]]:
-        engine = sa.create_engine(self._url)
+    def _sqlalchemy(self, query: str, size: int, at: Sequence[int]) -> Iterator[Answer]:
+        engine = _engine(self._url)
         try:
             with engine.connect().execution_options(stream_results=True, yield_per=size) as connection:
                 result = connection.execute(sa.text(query.replace(":", r"\:")))
-                yield from _fetched(list(result.keys()), result.fetchmany, size)
+                names, rows = list(result.keys()), result.fetchmany(size)
+                yield names, len(rows), [from_objects([row[j] for row in rows]) for j in at]
+                while rows := result.fetchmany(size):
+                    yield names, len(rows), [from_objects([row[j] for row in rows]) for j in at]
         finally:
             engine.dispose()
 
-    def _duckdb(self, query: str, size: int) -> Iterator[tuple[Sequence[str], list[Any]]]:
+    def _duckdb(self, query: str, size: int, at: Sequence[int]) -> Iterator[Answer]:
+        """Typed by the query itself: DuckDB hands out Arrow columns, of which a value of no Python type is one too."""
         try:
             import duckdb  # noqa: PLC0415  # an extra
         except ImportError:
             raise InputError("A duckdb: address needs the package duckdb; install it.") from None
         path = self._url.removeprefix("duckdb:").removeprefix("//") or ":memory:"
         with duckdb.connect(path, read_only=path != ":memory:") as connection:
-            found = connection.execute(query)
-            yield from _fetched([column[0] for column in found.description], found.fetchmany, size)
+            if _guesses(connection, query):
+                raise InputError(
+                    f"{self._where} reads a CSV or JSON file, which DuckDB understands by guessing from its rows; "
+                    "give the file itself as the table, or write it as Parquet."
+                )
+            relation = connection.sql(query)
+            reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader  # as versions call it
+            batches = reader(size)
+            names = batches.schema.names
+            yield names, 0, [pa.nulls(0) for _ in at]
+            for batch in batches:
+                yield names, batch.num_rows, [_flat(batch.column(j)) for j in at]
 
     def __repr__(self) -> str:
         return "<rows of a query>"
@@ -135,10 +159,33 @@ class DeclaredSource:
             yield block
 
 
-def _fetched(names: Sequence[str], fetch: Any, size: int) -> Iterator[tuple[Sequence[str], list[Any]]]:
-    first = True
-    while (rows := fetch(size)) or first:
-        yield names, list(rows)
-        first = False
-        if not rows:
-            return
+def _guesses(connection: Any, query: str) -> bool:
+    """Whether a DuckDB query reads a text file, the same whatever the file holds."""
+    try:
+        plan = str(connection.execute(f"EXPLAIN {query}").fetchall())
+    except Exception:  # the guess itself may fail, by what the rows are
+        return _TEXT_FILE.search(query) is not None
+    return _TEXT_READER.search(plan) is not None
+
+
+def _flat(cells: pa.Array) -> pa.Array:
+    """A column of single values; lists and structures have none."""
+    return pa.nulls(len(cells)) if pt.is_nested(cells.type) else cells
+
+
+def _engine(url: str) -> sa.Engine:
+    """A connection maker whose driver converts no cell in a way that may fail."""
+    if sa.make_url(url).get_backend_name() != "sqlite":
+        return sa.create_engine(url)
+    # Converters of declared types (?detect_types=1) raise for a cell that is of another type.
+    engine = sa.create_engine(url, connect_args={"detect_types": 0})
+
+    @sa.event.listens_for(engine, "connect")
+    def _lenient(connection: Any, _: Any) -> None:
+        connection.text_factory = _replaced
+
+    return engine
+
+
+def _replaced(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

@@ -10,7 +10,7 @@ import hashlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, final
 
@@ -19,11 +19,14 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.tables import lines
-from pmtcore.tables.cells import from_objects
+from pmtcore.tables.cells import OBJECT, from_objects, texts
 from pmtcore.tables.dialect import SEPARATORS, Dialect, Header, check_names, header_of
 from pmtcore.tables.limits import MAX_BYTES, PARQUET_BUFFER, block_rows
 from pmtcore.tables.streams import Place, opened, pieces
+
+_PARQUET_END = 8  # bytes after the description: its length, and a mark
 
 
 @final
@@ -104,7 +107,14 @@ class TextSource:
 
     def _shape(self, dialect: Dialect) -> lines.Shape:
         width = len(self.names) + dialect.row_names
-        return lines.Shape(self.header.separator, width, dialect.quoting == "double", dialect.encoding, self._private)
+        quoted, multiline = dialect.quoting != "none", not self._private or dialect.quoting == "multiline"
+        return lines.Shape(self.header.separator, width, quoted, dialect.encoding, self._private, multiline)
+
+    def has_line_breaks(self, dialect: Dialect) -> bool:
+        """Whether a public file has cells with line breaks: then it has more lines than rows."""
+        shape = replace(self._shape(dialect), multiline=False)
+        text = lines.after_header(pieces(self.place, self._where, self._limit))[1]
+        return lines.counted(text, shape) > self.rows(dialect)
 
     def _count(self, dialect: Dialect) -> tuple[int, str]:
         key = (dialect.quoting, dialect.row_names)
@@ -155,14 +165,11 @@ class ParquetSource:
             schema = file.schema_arrow
             self._fields = {str(field.name).strip(): field for field in schema}
             names = [str(field.name).strip() for field in schema]
-            digest = hashlib.sha256(repr((self._rows, names, file.metadata.serialized_size)).encode())
             for g in range(file.metadata.num_row_groups):
-                group = file.metadata.row_group(g)
-                _check_group(group, where)
-                digest.update(repr(group.to_dict()).encode())
+                _check_group(file.metadata.row_group(g), where)
         check_names(names, where, private)
         self.names = tuple(names)
-        self.sha256 = _content_digest(place, digest.hexdigest())
+        self.sha256 = _content_digest(place)
 
     def rows(self, dialect: Dialect) -> int:
         return self._rows
@@ -227,6 +234,7 @@ def frame_source(frame: Any, sha256: str | None = None) -> ArrowSource:
     if isinstance(frame, pa.Table):
         table = frame
     else:
+        check_frame_names(frame)
         try:
             known = nw.from_native(frame, eager_only=True)
         except TypeError:
@@ -236,14 +244,44 @@ def frame_source(frame: Any, sha256: str | None = None) -> ArrowSource:
     return ArrowSource(table, sha256 or _table_digest(table))
 
 
+def check_frame_names(frame: Any) -> None:
+    """Refuse a frame of pandas whose columns have names that no formula and no record can hold.
+
+    Raises:
+        InputError: names that are no text, or one name twice; the names are not told, they may be private.
+    """
+    if not type(frame).__module__.startswith("pandas") or not hasattr(frame, "columns"):
+        return
+    columns = frame.columns
+    if not all(isinstance(name, str) for name in columns):
+        raise RefusedError(
+            Refusal.COLUMN_NAMES,
+            "The frame has column names that are no text, such as numbers; rename them first: "
+            "frame.columns = frame.columns.astype(str).",
+        )
+    if not columns.is_unique:
+        raise RefusedError(
+            Refusal.REPEATED_COLUMN, "The frame has two columns of one name; rename or drop one of them first."
+        )
+
+
 def _frame_column(series: Any) -> Any:
-    """A column of a frame; one that holds objects of several kinds goes cell by cell."""
-    if str(series.dtype) != "Object":
+    """A column of a frame; one of Python objects goes object by object, whatever they are."""
+    if str(series.dtype) != "Object" and not _holds_objects(series.to_native()):
         try:
             return series.to_arrow()
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        except Exception:  # noqa: S110  # every library has its own errors
             pass
-    return from_objects([None if value != value else value for value in series.to_list()])
+    return from_objects(series.to_list())
+
+
+def _holds_objects(native: Any) -> bool:
+    """Whether a pandas series holds Python objects, or categories that are.
+
+    Asked of the series itself: narwhals looks at its first cells and calls such a column text, if they are.
+    """
+    kind = getattr(native, "dtype", None)
+    return "object" in (str(kind), str(getattr(getattr(kind, "categories", None), "dtype", "")))
 
 
 @final
@@ -282,7 +320,19 @@ def sliced(cells: Cells) -> Iterator[Cells]:
 def as_table(source: Source, dialect: Dialect) -> pa.Table:
     """All cells of a table that fits into memory."""
     blocks = [pa.table(dict(block.columns)) for block in source.blocks(source.names, dialect)]
-    return pa.concat_tables(blocks, promote_options="permissive").unify_dictionaries() if blocks else pa.table({})
+    if not blocks:
+        return pa.table({})
+    return pa.concat_tables(_of_one_schema(blocks), promote_options="permissive").unify_dictionaries()
+
+
+def _of_one_schema(blocks: Sequence[pa.Table]) -> Sequence[pa.Table]:
+    """Blocks whose columns of Python objects are texts where other blocks have another type."""
+    schemas = [block.schema for block in blocks]
+    for j, name in enumerate(schemas[0].names):
+        kinds = {schema.field(j).type for schema in schemas if not pt.is_null(schema.field(j).type)}
+        if OBJECT in kinds and len(kinds) > 1:
+            blocks = [block.set_column(j, name, texts(block[j].combine_chunks())) for block in blocks]
+    return blocks
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -297,9 +347,19 @@ def _check_group(group: Any, where: str) -> None:
         )
 
 
-def _content_digest(place: Place, otherwise: str) -> str:
-    """Of the bytes where they lie in memory; else of the file's own description of its columns."""
-    return hashlib.sha256(place).hexdigest() if isinstance(place, bytes) else otherwise
+def _content_digest(place: Place) -> str:
+    """Digest of the bytes where they lie in memory; else of the file's own description of its columns.
+
+    As bytes: least and greatest cells stand there, and need not be the text that their column says they are.
+    """
+    if isinstance(place, bytes):
+        return hashlib.sha256(place).hexdigest()
+    with opened(place) as stream:
+        size = stream.seek(0, io.SEEK_END)
+        stream.seek(size - _PARQUET_END)
+        length = int.from_bytes(stream.read(4), "little")
+        stream.seek(max(size - _PARQUET_END - length, 0))
+        return hashlib.sha256(stream.read(length)).hexdigest()
 
 
 def _table_digest(table: pa.Table) -> str:

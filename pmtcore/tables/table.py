@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from pmtcore.base.checks import InputError, whole_number_between
 from pmtcore.tables import schema as schemas
-from pmtcore.tables.cells import texts
+from pmtcore.tables.cells import OBJECT, shown, texts
 from pmtcore.tables.dialect import Dialect, public_dialect
 from pmtcore.tables.limits import MAX_BYTES, MAX_CELLS
 from pmtcore.tables.queries import DeclaredSource, QuerySource
@@ -105,7 +105,7 @@ class Table:
         first = next(iter(blocks), None)
         if first is None:
             return pd.DataFrame(columns=list(self.columns))
-        return pa.table({name: column.slice(0, rows) for name, column in first.columns.items()}).to_pandas()
+        return pa.table({name: shown(column.slice(0, rows)) for name, column in first.columns.items()}).to_pandas()
 
     @cached_property
     def typed(self) -> pa.Table:
@@ -291,7 +291,10 @@ def split(table: Table, public_rows: int, seed: int) -> tuple[Table, Table]:
 
 def _typed(column: pa.ChunkedArray, rule: schemas.Column, decimal: str | None) -> Any:
     """A column as people read it: whole numbers without a point, text as text."""
-    if rule.kind != "number" or len(column) == 0 or not pa.types.is_string(column.type):
+    if column.type == OBJECT:
+        column = pa.chunked_array([shown(chunk) for chunk in column.chunks], pa.large_string())
+    text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    if rule.kind != "number" or len(column) == 0 or not text:
         return column
     found = schemas.values(column, "number", decimal)
     whole_numbers = np.all(np.isfinite(found)) and np.all(found == np.rint(found)) and np.all(np.abs(found) < 2**53)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import pmtcore as sm
-from pmtcore.api.formula import Expansion, target_of
+import pmtcore as pc
 from pmtcore.api.frames import table
 from pmtcore.base.checks import InputError
 from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.formula import Expansion, target_of
 from tests.api.conftest import frame
 
 FORMULA = "y ~ income + poly(age, 2) + C(sex) + scale(age):sex + log(abs(income)) + center(income)"
@@ -64,20 +64,20 @@ def test_decimal_commas(private, public, tmp_path):
     private.to_csv(tmp_path / "p.csv", sep=";", decimal=",", index=False)
     public.to_csv(tmp_path / "b.csv", sep=";", decimal=",", index=False)
     asked = {"seed": 1, "quiet": True}
-    read = sm.PrivateRegressor(mu=1.0, formula="y ~ age + C(sex)").fit(tmp_path / "p.csv", tmp_path / "b.csv", **asked)
-    held = sm.PrivateRegressor(mu=1.0, formula="y ~ age + C(sex)").fit(private, public, **asked)
+    read = pc.PrivateRegressor(mu=1.0, formula="y ~ age + C(sex)").fit(tmp_path / "p.csv", tmp_path / "b.csv", **asked)
+    held = pc.PrivateRegressor(mu=1.0, formula="y ~ age + C(sex)").fit(private, public, **asked)
     assert np.allclose(read.coef_, held.coef_)
 
 
 def test_a_formula_fits(private, public):
     """The model finds the coefficients that made the rows, and predicts from the raw columns."""
-    model = sm.PrivateRegressor(mu=2.0, formula="y ~ age + C(sex) + income")
+    model = pc.PrivateRegressor(mu=2.0, formula="y ~ age + C(sex) + income")
     model.fit(private, public, lab=True, quiet=True)
     found = dict(zip(model.coef_names_, model.coef_, strict=True))
     assert found["income"] == pytest.approx(2, abs=0.2) and found["C(sex)[T.m]"] == pytest.approx(1, abs=0.4)
     assert list(model.feature_names_in_) == ["age", "income", "sex"]
     assert np.std(model.predict(private.drop(columns="y")) - private["y"]) < 1.2
-    bare = sm.PrivateRegressor(mu=2.0, formula="y ~ 0 + age + income").fit(private, public, lab=True, quiet=True)
+    bare = pc.PrivateRegressor(mu=2.0, formula="y ~ 0 + age + income").fit(private, public, lab=True, quiet=True)
     assert list(bare.coef_names_) == ["age", "income"] and bare.intercept_ == 0
 
 
@@ -105,15 +105,15 @@ def test_a_formula_fits(private, public):
 def test_what_could_see_other_rows_is_refused(formula, public):
     """Anything but columns, arithmetic and listed functions: one printable sentence."""
     with pytest.raises(InputError) as caught:
-        sm.PrivateRegressor(mu=1.0, formula=formula).plan(public, n=100)
+        pc.PrivateRegressor(mu=1.0, formula=formula).plan(public, n=100)
     assert str(caught.value).isprintable()
 
 
-def test_without_the_extra_it_says_what_to_install(monkeypatch, public):
-    """Formulas are an extra."""
+def test_without_formulaic_it_says_what_to_install(monkeypatch, public):
+    """Formulas need formulaic."""
     monkeypatch.setitem(__import__("sys").modules, "formulaic", None)
-    with pytest.raises(InputError, match=r"second-moment\[formula\]"):
-        sm.PrivateRegressor(mu=1.0, formula="y ~ age").plan(public, n=100)
+    with pytest.raises(InputError, match="pip install formulaic"):
+        pc.PrivateRegressor(mu=1.0, formula="y ~ age").plan(public, n=100)
 
 
 def test_targets():
@@ -124,10 +124,10 @@ def test_targets():
 
 def test_a_formula_does_not_hide_the_table(private, public, tmp_path):
     """The ledger knows the rows again whatever formula is asked of them, and under another name."""
-    book = sm.Ledger(str(tmp_path / "l.db"))
+    book = pc.Ledger(str(tmp_path / "l.db"))
     book.cap("one", 1.2)
     book.cap("two", 1.2)
-    sm.PrivateRegressor(mu=1.0, formula="y ~ age").fit(private, public, ledger=book, dataset="one", quiet=True)
+    pc.PrivateRegressor(mu=1.0, formula="y ~ age").fit(private, public, ledger=book, dataset="one", quiet=True)
     with pytest.raises(InputError, match=r"would pass"):
-        asked = sm.PrivateRegressor(mu=1.0, formula="y ~ log(abs(income)) + C(sex)")
+        asked = pc.PrivateRegressor(mu=1.0, formula="y ~ log(abs(income)) + C(sex)")
         asked.fit(private, public, ledger=book, dataset="two", quiet=True)

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-import pmtcore as sm
+import pmtcore as pc
 from pmtcore.base.checks import InputError
 
 CHOSEN = {"target": "y", "features": ["age", "income"]}
@@ -15,19 +15,19 @@ CHOSEN = {"target": "y", "features": ["age", "income"]}
 
 def test_release_and_plan(private, public, tmp_path):
     """One call each; a release spends, a plan does not."""
-    found = sm.release(private, public, **CHOSEN, mu=1.0, method="pmt-ridge", ledger=tmp_path / "l.db")
+    found = pc.release(private, public, **CHOSEN, mu=1.0, method="pmt-ridge", ledger=tmp_path / "l.db")
     assert found.record["method"] == "pmt-ridge" and "Spent mu = 1" in found.spent
-    planned = sm.plan(public, n=2000, **CHOSEN, mu=[0.5, 1.0])
+    planned = pc.plan(public, n=2000, **CHOSEN, mu=[0.5, 1.0])
     assert sorted(set(planned.frame()["mu"])) == [0.5, 1.0] and len(planned.verdicts) == 2
     with pytest.raises(InputError, match="no argument"):
-        sm.release(private, public, **CHOSEN, mu=1.0, nope=1)
+        pc.release(private, public, **CHOSEN, mu=1.0, nope=1)
 
 
 def test_private_figures_carry_their_label(private, public):
     """What is computed from private rows without noise says so, in text and in a notebook."""
     for found in (
-        sm.describe(private, public, **CHOSEN),
-        sm.compare(private, public, **CHOSEN, methods=["joint-pmt", "public-only"], mu=1.0, trials=10),
+        pc.describe(private, public, **CHOSEN),
+        pc.compare(private, public, **CHOSEN, methods=["joint-pmt", "public-only"], mu=1.0, trials=10),
     ):
         assert repr(found).startswith("[private, curator only]") and "private, curator only" in found._repr_html_()
 
@@ -49,35 +49,35 @@ class Leaky:
 
 def test_audit_of_somebody_elses_estimator():
     """A planted leak is found; with noise that is far too large nothing is found."""
-    assert sm.audit(Leaky(), epsilon=1.0, trials=1000).violated
-    assert not sm.audit(Leaky(noise=10.0), epsilon=1.0, trials=1000).violated
-    assert sm.audit(lambda x, y, run: x.sum() + y.sum(), epsilon=1.0, trials=1000).violated
+    assert pc.audit(Leaky(), epsilon=1.0, trials=1000).violated
+    assert not pc.audit(Leaky(noise=10.0), epsilon=1.0, trials=1000).violated
+    assert pc.audit(lambda x, y, run: x.sum() + y.sum(), epsilon=1.0, trials=1000).violated
     with pytest.raises(InputError, match="claims"):
-        sm.audit(Leaky())
+        pc.audit(Leaky())
     with pytest.raises(InputError, match="method's id"):
-        sm.audit(3, epsilon=1.0)
+        pc.audit(3, epsilon=1.0)
 
 
 def test_audit_of_a_method():
     """By its id, against its claim."""
-    found = sm.audit("joint-pmt", mu=1.0, trials=2000)
+    found = pc.audit("joint-pmt", mu=1.0, trials=2000)
     assert found.claimed == 1.0 and not found.violated
 
 
 def test_the_local_model(private, public, tmp_path):
     """Configuration, reports, fits: another family from the same reports costs nothing."""
-    server = sm.LocalAggregator(public, target="high", features=["age", "income"], epsilon=6.0, people=2000)
+    server = pc.LocalAggregator(public, target="high", features=["age", "income"], epsilon=6.0, people=2000)
     server.configuration(tmp_path / "c.json")
-    device = sm.LocalClient(tmp_path / "c.json")
+    device = pc.LocalClient(tmp_path / "c.json")
     assert device.guarantee["epsilon"] == 6.0 and "epsilon" in repr(device)
     reports = device.report(private[["age", "income", "high"]])
     assert len(reports) == 2000 and set(json.loads(reports[0])) == {"v", "c", "id", "r"}
     counts = server.add([*reports, "nonsense", reports[0]])
     assert counts["accepted"] == 2000 and counts["unreadable"] == 1 and counts["duplicate"] == 1
     fitted = server.fit()
-    assert fitted.frame().loc["income", "coefficient"] > 0 and fitted.record["guarantee"]["trust"] == "local"
+    assert fitted.params["income"] > 0 and fitted.record["guarantee"]["trust"] == "local"
     assert server.fit("boosting").record["family"] == "boosting"
     with pytest.raises(InputError, match="no configuration"):
-        sm.LocalClient("nowhere.json")
+        pc.LocalClient("nowhere.json")
     with pytest.raises(InputError, match="budget of a report once"):
-        sm.LocalAggregator(public, target="high", features=["age"])
+        pc.LocalAggregator(public, target="high", features=["age"])

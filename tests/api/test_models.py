@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import pmtcore as sm
+import pmtcore as pc
 from pmtcore.api import frames
 from pmtcore.base.checks import InputError
 from pmtcore.cli.main import main
@@ -23,7 +23,7 @@ FEATURES = ["age", "income", "sex"]
 
 
 def regressor(**settings):
-    return sm.PrivateRegressor(**{"mu": 1.0, "features": FEATURES, **settings})
+    return pc.PrivateRegressor(**{"mu": 1.0, "features": FEATURES, **settings})
 
 
 def test_five_lines(private, public, tmp_path, capsys):
@@ -39,13 +39,13 @@ def test_five_lines(private, public, tmp_path, capsys):
     assert model.coef_.shape == (3,) and list(model.coef_names_) == ["age", "income", "sex=m"]
     assert list(model.feature_names_in_) == FEATURES and model.n_features_in_ == 3
     limits = model.conf_int()
-    assert np.all(limits["low"] < limits["high"]) and limits.index[0] == "(intercept)"
+    assert np.all(limits["low"] < limits["high"]) and limits.index[0] == "Intercept"
     errors = model.predict(private) - private["y"]
     assert np.std(errors) < 1.2
     assert model.guarantee_.mu == 1.0 and "26 %" in model.guarantee_.words
     path = tmp_path / "release.json"
     assert json.loads(model.to_json(path)) == json.loads(path.read_text())
-    (account,) = sm.Ledger(str(tmp_path / "budget.db")).accounts()
+    (account,) = pc.Ledger(str(tmp_path / "budget.db")).accounts()
     assert account.spent == 1.0 and account.entries[0].key == model.spent_.key
 
 
@@ -54,7 +54,7 @@ def test_without_a_ledger_it_is_the_users_own(private, public, monkeypatch, tmp_
     monkeypatch.setenv("PMT_LEDGER", str(tmp_path / "own.db"))
     regressor().fit(private, public, target="y")
     regressor(mu=2.0).fit(private.iloc[:1500], public, target="y")
-    (account,) = sm.Ledger(str(tmp_path / "own.db")).accounts()
+    (account,) = pc.Ledger(str(tmp_path / "own.db")).accounts()
     assert account.dataset == "unnamed table" and account.spent == pytest.approx(5**0.5)
     with pytest.raises(LedgerError, match="would pass the cap"):
         regressor(mu=2.5).fit(private, public, target="y")
@@ -123,7 +123,7 @@ def test_lab_figures_say_so(private, public, capsys):
 
 def test_a_ledger_of_the_curator_needs_a_cap(private, public, tmp_path):
     """Into a ledger object nothing is spent without a cap that somebody set."""
-    book = sm.Ledger(str(tmp_path / "l.db"))
+    book = pc.Ledger(str(tmp_path / "l.db"))
     with pytest.raises(LedgerError, match="has no cap"):
         regressor().fit(private, public, target="y", ledger=book, dataset="survey")
     book.cap("survey", 2.0)
@@ -132,7 +132,7 @@ def test_a_ledger_of_the_curator_needs_a_cap(private, public, tmp_path):
 
 def test_labels(private, public):
     """The classifier: two labels, probabilities, scikit-learn's shapes."""
-    model = sm.PrivateClassifier(mu=2.0, features=["age", "income"])
+    model = pc.PrivateClassifier(mu=2.0, features=["age", "income"])
     model.fit(private, public, target="high", lab=True, quiet=True)
     assert model.coef_.shape == (1, 2) and model.intercept_.shape == (1,) and model.classes_.tolist() == [0, 1]
     p = model.predict_proba(private)
@@ -144,7 +144,7 @@ def test_labels(private, public):
 def test_declared_labels(private, public):
     """A label that counts as 1 by name."""
     named = [f.assign(high=np.where(f["high"] == 1, "rich", "poor")) for f in (private, public)]
-    model = sm.PrivateClassifier(mu=2.0, features=["age", "income"], positive="rich")
+    model = pc.PrivateClassifier(mu=2.0, features=["age", "income"], positive="rich")
     model.fit(*named, target="high", lab=True, quiet=True)
     assert model.classes_.tolist() == ["poor", "rich"]
     assert np.mean(model.predict(named[0]) == named[0]["high"]) > 0.8
@@ -179,7 +179,7 @@ def test_new_rows_with_gaps(private, public):
 def test_bad_words_get_a_sentence(settings, word, private, public):
     """Nothing is spent, and no traceback names a private value."""
     with pytest.raises(InputError, match=word):
-        sm.PrivateRegressor(**settings).fit(private, public, target="y")
+        pc.PrivateRegressor(**settings).fit(private, public, target="y")
 
 
 def test_what_is_no_table(private, public):
@@ -200,20 +200,20 @@ def test_hostile_names_are_text(private, public):
     """A column called like a tag is shown as text in a notebook."""
     name = "<img src=x onerror=alert(1)>"
     tables = [f.rename(columns={"income": name}) for f in (private, public)]
-    model = sm.PrivateRegressor(mu=1.0, features=["age", name]).fit(*tables, target="y", lab=True, quiet=True)
+    model = pc.PrivateRegressor(mu=1.0, features=["age", name]).fit(*tables, target="y", lab=True, quiet=True)
     assert "<img" not in model._repr_html_() and "&lt;img" in model._repr_html_()
     assert "<img" not in model.plan(tables[1], target="y", n=100)._repr_html_()
 
 
 def test_importing_is_light():
     """The face itself loads neither numpy nor pandas, and knows its names."""
-    code = "import sys, pmtcore as sm; assert not {'numpy', 'pandas'} & set(sys.modules); print(*dir(sm))"
+    code = "import sys, pmtcore as pc; assert not {'numpy', 'pandas'} & set(sys.modules); print(*dir(pc))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert set(sm.__all__) <= set(done.stdout.split())
-    for name in sm.__all__:
-        assert callable(getattr(sm, name)), name
+    assert set(pc.__all__) <= set(done.stdout.split())
+    for name in pc.__all__:
+        assert callable(getattr(pc, name)), name
     with pytest.raises(AttributeError):
-        _ = sm.nothing
+        _ = pc.nothing
 
 
 def test_a_moment_in_place_of_rows(private, public):
@@ -222,7 +222,7 @@ def test_a_moment_in_place_of_rows(private, public):
 
     chosen = public[["age", "income", "y"]].assign(**{"(intercept)": 1.0}).to_numpy()
     moment = MomentTable("m", ("age", "income", "y", "(intercept)"), chosen.T @ chosen / len(chosen))
-    model = sm.PrivateRegressor(mu=1.0, features=["age", "income"])
+    model = pc.PrivateRegressor(mu=1.0, features=["age", "income"])
     model.fit(private, moment, target="y", public_rows=200, lab=True, quiet=True)
     assert np.std(model.predict(private) - private["y"]) < 1.6
     assert isinstance(model.plan(moment, target="y", n=2000, public_rows=200).frame(), pd.DataFrame)

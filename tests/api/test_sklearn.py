@@ -9,7 +9,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
-import pmtcore as sm
+import pmtcore as pc
+from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.ledger.log import LedgerError
 
 # A private fit needs public rows: fit(X, y) on arrays is refused before anything is read, with a sentence on it. A fit
@@ -41,7 +42,7 @@ PASS = {
 }
 
 
-@pytest.mark.parametrize("kind", [sm.PrivateRegressor, sm.PrivateClassifier])
+@pytest.mark.parametrize("kind", [pc.PrivateRegressor, pc.PrivateClassifier])
 def test_check_estimator(kind):
     """Checks without a fit pass; those that fit without public rows fail for that reason; no other check fails."""
     found = check_estimator(kind(mu=1.0), on_skip=None, on_fail=None)
@@ -53,21 +54,21 @@ def test_check_estimator(kind):
 
 def test_a_clone_has_the_parameters_and_nothing_else(private, public, tmp_path):
     """Neither release nor ledger nor key."""
-    model = sm.PrivateRegressor(mu=1.0, features=["age", "income"], settings={"lam": 0.1})
+    model = pc.PrivateRegressor(mu=1.0, features=["age", "income"], settings={"lam": 0.1})
     model.fit(private, public, target="y", ledger=tmp_path / "l.db", key="mine", quiet=True)
     copy = clone(model)
     assert copy.get_params() == model.get_params() and not hasattr(copy, "release_")
     with pytest.raises(NotFittedError):
         copy.predict(public)
-    assert is_regressor(model) and is_classifier(sm.PrivateClassifier(mu=1.0))
+    assert is_regressor(model) and is_classifier(pc.PrivateClassifier(mu=1.0))
 
 
 def test_a_grid_search_is_charged(private, public, tmp_path, capsys):
     """Every fit of a clone is a spend in the ledger, said, and refused at the cap: never silent."""
-    book = sm.Ledger(str(tmp_path / "l.db"))
+    book = pc.Ledger(str(tmp_path / "l.db"))
     book.cap("survey", 1.5)
     search = GridSearchCV(
-        sm.PrivateRegressor(mu=0.5, features=["age", "income"]),
+        pc.PrivateRegressor(mu=0.5, features=["age", "income"]),
         {"settings": [{"lam": 0.0}, {"lam": 0.1}]},
         scoring=lambda model, rows: -float(np.mean((model.predict(rows) - rows["y"]) ** 2)),
         cv=2,
@@ -84,4 +85,6 @@ def test_a_grid_search_is_charged(private, public, tmp_path, capsys):
 
 def test_there_is_no_score():
     """A score on private rows would be a private figure that nobody paid for."""
-    assert not hasattr(sm.PrivateRegressor(mu=1.0), "score")
+    with pytest.raises(RefusedError) as caught:
+        pc.PrivateRegressor(mu=1.0).score(None, None)
+    assert caught.value.kind is Refusal.SCORE

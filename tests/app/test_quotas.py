@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.common import job_slots, quota
-from pages.common.server import Guard, Squeezed
+from pages.common import job_slots, quota, visitors
+from pages.common.server import Guard, Squeezed, policy_for
+from pages.common.visitors import Visitor
 from pmtcore.auditing.comparison import Comparison
 from pmtcore.base.checks import InputError
+from pmtcore.base.roles import Actor, Role
 from pmtcore.tables import limits
 from pmtcore.tables.named import load
 from pmtcore.tables.problem import default_choices, prepare
 
+ROOT = Path(__file__).resolve().parents[2]
 PATH = "/_stcore/upload_file/one/file"
 
 
@@ -54,7 +59,7 @@ def test_uploads_are_counted_before_they_are_read(monkeypatch: pytest.MonkeyPatc
     refused = asked(upload(101))
     assert refused[0]["status"] == 413 and b"A session holds at most" in refused[1]["body"]
     assert asked(upload(None))[0]["status"] == 411 and asked(upload(-1))[0]["status"] == 411
-    kept["two"] = limits.MAX_SERVER_BYTES
+    kept["two"] = limits.server_bytes()
     assert b"All sessions together" in asked(upload(1))[1]["body"]
     assert asked({**upload(None), "path": "/"})[0]["status"] == 204
     assert not quota._coming
@@ -165,3 +170,136 @@ def test_a_browser_that_leaves_cuts_nothing_for_others() -> None:
         asyncio.run(server(scope, None, send))  # type: ignore[arg-type]
         answers.append(b"".join(message.get("body", b"") for message in sent))
     assert len(ends) == 3 and gzip.decompress(answers[3]) == b"a" * 2000 + b"b" * 2000
+
+
+KEEPER, STRANGER = Actor("cleo", Role.CURATOR), Actor("", None)
+
+
+def test_nobody_fills_the_server_alone() -> None:
+    """Strangers of one address, of many, and one person in many windows: whoever has a role still gets in."""
+    opened: list[Visitor] = []
+
+    def enter(visitor: Visitor) -> bool:
+        taken = quota.enter(visitor)
+        if taken:
+            opened.append(visitor)
+        return taken
+
+    one = [enter(Visitor("10.0.0.1", STRANGER)) for _ in range(200)]
+    assert sum(one) == limits.MAX_ADDRESS_SESSIONS
+    many = [enter(Visitor(f"10.1.{k // 250}.{k % 250}", STRANGER)) for k in range(500)]
+    assert sum(one + many) == limits.MAX_UNSIGNED < limits.MAX_SESSIONS
+    mine = [enter(Visitor("10.0.0.1", KEEPER)) for _ in range(200)]
+    assert sum(mine) == limits.MAX_PERSON_SESSIONS
+    assert enter(Visitor("10.0.0.1", Actor("ana", Role.ANALYST)))
+    for visitor in opened:
+        quota.leave(visitor)
+    assert not quota._open
+
+
+@pytest.mark.parametrize(
+    ("client", "headers", "proxies", "address"),
+    [
+        ("9.9.9.9", [], "", "9.9.9.9"),
+        ("9.9.9.9", ["1.2.3.4"], "", "9.9.9.9"),
+        ("172.30.0.2", ["1.2.3.4"], "172.30.0.0/24", "1.2.3.4"),
+        ("172.30.0.2", ["6.6.6.6, 1.2.3.4"], "172.30.0.0/24", "1.2.3.4"),
+        ("172.30.0.2", ["6.6.6.6", "1.2.3.4, 172.30.0.9"], "172.30.0.0/24", "1.2.3.4"),
+        ("172.30.0.2", ["nonsense"], "172.30.0.0/24", "unknown"),
+        ("172.30.0.2", [], "172.30.0.0/24 ::1", "172.30.0.2"),
+        ("172.30.0.2", ["1.2.3.4"], "not a network", "172.30.0.2"),
+        ("2001:db8:1:2:3:4:5:6", [], "", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::1", [], "", "2001:db8:1:2::/64"),
+        ("::ffff:9.9.9.9", [], "", "9.9.9.9"),
+    ],
+)
+def test_whose_address_counts(client, headers, proxies, address, monkeypatch) -> None:
+    """A header is believed from a named proxy alone, and of what it says only what that proxy added."""
+    monkeypatch.setenv("PMT_TRUSTED_PROXIES", proxies)
+    pairs = [(b"x-forwarded-for", value.encode()) for value in headers]
+    assert visitors.address_of({"client": (client, 1), "headers": pairs}) == address
+
+
+@pytest.mark.parametrize("role", [None, Role.ANALYST, Role.REVIEWER])
+def test_only_curators_upload_a_byte(role, monkeypatch) -> None:
+    """Refused before it is read, whoever knows a session's id."""
+    monkeypatch.setattr(visitors, "visitor", lambda scope: Visitor("1.1.1.1", Actor("x", role)))
+    assert asked(upload(100))[0]["status"] == 403
+    monkeypatch.setattr(visitors, "visitor", lambda scope: Visitor("1.1.1.1", KEEPER))
+    assert asked(upload(100))[0]["status"] == 204
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [(b"content-length", b"5"), (b"transfer-encoding", b"chunked")],
+        [(b"transfer-encoding", b"gzip, chunked"), (b"content-length", b"5")],
+        [(b"transfer-encoding", b"chunked")],
+        [(b"content-length", b"5"), (b"content-length", b"5")],
+        [(b"content-length", b"5"), (b"content-length", b"500")],
+        [(b"content-length", "٥".encode())],
+        [(b"content-length", b"1" * 5000)],
+        [(b"content-length", b"+5")],
+    ],
+)
+def test_an_upload_says_once_how_long_it_is(headers) -> None:
+    assert asked({**upload(None), "headers": headers})[0]["status"] in (400, 411)
+
+
+def test_an_upload_ends_where_it_is_longer_than_it_said() -> None:
+    """Whatever a server in front believes of a length, no more is taken than was admitted."""
+    taken: list[int] = []
+
+    async def reader(scope: Any, receive: Any, send: Any) -> None:
+        while (message := await receive())["more_body"]:
+            taken.append(len(message["body"]))
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"x" * 40, "more_body": True}
+
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    asyncio.run(Guard(reader)(upload(100), receive, send))
+    assert sum(taken) == 80 and sent[0]["status"] == 413 and not quota._coming
+
+
+def test_uploads_leave_room_for_work(monkeypatch, tmp_path) -> None:
+    """All uploads, once more for reading them, and the program itself: below the memory that the compose file gives."""
+    given = re.search(r"mem_limit: (\d+)g", (ROOT / "compose.yaml").read_text())
+    assert given is not None
+    memory = int(given[1]) * 2**30
+    place = tmp_path / "memory.max"
+    place.write_text(str(memory))
+    monkeypatch.setattr(limits, "_CGROUPS", (str(tmp_path / "none"), str(place)))
+    assert limits.memory_limit() == memory and limits.server_bytes() >= limits.MAX_SESSION_BYTES
+    assert 2 * limits.server_bytes() + limits.MAX_RUNNING * limits.KEPT_STREAM_BYTES + 2**30 <= memory
+    place.write_text("max\n")
+    assert limits.memory_limit() > 2**30
+
+
+def test_a_page_opens_sockets_to_its_own_server_alone() -> None:
+    """No other websocket, whatever the name that was asked for has in it."""
+    hosts = (b"sm.example.org", b"localhost:8501", b"[::1]:8501", b"10.0.0.1", b"x *", b"x; script-src *", b"", b"a b")
+    for host in hosts:
+        policy = policy_for({"headers": [(b"host", host)] if host else []})
+        sources = re.search(r"connect-src ([^;]*);", policy)[1].split()
+        assert sources in (["'self'"], ["'self'", f"ws://{host.decode()}", f"wss://{host.decode()}"])
+        assert "*" not in policy and policy.count("script-src") == 1
+        assert (len(sources) == 3) == (host in hosts[:4])
+
+
+def test_one_person_does_not_take_every_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some long runs at a time for one, and places left for others."""
+    monkeypatch.setattr(job_slots, "_seen", {})
+    jobs = [object() for _ in range(limits.MAX_PERSON_RUNNING)]
+    for job in jobs:
+        job_slots.take(job, "ana")
+        job_slots.note(job)
+    with pytest.raises(InputError):
+        job_slots.take(object(), "ana")
+    job_slots.take(object(), "bob")
+    job_slots.note(jobs[0], live=False)
+    job_slots.take(object(), "ana")

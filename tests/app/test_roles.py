@@ -9,12 +9,13 @@ import pytest
 from pages.common import actors
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
-from pmtcore.base.roles import MAY, OWNER, Action, Actor, Forbidden, Role, role_of
+from pmtcore.base.roles import MAY, OWNER, Action, Actor, Denied, Forbidden, Role, role_of
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.releases.agreement import answer
 from pmtcore.releases.register import cap, opened, part, register, registered, retire
 from tests.app.conftest import go, words
+from tests.app.test_hostile_names import PAGES
 from tests.app.test_pages import csv, upload
 
 WHO = {role: Actor(role.value, role) for role in Role} | {None: Actor("", None)}
@@ -63,7 +64,7 @@ def files(tmp_path):
 def as_(monkeypatch, role) -> None:
     monkeypatch.setattr(actors, "signs_in", lambda: False)
     monkeypatch.setattr(actors, "alone", lambda: role is Role.OWNER)
-    places = ("session", "agreements", "book", "curate", "actors")  # each is imported before the last is changed
+    places = ("session", "agreements", "ledger_form", "curate", "actors")  # each is imported before the last is changed
     for place in [f"pages.common.{name}.actor" for name in places]:
         monkeypatch.setattr(place, lambda: WHO[role])
 
@@ -201,3 +202,45 @@ def test_a_server_open_to_the_network_without_sign_in_opens_nothing(app, monkeyp
     assert any("without sign-in" in warning.value for warning in app.sidebar.warning)
     with pytest.raises(KeyError):
         upload(app)
+
+
+def _open_tables(app):
+    return app.session_state["second_moment"].tables
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("left", [None, Role.REVIEWER])
+def test_a_role_taken_back_closes_the_table_on_every_page(app, files, monkeypatch, page, left):
+    """Struck off the list while a registered table is open: the next step, on whichever page, has it no more."""
+    register(WHO[Role.CURATOR], Ledger(os.environ["PMT_LEDGER"]), "survey", *files, 2.0)
+    as_(monkeypatch, Role.ANALYST)
+    app.run()
+    app.segmented_control(key="source").set_value("registered").run()
+    assert _open_tables(app).registered == "survey"
+    as_(monkeypatch, left)
+    app.switch_page(page).run()
+    assert not app.exception and _open_tables(app).may_be_studied
+    assert "survey" not in words(app) and "400** private rows" not in words(app)
+
+
+@pytest.mark.parametrize("role", [None, Role.ANALYST])
+def test_a_curator_no_more_keeps_no_upload(app, monkeypatch, role):
+    """Tables of one's own are for curators, also those that were opened before."""
+    upload(app)
+    assert not _open_tables(app).may_be_studied
+    as_(monkeypatch, role)
+    app.switch_page("pages/work/conditioning.py").run()
+    assert not app.exception and _open_tables(app).may_be_studied and "own-tables" not in app.session_state
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("denied", list(Denied))
+def test_without_a_role_there_is_only_the_sign_in_page(app, monkeypatch, page, denied):
+    """No page, no sidebar, no table in the session, whichever page is asked for and why ever there is no role."""
+    monkeypatch.setattr(actors, "signs_in", lambda: True)
+    monkeypatch.setattr(actors, "actor", lambda: Actor("x@example.org", None, denied))
+    app.switch_page(page).run()
+    assert not app.exception and "second_moment" not in app.session_state
+    assert [title.value for title in app.title] == ["Second Moment"] and not app.sidebar.markdown
+    assert [button.label for button in app.button] in (["Sign in"], ["Sign out"])
+    assert not app.get("plotly_chart") and not app.get("file_uploader")

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SECRET = 4711.25
 
 MAY_OPEN = {
+    "pmtcore/auditing/opening.py": "the first page: the fit to synthetic rows that the demo makes itself",
     "pmtcore/tables/persons.py": "puts zeros for a person's further rows, back into the same box",
     "pmtcore/mechanisms/integers.py": "integer noise is added to it",
     "pmtcore/mechanisms/randomizers.py": "local randomizers: every row is randomized on its own",

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
-CLIENT, SECRET = "second-moment", "for this test alone"
+CLIENT, SECRET = "second-moment", "for this test alone, by itself"
 
 
 class Provider:
@@ -83,6 +83,7 @@ class Provider:
         name, nonce = self.codes.pop(form["code"])
         now = int(time.time())
         claims = {"iss": self.issuer, "aud": CLIENT, "sub": name, "email": name, "iat": now, "exp": now + 600}
+        claims["email_verified"] = True
         token = jwt.encode({"alg": "RS256", "kid": "one"}, {**claims, "nonce": nonce, **self.people[name]}, self.key)
         answer = {"access_token": "none", "token_type": "Bearer", "expires_in": 600, "id_token": token}
         self._json(asked, answer)

@@ -30,6 +30,7 @@ from pmtcore.ledger import database
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.ledger.sidecar import data_folder
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
+from pmtcore.releases.outcome import SpendFailure, SpendState
 from pmtcore.releases.release import Request, recorded_release
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
@@ -153,8 +154,10 @@ def test_a_failed_release_stays_spent(problem, tmp_path, monkeypatch):
     ledger.cap("survey", 2.0)
     request = Request("joint-pmt", Budget(1.0))
     monkeypatch.setattr(module, "release", lambda *_: (_ for _ in ()).throw(MemoryError()))
-    with pytest.raises(MemoryError):
+    with pytest.raises(SpendFailure) as failure:
         recorded_release(problem, request, SecureNoise(), ledger, "survey", "k")
+    assert (failure.value.kind, failure.value.key, failure.value.mu) == (SpendState.NO_RESULT, "k", 1.0)
+    assert failure.value.by_program
     monkeypatch.undo()
     (entry,) = ledger.account("survey").entries
     assert entry.state == "failed" and ledger.account("survey").spent == 1.0

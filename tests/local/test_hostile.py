@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from pmtcore.api.local import Published
+from pmtcore.base.checks import InputError
 from pmtcore.cli.main import main
 from pmtcore.local import reading, setup
 from pmtcore.local.estimators import LINKS, scale_root
@@ -223,3 +225,93 @@ def test_a_nonlinear_regression_on_the_command_line(tmp_path, capsys):
     steps(tmp_path, capsys, "configure", *where, "--mu", "5", "--response-bound", "5", *out)
     steps(tmp_path, capsys, "randomize", "--config", "@config", "--rows", "@rows", "--out", str(tmp_path / "r.jsonl"))
     assert "scheme 'moments'" in steps(tmp_path, capsys, *last, "cubic")
+
+
+HOSTILE = [
+    None,
+    True,
+    False,
+    0,
+    -1,
+    10**250,
+    math.nan,
+    "",
+    "x",
+    "1e5",
+    "\x00",
+    [],
+    [1],
+    [[1]],
+    ["a", "b"],
+    {},
+    {"a": 1},
+]
+HOSTILE += [[None], [True], [[]], [{}], 1e308]
+
+
+def changed(value, path, to):
+    """A JSON value with one part changed."""
+    if not path:
+        return to
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = changed(copy[path[0]], path[1:], to)
+    return copy
+
+
+def parts(value, path=()):
+    yield path
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(min(len(value), 2)):
+            yield from parts(value[key], (*path, key))
+
+
+@pytest.mark.parametrize("scheme", ["moments", "whitened"])
+def test_a_configuration_of_any_json_types_is_used_or_refused(scheme):
+    """Every part of a published file replaced by every type: a device randomizes finite reports, or a sentence."""
+    public, *_ = sides(10, 40, 3, 1)
+    if scheme == "moments":
+        made = setup.moments(public, 100, 1.0, True, 0.05)
+    else:
+        made = setup.whitened(public, 100, 1.0, "privunit", epsilon=2.0)
+    base = json.loads(Published(made, "logistic").to_json())
+    used = refused = 0
+    for path in parts(base):
+        for value in HOSTILE:
+            try:
+                found = Published.from_json(json.dumps(changed(base, path, value)))
+                found.choices()
+                with np.errstate(all="ignore"):
+                    own = found.configuration
+                    reports = own.randomize(np.ones((2, own.d)), np.ones(2), SeededNoise(1))
+                assert reports.shape == (2, own.dimension) and isinstance(own.digest, str)
+                used += 1
+            except InputError:
+                refused += 1
+    assert used > 10 and refused > 300
+
+
+@pytest.mark.parametrize("name", ["reports.jsonl", "reports.parquet"])
+@pytest.mark.parametrize("before", [None, b"what was there"])
+def test_a_refused_randomize_leaves_the_file_as_it_was(name, before, tmp_path, capsys, monkeypatch):
+    """Refused at the first row or in the middle: no empty file, no half of one, and what was there stays."""
+    public, *_ = sides(10, 40, 3, 1)
+    made = setup.whitened(public, 100, 1.0, "gaussian")
+    config, rows, out = tmp_path / "c.json", tmp_path / "own.csv", tmp_path / name
+    config.write_text(Published(made, "logistic").to_json())
+    if before is not None:
+        out.write_bytes(before)
+    there = {path.name for path in tmp_path.iterdir()} | {"own.csv"}
+    ask = ["local", "randomize", "--config", str(config), "--rows", str(rows), "--out", str(out)]
+    rows.write_text("other,columns\n1,2\n")
+    assert main(ask) == 2
+    names = [column for column in made.names if column != "(intercept)"]
+    rows.write_text(",".join([*names, made.target]) + "\n" + ",".join("1" for _ in range(len(names) + 1)) + "\n")
+
+    def stopped(*_):
+        yield np.zeros((1, made.dimension))
+        raise InputError("in the middle")
+
+    monkeypatch.setattr("pmtcore.cli.local._blocks", stopped)
+    assert main(ask) == 2
+    assert {path.name for path in tmp_path.iterdir()} == there and (before is None or out.read_bytes() == before)
+    capsys.readouterr()

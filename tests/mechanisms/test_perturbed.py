@@ -337,7 +337,7 @@ def test_the_noise_is_what_was_accounted_for(loss, make, seed):
     else:
         made = napp_public(loss, 1.0, promise, np.array([1.0, 2.0, 3.0]) * 40 * loss.curvature, np.full(3, 0.2))
     table = made.rows(x, y)
-    theta = made.release(Private(table), SeededNoise(seed), 3000)
+    theta = made.release(Private(table), len(table), SeededNoise(seed), 3000)
     gradient = Data(loss, table[:, :3], table[:, 3]).derivatives(theta)[0] + made.ridge * (theta - made.centre)
     length = np.linalg.norm(gradient, axis=1) / made.noise.scale
     assert kstest(length, gamma(3).cdf).pvalue > FALSE_ALARM
@@ -356,7 +356,7 @@ def test_zero_noise_gives_the_penalized_fit_and_sparsity_survives(seed):
     loss = losses.linear(100.0)
     x, y = rows(loss, 200, 6, seed)
     made = dp_erm(loss, 3.0, add_remove(50.0, 0.0), 6, ridge=1.0, lasso=6.0)
-    found = made.release(Private(made.rows(x, y)), ZeroNoise(), 1)[0]
+    found = made.release(Private(made.rows(x, y)), len(y), ZeroNoise(), 1)[0]
     own = made.ridge[0]
     net = ElasticNet(alpha=(6 + own) / 200, l1_ratio=6 / (6 + own), fit_intercept=False, tol=1e-14, max_iter=10**6).fit(
         x, y

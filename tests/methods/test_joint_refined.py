@@ -45,7 +45,8 @@ def test_gradient_and_histogram_move_at_most_by_their_sensitivities(tables, boun
     counts = [found.second.counts(table, points).reveal(TEST) for table in rows]
     assert np.linalg.norm((gradients[0] - gradients[1]).astype(float)) <= 2 * GRADIENT
     assert np.linalg.norm((counts[0] - counts[1]).astype(float)) <= found.second.sizes.sensitivity * FINE * (1 + 1e-12)
-    assert all(np.sum(each) == 5 * FINE for each in counts)
+    filled = [np.count_nonzero(np.any(x != 0, axis=1)) for x, _ in (next(iter(t._blocks())) for t in pair(base, a, b))]
+    assert all(np.sum(each) <= count * FINE for each, count in zip(counts, filled, strict=True))
 
 
 def test_the_sensitivity_of_the_gradient_is_reached():

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import itertools
 import json
 import os
+import pwd
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +18,9 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
 from pmtcore.base.roles import Actor, Forbidden, Role
+from pmtcore.cli import arguments
 from pmtcore.cli.main import main
+from pmtcore.ledger import chain, reading
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise
@@ -22,6 +28,7 @@ from pmtcore.releases.agreement import answer, ask, asked, carry_out
 from pmtcore.releases.register import opened, register
 from pmtcore.releases.release import Request, recorded_release
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.digests import content_digest
 from tests.tables.test_persons import frame
 
 ANA, CLEO, CARL, REED = (
@@ -210,6 +217,13 @@ def test_steps_in_any_other_order_release_nothing(book, order):
     assert not book.account("survey").entries
 
 
+def runs_as(monkeypatch, name):
+    """Let the system say that another of its users runs the command, with a variable that says somebody else."""
+    monkeypatch.setattr(arguments.pwd, "getpwuid", lambda _: SimpleNamespace(pw_name=name))
+    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(variable, "somebody else")
+
+
 def test_on_the_command_line(files, tmp_path, capsys, monkeypatch):
     """register, release --ask, agree by another user, release with the key; by the same user it is refused."""
     where = ["--ledger", str(tmp_path / "l.db")]
@@ -218,18 +232,87 @@ def test_on_the_command_line(files, tmp_path, capsys, monkeypatch):
     assert "a second person agrees" in capsys.readouterr().out
     want = ["release", *where, "--dataset", "s", "--private", files[0], "--public", files[1], "--target", "y"]
     want += ["--features", "a,b", "--method", "joint-pmt", "--mu", "0.5", "--key", "k", "--json"]
-    monkeypatch.setenv("LOGNAME", "ana")
+    runs_as(monkeypatch, "ana")
     assert main([*want, "--ask"]) == 2 and "protected otherwise" in capsys.readouterr().err
     want += ["--person", "who"]
     assert main([*want, "--ask"]) == 0 and json.loads(capsys.readouterr().out)["state"] == "asked"
     assert main(want) == 2 and "nobody agreed" in capsys.readouterr().err
     assert main(["ledger", "agree", *where, "--key", "k"]) == 2 and "Another person" in capsys.readouterr().err
-    monkeypatch.setenv("LOGNAME", "cleo")
+    runs_as(monkeypatch, "cleo")
     assert main(["ledger", "agree", *where, "--key", "k"]) == 0 and "agreed by cleo" in capsys.readouterr().out
     assert main(["ledger", "asked", *where, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["asked"][0]["answered_by"] == "cleo"
-    monkeypatch.setenv("LOGNAME", "ana")
+    runs_as(monkeypatch, "ana")
     assert main(want) == 0 and json.loads(capsys.readouterr().out)["guarantee"]["unit"]["column"] == "who"
     assert main(["ledger", "release", *where, "--key", "k", "--json"]) == 0, "the same record again"
     capsys.readouterr()
     assert main(["ledger", "decline", *where]) == 2 and "needs --key" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("variable", ["LOGNAME", "USER", "LNAME", "USERNAME"])
+def test_a_variable_makes_nobody_else(variable, monkeypatch):
+    """Who runs a command is asked of the system, so nobody agrees to their own request under another name."""
+    own = pwd.getpwuid(os.getuid()).pw_name
+    monkeypatch.setenv(variable, "carl")
+    assert arguments.user() == Actor(own, Role.OWNER)
+
+
+def test_a_user_without_a_name_is_not_every_user(monkeypatch):
+    """Two users of a container whom no list names are two people."""
+    monkeypatch.setattr(arguments.pwd, "getpwuid", lambda number: {}[number])
+    monkeypatch.setattr(os, "getuid", lambda: 4711)
+    one = arguments.user()
+    monkeypatch.setattr(os, "getuid", lambda: 4712)
+    assert one != arguments.user() and one.name
+
+
+def changed_cell(path):
+    lines = path.read_text().splitlines()
+    cells = lines[5].split(",")
+    cells[0] = f"{float(cells[0]) + 1:.6f}"
+    path.write_text("\n".join([*lines[:5], ",".join(cells), *lines[6:]]) + "\n")
+
+
+def other_order(path):
+    first, *rest = path.read_text().splitlines()
+    path.write_text("\n".join([first, *rest[::-1]]) + "\n")
+
+
+def half_of_it(path):
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(lines[: len(lines) // 2]) + "\n")
+
+
+@pytest.mark.parametrize("exchange", [changed_cell, other_order, half_of_it])
+@pytest.mark.parametrize("which", [0, 1])
+def test_files_exchanged_after_the_agreement_are_not_released(book, files, exchange, which):
+    """What was agreed to were these rows: one cell, the order or half of either table is another request."""
+    ask(ANA, problem_of(book), REQUEST, book, "survey", "k")
+    answer(CLEO, book, "k", True)
+    original = Path(files[which]).read_bytes()
+    exchange(Path(files[which]))
+    with pytest.raises(LedgerError, match="changed since"):
+        carry_out(ANA, book, "k", SecureNoise())
+    assert not book.account("survey").entries
+    Path(files[which]).write_bytes(original)
+    assert carry_out(ANA, book, "k", SecureNoise()).record["standing"] == "sound"
+
+
+def test_the_digest_of_an_agreement_needs_the_key(book, files):
+    """Whoever sees the ledger cannot test a guess at the rows: no plain digest of them stands in it."""
+    problem = problem_of(book)
+    one = ask(ANA, problem, REQUEST, book, "survey", "k")
+    plain = [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files] + [problem.table.sha256]
+    assert one.fields["tables"] and not any(text in str(one.fields) for text in plain)
+    assert content_digest(problem.table, b"1" * 32) != content_digest(problem.table, b"2" * 32)
+
+
+def test_roles_stand_in_the_chain(book):
+    """Who registered, capped and agreed did it in a role, which the sealed event keeps."""
+    ask(ANA, problem_of(book), REQUEST, book, "survey", "k")
+    answer(CLEO, book, "k", True)
+    with book._database.reading() as connection:
+        rows = reading.of_kind(connection, "register", "cap", "agree").all()
+    said = {row["kind"]: chain.read(row, book._database.key) for row in rows}
+    assert {kind: (one["by"], one["role"]) for kind, one in said.items()} == dict.fromkeys(said, ("cleo", "curator"))
+    assert set(said) == {"register", "cap", "agree"}

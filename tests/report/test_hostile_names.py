@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.api.summary import Summary
+from pmtcore.api.loading import in_words, results_of
 from pmtcore.base import escaping
 from pmtcore.explore.moment import Moment
 from pmtcore.ledger.log import Ledger
@@ -73,7 +73,7 @@ def test_pages_of_html(joint, moment):
     """Report, notebook's answer, explored models: no tag, attribute or code out of a name."""
     _found, record, account = joint
     fit = moment.regress(response=moment.columns[0], features=list(moment.columns[1:6]))
-    pages = [report(record, account, "head"), Summary(record)._repr_html_()]
+    pages = [report(record, account, "head"), results_of(record)._repr_html_()]
     pages.append(explore.section({NAMES[2]: fit}, moment, 1))
     for page in pages:
         made = Tags(page)
@@ -108,7 +108,7 @@ def test_script_notebook_command(joint):
         ast.parse(code["source"])
     assert NAMES[0] in shlex.split(reproduce.command(record))
     assert all(c.isprintable() or c == "\n" for c in deployment.entry(record, "", NAMES[12]))
-    assert str(Summary(record)).replace("\n", "").isprintable()
+    assert in_words(record).replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -274,7 +274,6 @@ COMMANDS = [
     ["convert", "--mu", "x"],
     ["convert", "--epsilon", "1"],
     ["convert", "--mu", "1", "--delta", "2"],
-    ["release", *TABLES, "--mu", "1"],
     ["release", *TABLES, "--method", "dp-ridge", "--mu", "1"],
     ["release", *TABLES, "--method", "joint-pmt", "--mu", "0"],
     ["release", *TABLES, "--method", "joint-pmt", "--mu", "1", "--set", "x"],

@@ -11,8 +11,7 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_power, of_person
 from pmtcore.accounting.units import FIRST, MEAN, PERSON, Unit
-from pmtcore.api import summary
-from pmtcore.api.summary import Summary
+from pmtcore.api.loading import in_words, results_of
 from pmtcore.base.checks import InputError
 from pmtcore.base.numbers import figure
 from pmtcore.base.records import Standing
@@ -261,7 +260,7 @@ def test_every_record_and_report_states_what_a_person_is_protected_by(rows, colu
         assert all(word in text for word in said)
     assert f"epsilon: {person['epsilon']!r}" in deployment.entry(record)
     assert ("Person-level" in deployment.entry(record)) == (rows > 1 or column)
-    for text in (summary.text(record), Summary(record)._repr_html_(), report(record, None)):
+    for text in (in_words(record), results_of(record)._repr_html_(), report(record, None)):
         assert f"{person['mu']:.4g}" in text and f"{person['epsilon']:.4g}" in text
         assert rows == 1 or f"up to {rows} rows; of one row mu = 0.5" in text
     (tmp_path / "R.json").write_text(json.dumps(record))

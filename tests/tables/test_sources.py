@@ -129,11 +129,13 @@ def test_preparing_reads_no_private_cell(tmp_path, monkeypatch):
 
 
 def test_declared_rows_are_a_bound(tmp_path):
-    """Fewer rows than declared count as zeros that are not there; rows beyond are not read."""
+    """Fewer rows than declared are filled up with rows of zeros; rows beyond are not read."""
     table = read_path(_written(tmp_path, "p.csv", "to_csv"), "private")
     few, many = with_rows(table, 120), with_rows(table, 500)
     assert np.array_equal(design(few), EXPECTED[:120]) and few.n == 120
-    assert np.array_equal(design(many), EXPECTED) and prepare(many, PUBLIC, Choices(target="y")).private.n == 500
+    filled = design(many)
+    assert len(filled) == 500 and np.array_equal(filled[:300], EXPECTED) and not np.any(filled[300:])
+    assert prepare(many, PUBLIC, Choices(target="y")).private.n == 500
 
 
 @settings(max_examples=150, deadline=None)
@@ -147,7 +149,7 @@ def test_blocks_may_be_cut_anywhere(rows, cuts):
     import csv
 
     csv.writer(out, lineterminator="\n").writerows(rows)
-    data, shape = out.getvalue().encode(), lines.Shape(",", 3)
+    data, shape = out.getvalue().encode(), lines.Shape(",", 3, multiline=True)
 
     def read(pieces):
         found = []

@@ -76,6 +76,11 @@ class Frame:
         """Public responses (m,), every k-th where there are very many."""
         return np.asarray(self.public.rows[:: self._step, -1]) if self.public.rows is not None else np.empty(0)
 
+    @property
+    def clusters(self) -> np.ndarray | None:
+        """Groups (m,) of the public rows, where errors are clustered."""
+        return None if self.public.clusters is None else self.public.clusters[:: self._step]
+
     @cached_property
     def rows(self) -> np.ndarray:
         """Whitened public features (m, d), as they are."""

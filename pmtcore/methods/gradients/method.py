@@ -186,14 +186,15 @@ class GradientPlan(Plan):
     def left(self, state: State) -> Part:
         """What the passes leave open in the first trial, in the units of the table."""
         table = self.frame.to_table(self.frame.to_table(state.doubt[0]).T)
-        return Part(np.maximum(np.diag(table), 0.0) * self.stretch**2)
+        found = Part.of(table * self.stretch**2)
+        return found.with_variance(np.maximum(found.variance, 0.0))
 
     def sampling(self, state: State) -> Part:
         """Sampling of n private rows around the fit of the first trial, by public influence."""
         frame, at = self.frame, state.points[0]
         slope = curvature_at(frame, state).hessian[0] + frame.penalty
         influence = frame.left_out * frame.residuals(at[None])[0][:, None] @ np.linalg.inv(slope)
-        return robust_part(frame.to_table(influence - influence.mean(axis=0)), 1.0, self.n)
+        return robust_part(frame.to_table(influence - influence.mean(axis=0)), 1.0, self.n, frame.clusters)
 
     def parts(self) -> tuple[Spend, ...]:
         """The gradients in units of their bounds, and the curvature matrix where there is one."""

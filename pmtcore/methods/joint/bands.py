@@ -39,9 +39,9 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
         centre = public.fit + public.residual_scale * back_transform(public.feature_root, fit.unshrunk[0])
     else:
         solved = (public.feature_root.T @ ridge - public.factor[-1, : public.d]) / public.residual_scale
-    privacy = np.einsum("ij,jk,ik->i", inverse, fit.noise_covariance(solved), inverse)
+    privacy = Part.of(inverse @ fit.noise_covariance(solved) @ inverse.T)
     sampling = _sampling_part(first, fit.clip_weights, inverse, fit.unshrunk[0] - solved)
-    return limits(ridge, centre, Part(privacy), sampling, fit.truncation_part(inverse))
+    return limits(ridge, centre, privacy, sampling, fit.truncation_part(inverse))
 
 
 def alone(first: FirstFit, fit: Fit) -> dict[str, list[Any]]:
@@ -72,13 +72,12 @@ def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
     both = combine(away, own + (0.0 if cut is None else np.diag(cut.variance)), theirs)
     table = public.residual_scale * back_transform(public.feature_root, np.eye(len(away))).T
     solve, rest = table @ both.weight @ inverse, table @ (np.eye(len(away)) - both.weight)
-    privacy = np.einsum("ij,jk,ik->i", solve, noise, solve)
+    privacy = Part.of(solve @ noise @ solve.T)
     sampling = _sampling_part(first, fit.clip_weights, solve, np.zeros_like(away))
-    pull = Part(np.einsum("ij,jk,ik->i", rest, both.widened * public.fit_pull, rest))
-    together = sampling.plus(robust_part(influence @ rest.T, both.widened, len(influence))).plus(pull)
-    return limits(
-        estimate, public.fit + table @ both.weight @ away, Part(privacy), together, fit.truncation_part(solve)
-    )
+    pull = Part.of(rest @ (both.widened * public.fit_pull) @ rest.T)
+    theirs_part = robust_part(influence @ rest.T, both.widened, len(influence), public.clusters)
+    together = sampling.plus(theirs_part).plus(pull)
+    return limits(estimate, public.fit + table @ both.weight @ away, privacy, together, fit.truncation_part(solve))
 
 
 def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, away: np.ndarray) -> Part:
@@ -90,16 +89,18 @@ def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, aw
         away: from the penalized correction to the one without a penalty (d,); it adds to every residual.
     """
     public, n = first.public, first.first.n
-    equal = np.diag(inverse @ (first.stable_gram[0] * first.residual_variance) @ inverse.T) / n
+    equal = Part.of(inverse @ (first.stable_gram[0] * first.residual_variance) @ inverse.T / n)
     if public.rows is None or public.m is None:
-        return Part(equal)
+        return equal
     x, residual = public.whitened_in_sample[:, :-1], public.left_out_residual
     scale = first.residual_variance / np.mean(weights * residual**2)
     rows = x * (weights * (residual + x @ away / math.sqrt(scale)))[:, None]
-    found = robust_part((rows - rows.mean(axis=0)) @ inverse.T if np.any(away) else rows @ inverse.T, scale, n)
+    found = robust_part(
+        (rows - rows.mean(axis=0)) @ inverse.T if np.any(away) else rows @ inverse.T, scale, n, public.clusters
+    )
     if np.max(np.sum(x**2, axis=1)) / len(x) < _DECIDES:
         return found
-    return Part(np.maximum(found.variance, equal), found.freedom)
+    return found.with_variance(np.maximum(found.variance, equal.variance))
 
 
 def looks_shifted(first: FirstFit, fit: Fit) -> bool:

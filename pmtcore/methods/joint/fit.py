@@ -14,7 +14,7 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from pmtcore.methods.joint.first_pass import FirstPass
-from pmtcore.public.bands import Part, unless_far
+from pmtcore.public.bands import Part, bias_part, unless_far
 from pmtcore.public.moments import PublicData
 from pmtcore.public.radius import cut_off
 
@@ -206,4 +206,4 @@ def cut_part(public: PublicData, weights: np.ndarray, inverse: np.ndarray) -> Pa
     if public.whitened is None or public.m is None:
         return None
     moves = cut_off(public.whitened, weights) @ inverse.T
-    return Part(np.mean(moves, axis=0) ** 2 + np.var(moves, axis=0, ddof=1) / public.m)
+    return bias_part(moves)

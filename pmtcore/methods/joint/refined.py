@@ -113,4 +113,4 @@ class RefinedFit:
         part = cut_part(self.pilot.public, self.clip_weights, inverse)
         if part is None or self.gradient.counts is None:
             return part
-        return Part(np.maximum(part.variance, self.gradient.lost[0] * np.sum(inverse**2, axis=1)))
+        return part.with_variance(np.maximum(part.variance, self.gradient.lost[0] * np.sum(inverse**2, axis=1)))

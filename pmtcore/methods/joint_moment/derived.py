@@ -91,13 +91,18 @@ class Derived:
         return (*self.base[:-1], *(rule.name for rule in self.rules), self.base[-1])
 
     def extend(self, rows: np.ndarray) -> np.ndarray:
-        """Rows (k, base) with their derived columns (k, all); elementwise, so each row is decided by itself."""
+        """Return rows (k, base) with their derived columns (k, all), each row by itself.
+
+        A row of zeros (a missing value, a person's filler) stays one: it adds nothing to a sum, whatever a rule
+        makes of 0 (maths.md, 20).
+        """
         if not self.rules:
             return rows
         at = {name: j for j, name in enumerate(self.base)}
+        empty = ~np.any(rows, axis=1)
         with np.errstate(all="ignore"):  # what overflows is not finite, and counts as an empty row later
             made = [rule.apply([rows[:, at[name]] for name in rule.of]) for rule in self.rules]
-        return np.column_stack([rows[:, :-1], *made, rows[:, -1]])
+        return np.column_stack([rows[:, :-1], *(np.where(empty, 0.0, column) for column in made), rows[:, -1]])
 
 
 def parse(text: str, base: tuple[str, ...], rows: np.ndarray) -> Derived:

@@ -143,12 +143,11 @@ class Fit:
         """Privacy, sampling and truncation of contrasts (k, q) of the coefficients, or of each coefficient."""
         c = np.eye(len(self.a)) if contrasts is None else contrasts
         noise, borrowed, sampling, truncation = (
-            np.einsum("ki,ij,kj->k", c, matrix, c)
-            for matrix in (self.noise, self.borrowed, self.sampling, self.truncation)
+            c @ matrix @ c.T for matrix in (self.noise, self.borrowed, self.sampling, self.truncation)
         )
         freedom = self.state.influence.freedom(c @ self.a, self.b)
-        privacy = Part(noise).plus(Part(borrowed, freedom))
-        return privacy, Part(sampling, freedom), Part(truncation) if self.state.influence.m else None
+        privacy = Part.of(noise).plus(Part.of(borrowed, freedom))
+        return privacy, Part.of(sampling, freedom), Part.of(truncation) if self.state.influence.m else None
 
     @cached_property
     def bands(self) -> Bands:

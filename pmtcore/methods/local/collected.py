@@ -14,7 +14,7 @@ draw where it is Gaussian: the same distribution. Neighbours: replace-one, of on
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
 
@@ -115,7 +115,26 @@ class LocalPlan(Plan):
     def rows(self) -> np.ndarray:
         """Public features as devices would see them (m, d)."""
         x = setup.features(self.public) - self.configuration.shift
-        return whiten(self.configuration.root, x)
+        return x if self.configuration.scheme == "moments" else whiten(self.configuration.root, x)
+
+    @cached_property
+    def gram(self) -> np.ndarray:
+        """Sum of ``x x'`` over the public rows (d, d)."""
+        return np.asarray(self.rows.T @ self.rows)
+
+    def at(self, mu: float) -> LocalPlan:
+        """Return the same collection of moments at another budget: nothing else that is published depends on it.
+
+        Raises:
+            ValueError: the whitened scheme, whose radius does depend on it.
+        """
+        if self.configuration.scheme != "moments":
+            raise ValueError("the radius of the whitened scheme depends on the budget; plan it anew")
+        made = replace(self, mu=mu, configuration=replace(self.configuration, mu=mu))
+        for name in ("rows", "gram", "weighted"):
+            if name in vars(self):
+                vars(made)[name] = vars(self)[name]
+        return made
 
     @cached_property
     def weighted(self) -> Rows:
@@ -137,7 +156,7 @@ class LocalPlan(Plan):
         """The sum of what rows say, integers (dimension,); with PrivUnit every row's vector (n, d)."""
         if self.configuration.randomizer == "privunit":
             return rows.concatenate(self.configuration.vectors)
-        return integer_sum(rows, lambda x, y: self.configuration.integers(x, y).sum(axis=0))
+        return integer_sum(rows, self.configuration.total)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> LocalOutcome:
         """All people's reports, averaged.
@@ -208,7 +227,7 @@ class LocalOutcome(Outcome):
         """``c w_ols`` (trials, d); the intercept, where there is one, reproduces the released mean response."""
         plan, made, d = self.plan, self.plan.configuration, self.plan.public.d
         gram, cross = unfold(self.mean, d)
-        pool = plan.rows if getattr(plan.parameters, "pool", "no") == "yes" else None
+        pool = (plan.gram, len(plan.rows)) if getattr(plan.parameters, "pool", "no") == "yes" else None
         ols = estimators.least_squares(gram, cross, pool, plan.n)
         first = 1 if plan.public.has_intercept else 0
         found = np.empty_like(ols)
@@ -234,9 +253,8 @@ class LocalOutcome(Outcome):
         x = plan.rows * plan.weighted.weights[:, None]
         sampling = x.T @ (x * (mean * (1 - mean))[:, None]) / m / plan.n
         public = np.cov((x * (mean - plan.configuration.centre)[:, None]).T).reshape(plan.public.d, -1) / m
-        privacy = plan.mean_variance * np.sum(table**2, axis=0)
-        other = np.einsum("ji,jk,ki->i", table, sampling + public, table)
-        return limits(estimate[0], estimate[0], Part(privacy), Part(other))
+        privacy = Part.of(plan.mean_variance * table.T @ table)
+        return limits(estimate[0], estimate[0], privacy, Part.of(table.T @ (sampling + public) @ table))
 
     def notes(self) -> tuple[str, ...]:
         """Whether the scale equation had a root."""
@@ -287,6 +305,7 @@ _NLR: dict[str, Any] = {"task": "nonlinear", "parameters": RegressionParameters,
 register(
     Method(
         id="ldp-glm-gaussian",
+        paper_names=("C, Algorithm 1, repaired",),
         title="Local, Gaussian design",
         summary="Local reports of moments; least squares, then one scale.",
         source="C, Algorithm 1",
@@ -300,6 +319,7 @@ register(
 register(
     Method(
         id="ldp-glm",
+        paper_names=("C, Algorithm 2, repaired",),
         title="Local, bounded design",
         summary="The same with rows of bounded length.",
         source="C, Algorithm 2",
@@ -313,6 +333,7 @@ register(
 register(
     Method(
         id="ldp-nlr-gaussian",
+        paper_names=("C, Algorithm 3, repaired",),
         title="Local nonlinear regression, Gaussian design",
         summary="y = f(x'w) + noise from local reports of moments.",
         source="C, Algorithm 3",
@@ -325,6 +346,7 @@ register(
 register(
     Method(
         id="ldp-nlr",
+        paper_names=("C, Algorithm 4, repaired",),
         title="Local nonlinear regression, bounded design",
         summary="The same with rows of bounded length.",
         source="C, Algorithm 4",

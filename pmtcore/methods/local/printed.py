@@ -40,11 +40,16 @@ class PrintedPlan(Plan):
     repaired: LocalPlan
     mu: float
     symbol: bool
+    power: float = _POWER
+
+    def at(self, mu: float) -> PrintedPlan:
+        """Return the same collection at another budget."""
+        return dataclasses.replace(self, repaired=self.repaired.at(mu), mu=mu)
 
     @property
     def noise_sds(self) -> np.ndarray:
         """Noise on each coordinate of one report (dimension,)."""
-        delta = max(self.repaired.n, _FEWEST) ** -_POWER
+        delta = max(self.repaired.n, _FEWEST) ** -self.power
         return printed_sds(self.repaired.configuration, epsilon_from_mu(self.mu, delta), delta)
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
@@ -53,8 +58,8 @@ class PrintedPlan(Plan):
 
         def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
             answers = ~outside(made, features) if self.symbol else np.ones(len(response), dtype=bool)
-            said = made.statistic(features[answers], response[answers])
-            return np.append(said.sum(axis=0), np.sum(answers))
+            said = made.total(features[answers], response[answers]) * made.units()
+            return np.append(said, np.sum(answers))
 
         return rows.sum(block).map(lambda total: total[:-1] / max(total[-1], 1.0))
 
@@ -76,9 +81,28 @@ class PrintedPlan(Plan):
         return dataclasses.replace(self.repaired.facts(), noise_sd=float(self.noise_sds[0]))
 
 
+def _power() -> Any:
+    return parameter(
+        _POWER,
+        label="Power of n in delta",
+        help="delta = n^-power: 1.1 in the paper, and 1 in its figure 7.",
+        low=0.5,
+        high=5.0,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedMomentParameters(MomentParameters):
+    """Public parameters of C's Algorithms 1 and 2 as printed."""
+
+    power: float = _power()
+
+
 @dataclass(frozen=True, kw_only=True)
 class PrintedRegressionParameters(RegressionParameters):
     """Public parameters of C's Algorithms 3 and 4 as printed."""
+
+    power: float = _power()
 
     noise_bound: float = parameter(
         0.001,
@@ -89,16 +113,16 @@ class PrintedRegressionParameters(RegressionParameters):
     )
 
 
-def _gaussian(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> PrintedPlan:
+def _gaussian(public: PublicData, n: int, budget: Budget, parameters: PrintedMomentParameters) -> PrintedPlan:
     made = setup.moments(public, n, budget.mu, True, parameters.zeta, parameters.response_bound)
     made = dataclasses.replace(made, offset=0.0)
-    return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, True)
+    return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, True, parameters.power)
 
 
-def _bounded(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> PrintedPlan:
+def _bounded(public: PublicData, n: int, budget: Budget, parameters: PrintedMomentParameters) -> PrintedPlan:
     made = setup.moments(public, n, budget.mu, False, parameters.zeta, parameters.response_bound)
     made = dataclasses.replace(made, radius=_longest(public, made.shift), offset=0.0)
-    return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, False)
+    return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters), budget.mu, False, parameters.power)
 
 
 def _longest(public: PublicData, shift: np.ndarray) -> float:
@@ -115,7 +139,8 @@ def _regression(gaussian: bool) -> Any:
         radius = made.radius if gaussian else _longest(public, made.shift)
         bound = parameters.response_bound or link.response_bound(radius, parameters.noise_bound)
         made = dataclasses.replace(made, radius=radius, low=-bound, high=bound, offset=0.0)
-        return PrintedPlan(LocalPlan(public, n, budget.mu, made, parameters, link), budget.mu, gaussian)
+        repaired = LocalPlan(public, n, budget.mu, made, parameters, link)
+        return PrintedPlan(repaired, budget.mu, gaussian, parameters.power)
 
     return plan
 
@@ -129,7 +154,7 @@ _LOCAL: dict[str, Any] = {
 _COMMON: dict[str, Any] = {
     "task": "glm",
     "families": ("logistic", "boosting", "poisson"),
-    "parameters": MomentParameters,
+    "parameters": PrintedMomentParameters,
     **_LOCAL,
 }
 _NONLINEAR: dict[str, Any] = {
@@ -142,6 +167,7 @@ _NONLINEAR: dict[str, Any] = {
 register(
     Method(
         id="ldp-glm-gaussian-printed",
+        paper_names=("C, Algorithm 1",),
         title="Local, Gaussian design (as published)",
         summary="Rows outside the radius answer with a symbol; classical noise.",
         source="C, Algorithm 1",
@@ -155,6 +181,7 @@ register(
 register(
     Method(
         id="ldp-glm-printed",
+        paper_names=("C, Algorithm 2",),
         title="Local, bounded design (as published)",
         summary="The l1 norm as radius; classical noise.",
         source="C, Algorithm 2",
@@ -168,6 +195,7 @@ register(
 register(
     Method(
         id="ldp-nlr-gaussian-printed",
+        paper_names=("C, Algorithm 3",),
         title="Local nonlinear regression, Gaussian design (as published)",
         summary="Rows outside the radius answer with a symbol; classical noise for responses up to L r + |f(0)| + C.",
         source="C, Algorithm 3",
@@ -181,6 +209,7 @@ register(
 register(
     Method(
         id="ldp-nlr-printed",
+        paper_names=("C, Algorithm 4",),
         title="Local nonlinear regression, bounded design (as published)",
         summary="The l1 norm as radius; classical noise for responses up to L r + |f(0)| + C.",
         source="C, Algorithm 4",

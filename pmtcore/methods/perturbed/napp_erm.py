@@ -12,7 +12,8 @@ square, rows clipped at the longest public one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -20,19 +21,21 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_for, epsilon_from_mu
 from pmtcore.accounting.perturbed import Noise, Promise, Terms, equation_4, noise_for
 from pmtcore.accounting.spends import Spend
+from pmtcore.base.checks import InputError
 from pmtcore.base.records import Curator, Private, PrivateRows, Standing
 from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, iterate, recycled, retrieved_share
-from pmtcore.glm.solvers import Data
+from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.noise import NoiseSource, in_the_lab
 from pmtcore.mechanisms.perturbed import draw, draw_above, draw_sampled
 from pmtcore.mechanisms.truncation import bounded
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.perturbed.napp_public import FAMILIES
-from pmtcore.methods.perturbed.setting import LOSSES, Setting, setting
+from pmtcore.methods.perturbed.setting import LOSSES, PLAIN, Setting, setting
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
 from pmtcore.public.moments import PublicData, joint
 
 _LAB = Curator("paper D as published: lab only")
+_DIRECT = 1e-6  # subgradient at which a direct fit ends, in root rows: as near as the iterated ones
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +87,32 @@ class PrintedParameters(Parameters):
     )
     passes: int = parameter(1, label="Passes of recycling", help="Re-runs of Algorithm 2, at most.", low=1, high=20)
     iterations: int = parameter(80, label="Iterations", help="Of the weights.", low=1, high=500)
+    fit: str = parameter(
+        "iterated",
+        label="Fit",
+        help="iterated: Algorithm 1; direct: the target with Lambda0 ||theta||^2 beside it, as DP-ERM (equation 2).",
+        choices=("iterated", "direct"),
+    )
+    coordinates: str = parameter(
+        "scaled",
+        label="Coordinates",
+        help="scaled: columns by their public root mean square; plain: as they are, as in the paper's experiments.",
+        choices=("scaled", PLAIN),
+    )
+    row_bound: float = parameter(
+        0.0,
+        label="Bound zeta1 on rows (0: the longest public row)",
+        help="Rows are clipped to it, in these coordinates.",
+        low=0.0,
+        high=1e12,
+    )
+    floor: float = parameter(
+        0.0,
+        label="Lambda0 (0: automatic)",
+        help="zeta3/(2 (1 - r) epsilon), what the claim needs, or a value that the paper states.",
+        low=0.0,
+        high=1e12,
+    )
     rows: int = parameter(
         0,
         label="Augmented rows n_e (0: their limit)",
@@ -132,27 +161,18 @@ class PrintedPlan(Plan):
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> PrintedOutcome:
         """Guarantee: none. The claim is ``claim`` under add-remove-one; weights and support leak (E11, E12)."""
         value, d = statistic.reveal(_LAB), self.ground.public.d
-        b, p = self._noise(source, trials, d), self.parameters
+        b = self.noise_draws(source, trials)
+        rows = Augmentation(self.parameters.rows, _generator(source)) if self.parameters.rows else None
         data = Data(self.ground.loss, value[:, :d], value[:, d])
-        rows = Augmentation(p.rows, _generator(source)) if p.rows else None
-        if p.recycle == "no":
-            found = iterate(data, b, [self.target], p.iterations, absolute=self.selection != "none", rows=rows)
-        else:
-            found = recycled(
-                data,
-                b,
-                [self.target],
-                self.claim.epsilon,
-                p.share,
-                p.passes,
-                p.iterations,
-                absolute=self.selection != "none",
-                rows=rows,
-            )
-        return PrintedOutcome(self, found)
+        return PrintedOutcome(self, _fitted(data, [self] * trials, b, rows))
 
-    def _noise(self, source: NoiseSource, trials: int, d: int) -> np.ndarray:
-        cut = getattr(self.parameters, "cut", 0.0)
+    def aimed(self, lam: float) -> PrintedPlan:
+        """Return the same plan with another Lambda of the target: neither noise nor Lambda0 depends on it."""
+        return replace(self, target=replace(self.target, lam=lam))
+
+    def noise_draws(self, source: NoiseSource, trials: int) -> np.ndarray:
+        """The noise b (trials, d) as the selection takes it."""
+        cut, d = getattr(self.parameters, "cut", 0.0), self.ground.public.d
         if self.selection == "vs" and cut:
             return draw_above(self.noise, cut * self.noise.scale, source, trials, d)
         by = draw_sampled if self.parameters.form == "sampled" and self.noise.pure else draw
@@ -185,6 +205,60 @@ def _generator(source: NoiseSource) -> np.random.Generator:
     return np.random.default_rng(abs(int(in_the_lab(source).normal(1, 1)[0, 0] * 2.0**40)))
 
 
+def fit_together(
+    plans: Sequence[PrintedPlan], rows: PrivateRows, sources: Sequence[NoiseSource]
+) -> list[PrintedOutcome]:
+    """Fit several plans that clip rows alike to one table, all in one stack, which takes little longer than one.
+
+    Args:
+        sources: noise of each plan; alike where methods that differ in one step are to share it.
+
+    Raises:
+        ValueError: plans that clip rows differently, or with augmented rows.
+    """
+    first = plans[0]
+    if any(plan.ground.radius != first.ground.radius or plan.parameters.rows for plan in plans):
+        raise ValueError("plans fitted together clip rows alike and use the limit of many augmented rows")
+    value, d = first.measure(rows).reveal(_LAB), first.ground.public.d
+    b = np.vstack([plan.noise_draws(source, 1) for plan, source in zip(plans, sources, strict=True)])
+    found = _fitted(Data(first.ground.loss, value[:, :d], value[:, d]), plans, b, None)
+    return [
+        PrintedOutcome(plan, Iterated(found.theta[k : k + 1], found.weights[k : k + 1])) for k, plan in enumerate(plans)
+    ]
+
+
+def _fitted(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
+    """Fits (t, d) of one plan each, those with as many iterations and passes in one stack."""
+    found = Iterated(np.empty_like(b), np.empty_like(b))
+    ways = [(p.fit, p.recycle == "yes", p.passes, p.iterations) for p in (plan.parameters for plan in plans)]
+    for way in dict.fromkeys(ways):
+        at = [k for k, other in enumerate(ways) if other == way]
+        part = _alike(data, [plans[k] for k in at], b[at], rows)
+        found.theta[at], found.weights[at] = part.theta, part.weights
+    return found
+
+
+def _alike(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
+    parameters, targets = plans[0].parameters, [plan.target for plan in plans]
+    selects = np.asarray([plan.selection != "none" for plan in plans])
+    if parameters.fit == "direct":
+        return _direct(data, targets, b)
+    if parameters.recycle == "no":
+        return iterate(data, b, targets, parameters.iterations, absolute=selects, rows=rows)
+    epsilon, passes = plans[0].claim.epsilon, parameters.passes
+    return recycled(
+        data, b, targets, epsilon, parameters.share, passes, parameters.iterations, absolute=selects, rows=rows
+    )
+
+
+def _direct(data: Data, targets: Sequence[Target], b: np.ndarray) -> Iterated:
+    """The target and ``Lambda0 ||theta||^2`` in one convex objective (D, equation 2)."""
+    ridge = np.asarray([target.floor + target.square for target in targets])[:, None] + 0 * b
+    lasso = np.asarray([target.lam if target.sharp else 0.0 for target in targets])[:, None] + 0 * b
+    tolerance = _DIRECT * max(float(np.sqrt(len(data.y))), 1.0)
+    return Iterated(minimize(data, Penalty.of(b, 2 * ridge, 0.0, lasso), tolerance).theta, ridge)
+
+
 @final
 class PrintedOutcome(Outcome):
     """Last iterates (trials, d)."""
@@ -209,13 +283,18 @@ class PrintedOutcome(Outcome):
 
 def _planner(selection: str) -> Any:
     def plan(public: PublicData, n: int, budget: Budget, parameters: PrintedParameters) -> PrintedPlan:
-        ground = setting(public, "scaled", parameters.loss, parameters.bound)
+        ground = setting(public, parameters.coordinates, parameters.loss, parameters.bound)
+        if parameters.row_bound:
+            ground = replace(ground, radius=parameters.row_bound)
+        if parameters.fit == "direct" and (selection != "none" or parameters.regularizer == "bridge"):
+            raise InputError("A direct fit needs napp-erm and a convex target: ridge, lasso or elastic-net.")
         pure = parameters.noise == "pure"
         epsilon = (
             min(epsilon_for(budget.mu), 500.0) if pure else max(epsilon_from_mu(budget.mu, parameters.delta), 1e-6)
         )
         claim = Promise(epsilon, 0.0 if pure else parameters.delta, Neighbours.ADD_REMOVE_ONE)
-        least = ground.loss.curvature * ground.radius**2 / (2 * (1 - parameters.share) * epsilon)
+        needed = ground.loss.curvature * ground.radius**2 / (2 * (1 - parameters.share) * epsilon)
+        least = parameters.floor or needed
         target = Target(
             kind=parameters.regularizer,
             lam=parameters.target,
@@ -239,14 +318,23 @@ def _planner(selection: str) -> Any:
 
 _ALL = ("E8", "E9", "E10", "E12", "E13", "E14", "E15", "E16", "E17", "E18")
 _SELECTION = ("E8", "E11", "E12", "E22")
-for _id, _title, _selection, _source, _errata, _colour in (
-    ("napp-erm", "Noise-augmented objective (as published)", "none", "D, Algorithm 1", _ALL, "#AA4499"),
-    ("napp-vs", "Private selection (as published)", "vs", "D, section 3.5, any b", _SELECTION, "#C2185B"),
-    ("napp-vs-plus", "Private selection, b > 0 (as published)", "vs-plus", "D, section 3.5", _SELECTION, "#7B1FA2"),
+for _id, _name, _title, _selection, _source, _errata, _colour in (
+    ("napp-erm", "NAPP-ERM", "Noise-augmented objective (as published)", "none", "D, Algorithm 1", _ALL, "#AA4499"),
+    ("napp-vs", "NAPP-VS", "Private selection (as published)", "vs", "D, section 3.5, any b", _SELECTION, "#C2185B"),
+    (
+        "napp-vs-plus",
+        "NAPP-VS+",
+        "Private selection, b > 0 (as published)",
+        "vs-plus",
+        "D, section 3.5",
+        _SELECTION,
+        "#7B1FA2",
+    ),
 ):
     register(
         Method(
             id=_id,
+            paper_names=(_name,),
             title=_title,
             summary="Weights iterated on the private fit; the target regularizer does double duty.",
             task="glm",

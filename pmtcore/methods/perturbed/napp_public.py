@@ -16,7 +16,8 @@ replace-one. Proofs: ``docs/maths.md``, section 15.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
@@ -133,6 +134,11 @@ class ErmPlan(Plan):
     n: int
     mu: float
     mechanism: Mechanism
+    build: Callable[[Budgeted], Mechanism] = field(repr=False, compare=False)
+
+    def in_lab(self, planned: Budgeted) -> Mechanism:
+        """Return the mechanism of this plan at another promise: under the papers' relation, for comparisons."""
+        return self.build(planned)
 
     @property
     def holds_rows(self) -> bool:
@@ -148,7 +154,7 @@ class ErmPlan(Plan):
 
         Guarantee: mu-GDP under replace-one; with pure noise epsilon-private, which is more (maths.md, 15.2 to 15.5).
         """
-        return ErmOutcome(self, self.mechanism.release(statistic, source, trials))
+        return ErmOutcome(self, self.mechanism.release(statistic, self.n, source, trials))
 
     def parts(self) -> tuple[Spend, ...]:
         """The perturbed objective, and the noise that covers how near its optimum is found."""
@@ -236,37 +242,45 @@ def _with_own(mechanism: Mechanism, ground: Setting, n: int) -> Mechanism:
 
 def _dp_erm(public: PublicData, n: int, budget: Budget, parameters: ErmParameters) -> ErmPlan:
     ground = setting(public, parameters.coordinates, parameters.loss, parameters.bound)
-    mechanism = dp_erm(
-        ground.loss,
-        ground.radius,
-        _budgeted(budget, parameters),
-        public.d,
-        share=parameters.share,
-        ridge=parameters.ridge,
-        lasso=ground.sharp(parameters.lasso),
-    )
-    return ErmPlan(ground, n, budget.mu, _with_own(mechanism, ground, n))
+
+    def build(planned: Budgeted) -> Mechanism:
+        mechanism = dp_erm(
+            ground.loss,
+            ground.radius,
+            planned,
+            public.d,
+            share=parameters.share,
+            ridge=parameters.ridge,
+            lasso=ground.sharp(parameters.lasso),
+        )
+        return _with_own(mechanism, ground, n)
+
+    return ErmPlan(ground, n, budget.mu, build(_budgeted(budget, parameters)), build)
 
 
 def _napp_public(public: PublicData, n: int, budget: Budget, parameters: NappParameters) -> ErmPlan:
     ground = setting(public, parameters.coordinates, parameters.loss, parameters.bound, centred=True)
-    planned = _budgeted(budget, parameters)
     fit = ground.fit()
-    choices: dict[str, Any] = {"share": parameters.share, "choice": parameters.retrieved}
-    if parameters.modulus:
-        unit = ground.loss.curvature * ground.radius**2 / _epsilon(budget)
-        weights = parameters.modulus * unit * fit.weights(parameters.gamma)
-    else:
-        own = n * ground.penalty
-        weights = best_weights(ground.loss, ground.radius, planned, n, fit, parameters.gamma, penalty=own)
-    sharp = ground.sharp(parameters.lasso)
-    held, centre = weights + parameters.ridge, weights * fit.theta / (weights + parameters.ridge)
-    mechanism = napp_public(ground.loss, ground.radius, planned, held, centre, lasso=sharp, **choices)
-    split = mechanism.split
+
+    def build(planned: Budgeted) -> Mechanism:
+        if parameters.modulus:
+            unit = ground.loss.curvature * ground.radius**2 / _epsilon(budget)
+            weights = parameters.modulus * unit * fit.weights(parameters.gamma)
+        else:
+            own = n * ground.penalty
+            weights = best_weights(ground.loss, ground.radius, planned, n, fit, parameters.gamma, penalty=own)
+        total, centre = weights + parameters.ridge, weights * fit.theta / (weights + parameters.ridge)
+        choices: dict[str, Any] = {"share": parameters.share, "choice": parameters.retrieved}
+        sharp = ground.sharp(parameters.lasso)
+        return _with_own(
+            napp_public(ground.loss, ground.radius, planned, total, centre, lasso=sharp, **choices), ground, n
+        )
+
+    mechanism = build(_budgeted(budget, parameters))
     mu = budget.mu
     if parameters.retrieved == "return":
-        mu = min(split.gdp or mu_for(split.promise.epsilon), mu)
-    return ErmPlan(ground, n, mu, _with_own(mechanism, ground, n))
+        mu = min(mechanism.split.gdp or mu_for(mechanism.split.promise.epsilon), mu)
+    return ErmPlan(ground, n, mu, mechanism, build)
 
 
 _COMMON: dict[str, Any] = {
@@ -280,6 +294,7 @@ _COMMON: dict[str, Any] = {
 register(
     Method(
         id="dp-erm",
+        paper_names=("DP-ERM",),
         title="Objective perturbation",
         summary="Noise in the objective, an extra ridge in every coordinate; ridge, lasso or elastic net as target.",
         source="Kifer et al. 2012; D, equation 2",

@@ -23,6 +23,7 @@ from pmtcore.public.penalized import PublicFit, public_fit
 from pmtcore.public.radius import moment_only_ball
 
 COORDINATES = ("scaled", "whitened")
+PLAIN = "plain"  # features as they are, which published experiments have
 LOSSES = ("family", "hinge")
 _RESIDUAL = 1.5  # public residual sds within which the squared loss is squared
 _COUNT = 1.5  # times the largest public count
@@ -101,11 +102,13 @@ def setting(
     Raises:
         InputError: a smoothed hinge without labels, or no bound where none can be had.
     """
-    one_of("coordinates", coordinates, COORDINATES)
+    one_of("coordinates", coordinates, (*COORDINATES, PLAIN))
     d = public.d
     free = np.ones(d)
     free[0] = 0.0 if public.has_intercept else 1.0
-    if coordinates == "scaled":
+    if coordinates == PLAIN:
+        back, penalty = np.eye(d), public.lam * free
+    elif coordinates == "scaled":
         scale = np.sqrt(np.maximum(np.diag(public.moment)[:d], 1e-300))
         back, penalty = np.diag(1 / scale), public.lam * free / scale**2
     else:

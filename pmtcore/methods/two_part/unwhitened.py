@@ -134,6 +134,7 @@ _SOUND_COMMON: dict[str, Any] = {
 register(
     Method(
         id="dp-ols",
+        paper_names=("DP-OLS", "DP-OLSE"),
         title="Private rows only, least squares (as published)",
         summary="Noisy moments of untransformed rows; the baseline of paper B.",
         source="B, Algorithm 4",
@@ -146,6 +147,7 @@ register(
 register(
     Method(
         id="dp-ridge",
+        paper_names=("DP-RR",),
         title="Private rows only, ridge (as published)",
         summary="Noisy moments of untransformed rows with a penalty; the baseline of paper A.",
         source="A, Theorem 4.3 with Remark 4.4",
@@ -170,6 +172,7 @@ register(
 register(
     Method(
         id="dp-ridge-public",
+        paper_names=("DP-RR, Theorem 4.3",),
         title="Untransformed ridge, public radius",
         summary="Noisy moments of untransformed rows with a penalty; only the radius is public.",
         source="A, Theorem 4.3",

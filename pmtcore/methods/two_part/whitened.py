@@ -6,8 +6,10 @@
   ``(X~'X~/n + lam S_B^{-1} + G)^{-1} (X~'y~/n + g)``, recovered as ``sigma_B S_B^{-1/2} beta~``.
 
 Rows are rounded to integers and noise is discrete Gaussian. Whitening uses the symmetric root, since ``SG_d`` is not
-rotation invariant. Radius ``R^2 = d (1 + log(2n/eta))``. Neighbours: replace-one. Public: ``S_B``, ``sigma_B``, n. No
-departure from the print, except that the budget is a total: the papers' ``mu`` is ``mu/sqrt(2)`` here.
+rotation invariant. Radius ``R^2 = d (1 + log(2n/eta))``. Neighbours: replace-one. Public: ``S_B``, ``sigma_B``, n.
+The budget is a total: the papers' ``mu`` is ``mu/sqrt(2)`` here. Departure by default (``calibration=joint``): noise is
+0.75 of the printed one for ``pmt-ols`` and ``pmt-ridge`` and 0.707 for ``pmt-moment``, which is proved to be enough
+(maths.md, 3.1 and 3.5); ``calibration=papers`` has the printed noise.
 """
 
 from __future__ import annotations
@@ -226,6 +228,7 @@ _COMMON: dict[str, Any] = {
 register(
     Method(
         id="pmt-moment",
+        paper_names=("DP-PMTSE",),
         title="Whitened second moment",
         summary="The private second moment of the features and its inverse, released in whitened coordinates.",
         task="moment",
@@ -243,6 +246,7 @@ register(
 register(
     Method(
         id="pmt-ols",
+        paper_names=("DP-PMTOLS", "DP-PMTOLSE"),
         title="Whitened least squares",
         summary="Least squares from a noisy whitened moment and a noisy whitened cross moment.",
         task="linear",
@@ -257,6 +261,7 @@ register(
 register(
     Method(
         id="pmt-ridge",
+        paper_names=("DP-PMTRR",),
         title="Whitened ridge",
         summary="Ridge regression from a noisy whitened moment and a noisy whitened cross moment.",
         task="linear",

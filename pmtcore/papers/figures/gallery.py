@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 
 from pmtcore.base import escaping
 from pmtcore.methods.registry import method, methods, of_role
+from pmtcore.papers.gallery.claims import Answer, Curve
 from pmtcore.papers.gallery.engine import Figure
-from pmtcore.papers.gallery.findings import Answer, Curve
 from pmtcore.report.figures.style import finish, log_axis, translucent
 
 _COLOURS = ("#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#AA4477", "#44AA99", "#777777", "#6F5FC7", "#999933")
@@ -35,7 +35,7 @@ def picture(figure: Figure, record: Mapping[str, Any]) -> go.Figure:
 
 def _draw(drawn: go.Figure, curve: Curve, at: int, log: bool) -> None:
     colour = _own(curve.name) or _COLOURS[at % len(_COLOURS)]
-    low = np.maximum(curve.mean - curve.sd, curve.low) if log else curve.mean - curve.sd
+    low = np.maximum(curve.mean - curve.sd, curve.quantile(0.1)) if log else curve.mean - curve.sd
     band = {"x": curve.x, "mode": "lines", "line": {"width": 0}, "legendgroup": curve.name, "showlegend": False}
     drawn.add_scatter(y=curve.mean + curve.sd, hoverinfo="skip", **band)
     drawn.add_scatter(y=low, fill="tonexty", fillcolor=translucent(colour, 0.12), hoverinfo="skip", **band)
@@ -65,7 +65,8 @@ def _dash(name: str, at: int) -> str:
 
 def table(record: Mapping[str, Any]) -> pd.DataFrame:
     """The same figures in rows."""
-    parts = [pd.DataFrame(fields).rename(columns={"name": "series"}) for fields in record["series"]]
+    summaries = [{name: value for name, value in fields.items() if name != "values"} for fields in record["series"]]
+    parts = [pd.DataFrame(fields).rename(columns={"name": "series"}) for fields in summaries]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 

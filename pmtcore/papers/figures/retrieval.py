@@ -65,7 +65,7 @@ def table(name: str, x: Sequence[float], found: Sequence[Split]) -> pd.DataFrame
 
 
 def kept(study: Study) -> go.Figure:
-    """How often each coefficient is not 0, by method; the true nonzero ones first."""
+    """How often each coefficient is not 0, by method; where the truth is known, the true nonzero ones first."""
     values = np.vstack(list(study.kept.values()))
     figure = go.Figure(
         go.Heatmap(
@@ -79,6 +79,8 @@ def kept(study: Study) -> go.Figure:
             hovertemplate="%{y}, %{x}: kept in %{z:.0%} of the runs<extra></extra>",
         )
     )
+    if study.truth is None:
+        return finish(figure, "coefficient", "", 320)
     edge = int(np.sum(study.truth != 0)) - 0.5
     figure.add_vline(x=edge, line={"color": "#D55E00", "dash": "dot"})
     return finish(figure, "coefficient (left of the line: truly not 0)", "", 320)
@@ -89,6 +91,25 @@ def kept_table(study: Study) -> pd.DataFrame:
     return pd.DataFrame(
         [{"method": name, **dict(zip(study.names, values, strict=True))} for name, values in study.kept.items()]
     )
+
+
+def counts(study: Study) -> go.Figure:
+    """How many coefficients are kept as Lambda runs, mean over the runs."""
+    figure = go.Figure()
+    for (name, values), colour in zip(study.counts.items(), _COLOURS, strict=False):
+        figure.add_scatter(x=list(study.lams), y=values, mode="lines+markers", name=name, line={"color": colour})
+    log_axis(figure, "x")
+    return finish(figure, "Lambda", "coefficients kept", 380)
+
+
+def counts_table(study: Study) -> pd.DataFrame:
+    """The same in rows."""
+    rows = [
+        {"method": name, "Lambda": lam, "coefficients kept": count}
+        for name, values in study.counts.items()
+        for lam, count in zip(study.lams, values, strict=True)
+    ]
+    return pd.DataFrame(rows)
 
 
 def roc(study: Study) -> go.Figure:

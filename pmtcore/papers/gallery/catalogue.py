@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pmtcore.base.checks import InputError
-from pmtcore.papers.gallery import paper_a, paper_a_labels, paper_b, paper_c, paper_d, paper_d_budget, paper_d_weights
+from pmtcore.papers.gallery import paper_a, paper_b, paper_c, paper_d
 from pmtcore.papers.gallery.engine import Figure
 
-_PAPERS = (paper_a, paper_a_labels, paper_b, paper_c, paper_d_weights, paper_d, paper_d_budget)
+_PAPERS = (paper_a, paper_b, paper_c, paper_d)
 _FIGURES = {figure.id: figure for part in _PAPERS for figure in part.FIGURES}
 
 

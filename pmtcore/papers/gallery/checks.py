@@ -1,13 +1,19 @@
-"""Checks of claims: each takes the curves and answers with the figures behind it, as far as the trials can tell."""
+"""Checks of claims: each takes the curves and answers with the figures behind it, as far as paired trials can tell.
+
+A check computes one figure, or one for each x, from the curves and from every resample of the trials at once: arrays
+lead with the axis of the resamples, whose first entry is the figure itself (:mod:`.claims`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import binom
 
-from pmtcore.papers.gallery.findings import (
+from pmtcore.papers.gallery.claims import (
     LEVEL,
     Answer,
     Check,
@@ -16,29 +22,66 @@ from pmtcore.papers.gallery.findings import (
     Finding,
     Statistic,
     below_zero,
+    spread_of,
     together,
+    two_sided,
 )
-from pmtcore.papers.gallery.slopes import along
 
 _ROUNDING = 1e-9  # relative: equal curves computed in two ways
-_Z = float(norm.isf(LEVEL / 2))
+_LEAST_ERROR = 1e-3  # of a point on a line: no point weighs more than one known to a thousandth
+
+
+def _log(curve: Curve, statistic: Statistic) -> np.ndarray:
+    """Return logs of a statistic and its resamples (1 + resamples, k)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(curve.statistic(statistic)))
+
+
+def _ratio(upper: Curve, lower: Curve, statistic: Statistic) -> np.ndarray:
+    """Return logs of the ratio of two curves, paired (1 + resamples, k)."""
+    with np.errstate(invalid="ignore"):
+        return _log(upper, statistic) - _log(lower, statistic)
+
+
+def _trials(*curves: Curve) -> int:
+    return min(curve.count for curve in curves)
+
+
+def _interval(draws: np.ndarray, trials: int) -> str:
+    """Return the figure with the 95 % interval of its paired trials, where it is one figure."""
+    margin = two_sided(trials) * spread_of(draws)
+    return f"{np.exp(draws[0]):.4g} [{np.exp(draws[0] - margin):.4g}, {np.exp(draws[0] + margin):.4g}]"
+
+
+def _ends(draws: np.ndarray, trials: int) -> str:
+    """Return the range of ratios, each end with its interval."""
+    low, high = (int(pick(draws[0])) for pick in (np.nanargmin, np.nanargmax))
+    words = _interval(draws[:, low], trials)
+    return words if low == high else f"{words} to {_interval(draws[:, high], trials)}"
 
 
 def below(lower: str, upper: str, statistic: Statistic = "mean", factor: float = 1.0) -> Check:
-    """One curve is below a factor of another at every x."""
+    """Check that one curve is below a factor of another at every x; points where both are surely equal do not count."""
 
     def check(curves: Curves) -> Finding:
         a, b = curves[lower], curves[upper]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = a.values(statistic) / b.values(statistic)
-            answer = below_zero(np.log(ratio / factor), np.hypot(a.doubt(statistic), b.doubt(statistic)))
-        return Finding(answer, f"{statistic} ratio {np.nanmin(ratio):.3g} to {np.nanmax(ratio):.3g}")
+        gap = _untied(_ratio(a, b, statistic))
+        return Finding(
+            below_zero(gap - np.log(factor), _trials(a, b)), f"{statistic} ratio {_ends(gap, _trials(a, b))}"
+        )
 
     return check
 
 
+def _untied(gap: np.ndarray) -> np.ndarray:
+    """Leave out points at which two curves are equal in every resample, such as a common ceiling; if all are, none."""
+    with np.errstate(invalid="ignore"):
+        tied = np.all(np.abs(gap) <= _ROUNDING, axis=0)
+    return gap if np.all(tied) else gap[:, ~tied]
+
+
 def never_below(upper: str, lower: str) -> Check:
-    """A curve of means is nowhere below another but for rounding; both without chance."""
+    """Check that a curve of means is nowhere below another but for rounding; both without chance."""
 
     def check(curves: Curves) -> Finding:
         ratio = curves[upper].mean / curves[lower].mean
@@ -49,212 +92,187 @@ def never_below(upper: str, lower: str) -> Check:
 
 
 def all_below(pairs: Sequence[tuple[str, str]], statistic: Statistic = "mean") -> Check:
-    """Each first curve is below its second at every x."""
+    """Check that each first curve is below its second at every x."""
 
-    def check(curves: Curves) -> Finding:
-        found = [below(a, b, statistic)(curves) for a, b in pairs]
-        named = zip(pairs, found, strict=True)
-        return together([Finding(each.answer, f"{a} to {b}: {each.figures}") for (a, b), each in named])
+    def one(a: str, b: str, curves: Curves) -> Finding:
+        found = below(a, b, statistic)(curves)
+        return Finding(found.answer, f"{a} to {b}: {found.figures}")
 
-    return check
+    return lambda curves: together([one(a, b, curves) for a, b in pairs])
 
 
 def falls(names: Sequence[str], statistic: Statistic = "mean") -> Check:
-    """The trend of each curve on log axes is downward."""
-    return _trend(names, statistic, 1.0)
+    """Check that the trend of each curve on log axes is downward."""
+    return lambda curves: together([_trend(curves[name], statistic, 1.0) for name in names])
 
 
 def rises(names: Sequence[str], statistic: Statistic = "mean") -> Check:
-    """The trend of each curve on log axes is upward, or it ends above where it began; it never falls by a tenth."""
-    trend = _trend(names, statistic, -1.0)
+    """Check that each curve's trend is upward, or its end above its beginning, and no step falls by a tenth."""
 
-    def check(curves: Curves) -> Finding:
-        found = trend(curves)
-        falling = [_falls_by(curves[name], statistic) for name in names]
-        if any(known for known, _, _ in falling):
-            return Finding(Answer.FAILS, found.figures + "; it falls on the way by more than a tenth")
-        if any(seen for _, seen, _ in falling):
-            return Finding(Answer.OPEN if found.answer is Answer.HOLDS else found.answer, found.figures)
-        ended = found.answer is Answer.OPEN and all(above for _, _, above in falling)
-        return Finding(Answer.HOLDS, found.figures + "; each ends above where it began") if ended else found
-
-    return check
-
-
-def _falls_by(curve: Curve, statistic: Statistic) -> tuple[bool, bool, bool]:
-    """Whether a step down by more than a tenth is known, whether one is seen, and whether the end is known higher."""
-    y, doubt = curve.values(statistic), curve.doubt(statistic)
-    steps, errors = np.log(y[1:] / y[:-1]), np.hypot(doubt[1:], doubt[:-1])
-    z = norm.isf(LEVEL / 2 / max(len(steps), 1))
-    known = bool(np.any(steps + z * errors < np.log(0.9)))
-    above = bool(np.log(y[-1] / y[0]) > _Z * np.hypot(doubt[0], doubt[-1]))
-    return known, bool(np.any(steps < np.log(0.9))), above
-
-
-def closer(near: str, far: str, target: str) -> Check:
-    """Two curves of means deviate from a third, the first nowhere by more than the second."""
-
-    def check(curves: Curves) -> Finding:
-        goal = curves[target].mean
-        one, two = (np.abs(curves[name].mean - goal) for name in (near, far))
-        doubts = [curves[name].doubt("mean") * curves[name].mean for name in (near, far)]
-        ends = [np.any(far > _ROUNDING * np.max(goal)) for far in (one, two)]
-        answer = below_zero(one - two - _ROUNDING, np.hypot(*doubts)) if all(ends) else Answer.FAILS
-        return Finding(answer, f"distance {np.max(one):.3g} at most against {np.max(two):.3g}")
-
-    return check
-
-
-def _trend(names: Sequence[str], statistic: Statistic, sign: float) -> Check:
     def one(curve: Curve) -> Finding:
-        found = along(curve, statistic)
-        ends = curve.values(statistic)[[0, -1]]
-        if found is None:
-            return Finding(Answer.OPEN, f"{curve.name}: {ends[0]:.3g} to {ends[1]:.3g}, no slope")
-        low, high = sorted((sign * found.low, sign * found.high))
-        answer = Answer.HOLDS if high < 0 else Answer.FAILS if low >= 0 else Answer.OPEN
-        return Finding(answer, f"{curve.name}: {ends[0]:.3g} to {ends[1]:.3g}, {found.words}")
+        found, logs = _trend(curve, statistic, -1.0), _log(curve, statistic)
+        steps = np.diff(logs, axis=1) - np.log(0.9)
+        kept = below_zero(-steps, curve.count)
+        if kept is Answer.FAILS:
+            return Finding(Answer.FAILS, found.figures + "; it falls on the way by more than a tenth")
+        ended = below_zero(logs[:, 0] - logs[:, -1], curve.count) is Answer.HOLDS
+        if found.answer is not Answer.HOLDS and not ended:
+            return found
+        return Finding(kept, found.figures + ("" if found.answer is Answer.HOLDS else "; its end is above its start"))
 
     return lambda curves: together([one(curves[name]) for name in names])
 
 
-def _span(curve: Curve, statistic: Statistic) -> tuple[float, float]:
-    """Log of largest over smallest, and its standard error."""
-    y, doubt = curve.values(statistic), curve.doubt(statistic)
-    top, bottom = int(np.argmax(y)), int(np.argmin(y))
-    return float(np.log(y[top] / y[bottom])), float(np.hypot(doubt[top], doubt[bottom]))
+def _trend(curve: Curve, statistic: Statistic, sign: float) -> Finding:
+    found, ends = along(curve, statistic), curve.statistic(statistic)[0, [0, -1]]
+    if found is None:
+        return Finding(Answer.OPEN, f"{curve.name}: {ends[0]:.3g} to {ends[1]:.3g}, no slope")
+    low, high = sorted((sign * found.low, sign * found.high))
+    answer = Answer.HOLDS if high < 0 else Answer.FAILS if low >= 0 else Answer.OPEN
+    return Finding(answer, f"{curve.name}: {ends[0]:.3g} to {ends[1]:.3g}, {found.words}")
+
+
+def closer(near: str, far: str, target: str) -> Check:
+    """Check that two curves of means deviate from a third, the first nowhere by more than the second."""
+
+    def check(curves: Curves) -> Finding:
+        goal = curves[target].statistic("mean")
+        one, two = (np.abs(curves[name].statistic("mean") - goal) for name in (near, far))
+        apart = [np.any(gap[0] > _ROUNDING * np.max(goal[0])) for gap in (one, two)]
+        answer = below_zero(one - two - _ROUNDING, curves[near].count) if all(apart) else Answer.FAILS
+        return Finding(answer, f"distance {np.max(one[0]):.3g} at most against {np.max(two[0]):.3g}")
+
+    return check
+
+
+def _range(curve: Curve, statistic: Statistic) -> np.ndarray:
+    """Return the log of largest over smallest, and its resamples (1 + resamples,)."""
+    logs = _log(curve, statistic)
+    return np.asarray(logs[:, np.argmax(logs[0])] - logs[:, np.argmin(logs[0])])
 
 
 def flat(name: str, factor: float, statistic: Statistic = "mean") -> Check:
-    """A curve stays within a factor."""
+    """Check that a curve stays within a factor."""
 
     def check(curves: Curves) -> Finding:
-        span, doubt = _span(curves[name], statistic)
-        answer = below_zero(np.array([span - np.log(factor)]), np.array([doubt]))
-        return Finding(answer, f"largest over smallest {np.exp(span):.3g}")
+        span = _range(curves[name], statistic)
+        answer = below_zero(span - np.log(factor), curves[name].count)
+        return Finding(answer, f"largest over smallest {np.exp(span[0]):.3g}")
 
     return check
 
 
 def flatter(first: str, second: str, statistic: Statistic = "mean") -> Check:
-    """The first curve varies by a smaller factor than the second."""
+    """Check that the first curve varies by a smaller factor than the second."""
 
     def check(curves: Curves) -> Finding:
-        (one, doubt), (two, more) = (_span(curves[name], statistic) for name in (first, second))
-        answer = below_zero(np.array([one - two]), np.array([np.hypot(doubt, more)]))
-        return Finding(answer, f"largest over smallest {np.exp(one):.3g} against {np.exp(two):.3g}")
+        one, two = (_range(curves[name], statistic) for name in (first, second))
+        answer = below_zero(one - two, _trials(curves[first], curves[second]))
+        return Finding(answer, f"largest over smallest {np.exp(one[0]):.3g} against {np.exp(two[0]):.3g}")
 
     return check
 
 
 def last_below(lower: str, upper: str, factor: float = 1.0, statistic: Statistic = "mean") -> Check:
-    """The last point of one curve is below a factor of that of another."""
+    """Check that the last point of one curve is below a factor of that of another."""
 
     def check(curves: Curves) -> Finding:
         a, b = curves[lower], curves[upper]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = float(a.values(statistic)[-1] / b.values(statistic)[-1])
-        doubt = np.hypot(a.doubt(statistic)[-1:], b.doubt(statistic)[-1:])
-        return Finding(below_zero(np.log([ratio / factor]), doubt), f"at the end, {statistic} ratio {ratio:.3g}")
+        gap = _ratio(a, b, statistic)[:, -1]
+        words = f"at the end, {statistic} ratio {_interval(gap, _trials(a, b))}"
+        return Finding(below_zero(gap - np.log(factor), _trials(a, b)), words)
 
     return check
 
 
 def alike_at_end(first: str, second: str, factor: float, statistic: Statistic = "median") -> Check:
-    """The last points of two curves lie within a factor of each other."""
+    """Check that the last points of two curves lie within a factor of each other."""
 
     def check(curves: Curves) -> Finding:
         a, b = curves[first], curves[second]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = float(a.values(statistic)[-1] / b.values(statistic)[-1])
-        doubt = np.hypot(a.doubt(statistic)[-1:], b.doubt(statistic)[-1:])
-        answer = below_zero(np.array([abs(np.log(ratio)) - np.log(factor)]), doubt)
-        return Finding(answer, f"at the end, {first} over {second}: {ratio:.3g}")
+        gap = _ratio(a, b, statistic)[:, -1]
+        answer = _within(gap[:, None], factor, _trials(a, b))
+        return Finding(answer, f"at the end, {first} over {second}: {_interval(gap, _trials(a, b))}")
 
     return check
 
 
+def _within(gap: np.ndarray, factor: float, trials: int) -> Answer:
+    """Return whether logs of ratios lie within a factor on either side (1 + resamples, k)."""
+    return below_zero(np.concatenate([gap, -gap], axis=1) - np.log(factor), trials)
+
+
 def alike(pairs: Sequence[tuple[str, str]], factor: float, statistic: Statistic = "mean") -> Check:
-    """The two curves of each pair lie within a factor of each other at every x."""
+    """Check that the two curves of each pair lie within a factor of each other at every x."""
 
     def one(a: Curve, b: Curve) -> Finding:
-        with np.errstate(divide="ignore", invalid="ignore"):  # one trial has no deviation
-            gap = np.abs(np.log(a.values(statistic) / b.values(statistic)))
-        answer = below_zero(gap - np.log(factor), np.hypot(a.doubt(statistic), b.doubt(statistic)))
-        return Finding(answer, f"{a.name} and {b.name} within a factor of {np.exp(gap.max()):.3g}")
+        gap = _ratio(a, b, statistic)
+        words = f"{a.name} and {b.name} within a factor of {np.exp(np.abs(gap[0]).max()):.3g}"
+        return Finding(_within(gap, factor, _trials(a, b)), words)
 
     return lambda curves: together([one(curves[a], curves[b]) for a, b in pairs])
 
 
 def lasting(names: Sequence[str], factor: float, statistic: Statistic = "mean") -> Check:
-    """The last two points of each curve lie within a factor of each other."""
+    """Check that the last two points of each curve lie within a factor of each other."""
 
     def one(curve: Curve) -> Finding:
-        y, doubt = curve.values(statistic)[-2:], curve.doubt(statistic)[-2:]
-        gap = abs(float(np.log(y[1] / y[0])))
-        answer = below_zero(np.array([gap - np.log(factor)]), np.array([np.hypot(*doubt)]))
-        return Finding(answer, f"{curve.name}: last over the one before {y[1] / y[0]:.3g}")
+        step = np.diff(_log(curve, statistic)[:, -2:], axis=1)
+        words = f"{curve.name}: last over the one before {np.exp(step[0, 0]):.3g}"
+        return Finding(_within(step, factor, curve.count), words)
 
     return lambda curves: together([one(curves[name]) for name in names])
 
 
 def gains_more(first: tuple[str, str], second: tuple[str, str], statistic: Statistic = "median") -> Check:
-    """From before to after, the first pair of curves falls by a larger factor than the second, at every x."""
+    """Check that from before to after the first pair falls by a larger factor than the second, at every x."""
 
     def check(curves: Curves) -> Finding:
-        logs, doubts = [], []
-        for before, after in (first, second):
-            a, b = curves[before], curves[after]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                logs.append(np.log(b.values(statistic) / a.values(statistic)))
-            doubts.append(np.hypot(a.doubt(statistic), b.doubt(statistic)))
+        one, two = (_ratio(curves[after], curves[before], statistic) for before, after in (first, second))
         figures = "; ".join(
-            f"{before} by {1 - np.exp(log.max()):.0%} to {1 - np.exp(log.min()):.0%}"
-            for (before, _), log in zip((first, second), logs, strict=True)
+            f"{before} by {1 - np.exp(logs[0].max()):.1%} to {1 - np.exp(logs[0].min()):.1%}"
+            for (before, _), logs in zip((first, second), (one, two), strict=True)
         )
-        return Finding(below_zero(logs[0] - logs[1], np.hypot(*doubts)), f"it falls: {figures}")
+        return Finding(
+            below_zero(one - two, _trials(*(curves[name] for name in (*first, *second)))), f"it falls: {figures}"
+        )
 
     return check
 
 
 def grows_more(first: str, second: str, statistic: Statistic = "mean") -> Check:
-    """From its first point to its last, the first curve is multiplied by more than the second."""
+    """Check that from its first point to its last the first curve is multiplied by more than the second."""
 
     def check(curves: Curves) -> Finding:
-        logs, doubts = [], []
-        for curve in (curves[first], curves[second]):
-            y, doubt = curve.values(statistic), curve.doubt(statistic)
-            logs.append(np.log(y[-1] / y[0]))
-            doubts.append(np.hypot(doubt[0], doubt[-1]))
-        answer = below_zero(np.array([logs[1] - logs[0]]), np.array([np.hypot(*doubts)]))
-        return Finding(answer, f"last over first {np.exp(logs[0]):.3g} against {np.exp(logs[1]):.3g}")
+        one, two = (logs[:, -1] - logs[:, 0] for logs in (_log(curves[name], statistic) for name in (first, second)))
+        answer = below_zero(two - one, _trials(curves[first], curves[second]))
+        return Finding(answer, f"last over first {np.exp(one[0]):.3g} against {np.exp(two[0]):.3g}")
 
     return check
 
 
 def counted(name: str, least: float, most: float) -> Check:
-    """The mean of a count lies between two bounds at every x."""
+    """Check that the mean of a count lies between two bounds at every x."""
 
     def check(curves: Curves) -> Finding:
-        curve = curves[name]
-        error = np.where(curve.sd > 0, curve.sd / np.sqrt(np.maximum(curve.trials, 1)), 0.0)
-        answer = below_zero(np.concatenate([least - curve.mean, curve.mean - most]) - _ROUNDING, np.tile(error, 2))
-        return Finding(answer, f"{name}: {curve.mean.min():.3g} to {curve.mean.max():.3g} on average")
+        mean = curves[name].statistic("mean")
+        off = np.concatenate([least - mean, mean - most], axis=1) - _ROUNDING
+        return Finding(
+            below_zero(off, curves[name].count), f"{name}: {mean[0].min():.3g} to {mean[0].max():.3g} on average"
+        )
 
     return check
 
 
 def settles(name: str, yes: bool = True) -> Check:
-    """The last step changes the median error by less than a tenth, and trials agree; or not."""
+    """Check that the last step changes the median error by less than a tenth and trials agree; or that it does not."""
 
     def check(curves: Curves) -> Finding:
         curve = curves[name]
         change = float(abs(curve.median[-1] - curve.median[-2]) / curve.median[-1])
-        spread = float(curve.sd[-1] / max(curve.mean[-1], 1e-300))
-        doubt = float(np.hypot(curve.doubt("sd")[-1], curve.doubt("mean")[-1]))
-        figures = f"last change of the median {change:.2g}, sd over mean {spread:.2g}"
-        apart = below_zero(np.log([max(spread, 1e-300)]), np.array([doubt]))  # is the sd below the mean?
-        settled = Answer.FAILS if change >= 0.1 else apart
+        apart = (_log(curve, "sd") - _log(curve, "mean"))[:, -1]
+        figures = f"last change of the median {change:.2g}, sd over mean {np.exp(apart[0]):.2g}"
+        settled = Answer.FAILS if change >= 0.1 else below_zero(apart, curve.count)
         turned = {Answer.HOLDS: Answer.FAILS, Answer.FAILS: Answer.HOLDS, Answer.OPEN: Answer.OPEN}
         return Finding(settled if yes else turned[settled], figures)
 
@@ -262,57 +280,152 @@ def settles(name: str, yes: bool = True) -> Check:
 
 
 def jump(name: str, at: float, factor: float) -> Check:
-    """Just before ``at`` the curve is higher than from there on by a factor."""
+    """Check that just before ``at`` the curve is higher than from there on by a factor."""
 
     def check(curves: Curves) -> Finding:
         curve = curves[name]
-        x, y, doubt = curve.x, curve.median, curve.doubt("median")
-        before, after = float(np.median(y[x < at])), float(np.median(y[x >= at]))
-        error = np.array([np.hypot(np.median(doubt[x < at]), np.median(doubt[x >= at]))])
-        answer = below_zero(np.log([factor * after / before]), error)
-        return Finding(answer, f"median {before:.3g} before, {after:.3g} from {at:g} on")
+        y = curve.statistic("median")
+        before, after = (np.median(y[:, side], axis=1) for side in (curve.x < at, curve.x >= at))
+        words = f"median {before[0]:.3g} before, {after[0]:.3g} from {at:g} on"
+        return Finding(below_zero(np.log(factor * after / before), curve.count), words)
 
     return check
 
 
 def near(name: str, value: float, tolerance: float, x: float | None = None) -> Check:
-    """A curve's median (at one x) is near a printed figure."""
+    """Check that a curve's median (at one x) is near a printed figure."""
 
     def check(curves: Curves) -> Finding:
         curve = curves[name]
         at = -1 if x is None else int(np.argmin(np.abs(curve.x - x)))
-        y = float(curve.median[at])
-        half = _Z * float(curve.doubt("median")[at]) * abs(y)
-        answer = below_zero(np.array([abs(y - value) - tolerance]), np.array([half / _Z]))
-        return Finding(answer, f"{y:.3g} here (known to {half:.2g}), {value:g} printed")
+        y = curve.statistic("median")[:, [at]]
+        margin = two_sided(curve.count) * float(spread_of(y)[0])
+        answer = below_zero(np.concatenate([y - value, value - y], axis=1) - tolerance, curve.count)
+        return Finding(answer, f"{y[0, 0]:.4g} here (known to {margin:.2g}), {value:g} printed")
 
     return check
 
 
 def all_near(names: Sequence[str], value: float, tolerance: float) -> Check:
-    """The last median of each curve is near a figure."""
-    each = [near(name, value, tolerance) for name in names]
+    """Check that the last median of each curve is near a figure."""
+
+    def one(name: str, curves: Curves) -> Finding:
+        found = near(name, value, tolerance)(curves)
+        return Finding(found.answer, f"{name}: {found.figures}")
+
+    return lambda curves: together([one(name, curves) for name in names])
+
+
+def interior_minimum(name: str) -> Check:
+    """Check that the smallest mean is at neither end."""
 
     def check(curves: Curves) -> Finding:
-        found = [one(curves) for one in each]
-        named = zip(names, found, strict=True)
-        return together([Finding(one.answer, f"{name}: {one.figures}") for name, one in named])
+        curve = curves[name]
+        logs = _log(curve, "mean")
+        at, figures = int(np.argmin(logs[0])), f"smallest mean at {curve.x[int(np.argmin(logs[0]))]:g}"
+        if at in (0, len(curve.x) - 1):
+            inside = 1 + int(np.argmin(logs[0, 1:-1]))
+            known = below_zero(logs[:, at] - logs[:, inside], curve.count)
+            return Finding(Answer.FAILS if known is Answer.HOLDS else Answer.OPEN, figures)
+        return Finding(below_zero(logs[:, [at]] - logs[:, [0, -1]], curve.count), figures)
 
     return check
 
 
-def interior_minimum(name: str) -> Check:
-    """The smallest mean is at neither end."""
+@final
+@dataclass(frozen=True)
+class Slope:
+    """A slope on log axes with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def words(self) -> str:
+        """As the verdict prints it."""
+        return f"slope {self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+    def near(self, value: float, tolerance: float) -> Finding:
+        """Return whether the slope is within the tolerance and its interval within twice that.
+
+        More noise does not make a claim hold: where the interval holds the value and is wider, nobody can tell.
+        """
+        known = value - 2 * tolerance <= self.low and self.high <= value + 2 * tolerance
+        if known and abs(self.value - value) <= tolerance:
+            return Finding(Answer.HOLDS, self.words)
+        meets = self.low <= value + tolerance and value - tolerance <= self.high
+        return Finding(Answer.OPEN if meets else Answer.FAILS, self.words)
+
+
+def fitted_slope(x: np.ndarray, logs: np.ndarray, trials: int) -> Slope | None:
+    """Fit a line to logs of y on log x by weighted least squares; ``None`` where a point is not finite.
+
+    Where the points scatter around the line by more than they are uncertain, the interval is so much wider.
+
+    Args:
+        logs: of y and its resamples (1 + resamples, k), so that points that move together are known to.
+    """
+    u, error = np.log(np.asarray(x, dtype=float)), np.maximum(spread_of(logs), _LEAST_ERROR)
+    if not np.all(np.isfinite(logs[0])) or len(u) < 2 or not np.all(np.isfinite(error)):
+        return None
+    weight = error**-2 / np.sum(error**-2)
+    leverage = weight * (u - weight @ u)
+    slopes = logs @ leverage / (leverage @ (u - weight @ u))
+    half = two_sided(trials) * max(float(spread_of(slopes)), np.finfo(float).tiny)
+    if len(u) > 2:
+        away = logs[0] - weight @ logs[0] - slopes[0] * (u - weight @ u)
+        half *= max(1.0, float(np.sqrt(np.sum((away / error) ** 2) / (len(u) - 2))))
+    return Slope(float(slopes[0]), float(slopes[0]) - half, float(slopes[0]) + half)
+
+
+def along(curve: Curve, statistic: Statistic = "median") -> Slope | None:
+    """Return the slope of a curve's means, medians or sds on log axes; ``None`` where one is not finite."""
+    return fitted_slope(curve.x, _log(curve, statistic), curve.count)
+
+
+def _no_median(curves: Sequence[Curve]) -> Finding:
+    """Where a median is not finite: return whether so many without an estimate could be half by chance."""
+    left, every = max((int(out), curve.count) for curve in curves for out in curve.omitted)
+    known = binom.sf(left - 1, every, 0.5) < LEVEL
+    return Finding(
+        Answer.FAILS if known else Answer.OPEN, f"no finite median: {left} of {every} trials have no estimate"
+    )
+
+
+def slope_near(name: str, value: float, tolerance: float = 0.2) -> Check:
+    """Check that the slope of the median on log axes is near a value, and known well enough to say so."""
 
     def check(curves: Curves) -> Finding:
-        y, doubt = curves[name].mean, curves[name].doubt("mean")
-        at = int(np.argmin(y))
-        ends = np.array([0, len(y) - 1])
-        figures = f"smallest mean at {curves[name].x[at]:g}"
-        if at in ends:
-            inside = 1 + int(np.argmin(y[1:-1]))
-            known = below_zero(np.log([y[at] / y[inside]]), np.hypot(doubt[[at]], doubt[[inside]]))
-            return Finding(Answer.FAILS if known is Answer.HOLDS else Answer.OPEN, figures)
-        return Finding(below_zero(np.log(y[at] / y[ends]), np.hypot(doubt[at], doubt[ends])), figures)
+        found = along(curves[name])
+        return _no_median([curves[name]]) if found is None else found.near(value, tolerance)
+
+    return check
+
+
+def slope_above(name: str, value: float) -> Check:
+    """Check that the whole 95 % interval of the slope on log axes lies above a value."""
+
+    def check(curves: Curves) -> Finding:
+        found = along(curves[name])
+        if found is None:
+            return _no_median([curves[name]])
+        answer = Answer.HOLDS if found.low > value else Answer.FAILS if found.high <= value else Answer.OPEN
+        return Finding(answer, found.words)
+
+    return check
+
+
+def slope_across(named: Mapping[float, str], value: float, tolerance: float = 0.2) -> Check:
+    """Check the slope along another parameter, of which each curve has one value: at the last x of all curves."""
+
+    def check(curves: Curves) -> Finding:
+        last = [curves[name] for name in named.values()]
+        logs = np.stack([_log(curve, "median")[:, -1] for curve in last], axis=1)
+        found = fitted_slope(np.asarray(list(named), dtype=float), logs, _trials(*last))
+        if found is None:
+            return _no_median(last)
+        nearness = found.near(value, tolerance)
+        return Finding(nearness.answer, f"{nearness.figures} (at x = {last[0].x[-1]:g})")
 
     return check

@@ -1,8 +1,9 @@
 """Running a figure: trials in parallel processes, with progress, stoppable; results stored with their description.
 
 A *figure* is a list of *runs*; a run is a setting and the methods tried on it; a *trial* of a run draws data
-and noise from one seed and gives one error (or one per iteration) for each series. The same description and
-trial count give the same numbers.
+and noise from one seed and gives one error (or one per iteration, or one per position) for each series. The same
+description and trial count give the same numbers. A stored result keeps the errors of every trial, so that comparisons
+are paired and a computation goes on where an earlier one ended.
 """
 
 from __future__ import annotations
@@ -10,23 +11,27 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib import import_module
+from functools import cache
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
+from pmtcore import __version__
 from pmtcore.base.checks import InputError, whole_number_between
 from pmtcore.base.paths import assets, cache_directory
-from pmtcore.papers.gallery.findings import Claim, Curve, Curves
+from pmtcore.papers.gallery.claims import Claim, Curve, Curves
 
 Errors = dict[str, list[float]]  # series -> one error, or one per iteration
 _CHUNK = 5  # trials handed to a process at once: small enough for progress, large enough to repay the hand-over
+_STORED_EVERY = 20  # trials: what a stopped computation loses at most
 _ALIKE = 1e-3  # relative; sums in another order differ by far less, another method by far more
 _ASSETS = assets() / "gallery"
 
@@ -37,12 +42,13 @@ class Run:
     """One setting.
 
     Attributes:
-        x: where its errors are drawn; ``None`` where a trial gives one error per iteration.
+        x: where its errors are drawn; ``None`` where a trial gives one error per iteration, several positions where it
+            gives one error for each.
         task: name of the trial function, ``module:function`` inside this package.
         setting: its arguments, plain JSON types.
     """
 
-    x: float | None
+    x: float | tuple[float, ...] | None
     task: str
     setting: Mapping[str, Any]
 
@@ -76,7 +82,8 @@ class Figure:
     @property
     def words(self) -> str:
         """What is plotted, in words."""
-        over = "at every step" if self.runs[0].x is None else f"at {len({run.x for run in self.runs})} values of it"
+        places = {x for run in self.runs for x in _positions(run)}
+        over = f"at {len(places)} values of it" if places else "at every step"
         return f"Up: {self.y_label}. Across: {self.x_label}, {over}. A line for each method and setting."
 
     @property
@@ -108,12 +115,14 @@ class Computation:
         trials: repetitions; the figure's own full count if ``None``.
         workers: processes; 0 computes in this one.
         only: names of the series to compute; all if ``None``. What is left out changes nothing in the others.
+        since: a stored result of the same description, whose trials are taken over.
     """
 
     figure: Figure
     trials: int | None = None
     workers: int = 0
     only: tuple[str, ...] | None = None
+    since: Mapping[str, Any] | None = None
     stopped: bool = False
     _errors: dict[int, dict[int, list[Errors]]] = field(default_factory=dict)
     _seconds: float = 0.0
@@ -123,6 +132,24 @@ class Computation:
             "trials", self.figure.trials if self.trials is None else self.trials, 1, 10_000
         )
         needed(self.figure)
+        if self.since is not None and self.since["trials"]:
+            self._go_on(self.since)
+
+    def _go_on(self, record: Mapping[str, Any]) -> None:
+        """Take over the trials of a stored result of the same description."""
+        if record["digest"] != self.figure.digest:
+            raise ValueError(f"{self.figure.id}: the stored result has another description")
+        count = min(int(record["trials"]), self.trials or 0)
+        curves = [Curve.from_dict(fields) for fields in record["series"]]
+        for at, run in enumerate(self.figure.runs):
+            places = _positions(run)
+            self._errors[at] = {0: [{} for _ in range(count)]}
+            for curve in curves:
+                columns = np.arange(len(curve.x)) if not places else np.flatnonzero(np.isin(curve.x, places))
+                if len(columns) and (places or curve.name in _series(run)):
+                    for trial in range(count):
+                        self._errors[at][0][trial][curve.name] = curve.values[trial, columns].tolist()
+        self._seconds = float(record["seconds_per_trial"]) * count
 
     @property
     def share(self) -> float:
@@ -132,7 +159,10 @@ class Computation:
 
     def steps(self) -> Iterator[float]:
         """Compute, yielding the share done after each chunk; closing the iterator, or stop(), ends it early."""
-        jobs = [(run, start) for start in range(0, self.trials or 0, _CHUNK) for run in range(len(self.figure.runs))]
+        begun = len(self._errors[0][0]) if self._errors else 0
+        jobs = [
+            (run, start) for start in range(begun, self.trials or 0, _CHUNK) for run in range(len(self.figure.runs))
+        ]
         if self.workers == 0:
             for run, start in jobs:
                 if self.stopped:
@@ -174,16 +204,19 @@ class Computation:
         self._seconds += block[1]
 
     def curves(self) -> dict[str, Curve]:
-        """What is there so far, a curve for each series."""
+        """Return a curve for each series, of the trials that every run so far begun has done."""
+        done = {
+            at: [trial for start in sorted(blocks) for trial in blocks[start]] for at, blocks in self._errors.items()
+        }
+        count = min((len(trials) for trials in done.values()), default=0)
         points: dict[str, list[tuple[float, np.ndarray]]] = {}
-        for at, blocks in self._errors.items():
-            errors = [trial for start in sorted(blocks) for trial in blocks[start]]
-            x = self.figure.runs[at].x
-            for name in errors[0]:
-                values = np.asarray([trial[name] for trial in errors], dtype=float)  # (trials, points)
+        for at, trials in done.items():
+            places = _positions(self.figure.runs[at])
+            for name in trials[0]:
+                values = np.asarray([trial[name] for trial in trials[:count]], dtype=float)  # (trials, points)
                 for step in range(values.shape[1]):
-                    points.setdefault(name, []).append((float(step) if x is None else x, values[:, step]))
-        return {name: _curve(name, sorted(found, key=lambda p: p[0])) for name, found in points.items()}
+                    points.setdefault(name, []).append((places[step] if places else float(step), values[:, step]))
+        return {name: _curve(name, found) for name, found in points.items()}
 
     def as_dict(self) -> dict[str, Any]:
         """The result with its description, plain JSON types."""
@@ -193,7 +226,7 @@ class Computation:
             "title": self.figure.title,
             "source": self.figure.source,
             "claim": self.figure.claim,
-            "trials": min((int((c.trials + c.omitted).min()) for c in curves.values()), default=0),
+            "trials": min((curve.count for curve in curves.values()), default=0),
             "computed": datetime.now(UTC).date().isoformat(),
             "digest": self.figure.digest,
             "first": probe(self.figure),
@@ -201,7 +234,61 @@ class Computation:
             "series": [curve.as_dict() for curve in curves.values()],
             "verdict": self.figure.verdict(curves) if curves else [],
             "notes": self.figure.notes,
+            "settings": [{"x": run.x, "task": run.task, "setting": run.setting} for run in self.figure.runs],
+            "made_by": maker(),
         }
+
+
+@cache
+def maker() -> dict[str, str]:
+    """Return which code computes: versions, and a digest of the package's own source."""
+    source = hashlib.sha256()
+    for path in sorted(Path(__file__).parents[2].rglob("*.py")):
+        source.update(path.read_bytes())
+    names = ("numpy", "scipy")
+    return {
+        "pmtcore": __version__,
+        "source": source.hexdigest()[:16],
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in names},
+    }
+
+
+def _positions(run: Run) -> tuple[float, ...]:
+    """Where the errors of a trial are drawn; none where they are one for each iteration."""
+    return () if run.x is None else run.x if isinstance(run.x, tuple) else (run.x,)
+
+
+def compute_all(
+    chosen: Sequence[Figure], shares: Sequence[float], workers: int, directory: Path | None = None
+) -> Iterator[tuple[Figure, int, float]]:
+    """Bring stored results to the papers' number of trials, all figures to the first share of it, then to the next.
+
+    Each result is stored as it goes, so that a run that is stopped goes on where it was. A result that today's code
+    does not give is begun anew.
+
+    Args:
+        shares: of each figure's own number of trials, rising to 1.
+        directory: where results are kept; the cache of this machine if ``None``.
+
+    Yields:
+        The figure, the trials that it has, and the processor seconds a trial takes.
+    """
+    current: dict[str, Mapping[str, Any] | None] = {}
+    for share in shares:
+        for figure in chosen:
+            if figure.id not in current:
+                stored = load_stored(figure, directory)
+                current[figure.id] = None if stored is None or stale(figure, stored) else stored
+            record = current[figure.id]
+            goal = max(round(share * figure.trials), min(figure.trials, _CHUNK))
+            while record is None or record["trials"] < goal:
+                begun = 0 if record is None else int(record["trials"])
+                trials = min(goal, begun + _STORED_EVERY)
+                record = Computation(figure, trials, workers, since=record).run().as_dict()
+                store(record, directory)
+                yield figure, trials, record["seconds_per_trial"]
+            current[figure.id] = record
 
 
 def probe(figure: Figure) -> Errors:
@@ -304,22 +391,8 @@ def _series(run: Run) -> dict[str, str]:
 
 
 def _curve(name: str, points: list[tuple[float, np.ndarray]]) -> Curve:
-    finite = [values[np.isfinite(values)] for _, values in points]
-
-    def over(f: Callable[[np.ndarray], Any]) -> np.ndarray:
-        return np.asarray([float(f(v)) if len(v) else np.nan for v in finite])
-
-    return Curve(
-        name,
-        np.asarray([x for x, _ in points]),
-        over(np.mean),
-        over(np.std),
-        np.asarray([np.median(values) for _, values in points]),
-        over(lambda v: np.quantile(v, 0.1)),
-        over(lambda v: np.quantile(v, 0.9)),
-        np.asarray([len(values) for values in finite]),
-        np.asarray([len(values) - len(ok) for (_, values), ok in zip(points, finite, strict=True)]),
-    )
+    points = sorted(points, key=lambda point: point[0])
+    return Curve(name, np.asarray([x for x, _ in points]), np.stack([values for _, values in points], axis=1))
 
 
 def store(record: Mapping[str, Any], directory: Path | None = None) -> Path | None:
@@ -331,7 +404,7 @@ def store(record: Mapping[str, Any], directory: Path | None = None) -> Path | No
     directory = cache_directory() if directory is None else directory
     path = directory / f"{record['id']}.json"
     beside = path.with_suffix(f".{os.getpid()}.tmp")
-    text = json.dumps(_finite(record), indent=1, allow_nan=False) + "\n"
+    text = _lines(_finite(record)) + "\n"
     try:
         directory.mkdir(parents=True, exist_ok=True)
         beside.write_text(text, encoding="utf-8")
@@ -341,16 +414,33 @@ def store(record: Mapping[str, Any], directory: Path | None = None) -> Path | No
     return path
 
 
-def load_stored(figure: Figure) -> dict[str, Any] | None:
-    """The stored result of this description with the most trials, then the newest; ``None`` if there is none."""
-    found = []
-    for directory in (cache_directory(), _ASSETS):
+def _lines(record: Mapping[str, Any]) -> str:
+    """JSON with a line for each field, and one for each series."""
+
+    def line(value: Any) -> str:
+        return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+    def entry(key: str, value: Any) -> str:
+        series = key in ("series", "verdict", "settings") and value
+        return f"{line(key)}: " + ("[\n" + ",\n".join(map(line, value)) + "\n]" if series else line(value))
+
+    return "{\n" + ",\n".join(entry(key, value) for key, value in record.items()) + "\n}"
+
+
+def load_stored(figure: Figure, only: Path | None = None) -> dict[str, Any] | None:
+    """Return the stored result of this description with the most trials, then the newest; ``None`` if there is none.
+
+    Args:
+        only: the one directory to look in; the cache of this machine and what ships if ``None``.
+    """
+    found: list[dict[str, Any]] = []
+    for directory in (cache_directory(), _ASSETS) if only is None else (only,):
         path = directory / f"{figure.id}.json"
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
-        if record.get("digest") == figure.digest:
+        if record.get("digest") == figure.digest and all("values" in fields for fields in record["series"]):
             curves = [Curve.from_dict(fields) for fields in record["series"]]
             record["claim"] = figure.claim
             record["verdict"] = figure.verdict({curve.name: curve for curve in curves})  # by the checks of today

@@ -1,27 +1,39 @@
-"""Data of paper D's experiments: Table 4's settings and Adult, synthetic and public rows only."""
+"""Paper D's experiments: data of Table 4 and Adult, and trials of the registered methods on them.
+
+All methods of a trial share a draw of the data and of the noise. Published methods and ours are compared under
+add-remove-one, the paper's relation. Synthetic and public rows only.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import final
+from functools import cache, cached_property
+from typing import Any, final
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 from scipy.stats import truncnorm
 
-from pmtcore.base.records import Private
-from pmtcore.glm import losses
-from pmtcore.glm.losses import Loss
-from pmtcore.glm.solvers import Data
-from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.mechanisms.perturbed import Mechanism
-from pmtcore.mechanisms.truncation import bounded
+from pmtcore.accounting.budgets import Budget, mu_for, mu_from_epsilon
+from pmtcore.accounting.perturbed import Terms, spend
+from pmtcore.base.records import PrivateRows
+from pmtcore.glm.augment import augmented
+from pmtcore.glm.families import family as family_of
+from pmtcore.glm.losses import LOGISTIC
+from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
+from pmtcore.mechanisms.perturbed import add_remove
+from pmtcore.methods.perturbed.napp_erm import PrintedPlan, fit_together
+from pmtcore.methods.perturbed.napp_public import ErmPlan
+from pmtcore.methods.registry import make_parameters, method
+from pmtcore.public.moments import PublicData
 from pmtcore.tables.named import data_directory
 from pmtcore.tables.table import read_path
 
+Errors = dict[str, list[float]]
+Tried = Sequence[tuple[str, str, Mapping[str, Any]]]  # series, method, its parameters
 _TEST = 10_000  # D, section 5.2
 _P = 16  # D, Table 4
 _COUNTS = 30.0  # declared bound on Poisson responses, and on predicted means
@@ -30,43 +42,73 @@ _SETTINGS: dict[str, tuple[float, np.ndarray]] = {  # half width of x, the 8 non
     "poisson": (0.25, 4 - 0.5 * np.arange(8) / 7),
     "logistic": (0.5, 4 - 0.5 * np.arange(8) / 7),
 }
+_BOUNDS = {"linear": 0.5, "poisson": _COUNTS, "logistic": 0.0, "adult": 0.0}  # on residuals and counts
+_ALMOST_NO_RIDGE = 1e-6  # Lambda0 of a fit without privacy: it leaves the minimizer one
+_FLAT = 1e-6  # of the largest public square: directions that 50 or 300 public rows do not show
 
 
 @final
 @dataclass(frozen=True)
 class Draw:
-    """One draw: private rows, public rows, test rows, the loss, the bound on rows; all features known."""
+    """One draw: private rows, public rows, test rows, and the coefficients where they are known."""
 
-    loss: Loss
+    kind: str
     x: np.ndarray
     y: np.ndarray
     public_x: np.ndarray
     public_y: np.ndarray
     test_x: np.ndarray
     test_y: np.ndarray
-    radius: float
     truth: np.ndarray | None
 
     @property
-    def data(self) -> Data:
-        """Private rows, clipped."""
-        return Data(self.loss, bounded(self.x, self.radius), self.loss.responses(self.y))
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(f"x{j + 1}" for j in range(self.x.shape[1]))
+
+    @property
+    def rows(self) -> PrivateRows:
+        """Private rows."""
+        return PrivateRows.from_arrays(self.x, self.y, self.names)
+
+    @property
+    def box(self) -> float:
+        """The length that Table 4's box gives: 2 for logistic rows, 1 for the others."""
+        return _SETTINGS[self.kind][0] * math.sqrt(_P)
+
+    @property
+    def longest(self) -> float:
+        """Length of the longest public row."""
+        return float(np.linalg.norm(self.public_x, axis=1).max())
+
+    @cached_property
+    def public(self) -> PublicData:
+        """Public rows as the methods take them; columns that they do not show have almost no second moment."""
+        m, p = self.public_x.shape
+        family = {"linear": "gaussian", "adult": "logistic"}.get(self.kind, self.kind)
+        rows = np.column_stack([self.public_x, self.public_y])
+        moment = self.public_x.T @ self.public_x / m
+        root = np.linalg.cholesky(moment + _FLAT * float(np.max(np.diag(moment))) * np.eye(p))
+        factor = np.zeros((p + 1, p + 1))
+        factor[:p, :p] = root
+        if family == "gaussian":
+            factor[p, :p] = np.linalg.solve(root, self.public_x.T @ self.public_y / m)
+            factor[p, p] = math.sqrt(max(float(np.mean(self.public_y**2) - factor[p, :p] @ factor[p, :p]), 1e-12))
+        else:
+            factor[p, p] = 1.0
+        return PublicData(self.names, "y", factor, m, rows, family_of(family))
 
     def error(self, theta: np.ndarray) -> np.ndarray:
         """Prediction error (t,) on the test rows: mean squared, or the share of labels missed."""
         z = self.test_x @ theta.T
-        if self.loss.id in ("logistic", "hinge"):
+        if self.kind in ("logistic", "adult"):
             return np.asarray(np.mean((z > 0) != (self.test_y[:, None] > 0.5), axis=0))
-        mean = np.exp(np.minimum(z, math.log(_COUNTS))) if self.loss.id == "poisson" else z
+        mean = np.exp(np.minimum(z, math.log(_COUNTS))) if self.kind == "poisson" else z
         return np.asarray(np.mean((mean - self.test_y[:, None]) ** 2, axis=0))
-
-    def release(self, mechanism: Mechanism, source: NoiseSource, trials: int = 1) -> np.ndarray:
-        """Released coefficients (trials, p)."""
-        return mechanism.release(Private(mechanism.rows(self.x, self.y)), source, trials)
 
 
 def table4(seed: int, kind: str, n: int, m: int = 50) -> Draw:
-    """A draw of D's Table 4; bounds are declared from the design, the radius is the longest public row."""
+    """Draw a setting of D's Table 4."""
     half, size = _SETTINGS[kind]
     rng = np.random.default_rng((4, seed))
     theta = np.zeros(_P)
@@ -75,51 +117,297 @@ def table4(seed: int, kind: str, n: int, m: int = 50) -> Draw:
     x = rng.uniform(-half, half, (count, _P))
     z = x @ theta
     if kind == "linear":
-        y, loss = z + truncnorm(-2, 2, scale=0.25).rvs(count, random_state=rng), losses.linear(0.5)
+        y = z + truncnorm(-2, 2, scale=0.25).rvs(count, random_state=rng)
     elif kind == "poisson":
-        y, loss = rng.poisson(np.exp(z)).astype(float), losses.loss("poisson", response=_COUNTS)
+        y = rng.poisson(np.exp(z)).astype(float)
     else:
-        y, loss = (rng.random(count) < expit(z)).astype(float), losses.LOGISTIC
-    radius = float(np.linalg.norm(x[n : n + m], axis=1).max())
-    return Draw(loss, x[:n], y[:n], x[n : n + m], y[n : n + m], x[n + m :], y[n + m :], radius, theta)
+        y = (rng.random(count) < expit(z)).astype(float)
+    return Draw(kind, x[:n], y[:n], x[n : n + m], y[n : n + m], x[n + m :], y[n + m :], theta)
 
 
 @cache
 def _adult() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Complete cases of Adult: features of the training and the test table, and labels above 50K."""
+    """Complete cases of Adult, as many as the paper has: features of both tables, and labels above 50K.
+
+    Every text column is one-hot without its first level, every number is over its maximum, and there is a column of
+    ones: 97 features.
+    """
     tables = []
     for name in ("adult-train.csv.gz", "adult-test.csv.gz"):
         frame = read_path(data_directory() / name, "public").frame
         frame = frame.apply(lambda c: c.str.strip() if not pd.api.types.is_numeric_dtype(c) else c)
         tables.append(frame[~(frame == "?").any(axis=1) & ~frame.isna().any(axis=1)])
-    whole = pd.concat(tables, keys=["train", "test"])
-    y = whole["income"].str.rstrip(".").eq(">50K").to_numpy(dtype=float)
-    texts = ["workclass", "marital-status", "occupation", "relationship", "race", "sex"]
-    numbers = pd.DataFrame(
-        {
-            "age": whole["age"] / 90,
-            "education": whole["education-num"] / 16,
-            "gain": np.log1p(whole["capital-gain"]) / np.log1p(99_999),
-            "loss": np.log1p(whole["capital-loss"]) / np.log1p(99_999),
-            "hours": whole["hours-per-week"] / 99,
-            "abroad": whole["native-country"].ne("United-States").astype(float),
-        }
-    )
-    dummies = pd.get_dummies(whole[texts], drop_first=True, dtype=float)
-    x = np.column_stack([np.ones(len(whole)), numbers.to_numpy(dtype=float), dummies.to_numpy()])
-    train = (whole.index.get_level_values(0) == "train").astype(bool)
+    both = pd.concat(tables, keys=["train", "test"])
+    y = both.pop("income").str.rstrip(".").eq(">50K").to_numpy(dtype=float)
+    texts = [name for name in both.columns if not pd.api.types.is_numeric_dtype(both[name])]
+    numbers = both.drop(columns=texts).to_numpy(dtype=float)
+    dummies = pd.get_dummies(both[texts], drop_first=True, dtype=float).to_numpy()
+    x = np.column_stack([np.ones(len(both)), numbers / numbers.max(axis=0), dummies])
+    train = (both.index.get_level_values(0) == "train").astype(bool)
     return x[train], y[train], x[~train], y[~train]
 
 
 def adult(seed: int, m: int = 300) -> Draw:
-    """Adult's training rows, m of them public by a new split in each trial; tested on its test table."""
+    """Draw Adult's training rows, m of them public by a new split in each trial; tested on its test table."""
     x, y, test_x, test_y = _adult()
     order = np.random.default_rng((6, seed)).permutation(len(y))
     mine, theirs = order[m:], order[:m]
-    radius = float(np.linalg.norm(x[theirs], axis=1).max())
-    return Draw(losses.LOGISTIC, x[mine], y[mine], x[theirs], y[theirs], test_x, test_y, radius, None)
+    return Draw("adult", x[mine], y[mine], x[theirs], y[theirs], test_x, test_y, None)
 
 
-def made(seed: int, kind: str, n: int, m: int) -> Draw:
-    """A draw of a setting of Table 4, or of Adult."""
-    return adult(seed, m) if kind == "adult" else table4(seed, kind, n, m)
+def made(seed: int, kind: str, n: int, m: int = 50) -> Draw:
+    """Draw a setting of Table 4, or of Adult."""
+    return adult(seed, max(m, 300)) if kind == "adult" else table4(seed, kind, n, m)
+
+
+@final
+@dataclass(frozen=True)
+class Trial:
+    """What all methods of a trial share.
+
+    Attributes:
+        bound: zeta1: ``box`` (Table 4's) or ``public`` (the longest public row).
+        floor: Lambda0 where the paper states it; what the claim needs if ``None``.
+    """
+
+    drawn: Draw
+    epsilon: float
+    delta: float
+    seed: int
+    bound: str = "box"
+    floor: float | None = None
+
+    @property
+    def budget(self) -> Budget:
+        """The budget whose claim is this epsilon and delta."""
+        if self.delta:
+            return Budget(mu_from_epsilon(self.epsilon, self.delta))
+        return Budget(mu_for(self.epsilon))
+
+    def source(self, id: str = "") -> NoiseSource:
+        """Return the noise, the same for every method of the trial; none without privacy."""
+        return ZeroNoise() if id == "non-private" else SeededNoise(self.seed, 4)
+
+    def published(self, id: str, values: Mapping[str, Any]) -> PrintedPlan:
+        """Plan a method of the paper, DP-ERM and the fit without privacy among them, as the experiments state."""
+        direct = id in ("dp-erm", "non-private")
+        length = self.drawn.longest if self.bound == "public" or self.drawn.kind == "adult" else self.drawn.box
+        values = dict(values)
+        bound = values.pop("zeta1", None)
+        chosen: dict[str, Any] = {
+            "regularizer": "lasso",
+            "coordinates": "plain",
+            "row_bound": self.drawn.longest if bound == "public" else length,
+            "bound": _BOUNDS[self.drawn.kind],
+            "noise": "gaussian" if self.delta else "pure",
+            "delta": self.delta or 1e-3,
+            "fit": "direct" if direct else "iterated",
+            "floor": _ALMOST_NO_RIDGE if id == "non-private" else self.floor or 0.0,
+        }
+        entry = method("napp-erm" if direct else id)
+        plan = entry.plan(self.drawn.public, len(self.drawn.y), self.budget, make_parameters(entry, chosen | values))
+        if not isinstance(plan, PrintedPlan):
+            raise TypeError(f"{id} is not one of paper D's")
+        return plan
+
+    def ours(self, values: Mapping[str, Any], **more: Any) -> ErmPlan:
+        """Plan ``napp-public`` on the same rows."""
+        entry = method("napp-public")
+        chosen = {"bound": _BOUNDS[self.drawn.kind], "noise": "pure", **values, **more}
+        plan = entry.plan(self.drawn.public, len(self.drawn.y), self.budget, make_parameters(entry, chosen))
+        if not isinstance(plan, ErmPlan):
+            raise TypeError("napp-public has another plan")
+        return plan
+
+    def released(self, plan: ErmPlan) -> np.ndarray:
+        """Return the coefficients (1, p) of a plan of ours under the paper's relation, at epsilon and no delta."""
+        mechanism = plan.in_lab(add_remove(self.epsilon, 0.0))
+        found = mechanism.release(
+            plan.ground.measure(mechanism, self.drawn.rows), len(self.drawn.y), SeededNoise(self.seed, 5), 1
+        )
+        return plan.ground.table(found)
+
+    def coefficients(self, tried: Tried, lams: Sequence[float]) -> dict[str, np.ndarray]:
+        """Return coefficients (len(lams), p) of each series, a lasso of each Lambda its target."""
+        found: dict[str, np.ndarray] = {}
+        plans: list[tuple[str, str, PrintedPlan]] = []
+        for series, id, values in tried:
+            own = {name: value for name, value in values.items() if name != "lasso"}
+            if id == "public-only":
+                theta = self.ours({}).ground
+                found[series] = np.repeat(theta.table(theta.fit().theta[None]), len(lams), axis=0)
+            elif id == "napp-public" and values.get("lasso"):
+                plain = {"coordinates": "scaled", **own}
+                found[series] = np.vstack([self.released(self.ours(plain, lasso=lam)) for lam in lams])
+            elif id == "napp-public":
+                found[series] = np.repeat(self.released(self.ours(own)), len(lams), axis=0)
+            else:
+                plan = self.published(id, own)
+                plans += [(series, id, plan if "target" in own else plan.aimed(lam)) for lam in lams]
+        for length in dict.fromkeys(plan.ground.radius for _, _, plan in plans):
+            alike = [entry for entry in plans if entry[2].ground.radius == length]
+            sources = [self.source(id) for _, id, _ in alike]
+            outcomes = fit_together([plan for _, _, plan in alike], self.drawn.rows, sources)
+            for (series, _, _), outcome in zip(alike, outcomes, strict=True):
+                before = found.get(series, np.empty((0, outcome.coefficients.shape[1])))
+                found[series] = np.vstack([before, outcome.coefficients])
+        return found
+
+
+def _at(
+    seed: int, kind: str, n: int, epsilon: float, delta: float, *, bound: str = "box", floor: float | None = None
+) -> Trial:
+    return Trial(made(seed, kind, n), epsilon, delta, seed, bound, floor)
+
+
+def _only(tried: Tried, only: Sequence[str] | None) -> Tried:
+    return [entry for entry in tried if only is None or entry[0] in only]
+
+
+def prediction_trial(
+    seed: int,
+    *,
+    kind: str,
+    n: int,
+    epsilon: float,
+    tried: Tried,
+    delta: float,
+    lam: float = 1.0,
+    floor: float | None = None,
+    only: Sequence[str] | None = None,
+) -> Errors:
+    """Prediction error on new rows: mean squared, or the share of labels missed."""
+    at = _at(seed, kind, n, epsilon, delta, floor=floor)
+    return {
+        series: [float(at.drawn.error(theta)[0])]
+        for series, theta in at.coefficients(_only(tried, only), [lam]).items()
+    }
+
+
+def selection_trial(
+    seed: int,
+    *,
+    kind: str,
+    n: int,
+    epsilon: float,
+    tried: Tried,
+    lams: Sequence[float],
+    delta: float,
+    only: Sequence[str] | None = None,
+) -> Errors:
+    """Area under the ROC curve of selection, Lambda running through ``lams`` (figure 4)."""
+    at = _at(seed, kind, n, epsilon, delta)
+    found = at.coefficients(_only(tried, only), lams)
+    return {series: [area(*rates(theta, _truth(at.drawn)))] for series, theta in found.items()}
+
+
+def corner_trial(
+    seed: int,
+    *,
+    kind: str,
+    n: int,
+    epsilon: float,
+    tried: Tried,
+    lams: Sequence[float],
+    delta: float,
+) -> Errors:
+    """How many features without effect are kept at large Lambda (the text on figure 4)."""
+    at = _at(seed, kind, n, epsilon, delta)
+    wrong = _truth(at.drawn) == 0
+    return {
+        f"{series}, Lambda = {lam:g}": [float(np.sum(theta[k][wrong] != 0))]
+        for series, theta in at.coefficients(tried, lams).items()
+        for k, lam in enumerate(lams)
+    }
+
+
+def _truth(drawn: Draw) -> np.ndarray:
+    if drawn.truth is None:
+        raise ValueError("selection needs known coefficients")
+    return drawn.truth
+
+
+def rates(theta: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """False and true positive rates (t,) of selections (t, p) against the true coefficients (p,)."""
+    picked = theta != 0
+    return picked[:, truth == 0].mean(axis=1), picked[:, truth != 0].mean(axis=1)
+
+
+def area(false: np.ndarray, true: np.ndarray) -> float:
+    """Area under the curve through (0, 0), the points in order of their false positives, and (1, 1)."""
+    order = np.lexsort((true, false))
+    x = np.concatenate([[0.0], false[order], [1.0]])
+    y = np.concatenate([[0.0], np.maximum.accumulate(true[order]), [1.0]])
+    return float(np.sum(np.diff(x) * (y[1:] + y[:-1]) / 2))
+
+
+def retrieved_trial(seed: int, *, kind: str, n: int, epsilon: float, delta: float, lam: float) -> Errors:
+    """Share of ``(1 - r) eps`` retrieved in both readings of the paper, and what can be proved (figure 7)."""
+    at = _at(seed, kind, n, epsilon, delta)
+    named = {
+        f"{name}{words}": at.published(id, {"moor": moor, "target": lam})
+        for name, id in (("NAPP-ERM", "napp-erm"), ("NAPP-VS", "napp-vs"), ("NAPP-VS+", "napp-vs-plus"))
+        for words, moor in (("", "yes"), (" without MOOR", "no"))
+    }
+    outcomes = fit_together(list(named.values()), at.drawn.rows, [at.source() for _ in named])
+    errors: Errors = {}
+    for how, words in (("displayed", "as displayed"), ("example", "as the example has it")):
+        for (name, plan), outcome in zip(named.items(), outcomes, strict=True):
+            errors[f"{name}, {words}"] = [float(plan.share_retrieved(outcome.found, how)[0])]
+    planned = add_remove(epsilon, 0.0)
+    errors["napp-public (proved)"] = [at.ours({}).in_lab(planned).split.retrieved_share]
+    plan = named["NAPP-ERM"]
+    terms = Terms(plan.ground.loss, plan.ground.radius, 2 * (lam + plan.target.floor))
+    errors["ridge of Lambda + Lambda0 (proved)"] = [spend(terms, planned).retrieved_share]
+    return errors
+
+
+def moor_trial(seed: int, *, kind: str, n: int, lams: Sequence[float], floor: float) -> Errors:
+    """Distance to the plain lasso of each Lambda without noise, with MOOR and without (figure 3)."""
+    at = _at(seed, kind, n, 1.0, 0.0, floor=floor)
+    plain = at.published("non-private", {})
+    names = {"with MOOR": "yes", "without MOOR": "no"}
+    iterated = {words: at.published("napp-erm", {"moor": moor, "iterations": 200}) for words, moor in names.items()}
+    plans = [plan.aimed(lam) for plan in (plain, *iterated.values()) for lam in lams]
+    found = fit_together(plans, at.drawn.rows, [ZeroNoise() for _ in plans])
+    theta = np.vstack([outcome.coefficients for outcome in found]).reshape(3, len(lams), -1)
+    far = np.linalg.norm(theta[1:] - theta[0], axis=2)
+    return {
+        f"{words}, Lambda = {lam:g}": [float(far[k, i])] for k, words in enumerate(names) for i, lam in enumerate(lams)
+    }
+
+
+def _one_weight(kind: str, theta: float) -> dict[str, np.ndarray]:
+    """Weights as printed at one coefficient, of Lambda = Lambda0 = 1, of both frameworks (figure 1)."""
+    gamma = {"lasso": 1.0, "elastic-net": 1.0, "bridge": 1.5}[kind]
+    one = np.ones((2, 1))
+    public = PublicData(("x1",), "y", np.eye(2), 2, np.column_stack([one, one]), family_of("logistic"))
+    entry = method("napp-erm")
+    weights = {}
+    for name, moor in (("NAPP-ERM", "yes"), ("DP-ERM", "no")):
+        values = {"regularizer": kind, "target": 1.0, "gamma": gamma, "floor": 1.0, "moor": moor, "weights": "printed"}
+        plan = entry.plan(public, 2, Budget(1.0), make_parameters(entry, values))
+        if not isinstance(plan, PrintedPlan):
+            raise TypeError("napp-erm has another plan")
+        weights[name] = plan.target.weights(np.array([[theta]]))[0]
+        square = plan.target.square * theta**2
+        weights["target"] = np.array([plan.target.lam * abs(theta) ** (2 - gamma) + square])
+    return weights
+
+
+def weight_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> Errors:
+    """The penalty realized at one coefficient (figure 1): target, both frameworks, and rows drawn for the first."""
+    weights, at = _one_weight(kind, theta), np.array([theta])
+    e, y = augmented(LOGISTIC, np.zeros(1), weights["NAPP-ERM"], rows, np.random.default_rng((1, seed)))
+    drawn = LOGISTIC.value(e @ at, y).sum() - LOGISTIC.value(np.zeros(len(y)), y).sum()
+    realized = {name: [float(weights[name][0]) * theta**2] for name in ("NAPP-ERM", "DP-ERM")}
+    return {"target": weights["target"].tolist(), **realized, "NAPP-ERM, rows drawn": [float(drawn)]}
+
+
+def modulus_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> Errors:
+    """The modulus of strong convexity at one coefficient (figure 1, below): both frameworks, and rows drawn."""
+    weights = _one_weight(kind, theta)
+    e, y = augmented(LOGISTIC, np.zeros(1), weights["NAPP-ERM"], rows, np.random.default_rng((1, seed)))
+    drawn = float(np.sum(e[:, 0] ** 2 * LOGISTIC.second(e @ np.array([theta]), y)))
+    own = {name: [2 * float(weights[name][0])] for name in ("NAPP-ERM", "DP-ERM")}
+    return {"required": [2.0], **own, "NAPP-ERM, rows drawn": [drawn]}

@@ -1,29 +1,33 @@
-"""Variable selection on one synthetic table, many noise draws: what is kept, and the ROC curve (lab only).
+"""Variable selection on one table, many noise draws: what is kept, and the ROC curve (lab only).
 
-The published selections stand beside the sound ones at the same epsilon under add-remove-one; their claim does not
-hold (E11, E12).
+Paper D's Algorithm 1 and its selections run as published on any table, a user's own or a setting of Table 4, beside the
+sound methods at the same epsilon under add-remove-one; the published claim does not hold (E11, E12).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Neighbours
-from pmtcore.accounting.perturbed import Terms, noise_for
-from pmtcore.glm.augment import Target, iterate
-from pmtcore.mechanisms.noise import SeededNoise
-from pmtcore.mechanisms.perturbed import draw
-from pmtcore.papers.gallery.erm import made
-from pmtcore.papers.gallery.erm_trials import Tries, rates
+from pmtcore.accounting.budgets import Budget, mu_for
+from pmtcore.base.records import Private, PrivateRows
+from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
+from pmtcore.mechanisms.perturbed import add_remove
+from pmtcore.methods.perturbed.napp_erm import PrintedPlan, fit_together
+from pmtcore.methods.perturbed.napp_public import ErmPlan
+from pmtcore.methods.registry import Plan, make_parameters, method
+from pmtcore.papers.gallery.erm import made, rates
+from pmtcore.public.moments import PublicData
+from pmtcore.tables.problem import Problem
 
 LAMS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)  # from all kept to none
-_SHARE = 0.5  # r of D, in all its experiments
 _ROUNDS = 25  # of the weights; a third of the paper's, for a picture that answers at once
+_ALMOST_NO_RIDGE = 1e-6  # Lambda0 of the fit without privacy
 _PUBLISHED = (("NAPP-ERM (lab)", "napp-erm"), ("NAPP-VS (lab)", "napp-vs"), ("NAPP-VS+ (lab)", "napp-vs-plus"))
+_SOUND = (("dp-erm", "dp-erm"), ("napp-public with the lasso", "napp-public"))
 
 
 @final
@@ -32,51 +36,101 @@ class Study:
     """What was kept.
 
     Attributes:
-        truth: coefficients (p,).
+        truth: coefficients (p,), where they are known.
+        lams: each Lambda tried.
         kept: how often each coefficient is not 0 at the chosen Lambda, (p,) by method.
-        roc: false and true positive rates (k,) at each Lambda of ``lams``, by method.
+        counts: how many coefficients are not 0 at each Lambda, mean over the draws (k,), by method.
+        roc: false and true positive rates (k,) at each Lambda, by method; empty where the truth is not known.
     """
 
     names: tuple[str, ...]
-    truth: np.ndarray
+    truth: np.ndarray | None
     lams: tuple[float, ...]
     kept: Mapping[str, np.ndarray]
+    counts: Mapping[str, np.ndarray]
     roc: Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 
 def study(kind: str, epsilon: float, lam: float, n: int = 500, trials: int = 10, seed: int = 0) -> Study:
-    """Selections of a setting of Table 4 with a lasso target.
+    """Select in a setting of Table 4 with a lasso target.
 
     Args:
         kind: ``linear``, ``poisson`` or ``logistic``.
         lam: Lambda at which ``kept`` is told, the nearest of :data:`LAMS`.
     """
-    at = Tries.of(made(seed, kind, n, 50), epsilon, 0.0, seed)
-    truth = at.found.truth
-    if truth is None:
-        raise ValueError("a setting of Table 4 is needed")
-    thetas = {name: _published(at, id, trials) for name, id in _PUBLISHED}
-    for name, values in (("dp-erm", {}), ("napp-public with the lasso", {"lasso": 1})):
-        id = name.split()[0]
-        made_at = [at.mechanism(id, values, each) for each in LAMS]
-        thetas[name] = np.stack([at.found.release(m, SeededNoise(seed, 7), trials) for m in made_at])
-    thetas["without privacy"] = at.theta("non-private", {}, LAMS, 0)[:, None]
+    drawn = made(seed, kind, n)
+    bound = {"linear": 0.5, "poisson": 30.0}.get(kind, 0.0)
+    common = {"coordinates": "plain", "row_bound": drawn.box}
+    return _studied(drawn.public, drawn.rows, epsilon, lam, trials, seed, drawn.truth, {"bound": bound}, common)
+
+
+def study_table(problem: Problem, epsilon: float, lam: float, trials: int = 10, seed: int = 0) -> Private[Study]:
+    """Select in a table of one's own: private figures, for the curator, unless the table may be studied by anybody.
+
+    Args:
+        problem: of a linear, logistic, boosting or Poisson family, with public rows.
+        lam: Lambda at which ``kept`` is told, the nearest of :data:`LAMS`.
+
+    Raises:
+        InputError: the methods refuse the family or the public data.
+    """
+    method("napp-erm").check_suits(problem.public)
+    return Private(_studied(problem.public, problem.private, epsilon, lam, trials, seed, None, {}, {}))
+
+
+def _studied(
+    public: PublicData,
+    rows: PrivateRows,
+    epsilon: float,
+    lam: float,
+    trials: int,
+    seed: int,
+    truth: np.ndarray | None,
+    bounds: Mapping[str, Any],
+    printed: Mapping[str, Any],
+) -> Study:
+    budget = Budget(mu_for(epsilon))
+
+    def planned(id: str, **values: Any) -> Plan:
+        entry = method(id)
+        return entry.plan(public, rows.n, budget, make_parameters(entry, {**bounds, **values}))
+
+    published = {name: planned(id, iterations=_ROUNDS, **printed) for name, id in _PUBLISHED}
+    exact = planned("napp-erm", fit="direct", floor=_ALMOST_NO_RIDGE, **printed)
+    thetas = {name: _along(plan, rows, trials, seed) for name, plan in published.items()}
+    for name, id in _SOUND:
+        plans = [planned(id, noise="pure", coordinates="scaled", lasso=each) for each in LAMS]
+        thetas[name] = np.stack([_sound(plan, rows, epsilon, trials, seed) for plan in plans])
+    thetas["without privacy"] = _along(exact, rows, 1, seed, quiet=True)
     nearest = int(np.argmin(np.abs(np.log(np.asarray(LAMS) / lam))))
-    kept = {name: np.mean(theta[nearest] != 0, axis=0) for name, theta in thetas.items()}
-    roc = {name: _mean_rates(theta, truth) for name, theta in thetas.items()}
-    return Study(tuple(f"x{j + 1}" for j in range(len(truth))), truth, LAMS, kept, roc)
+    return Study(
+        public.names,
+        truth,
+        LAMS,
+        {name: np.mean(theta[nearest] != 0, axis=0) for name, theta in thetas.items()},
+        {name: np.mean(np.sum(theta != 0, axis=2), axis=1) for name, theta in thetas.items()},
+        {} if truth is None else {name: _mean_rates(theta, truth) for name, theta in thetas.items()},
+    )
 
 
-def _published(at: Tries, id: str, trials: int) -> np.ndarray:
-    """Coefficients (lams, trials, p), all in one stack."""
-    p, loss = at.found.x.shape[1], at.found.loss
-    terms = Terms(loss, at.found.radius, 2 * at.lambda0)
-    noise = noise_for(terms, _SHARE * at.epsilon, 0.0, Neighbours.ADD_REMOVE_ONE, free=False)
-    b = draw(noise, SeededNoise(at.seed, 7), trials, p)
-    b = np.tile(np.abs(b) if id == "napp-vs-plus" else b, (len(LAMS), 1))
-    targets = [Target(kind="lasso", lam=lam, floor=at.lambda0) for lam in LAMS for _ in range(trials)]
-    found = iterate(at.found.data, b, targets, _ROUNDS, absolute=id != "napp-erm").theta
-    return found.reshape(len(LAMS), trials, p)
+def _along(plan: Plan, rows: PrivateRows, trials: int, seed: int, *, quiet: bool = False) -> np.ndarray:
+    """Coefficients (lams, trials, p) of a published method, the draws of the noise alike at every Lambda."""
+    if not isinstance(plan, PrintedPlan):
+        raise TypeError("not one of paper D's plans")
+    sources: list[NoiseSource] = [
+        ZeroNoise() if quiet else SeededNoise(seed, 7, t) for _ in LAMS for t in range(trials)
+    ]
+    outcomes = fit_together([plan.aimed(lam) for lam in LAMS for _ in range(trials)], rows, sources)
+    return np.vstack([outcome.coefficients for outcome in outcomes]).reshape(len(LAMS), trials, -1)
+
+
+def _sound(plan: Plan, rows: PrivateRows, epsilon: float, trials: int, seed: int) -> np.ndarray:
+    """Coefficients (trials, p) of a sound method under the paper's relation."""
+    if not isinstance(plan, ErmPlan):
+        raise TypeError("not a perturbed objective")
+    mechanism = plan.in_lab(add_remove(epsilon, 0.0))
+    found = mechanism.release(plan.ground.measure(mechanism, rows), rows.n, SeededNoise(seed, 7), trials)
+    return plan.ground.table(found)
 
 
 def _mean_rates(theta: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -303,7 +303,7 @@ def code(fit: Regression) -> dict[str, str]:
     """The same model in Python and on the command line."""
     ridge = f", ridge={fit.lam!r}" if fit.lam else ""
     flag = f" --ridge {fit.lam!r}" if fit.lam else ""
-    python = f'import pmtcore as sm\n\nmoment = sm.Moment.load("R.json")\nmoment.regress({fit.formula!r}{ridge})\n'
+    python = f'import pmtcore as pc\n\nmoment = pc.Moment.load("R.json")\nmoment.regress({fit.formula!r}{ridge})\n'
     return {
         "Python": python,
         "Command line": f"python -m pmtcore explore --record R.json --formula {escaping.shell(fit.formula)}{flag}",

@@ -1,0 +1,262 @@
+"""Fault injection: the k-th call of one kind fails, for every k, once before and once after the call did its work.
+
+    PYTHONPATH=. python benchmarks/inject.py              all kinds
+    PYTHONPATH=. python benchmarks/inject.py --kind files --most 20
+
+As SQLite tests itself: one release is made over and over, each time with one more call left alone before the one that
+fails, until none fails any more. Kinds: ``ledger`` (statements and commits of its database), ``files`` (opening,
+renaming, removing, syncing, locking, taking room), ``reader`` (looks at the private rows). After each try the ledger is
+opened without faults, and what was said is held against what is in it:
+
+* spent: exit status other than 0 and a sentence that names spend and key, or a result; never that nothing was spent;
+* a record was kept: the sentence says so, and the key fetches it;
+* not spent: never a result, and no word of a spend that stands;
+* never silence, a traceback or a cell.
+
+Prints a line for each kind and fails on any violation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import itertools
+import json
+import os
+import sqlite3
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy.engine.default import DefaultDialect
+
+from pmtcore.cli.main import main as command
+from pmtcore.ledger import database, sidecar
+from pmtcore.ledger.log import Ledger
+from pmtcore.releases import release
+from pmtcore.tables import sources
+
+KINDS = ("ledger", "files", "reader")
+SECRET = "98765.4321"  # a private cell, which the error of a failing reader quotes
+KEY = "the-key"
+_NOTHING = ("nothing was spent", "nothing was released")
+
+
+@dataclass
+class Fault:
+    """Let the call number ``at`` fail, before or after it did its work; counts calls while it is armed."""
+
+    at: int
+    after: bool
+    calls: int = 0
+    armed: bool = False
+    failed: list[str] = field(default_factory=list)
+
+    def wrap(self, name: str, inner: Callable[..., Any], error: Callable[[], Exception]) -> Callable[..., Any]:
+        """Return the function with its share of the fault."""
+
+        def run(*arguments: Any, **settings: Any) -> Any:
+            if not self.armed:
+                return inner(*arguments, **settings)
+            self.calls += 1
+            fails = self.calls == self.at
+            if fails and not self.after:
+                self.failed.append(name)
+                raise error()
+            found = inner(*arguments, **settings)
+            if fails:
+                self.failed.append(name)
+                _close(found)
+                raise error()
+            return found
+
+        return run
+
+
+def _close(made: object) -> None:
+    """Close what a call opened whose caller never sees it."""
+    if isinstance(made, io.IOBase):
+        made.close()
+
+
+def disk_error() -> Exception:
+    """Return what SQLite says of a broken disk."""
+    return sqlite3.OperationalError("disk I/O error")
+
+
+def system_error() -> Exception:
+    """Return what the system says of one."""
+    return OSError(5, "Input/output error")
+
+
+def reader_error() -> Exception:
+    """Return an error of a reader that quotes a cell."""
+    return ValueError(f"could not convert {SECRET!r}")
+
+
+def _statements(fault: Fault) -> list[tuple[object, str, Any]]:
+    dialect: Any = DefaultDialect
+    return [
+        (dialect, name, fault.wrap(name, getattr(dialect, name), disk_error))
+        for name in ("do_execute", "do_commit", "do_begin")
+    ]
+
+
+def _files(fault: Fault) -> list[tuple[object, str, Any]]:
+    calls: list[tuple[Any, str]] = [(Path, "open"), (Path, "replace"), (Path, "unlink"), (Path, "read_bytes")]
+    calls += [(os, name) for name in ("open", "fsync", "posix_fallocate") if hasattr(os, name)]
+    calls += [(sidecar.fcntl, "flock")] if sidecar.fcntl is not None else []
+    return [(place, name, fault.wrap(name, getattr(place, name), system_error)) for place, name in calls]
+
+
+def _reader(fault: Fault) -> list[tuple[object, str, Any]]:
+    inner = sources.TextSource.blocks
+
+    def blocks(source: Any, names: Any, dialect: Any) -> Iterator[Any]:
+        start = fault.wrap("look", lambda: None, reader_error)
+        for block in inner(source, names, dialect):
+            start()
+            yield block
+
+    return [(sources.TextSource, "blocks", blocks)]
+
+
+PLANTS = {"ledger": _statements, "files": _files, "reader": _reader}
+
+
+@contextlib.contextmanager
+def planted(kind: str, fault: Fault) -> Iterator[None]:
+    """Put the fault in the place of the calls of a kind, and take it out again."""
+    changed = PLANTS[kind](fault)
+    with contextlib.ExitStack() as stack:
+        for place, name, new in changed:
+            stack.callback(setattr, place, name, getattr(place, name))
+            setattr(place, name, new)
+        fault.armed = True
+        stack.callback(setattr, fault, "armed", False)
+        yield
+
+
+def tables(home: Path) -> list[str]:
+    """Write the two tables; returns the arguments that name them."""
+    rng = np.random.default_rng(1)
+    for name, rows in (("private", 300), ("public", 60)):
+        x = rng.standard_normal((rows, 2))
+        y = x @ [1.0, -1.0] + rng.standard_normal(rows)
+        lines = [",".join(f"{cell:.6f}" for cell in row) for row in np.column_stack([x, y])]
+        (home / f"{name}.csv").write_text("\n".join(["a,b,y", *lines]) + "\n")
+    return ["--private", str(home / "private.csv"), "--public", str(home / "public.csv"), "--target", "y"]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One release with a fault: exit status, what was said, the call that failed, and what the ledger then holds."""
+
+    status: object
+    said: str
+    failed: str
+    state: str
+    intact: bool
+    fetched: bool
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong, in words; empty where all is well."""
+        said, found = self.said.casefold(), []
+        denies = any(words in said for words in _NOTHING)
+        names = KEY in self.said and "spent" in said
+        if self.status not in (0, 1, 2) or "Traceback" in self.said:
+            found.append("no sentence")
+        if not self.said.strip():
+            found.append("silence")
+        if SECRET in self.said:
+            found.append("a cell was quoted")
+        if self.state == "none" and (self.status == 0 or "is spent" in said or "stands" in said):
+            found.append("a spend was claimed that is not there")
+        if self.state != "none" and denies:
+            found.append("a spend was denied")
+        if self.state != "none" and self.status != 0 and not names:
+            found.append("spend or key were not named")
+        if self.state == "released" and not self.fetched:
+            found.append("the record cannot be fetched")
+        if self.state == "released" and self.status != 0 and "record is kept" not in said:
+            found.append("the record is kept, and nobody is told")
+        if self.status == 0 and self.state != "released":
+            found.append("a result without its record")
+        if not self.intact:
+            found.append("the ledger is not intact")
+        return found
+
+
+def tried(kind: str, fault: Fault, home: Path, files: list[str]) -> Tried:
+    """Make one release with the fault planted, in a ledger of its own, and look at what is left."""
+    place = home / "ledger.db"
+    for path in home.glob("ledger.db*"):
+        path.unlink()
+    database._VERIFIED.clear()
+    release._ADMITTED.clear()
+    Ledger(str(place)).cap("survey", 100.0)
+    asked = ["release", *files, "--method", "joint-pmt", "--mu", "1", "--ledger", str(place), "--dataset", "survey"]
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out), planted(kind, fault):
+        try:
+            status: object = command([*asked, "--key", KEY])
+        except BaseException as error:
+            status = type(error).__name__
+    database._VERIFIED.clear()
+    ledger = Ledger(str(place))
+    entry = ledger.entry(KEY)
+    fetched = io.StringIO()
+    with contextlib.redirect_stdout(fetched), contextlib.redirect_stderr(fetched):
+        again = command(["ledger", "record", "--ledger", str(place), "--key", KEY, "--json"])
+    known = again == 0 and "coefficients" in json.loads(fetched.getvalue())
+    state, intact = "none" if entry is None else entry.state, bool(ledger.verify()["intact"])
+    return Tried(status, out.getvalue(), ", ".join(fault.failed), state, intact, known)
+
+
+def run(kind: str, most: int, home: Path, step: int = 1) -> tuple[Counter[str], list[str]]:
+    """Try every call of a kind, or the first ``most``; what came of them, and the violations.
+
+    Args:
+        step: 1 for every call; 3 for every third.
+    """
+    files, counts, bad = tables(home), Counter[str](), []
+    for after in (False, True):
+        for at in itertools.count(1, step):
+            fault = Fault(at, after)
+            found = tried(kind, fault, home, files)
+            if not fault.failed or at > most:
+                break
+            counts[f"{found.state}, exit {found.status}"] += 1
+            where = f"{kind} call {at} ({found.failed}), {'after' if after else 'before'} it"
+            bad += [f"{where}: {problem}: {found.said.strip()[-300:]}" for problem in found.problems]
+    return counts, bad
+
+
+def main() -> int:
+    """All kinds, or one."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kind", choices=KINDS)
+    parser.add_argument("--most", type=int, default=10_000, help="calls of each kind, at most")
+    parser.add_argument("--step", type=int, default=1, help="try every so many calls only")
+    chosen = parser.parse_args()
+    violations: list[str] = []
+    with tempfile.TemporaryDirectory() as home:
+        os.environ |= {"XDG_DATA_HOME": home}
+        for kind in [chosen.kind] if chosen.kind else KINDS:
+            counts, bad = run(kind, chosen.most, Path(home), chosen.step)
+            total = sum(counts.values())
+            print(f"{kind:7} {total:4} points, {len(bad)} violations: {dict(sorted(counts.items()))}", flush=True)
+            violations += bad
+    print("\n".join(violations[:20]))
+    return int(bool(violations))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""Who is behind a request, before any page runs: from the signed cookie of the sign-in, and from the connection."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+from dataclasses import dataclass
+from typing import final
+
+from starlette.requests import cookie_parser
+from starlette.types import Scope
+from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
+from streamlit.web.server.starlette.starlette_websocket import _get_signed_cookie_with_chunks
+
+from pages.common import actors
+from pmtcore.base.checks import InputError
+from pmtcore.base.roles import OWNER, Action, Actor
+
+_NETWORK = 64  # bits of an IPv6 address that name whoever has it: a household gets as many addresses as it likes
+
+
+@final
+@dataclass(frozen=True)
+class Visitor:
+    """Somebody with a connection.
+
+    Attributes:
+        address: where from; empty where only this machine reaches the server.
+        actor: with a role only where the cookie is signed, young enough, and the list of roles has them.
+    """
+
+    address: str
+    actor: Actor
+
+    @property
+    def may_upload(self) -> bool:
+        """Whether an upload of theirs could become a table."""
+        return self.actor.may(Action.OPEN_TABLES)
+
+
+def visitor(scope: Scope) -> Visitor:
+    """Return who is behind a request or a websocket."""
+    if not actors.signs_in():
+        return Visitor("", OWNER) if actors.alone() else Visitor(address_of(scope), Actor("", None))
+    try:
+        found = actors.identified(_claims(scope))
+    except InputError:
+        found = Actor("", None)
+    return Visitor(address_of(scope), found)
+
+
+def _claims(scope: Scope) -> dict[str, object]:
+    """The claims in the cookie of the sign-in; none where its signature does not hold."""
+    header = b"; ".join(value for name, value in scope.get("headers", []) if name == b"cookie")
+    payload = _get_signed_cookie_with_chunks(cookie_parser(header.decode("latin-1")), USER_COOKIE_NAME)
+    try:
+        claims = json.loads(payload) if payload is not None else {}
+    except ValueError:
+        return {}
+    return claims if isinstance(claims, dict) else {}
+
+
+def address_of(scope: Scope) -> str:
+    """Return the address of whoever asks: the connection's, or what a trusted proxy says, the nearest it does not know.
+
+    ``PMT_TRUSTED_PROXIES`` names the proxies' networks; without it no header is believed.
+    """
+    client = scope.get("client")
+    said = [value.decode("latin-1") for name, value in scope.get("headers", []) if name == b"x-forwarded-for"]
+    chain = [part.strip() for value in said for part in value.split(",")] + [client[0] if client else ""]
+    while len(chain) > 1 and _trusted(chain[-1]):
+        chain.pop()
+    return _network(chain[-1])
+
+
+def _trusted(address: str) -> bool:
+    try:
+        found = ipaddress.ip_address(address)
+        networks = os.environ.get("PMT_TRUSTED_PROXIES", "").replace(",", " ").split()
+        return any(found in ipaddress.ip_network(network, strict=False) for network in networks)
+    except ValueError:
+        return False
+
+
+def _network(address: str) -> str:
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return "unknown"
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    mapped = found.ipv4_mapped
+    return str(mapped) if mapped else str(ipaddress.ip_network((found, _NETWORK), strict=False))

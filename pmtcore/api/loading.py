@@ -1,0 +1,149 @@
+"""From a record in plain fields to results: of a fit just made, or of a file that a colleague sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import t as student
+
+from pmtcore.accounting.budgets import of_person, person_note
+from pmtcore.api.inputs import new_rows
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Bands
+from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.results import PARTS, Results
+from pmtcore.base.strict_json import parsed
+from pmtcore.explore.moment import Moment
+from pmtcore.glm.families import GAUSSIAN, family
+from pmtcore.methods.joint_moment.record import FORMAT as MOMENT_FORMAT
+from pmtcore.methods.joint_moment.record import MOST_BYTES
+from pmtcore.releases.record import FORMAT, VERSION, bands_of, modelled
+from pmtcore.tables.design import Design
+
+_MOST_FREEDOM = 1e6  # no quantile tells such degrees of freedom from more
+
+
+def load(path: str | Path) -> Results | Moment:
+    """Open a release that somebody sent: predict, test and tabulate without any private table.
+
+    Returns:
+        The results of the release; of a bare record of a joint moment, the moment.
+
+    Raises:
+        InputError: no such file, or no record that this version can read.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError:
+        raise InputError(f"The record {str(path)[:200]!r} cannot be read; check its name.") from None
+    if len(data) > MOST_BYTES:
+        raise RefusedError(Refusal.NO_RECORD, f"A record has at most {MOST_BYTES // 1_000_000} MB.")
+    try:
+        fields = parsed(data)
+    except (ValueError, RecursionError):
+        raise _no_record() from None
+    if not isinstance(fields, Mapping):
+        raise _no_record()
+    if fields.get("format") == MOMENT_FORMAT:
+        return Moment.from_bytes(data)
+    return loaded(fields)
+
+
+def loaded(fields: Mapping[str, Any]) -> Results:
+    """Return the results of a release in plain fields, whoever wrote them.
+
+    Raises:
+        InputError: no release, or of a later version.
+    """
+    version = fields.get("version", 1)
+    if fields.get("format", FORMAT) != FORMAT or not isinstance(version, int):
+        raise _no_record()
+    if version > VERSION:
+        raise RefusedError(
+            Refusal.NEWER_RECORD,
+            f"The record is of version {version}; this program reads up to {VERSION}: pip install -U second-moment.",
+        )
+    try:
+        design = Design.from_dict(fields["design"]) if fields.get("design") else None
+        return results_of(fields, "", design)
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise _no_record() from None
+
+
+def results_of(record: Mapping[str, Any], spent: str = "", design: Design | None = None) -> Results:
+    """Return the results of a release.
+
+    Args:
+        record: plain fields, as :meth:`pmtcore.releases.record.Release.as_dict` writes them.
+        spent: what the fit did to the budget, one sentence.
+        design: how new rows become features; ``None``: predictions are refused.
+    """
+    bands, released = bands_of(record), record.get("released", {})
+    values = np.array(list(record["coefficients"].values()), dtype=float)
+    centre, freedom = _law(values, bands)
+    errors = {} if bands is None else {p: getattr(bands, p) for p in PARTS if getattr(bands, p) is not None}
+    reasons = "" if record["standing"] == "sound" else f": {'; '.join(record['standing_reasons'])}"
+    chosen = family(str(record.get("public", record).get("family") or GAUSSIAN.id))
+    note = person_note(record["guarantee"])
+    promise = f"The figures of the guarantee are {note}." if note else ""
+    lines = (promise, record["guarantee_in_words"], *record["notes"])
+    return Results(
+        names=tuple(record["coefficients"]),
+        values=values,
+        centre=centre,
+        errors=errors,
+        freedom=freedom,
+        covariances=None if bands is None else bands.covariance,
+        endog=modelled(record["target"], record.get("public", {}).get("positive")),
+        title=f"{record['title']} ({record['method']})",
+        family=chosen.id,
+        nobs=int(record["n"]),
+        public_rows=record.get("public_rows"),
+        rsquared=released.get("r_squared"),
+        residual_sd=released.get("residual_sd") if chosen.id == "gaussian" else None,
+        guarantee=of_person(record["guarantee"]),
+        standing=f"{record['standing']}{reasons}",
+        record=record,
+        mean=chosen.mean,
+        features=None if design is None else partial(new_rows, design=design),
+        words=tuple(line for line in lines if line),
+        spent=spent,
+    )
+
+
+def in_words(record: Mapping[str, Any]) -> str:
+    """Return a release as the text that a terminal prints."""
+    return str(results_of(record))
+
+
+def _law(values: np.ndarray, bands: Bands | None) -> tuple[np.ndarray, np.ndarray]:
+    """What limits lie around (d,), and degrees of freedom (d,); from the limits themselves in records of version 1."""
+    if bands is None:
+        return values, np.full(len(values), np.inf)
+    if bands.centre is not None and bands.freedom is not None:
+        return bands.centre, bands.freedom
+    parts = [bands.privacy, bands.sampling] + ([] if bands.truncation is None else [bands.truncation])
+    total = np.sqrt(np.sum(np.square(parts), axis=0))
+    ratio = (bands.high - bands.low) / 2 / np.maximum(total, 1e-300)
+    return (bands.low + bands.high) / 2, np.array([_freedom(one) for one in ratio])
+
+
+def _freedom(ratio: float) -> float:
+    """Degrees of freedom at which a 95 % limit lies so many standard errors away."""
+    low, high = student.ppf(0.975, 1.0), student.ppf(0.975, _MOST_FREEDOM)
+    if not high < ratio < low:
+        return _MOST_FREEDOM if ratio <= high else 1.0
+    return float(brentq(lambda freedom: student.ppf(0.975, freedom) - ratio, 1.0, _MOST_FREEDOM))
+
+
+def _no_record() -> RefusedError:
+    return RefusedError(
+        Refusal.NO_RECORD, "The file is no release; give what 'release --json --out FILE' or model.to_json(path) wrote."
+    )

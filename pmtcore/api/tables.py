@@ -1,0 +1,78 @@
+"""Fits side by side, as Stata's esttab and fixest's etable print them: releases, public fits, others' fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from pmtcore.base.checks import InputError
+from pmtcore.base.results import shown
+
+_STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+_ALIASES = {"const": "Intercept", "_cons": "Intercept"}  # statsmodels' array face, and Stata
+
+
+def etable(*fits: Any, titles: Sequence[str] | None = None, digits: int = 3) -> pd.DataFrame:
+    """Return fits side by side: a coefficient with its stars, its standard error in brackets below, R^2 and n last.
+
+    Args:
+        fits: releases, estimators, regressions from a moment, and whatever has ``params``, ``bse`` and ``pvalues`` by
+            name, as fits of statsmodels have.
+        titles: a heading for each; ``None``: (1), (2), ...
+        digits: significant ones.
+
+    Raises:
+        InputError: no fits, another number of titles, or an object without coefficients by name.
+    """
+    if not fits or (titles is not None and len(titles) != len(fits)):
+        raise InputError("A table needs fits, and as many titles as fits.")
+    headings = list(titles) if titles is not None else [f"({at})" for at in range(1, len(fits) + 1)]
+    columns = [_column(fit, digits) for fit in fits]
+    order = dict.fromkeys(name for column in columns for name in column if name[0] not in _LAST)
+    rows = [*(name for name in order if name[0] != "Intercept"), *(name for name in order if name[0] == "Intercept")]
+    rows += [(name, "") for name in _LAST if any((name, "") in column for column in columns)]
+    index = pd.MultiIndex.from_tuples(rows, names=["", "stat"])
+    return pd.DataFrame([[column.get(row, "") for column in columns] for row in rows], index=index, columns=headings)
+
+
+def great_table(*fits: Any, titles: Sequence[str] | None = None, digits: int = 3) -> Any:
+    """Return the same as a table of great-tables, for HTML and LaTeX; needs the extra ``tables``.
+
+    Raises:
+        InputError: as :func:`etable`, or great-tables is not installed.
+    """
+    try:
+        from great_tables import GT  # noqa: PLC0415  # an extra
+    except ImportError:
+        raise InputError("This table needs the extra 'tables': pip install 'second-moment[tables]'.") from None
+    frame = etable(*fits, titles=titles, digits=digits).reset_index()
+    frame[""] = frame[""].where(frame["stat"] != "se", "")
+    return GT(frame.drop(columns="stat"), rowname_col="")
+
+
+_LAST = ("R2", "N")
+
+
+def _column(fit: Any, digits: int) -> dict[tuple[str, str], str]:
+    """Cells of one fit by row."""
+    try:
+        params, errors, p = (pd.Series(getattr(fit, name)) for name in ("params", "bse", "pvalues"))
+    except AttributeError:
+        raise InputError(
+            f"A table takes fits with params, bse and pvalues, got {type(fit).__name__}; fit it first."
+        ) from None
+    cells: dict[tuple[str, str], str] = {}
+    for name in params.index:
+        row = _ALIASES.get(str(name), shown(str(name)))
+        stars = next((mark for level, mark in _STARS if p[name] < level), "")
+        cells[row, "coef"] = f"{params[name]:.{digits}g}{stars}"
+        cells[row, "se"] = "" if errors[name] != errors[name] else f"({errors[name]:.{digits}g})"
+    share = getattr(fit, "rsquared", None)
+    if share is not None:
+        cells["R2", ""] = f"{share:.{digits}f}"
+    n = getattr(getattr(fit, "results_", fit), "nobs", None)
+    if n is not None:
+        cells["N", ""] = f"{int(n):,}"
+    return cells

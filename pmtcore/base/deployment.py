@@ -1,0 +1,174 @@
+"""What is wrong with a server's settings before it serves anybody: secrets, addresses, lists; checked when it starts.
+
+Whoever knows the cookie secret signs a cookie of their own and is a curator. So a secret of an example file, a short
+one and one that is no random text are refused, as the settings checks of web frameworks do for a deployment.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, final
+from urllib.parse import urlsplit
+
+from pmtcore.base.checks import InputError
+from pmtcore.base.roles import roles_listed
+
+SECRET_LENGTH = 32  # characters: 32 hexadecimal ones are 128 bits
+_DISTINCT = 8  # of 32 random hexadecimal characters: fewer with odds of 4e-8, C(16, 7) (7/16)^32
+_CLIENT_LENGTH = 16  # of the secret that a provider issues
+_LEDGER_LENGTH = 16  # of a database password: 16 hexadecimal characters are 64 bits, guessed over a network
+# Of random text in base64, one of these with odds below 1e-6.
+_PLACEHOLDERS = ("change", "example", "sample", "secret", "password", "placeholder", "insecure", "your own", "default")
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+
+
+class Fault(Enum):
+    """Kinds of wrong settings."""
+
+    MISSING = "missing"
+    PLACEHOLDER = "placeholder"
+    SHORT = "short"
+    PREDICTABLE = "predictable"
+    NOT_ENCRYPTED = "not encrypted"
+    SWITCHED_OFF = "switched off"
+    UNREADABLE = "unreadable"
+    NOBODY = "nobody has a role"
+    WRONG_PLACE = "wrong place"
+
+
+@final
+@dataclass(frozen=True)
+class Problem:
+    """One setting that is wrong.
+
+    Attributes:
+        setting: its name, as the operator wrote it; its value is in no problem.
+        serious: the server does not start.
+    """
+
+    kind: Fault
+    setting: str
+    serious: bool = True
+
+    @property
+    def sentence(self) -> str:
+        """What to do, in words."""
+        return f"{self.setting} {_WORDS[self.kind]}"
+
+
+_WORDS = {
+    Fault.MISSING: "is missing: set it.",
+    Fault.PLACEHOLDER: "is the text of an example: make one of your own with 'openssl rand -hex 32'.",
+    Fault.SHORT: "is too short: make one with 'openssl rand -hex 32'.",
+    Fault.PREDICTABLE: "is no random text: make one with 'openssl rand -hex 32'.",
+    Fault.NOT_ENCRYPTED: "is an address without TLS; give one that begins with https://.",
+    Fault.SWITCHED_OFF: "is switched off: other sites could act for whoever is signed in; leave it on.",
+    Fault.UNREADABLE: "cannot be read as JSON of names and roles; nobody would have a role.",
+    Fault.NOBODY: "names no curator, analyst or reviewer.",
+    Fault.WRONG_PLACE: "must end in /oauth2callback, where the answer of the provider is read.",
+}
+
+
+def predictable(text: str) -> bool:
+    """Return whether a text is few characters, one text several times, or characters in their order."""
+    periodic = text in (text + text)[1:-1]
+    steps = [abs(ord(a) - ord(b)) <= 1 for a, b in pairwise(text)]
+    return len(set(text)) < _DISTINCT or periodic or sum(steps) > len(steps) / 2
+
+
+def secret_problems(setting: str, value: object, length: int, random: bool = True) -> Iterator[Problem]:
+    """Yield what is wrong with a secret.
+
+    Args:
+        length: fewest characters.
+        random: it is made by the operator, who can make it long and random; False: issued by somebody else.
+    """
+    if not isinstance(value, str) or not value.strip():
+        yield Problem(Fault.MISSING, setting)
+    elif any(word in value.casefold() for word in _PLACEHOLDERS):
+        yield Problem(Fault.PLACEHOLDER, setting)
+    elif len(value) < length:
+        yield Problem(Fault.SHORT, setting)
+    elif random and predictable(value):
+        yield Problem(Fault.PREDICTABLE, setting)
+
+
+def problems(secrets: Mapping[str, Any], environment: Mapping[str, str], options: Mapping[str, Any]) -> list[Problem]:
+    """Return what is wrong with the settings of a server; nothing where nobody signs in.
+
+    Args:
+        secrets: Streamlit's ``secrets.toml``.
+        environment: the process's variables.
+        options: Streamlit's options by their names.
+    """
+    auth = secrets.get("auth")
+    if "auth" not in secrets:
+        return []
+    if not isinstance(auth, Mapping):
+        return [Problem(Fault.MISSING, "[auth] of the secrets")]
+    return [*_sign_in(auth), *_switches(options), *_roles(environment), *_ledger(environment)]
+
+
+def _sign_in(auth: Mapping[str, Any]) -> Iterator[Problem]:
+    yield from secret_problems("auth.cookie_secret", auth.get("cookie_secret"), SECRET_LENGTH)
+    yield from _address("auth.redirect_uri", auth.get("redirect_uri"))
+    if isinstance(auth.get("redirect_uri"), str) and not auth["redirect_uri"].endswith("/oauth2callback"):
+        yield Problem(Fault.WRONG_PLACE, "auth.redirect_uri")
+    several = {name: section for name, section in auth.items() if isinstance(section, Mapping)}
+    providers = {f"auth.{name}": section for name, section in several.items() if "client_id" in section}
+    for name, section in (providers or {"auth": auth}).items():
+        yield from secret_problems(f"{name}.client_secret", section.get("client_secret"), _CLIENT_LENGTH, False)
+        yield from _address(f"{name}.server_metadata_url", section.get("server_metadata_url"))
+
+
+def _address(setting: str, value: object) -> Iterator[Problem]:
+    if not isinstance(value, str) or not value:
+        yield Problem(Fault.MISSING, setting)
+        return
+    try:
+        url = urlsplit(value)
+        local = url.scheme == "http" and url.hostname in _LOCAL
+    except ValueError:
+        yield Problem(Fault.NOT_ENCRYPTED, setting)
+        return
+    if url.scheme != "https" and not local:
+        yield Problem(Fault.NOT_ENCRYPTED, setting)
+
+
+def _switches(options: Mapping[str, Any]) -> Iterator[Problem]:
+    for name in ("server.enableXsrfProtection", "server.enableCORS"):
+        if options.get(name) is False:
+            yield Problem(Fault.SWITCHED_OFF, name)
+
+
+def _roles(environment: Mapping[str, str]) -> Iterator[Problem]:
+    place = environment.get("PMT_ROLES")
+    if not place:
+        return
+    try:
+        given = roles_listed(Path(place).read_bytes()).values()
+    except (OSError, InputError):
+        yield Problem(Fault.UNREADABLE, "PMT_ROLES")
+        return
+    if not any(given):
+        yield Problem(Fault.NOBODY, "PMT_ROLES", serious=False)
+
+
+def _ledger(environment: Mapping[str, str]) -> Iterator[Problem]:
+    if not environment.get("PMT_LEDGER", "").startswith("postgresql"):
+        return
+    yield from secret_problems("PMT_LEDGER_KEY", environment.get("PMT_LEDGER_KEY"), _LEDGER_LENGTH, False)
+
+
+def hours(environment: Mapping[str, str]) -> float:
+    """Return how long a sign-in lasts, in hours: ``PMT_SIGN_IN_HOURS``, 12 where it is not set or no number."""
+    try:
+        given = float(environment.get("PMT_SIGN_IN_HOURS", "12"))
+    except ValueError:
+        return 12.0
+    return given if math.isfinite(given) and given > 0 else 12.0

@@ -1,0 +1,611 @@
+"""What analysts read off a regression: estimates, standard errors, tests, intervals, predictions; all post-processing.
+
+One class for every fit: of a private estimator, from a released moment, or from a record that a colleague sent. The
+limits of a release lie around its *centre* (the coefficients before any shrinkage to the public fit) and are widened to
+contain the published coefficients; so t is ``centre / bse``, and a p-value is below 0.05 exactly where the 95 % band
+leaves out zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, final
+
+import numpy as np
+
+from scipy.stats import chi2, t as student  # isort: skip
+from scipy.stats import f as f_distribution
+
+from pmtcore.base.checks import listed
+from pmtcore.base.escaping import html as escape
+from pmtcore.base.escaping import one_line, terminal
+from pmtcore.base.refusals import Refusal, RefusedError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PARTS = ("privacy", "sampling", "truncation")
+INTERCEPT = "Intercept"  # as formulas, statsmodels and pyfixest name it, so that rows of tables align
+_OURS = "(intercept)"  # as records name it
+_LEVEL = 0.95  # of the band that a record holds
+_KNOWN = 1e5  # degrees of freedom from which a variance counts as known
+_NO_SCORE = (
+    "score is refused: on private rows it would be an exact private figure, which nobody paid for. "
+    "rsquared is the released one; on public rows compare predict(frame) with the response yourself."
+)
+_CELL = "padding:2px 10px;text-align:right"
+Features = Callable[[Any], np.ndarray]
+
+
+def shown(name: str) -> str:
+    """Return the name of a coefficient as other packages write it."""
+    return INTERCEPT if name == _OURS else name
+
+
+class Mean(Protocol):
+    """The response that a linear predictor stands for."""
+
+    def __call__(self, linear: np.ndarray, /) -> np.ndarray:
+        """Return the mean response (k,)."""
+        ...
+
+
+@final
+@dataclass(frozen=True)
+class WaldTest:
+    """A joint test of linear constraints.
+
+    Attributes:
+        statistic: F with ``df_num`` and ``df_denom`` degrees of freedom; ``df_denom`` is infinite where variances are
+            known, and the p-value then comes from the chi-square law.
+    """
+
+    statistic: float
+    pvalue: float
+    df_num: int
+    df_denom: float
+
+    def __str__(self) -> str:
+        return f"F({self.df_num}, {self.df_denom:.4g}) = {self.statistic:.4g}, p = {self.pvalue:.3g}"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Predicted means of rows with their standard errors, in the names of statsmodels.
+
+    Attributes:
+        predicted_mean: (k,), NaN where a value is missing.
+        linear, centre: (k,), the linear predictor as published, and what its limits lie around.
+        se_mean: (k,), of the linear predictor.
+        residual_sd: around the regression; ``None`` where no new row has an interval.
+    """
+
+    predicted_mean: np.ndarray
+    linear: np.ndarray
+    centre: np.ndarray
+    se_mean: np.ndarray
+    freedom: np.ndarray
+    residual_sd: float | None
+    mean: Mean
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return mean, its standard error and limits, and limits of a new row where there are any."""
+        import pandas as pd  # noqa: PLC0415  # the command line prints without it
+
+        quantile = student.isf(alpha / 2, self.freedom)
+        columns = {"mean": self.predicted_mean, "mean_se": self.se_mean}
+        low, high = self._around(quantile * self.se_mean)
+        columns |= {"mean_ci_lower": self.mean(low), "mean_ci_upper": self.mean(high)}
+        if self.residual_sd is not None:
+            low, high = self._around(quantile * np.hypot(self.se_mean, self.residual_sd))
+            columns |= {"obs_ci_lower": low, "obs_ci_upper": high}
+        return pd.DataFrame(columns)
+
+    def _around(self, half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Limits of the linear predictor around its centre, widened to contain the published one."""
+        return np.minimum(self.centre - half, self.linear), np.maximum(self.centre + half, self.linear)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Estimates of one regression and everything that follows from them.
+
+    Attributes:
+        names: of the coefficients (d,).
+        values, centre: (d,), as published, and what the limits lie around.
+        errors: standard errors (d,) of each part, by its name.
+        freedom: (d,), degrees of freedom of Student's law.
+        covariances: (d, d) of each part; ``None`` where the method or the record knows standard errors alone.
+        endog: name of the response.
+        nobs: number of private rows, as released.
+        record: plain fields behind it; empty for a regression from a moment.
+        mean: response of a linear predictor; the identity for linear models.
+        features: design (k, d) of a frame of new rows; ``None`` where the record does not say how rows are read.
+        words: sentences shown below the table, in order.
+        spent: what the fit did to the budget, one sentence.
+    """
+
+    names: tuple[str, ...]
+    values: np.ndarray
+    centre: np.ndarray
+    errors: Mapping[str, np.ndarray]
+    freedom: np.ndarray
+    covariances: Mapping[str, np.ndarray] | None = None
+    endog: str = "y"
+    title: str = ""
+    family: str = "gaussian"
+    nobs: int = 0
+    public_rows: int | None = None
+    rsquared: float | None = None
+    residual_sd: float | None = None
+    guarantee: Mapping[str, Any] = field(default_factory=dict)
+    standing: str = ""
+    record: Mapping[str, Any] = field(default_factory=dict)
+    mean: Mean = field(default=lambda linear: linear)
+    features: Features | None = None
+    words: tuple[str, ...] = ()
+    spent: str = ""
+    more: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def index(self) -> list[str]:
+        """Names of the coefficients as tables show them."""
+        return [shown(name) for name in self.names]
+
+    @property
+    def params(self) -> pd.Series:
+        """Published coefficients."""
+        return self._series(self.values)
+
+    @property
+    def bse(self) -> pd.Series:
+        """Standard errors, all parts together: privacy, sampling and truncation."""
+        return self._series(self._total)
+
+    @property
+    def tvalues(self) -> pd.Series:
+        """``centre / bse``."""
+        return self._series(self.centre / self._total)
+
+    @property
+    def pvalues(self) -> pd.Series:
+        """Two-sided p-values: the largest level at which the interval of :meth:`conf_int` holds zero."""
+        p = 2 * student.sf(np.abs(self.centre / self._total), self.freedom)
+        return self._series(np.where(self.values * self.centre > 0, p, np.where(np.isnan(p), np.nan, 1.0)))
+
+    @property
+    def df_resid(self) -> float:
+        """Least degrees of freedom among the coefficients."""
+        return float(np.min(self.freedom, initial=math.inf))
+
+    def conf_int(self, level: float = _LEVEL, *, alpha: float | None = None) -> pd.DataFrame:
+        """Return limits of each coefficient, all parts of the error together: columns ``low`` and ``high``.
+
+        Args:
+            level: share of releases whose interval holds the truth.
+            alpha: ``1 - level``, as statsmodels asks for it.
+
+        Raises:
+            InputError: a level that is not between 0.5 and 1.
+        """
+        import pandas as pd  # noqa: PLC0415  # as above
+
+        low, high = self._limits(level if alpha is None else 1 - alpha)
+        return pd.DataFrame({"low": low, "high": high}, index=self.index)
+
+    def cov_params(self, part: str | None = None) -> pd.DataFrame:
+        """Return the covariance of the coefficients: of one part, or of all together.
+
+        Args:
+            part: ``privacy``, ``sampling`` or ``truncation``; ``None``: their sum.
+
+        Raises:
+            InputError: no such part, or only standard errors are known.
+        """
+        import pandas as pd  # noqa: PLC0415  # as above
+
+        found = self._covariance if part is None else self._part(part)
+        return pd.DataFrame(found, index=self.index, columns=self.index)
+
+    def wald_test(self, constraints: Any) -> WaldTest:
+        """Test linear constraints jointly.
+
+        Args:
+            constraints: names of coefficients that are zero together, a text such as ``"a = b, c = 0"``, weights by
+                name, or a matrix (q, d).
+
+        Raises:
+            InputError: no such coefficient, constraints that are not independent, or only standard errors are known.
+        """
+        weights, right = self._constraints(constraints)
+        away = weights @ self.centre - right
+        covariance = weights @ self._covariance @ weights.T
+        if np.linalg.matrix_rank(weights) < len(weights):
+            raise RefusedError(
+                Refusal.CONSTRAINTS, "The constraints are not independent of each other; leave out those that follow."
+            )
+        scale = np.sqrt(np.diag(covariance))
+        inner = np.linalg.solve(covariance / np.outer(scale, scale), away / scale)
+        q, freedom = len(weights), self.df_resid
+        statistic = float(inner @ (away / scale)) / q
+        if freedom >= _KNOWN:
+            return WaldTest(statistic, float(chi2.sf(q * statistic, q)), q, math.inf)
+        return WaldTest(statistic, float(f_distribution.sf(statistic, q, freedom)), q, freedom)
+
+    def t_test(self, constraints: Any, level: float = _LEVEL) -> pd.DataFrame:
+        """Return each contrast by itself: ``coef``, ``std err``, ``t``, ``p``, ``low``, ``high``.
+
+        Raises:
+            InputError: as :meth:`wald_test`.
+        """
+        import pandas as pd  # noqa: PLC0415  # as above
+
+        weights, right = self._constraints(constraints)
+        value = weights @ self.centre - right
+        error = np.sqrt(np.einsum("ki,ij,kj->k", weights, self._covariance, weights))
+        half = student.isf((1 - _checked(level)) / 2, self.df_resid) * error
+        columns = {
+            "coef": value,
+            "std err": error,
+            "t": value / error,
+            "p": 2 * student.sf(np.abs(value / error), self.df_resid),
+            "low": value - half,
+            "high": value + half,
+        }
+        return pd.DataFrame(columns)
+
+    def predict(self, frame: Any) -> np.ndarray:
+        """Return the expected response of each row (k,); NaN where a value is missing. Free.
+
+        Raises:
+            InputError: a column is missing, or the record does not say how rows are read.
+        """
+        return np.asarray(self.mean(self._design(frame) @ self.values))
+
+    def get_prediction(self, frame: Any) -> Prediction:
+        """Return predictions with standard errors and limits, of the mean and of a new row.
+
+        Raises:
+            InputError: as :meth:`predict`, or only standard errors are known.
+        """
+        x = self._design(frame)
+        linear = x @ self.values
+        error = np.sqrt(np.einsum("ki,ij,kj->k", x, self._covariance, x))
+        freedom = np.full(len(x), self.df_resid)
+        return Prediction(
+            np.asarray(self.mean(linear)), linear, x @ self.centre, error, freedom, self.residual_sd, self.mean
+        )
+
+    def score(self, *_: Any, **__: Any) -> float:
+        """Refuse: an exact figure of private rows has a price.
+
+        Raises:
+            InputError: always, with the reason.
+        """
+        raise RefusedError(Refusal.SCORE, _NO_SCORE)
+
+    def frame(self, level: float = _LEVEL) -> pd.DataFrame:
+        """Return the table of coefficients: coef, std err, t, p, limits, their centre, and the parts of the error."""
+        import pandas as pd  # noqa: PLC0415  # as above
+
+        low, high = self._limits(level)
+        columns = {
+            "coef": self.values,
+            "std err": self._total,
+            "t": self.tvalues.to_numpy(),
+            "p": self.pvalues.to_numpy(),
+            "low": low,
+            "high": high,
+            "centre": self.centre,
+            **{f"{part} sd": self.errors[part] for part in PARTS if part in self.errors},
+        }
+        return pd.DataFrame(columns, index=self.index, dtype=float)
+
+    def summary(self) -> Results:
+        """Return itself: it prints as a table, in a terminal and in a notebook."""
+        return self
+
+    def __str__(self) -> str:
+        return terminal("\n".join([*self._head(), "", *self._rows(), *self.words, self.spent])).rstrip()
+
+    def __repr__(self) -> str:
+        size = f"{len(self.names)} coefficients"
+        return f"<Results: {one_line(self.title or 'regression')[:60]} of {one_line(self.endog)[:60]!r}, {size}>"
+
+    def _repr_html_(self) -> str:
+        names = self._columns()
+        head = "".join(f'<th style="{_CELL}">{escape(name)}</th>' for name in ("", *names))
+        rows = "".join(
+            f'<tr><th style="{_CELL}">{escape(name)}</th>'
+            + "".join(f'<td style="{_CELL}">{escape(cell)}</td>' for cell in cells)
+            + "</tr>"
+            for name, cells in self._cells()
+        )
+        words = "".join(f"<p>{escape(line)}</p>" for line in (*self._head(), *self.words, self.spent) if line)
+        return (
+            f'<div class="tex2jax_ignore mathjax_ignore">{words}'
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
+
+    @property
+    def parts(self) -> pd.DataFrame:
+        """Standard errors by part: what the guarantee costs, what a sample leaves open, what truncation takes."""
+        import pandas as pd  # noqa: PLC0415  # as above
+
+        return pd.DataFrame(dict(self.errors), index=self.index, dtype=float)
+
+    def _head(self) -> list[str]:
+        lines = [f"{self.title} of {self.endog}" + (f", standing: {self.standing}" if self.standing else "")]
+        public = "unknown" if self.public_rows is None else f"{self.public_rows:,}"
+        sizes = f"n = {self.nobs:,}, public rows = {public}"
+        lines.append(sizes + ("" if self.rsquared is None else f", R^2 = {self.rsquared:.4f}"))
+        if self.guarantee:
+            g = self.guarantee
+            lines.append(
+                f"mu = {g['mu']:.4g}, rho = {g['rho']:.4g}, epsilon = {g['epsilon']:.4g} at delta = {g['delta']:g} "
+                f"({g['neighbours']})"
+            )
+        return lines
+
+    @cached_property
+    def _shifted(self) -> bool:
+        """Whether limits lie around other figures than the coefficients: then these are shown."""
+        away = np.abs(self.values - self.centre)
+        return bool(np.any(away > 1e-3 * self._total))
+
+    def _columns(self) -> tuple[str, ...]:
+        return ("coef", "std err", "t", "P>|t|", "[0.025", "0.975]", *(("centre",) if self._shifted else ()))
+
+    def _cells(self) -> list[tuple[str, list[str]]]:
+        """Names and cells of the table as texts; empty where a method gives no bands."""
+        low, high = self._limits(_LEVEL)
+        t, p = self.tvalues.to_numpy(), self.pvalues.to_numpy()
+        table = []
+        for j, name in enumerate(self.index):
+            cells = [f"{self.values[j]:.4g}", f"{self._total[j]:.3g}", f"{t[j]:.2f}", f"{p[j]:.3f}"]
+            cells += [f"{low[j]:.4g}", f"{high[j]:.4g}", *([f"{self.centre[j]:.4g}"] if self._shifted else [])]
+            table.append((name, ["" if cell == "nan" else cell for cell in cells]))
+        return table
+
+    def _rows(self) -> list[str]:
+        cells = self._cells()
+        width = max([len(one_line(name)) for name, _ in cells], default=10)
+        lines = [f"{'':{width}} " + " ".join(f"{name:>10}" for name in self._columns())]
+        lines += [f"{one_line(name):{width}} " + " ".join(f"{cell:>10}" for cell in row) for name, row in cells]
+        if self._shifted:
+            lines.append("The limits and t lie around centre: the estimate before it was drawn to the public fit.")
+        return lines if self.names else []
+
+    def _series(self, values: np.ndarray) -> pd.Series:
+        import pandas as pd  # noqa: PLC0415  # as above
+
+        return pd.Series(values, index=self.index, dtype=float)
+
+    @cached_property
+    def _total(self) -> np.ndarray:
+        squares = [np.asarray(self.errors[part], dtype=float) ** 2 for part in PARTS if part in self.errors]
+        return np.sqrt(np.sum(squares, axis=0)) if squares else np.full(len(self.values), np.nan)
+
+    @cached_property
+    def _covariance(self) -> np.ndarray:
+        return np.asarray(sum(self._part(part) for part in PARTS if part in self.errors))
+
+    def _part(self, part: str) -> np.ndarray:
+        if not self.errors:
+            raise RefusedError(Refusal.NO_COVARIANCE, "This method gives no standard errors; choose joint-pmt.")
+        if part not in self.errors:
+            raise RefusedError(Refusal.NO_COVARIANCE, f"There is no part {part!r}; there are {listed(self.errors)}.")
+        if self.covariances is None:
+            raise RefusedError(
+                Refusal.NO_COVARIANCE,
+                "This release has standard errors and no covariances: it was made by an earlier version, or has very "
+                "many coefficients.",
+            )
+        return np.asarray(self.covariances[part])
+
+    def _limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        half = student.isf((1 - _checked(level)) / 2, self.freedom) * self._total
+        return np.minimum(self.centre - half, self.values), np.maximum(self.centre + half, self.values)
+
+    def _design(self, frame: Any) -> np.ndarray:
+        if self.features is None:
+            raise RefusedError(
+                Refusal.NO_DESIGN, "This record does not say how rows are read, so it cannot predict; it tabulates."
+            )
+        return self.features(frame)
+
+    def _constraints(self, asked: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (q, d) and right sides (q,)."""
+        d = len(self.names)
+        if isinstance(asked, str):
+            return self._written(asked)
+        if isinstance(asked, Mapping):
+            asked = [asked]
+        if isinstance(asked, Sequence) and asked and all(isinstance(one, str) for one in asked):
+            asked = [{name: 1.0} for name in dict.fromkeys(asked)]
+        if isinstance(asked, Sequence) and asked and all(isinstance(one, Mapping) for one in asked):
+            rows = np.zeros((len(asked), d))
+            for row, weights in zip(rows, asked, strict=True):
+                for name, weight in weights.items():
+                    row[self._place(name)] = float(weight)
+            return rows, np.zeros(len(rows))
+        try:
+            rows = np.atleast_2d(np.asarray(asked, dtype=float))
+        except (TypeError, ValueError):
+            rows = np.zeros((0, 0))
+        if rows.ndim != 2 or rows.shape[1] != d or not len(rows) or not np.all(np.isfinite(rows)):
+            raise RefusedError(
+                Refusal.CONSTRAINTS, f"A test needs names of coefficients, a text, or weights of {d} columns."
+            )
+        return rows, np.zeros(len(rows))
+
+    def _written(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+        """Constraints such as ``a = b, c = 0``; several are parted by commas."""
+        rows, right = [], []
+        for part in text.split(","):
+            left, equals, other = part.partition("=")
+            try:
+                ahead, behind = self._sum(left), self._sum(other if equals else "0")
+            except ValueError:
+                raise RefusedError(
+                    Refusal.CONSTRAINTS, f"{part.strip()!r} is no constraint; write 'a = 0', 'a = b' or '2*a - b = 1'."
+                ) from None
+            rows.append(ahead[0] - behind[0])
+            right.append(behind[1] - ahead[1])
+        return np.array(rows), np.array(right)
+
+    def _sum(self, text: str) -> tuple[np.ndarray, float]:
+        """Weights (d,) and constant of a sum of coefficients and numbers."""
+        weights, constant = np.zeros(len(self.names)), 0.0
+        if text.strip() in {*self.names, *self.index}:
+            weights[self._place(text.strip())] = 1.0
+            return weights, 0.0
+        for piece in text.replace("-", "+-").split("+"):
+            term = piece.strip()
+            if not term:
+                continue
+            sign = -1.0 if term.startswith("-") else 1.0
+            factor, times, name = term.lstrip("-").strip().rpartition("*")
+            size = sign * (float(factor) if times else 1.0)
+            try:
+                constant += size * float(name)
+            except ValueError:
+                weights[self._place(name.strip().strip("`"))] += size
+        return weights, constant
+
+    def _place(self, name: str) -> int:
+        for names in (list(self.names), self.index):
+            if name in names:
+                return names.index(name)
+        raise RefusedError(
+            Refusal.CONSTRAINTS, f"There is no coefficient {name[:80]!r}; there are {listed(self.index, 12)}."
+        )
+
+    # The protocol of maketables (PLUGIN_EXTRACTOR_FORMAT.md): LaTeX, HTML and Word beside columns of other packages.
+
+    @property
+    def __maketables_coef_table__(self) -> pd.DataFrame:
+        frame = self.frame()
+        return frame.rename(columns={"coef": "b", "std err": "se", "low": "ci95l", "high": "ci95u"})[
+            ["b", "se", "t", "p", "ci95l", "ci95u"]
+        ].rename_axis("Coefficient")
+
+    @property
+    def __maketables_depvar__(self) -> str:
+        return self.endog
+
+    @property
+    def __maketables_vcov_info__(self) -> dict[str, Any]:
+        return {"vcov_type": "privacy + sampling + truncation", "clustervar": None}
+
+    @property
+    def __maketables_default_stat_keys__(self) -> list[str]:
+        return ["N", "mu", *([] if self.rsquared is None else ["r2"])]
+
+    @property
+    def __maketables_stat_labels__(self) -> dict[str, str]:
+        return {"mu": "mu (GDP)"}
+
+    def __maketables_stat__(self, key: str) -> Any:
+        stats = {"N": self.nobs, "r2": self.rsquared, "mu": self.guarantee.get("mu"), **self.more}
+        return stats.get(key)
+
+
+class Reported:
+    """What stands for its :attr:`results_`: the names of statsmodels lead to them."""
+
+    @property
+    def results_(self) -> Results:
+        """The results object of this fit."""
+        raise NotImplementedError
+
+    @property
+    def params(self) -> pd.Series:
+        """See :attr:`Results.params`."""
+        return self.results_.params
+
+    @property
+    def bse(self) -> pd.Series:
+        """See :attr:`Results.bse`."""
+        return self.results_.bse
+
+    @property
+    def tvalues(self) -> pd.Series:
+        """See :attr:`Results.tvalues`."""
+        return self.results_.tvalues
+
+    @property
+    def pvalues(self) -> pd.Series:
+        """See :attr:`Results.pvalues`."""
+        return self.results_.pvalues
+
+    @property
+    def rsquared(self) -> float | None:
+        """See :attr:`Results.rsquared`."""
+        return self.results_.rsquared
+
+    def conf_int(self, level: float = _LEVEL, *, alpha: float | None = None) -> pd.DataFrame:
+        """See :meth:`Results.conf_int`."""
+        return self.results_.conf_int(level, alpha=alpha)
+
+    def cov_params(self, part: str | None = None) -> pd.DataFrame:
+        """See :meth:`Results.cov_params`."""
+        return self.results_.cov_params(part)
+
+    def wald_test(self, constraints: Any) -> WaldTest:
+        """See :meth:`Results.wald_test`."""
+        return self.results_.wald_test(constraints)
+
+    def t_test(self, constraints: Any, level: float = _LEVEL) -> pd.DataFrame:
+        """See :meth:`Results.t_test`."""
+        return self.results_.t_test(constraints, level)
+
+    def get_prediction(self, frame: Any) -> Prediction:
+        """See :meth:`Results.get_prediction`."""
+        return self.results_.get_prediction(frame)
+
+    def score(self, *_: Any, **__: Any) -> float:
+        """See :meth:`Results.score`: refused, with the reason."""
+        raise RefusedError(Refusal.SCORE, _NO_SCORE)
+
+    @property
+    def __maketables_coef_table__(self) -> pd.DataFrame:
+        return self.results_.__maketables_coef_table__
+
+    @property
+    def __maketables_depvar__(self) -> str:
+        return self.results_.endog
+
+    @property
+    def __maketables_vcov_info__(self) -> dict[str, Any]:
+        return self.results_.__maketables_vcov_info__
+
+    @property
+    def __maketables_default_stat_keys__(self) -> list[str]:
+        return self.results_.__maketables_default_stat_keys__
+
+    @property
+    def __maketables_stat_labels__(self) -> dict[str, str]:
+        return self.results_.__maketables_stat_labels__
+
+    def __maketables_stat__(self, key: str) -> Any:
+        return self.results_.__maketables_stat__(key)
+
+
+def _checked(level: float) -> float:
+    """Return the level.
+
+    Raises:
+        InputError: it is no level of confidence.
+    """
+    if not 0.5 <= float(level) < 1:
+        raise RefusedError(
+            Refusal.LEVEL,
+            f"level is the share of intervals that hold the truth, such as 0.95, got {level}; or alpha=0.05.",
+        )
+    return float(level)

@@ -1,0 +1,88 @@
+"""Commands of one call each: methods, convert, describe, compare."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, epsilon_from_rho_bound
+from pmtcore.base.records import Curator, Label
+from pmtcore.cli.arguments import budget_from, number_from, problem_from
+from pmtcore.methods.registry import method, methods, search
+
+_CURATOR = Curator("the command line, run by whoever holds the private table")
+_PRIVATE = f"[{Label.PRIVATE.value}] "
+Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
+
+
+def list_methods(chosen: argparse.Namespace) -> Answer:
+    """List the methods, all or those that have the words in a name."""
+    entries = search(" ".join(chosen.words)) if chosen.words else methods()
+    lines = [
+        f"{e.id:16} {e.standing.value:6} {e.neighbours.value:12} {e.title}  "
+        f"({'; '.join([e.source, *(name for name in e.paper_names if not name.startswith(e.source))])})"
+        for e in entries
+    ]
+    return {"methods": [entry.as_dict() for entry in entries]}, "\n".join(lines)
+
+
+def convert(chosen: argparse.Namespace) -> Answer:
+    budget = budget_from(chosen)
+    record: dict[str, Any] = {"mu": budget.mu, "rho": budget.rho, "epsilon": None, "delta": chosen.delta}
+    lines = [f"mu      {budget.mu:.6g}", f"rho     {budget.rho:.6g}"]
+    if chosen.delta is None:
+        lines.append("epsilon needs --delta")
+    else:
+        record["epsilon"] = Guarantee(budget.mu, Neighbours.REPLACE_ONE, chosen.delta).epsilon
+        record["epsilon_bound_of_paper_b"] = epsilon_from_rho_bound(budget.rho, chosen.delta)
+        lines.append(f"epsilon {record['epsilon']:.6g} at delta {chosen.delta:g}")
+    record["detected_at_5_percent_false_alarms"] = float(attacker_power(budget.mu, 0.05))
+    lines.append(
+        f"An attacker who allows 5 % false alarms finds a person in at most "
+        f"{100 * record['detected_at_5_percent_false_alarms']:.1f} % of the cases."
+    )
+    return record, "\n".join(lines)
+
+
+def describe(chosen: argparse.Namespace) -> Answer:
+    from pmtcore.auditing.diagnostics import exact, rows_in_words, unusual_rows  # noqa: PLC0415  # loaded where needed
+    from pmtcore.mechanisms.truncation import checked_eta  # noqa: PLC0415
+
+    problem = problem_from(chosen)
+    found = exact(problem, checked_eta(chosen.eta)).reveal(_CURATOR)
+    record = {"label": found.label.value, "n": problem.private.n, "public_rows": problem.public.m, **found.as_dict()}
+    lines = [
+        _PRIVATE + "exact figures of the private rows; not for publication",
+        f"{'':8}{'kappa':>12}{'kappa_bar':>12}",
+    ]
+    for name in ("before", "after"):
+        figures = record[name]
+        lines.append(
+            f"{name:8}{figures['kappa']:12.4g}{figures['kappa_bar']:12.4g}  lambda_min {figures['lambda_min']:.4g}"
+        )
+    lines.append(f"radius {found.radius:.4g}, truncation rate {100 * record['truncation_rate']:.3g} %")
+    unusual = unusual_rows(problem).reveal(_CURATOR)
+    record |= unusual
+    lines += rows_in_words(unusual, problem.private.n)
+    return record, "\n".join(lines)
+
+
+def compare(chosen: argparse.Namespace) -> Answer:
+    from pmtcore.auditing.comparison import Comparison, rescaled  # noqa: PLC0415
+
+    problem = rescaled(problem_from(chosen), chosen.scale)
+    names = [method(name.strip()).id for name in chosen.methods.split(",") if name.strip()]
+    mus = [number_from("--mu", part) for part in chosen.mu.split(",") if part.strip()]
+    values = [number_from("--values", part) for part in (chosen.values or "").split(",") if part.strip()]
+    run = Comparison(problem, names, mus, trials=chosen.trials, seed=chosen.seed, axis=chosen.axis, values=values).run()
+    rows = [summary.as_dict() for summary in run.summaries().reveal(_CURATOR)]
+    norm = run.reference_norm().reveal(_CURATOR)
+    lines = [_PRIVATE + f"distance to the non-private fit (length {norm:.4g})"]
+    lines.append(f"{'method':16} {chosen.axis[:8]:>8} {'median':>11} {'mean':>11} {'sd':>11} {'trials':>7}")
+    for row in rows:
+        lines.append(
+            f"{row['method']:16} {row['x']:8.4g} {row['error_median']:11.4g} {row['error_mean']:11.4g} "
+            f"{row['error_sd']:11.4g} {row['trials']:7d}"
+        )
+    return {"label": Label.PRIVATE.value, "rows": rows, "reference_norm": norm, "scale": chosen.scale}, "\n".join(lines)

@@ -1,0 +1,48 @@
+"""``python -m pmtcore check --deploy``: what a server with sign-in looks at when it starts, before it is started."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pmtcore.base.checks import InputError
+from pmtcore.base.deployment import problems
+from pmtcore.base.paths import application
+from pmtcore.cli.files import read_small
+
+
+def run(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Check the settings.
+
+    Raises:
+        InputError: the server would not start with them; each setting is named, and none of their values.
+    """
+    if not chosen.deploy:
+        raise InputError("Say what is to be checked: check --deploy.")
+    folder = application()
+    own = None if folder is None else folder / ".streamlit" / "secrets.toml"
+    place = chosen.secrets or own
+    secrets = _toml(place) if chosen.secrets or (own is not None and own.exists()) else {}
+    options = _options({} if folder is None else _toml(folder / ".streamlit" / "config.toml"))
+    wrong = problems(secrets, os.environ, options)
+    serious = [problem.sentence for problem in wrong if problem.serious]
+    if serious:
+        raise InputError(" ".join(serious))
+    words = [problem.sentence for problem in wrong] or ["Nothing is wrong." if secrets else "Nobody signs in here."]
+    record = {"sign_in": bool(secrets), "problems": [{"kind": p.kind.value, "setting": p.setting} for p in wrong]}
+    return record, "\n".join(words)
+
+
+def _toml(path: str | Path | None) -> dict[str, Any]:
+    try:
+        return tomllib.loads(read_small(str(path)).decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
+        raise InputError(f"The file {str(path)!r} is not TOML.") from None
+
+
+def _options(sections: dict[str, Any]) -> dict[str, Any]:
+    """Streamlit's options by their names: ``section.name``."""
+    return {f"{section}.{name}": value for section, names in sections.items() for name, value in names.items()}

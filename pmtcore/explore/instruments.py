@@ -1,0 +1,109 @@
+"""Two-stage least squares from a released moment (proofs/results.md, 2): post-processing, free.
+
+With features X, instruments Z (the exogenous features among them) and response y, all columns of the moment S:
+``Pi = S_ZZ^{-1} S_ZX``, ``beta = (Pi' S_ZX)^{-1} Pi' S_Zy``. To first order ``d beta_i = a_i' dM b`` as for least
+squares, with ``a = (Pi' S_ZX)^{-1} Pi' root_Z`` and ``b = root'(e_y - X beta)``, the over-identifying moments taken as
+zero, as textbooks do; so bands, tests and predictions are those of a regression with other rows a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from pmtcore.base.checks import listed
+from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.explore.nested import NestedTest
+from pmtcore.explore.regression import Regression
+from pmtcore.methods.joint_moment.linear import FLOOR, Fit, State
+
+_WEAK = 10.0  # Staiger and Stock (1997): below, limits are too narrow and the estimate leans towards least squares
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class InstrumentalFit:
+    """A regression with instruments.
+
+    Attributes:
+        regression: coefficients, limits, tests and predictions of the second stage.
+        first_stage: of each endogenous feature, the test that the excluded instruments say nothing of it.
+    """
+
+    regression: Regression
+    first_stage: dict[str, NestedTest]
+
+    @property
+    def weak(self) -> tuple[str, ...]:
+        """Endogenous features whose first-stage F is below ten: their limits are not to be relied on."""
+        return tuple(name for name, test in self.first_stage.items() if not test.textbook_f >= _WEAK)
+
+    def __repr__(self) -> str:
+        strength = ", ".join(
+            f"first-stage F of {name} {test.textbook_f:.3g}" for name, test in self.first_stage.items()
+        )
+        return f"<InstrumentalFit {self.regression.formula[:80]}; {strength}>"
+
+
+def two_stage(state: State, response: int, features: Sequence[int], instruments: Sequence[int]) -> Fit:
+    """Return two-stage least squares of one column on others.
+
+    Args:
+        instruments: places of all of Z: the exogenous features and the excluded instruments.
+
+    Raises:
+        InputError: fewer instruments than features.
+    """
+    if len(instruments) < len(features):
+        raise RefusedError(
+            Refusal.INSTRUMENTS, "There are fewer instruments than endogenous features; each needs one of its own."
+        )
+    root_x, root_z = state.root[list(features)], state.root[list(instruments)]
+    # Columns in units of their own root mean squares, so that the solves are as good as the moment is.
+    scale_x = np.linalg.norm(root_x @ state.half, axis=1)
+    scale_z = np.linalg.norm(root_z @ state.half, axis=1)
+    x, z = root_x / scale_x[:, None], root_z / scale_z[:, None]
+    s_zx, s_zz = z @ state.moment @ x.T, z @ state.moment @ z.T
+    stage = np.linalg.solve(s_zz, s_zx)  # (l, q)
+    rows = np.linalg.solve(stage.T @ s_zx, stage.T @ z)  # (q, D)
+    beta = rows @ state.moment @ state.root[response]
+    coefficients, a = beta / scale_x, rows / scale_x[:, None]
+    b = state.root[response] - coefficients @ root_x
+    return Fit(state, response, tuple(features), coefficients, a, b, _residual_variance(state, b))
+
+
+def _residual_variance(state: State, b: np.ndarray) -> float:
+    """``b'M b``, combined with the public one by precision: not a minimum, so noise takes nothing off it."""
+    raw = float(b @ state.moment @ b)
+    public = state.influence.square(b)
+    if not state.influence.m:
+        return max(raw, FLOOR * float(b @ state.expected @ b))
+    noise = float(state.variances(np.outer(b, b)[None])[0])
+    spread = 2 * public**2 / state.influence.m
+    return max(public + spread / (spread + noise) * (raw - public), FLOOR * public)
+
+
+def checked_roles(
+    features: Sequence[str], endogenous: Sequence[str], instruments: Sequence[str], response: str
+) -> None:
+    """Raise unless the roles of columns fit together.
+
+    Raises:
+        InputError: an endogenous column that is no feature, an instrument that is one, or too few instruments.
+    """
+    stray = [name for name in endogenous if name not in features]
+    if stray or not endogenous:
+        raise RefusedError(Refusal.INSTRUMENTS, f"Endogenous columns are features of the formula; got {listed(stray)}.")
+    both = [name for name in instruments if name in features or name == response]
+    if both:
+        raise RefusedError(
+            Refusal.INSTRUMENTS, f"An excluded instrument is no column of the formula; {listed(both)} is one."
+        )
+    if len(set(instruments)) < len(endogenous):
+        raise RefusedError(
+            Refusal.INSTRUMENTS,
+            f"{len(endogenous)} endogenous columns need as many instruments, got {len(set(instruments))}.",
+        )

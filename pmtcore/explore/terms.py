@@ -1,0 +1,93 @@
+"""Terms of a formula among the columns of a released moment: products, factors and dots, looked up by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+from pmtcore.base.checks import listed
+from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.tables.formula import Factor, columns_of, parse
+
+
+def read(formula: str, names: Sequence[str], given: Sequence[str]) -> tuple[str, tuple[str, ...], bool]:
+    """Return response, features in the order of the formula, and whether there is an intercept.
+
+    ``.`` stands for all given columns but the response; ``C(g)``, or ``g`` alone, for the dummies of g; ``a:b`` for the
+    derived column of that name, in either order; ``a*b`` for both and their product.
+
+    Args:
+        names: all columns of the record.
+        given: those that were given before the release, without derived ones.
+
+    Raises:
+        InputError: no formula, an unknown name, or a column twice.
+    """
+    bases = list(dict.fromkeys(name.partition("=")[0] for name in given if "=" in name))
+    known = [*names, *(base for base in bases if base not in names)]
+    asked = parse(formula, known, tuple(given))
+    response = column(asked.response, names)
+    features: list[str] = []
+    for term in asked.terms:
+        features += _columns(term, names)
+    twice = [name for name in features if features.count(name) > 1 or name == response]
+    if twice:
+        raise RefusedError(Refusal.REPEATED_COLUMN, f"The formula has {listed(sorted(set(twice)))} twice.")
+    return response, tuple(features), asked.intercept
+
+
+def column(name: str, names: Sequence[str]) -> str:
+    """Return the column of this name.
+
+    Raises:
+        InputError: none.
+    """
+    if name in names:
+        return name
+    raise RefusedError(Refusal.UNKNOWN_COLUMN, f"The record has no column {name[:80]!r}; it has {listed(names, 12)}.")
+
+
+def dummies(name: str, names: Sequence[str]) -> list[str]:
+    """Return the 0/1 columns that levels of a column have in the record."""
+    return [other for other in names if other.startswith(f"{name}=") and ":" not in other]
+
+
+def _columns(term: tuple[Factor, ...], names: Sequence[str]) -> list[str]:
+    """Columns of a term: one for numbers, one for each level of a factor, their products."""
+    choices = [_factor(factor, names) for factor in term]
+    return [_product(parts, names) for parts in product(*choices)]
+
+
+def _factor(factor: Factor, names: Sequence[str]) -> list[str]:
+    expression = factor.expression
+    if factor.is_column:
+        return dummies(expression, names) or [column(expression, names)] if expression not in names else [expression]
+    compact = expression.replace(" ", "")
+    matching = [name for name in names if name.replace(" ", "") == compact]
+    if matching:
+        return matching
+    used = columns_of(expression)
+    if expression.startswith("C(") and len(used) == 1:
+        levels = dummies(used[0], names)
+        if levels:
+            return levels
+        raise RefusedError(Refusal.UNKNOWN_COLUMN, f"The record has no dummies of {used[0][:80]!r}.")
+    raise RefusedError(
+        Refusal.UNKNOWN_COLUMN,
+        f"The record has no column {expression[:80]!r}: functions of columns are declared before the release, such as "
+        f"--set derived='log(a); square(b)'.",
+    )
+
+
+def _product(parts: tuple[str, ...], names: Sequence[str]) -> str:
+    """The derived column that is the product of these."""
+    if len(parts) == 1:
+        return parts[0]
+    for name in (":".join(parts), ":".join(reversed(parts))):
+        if name in names:
+            return name
+    raise RefusedError(
+        Refusal.UNKNOWN_COLUMN,
+        f"The record has no product {':'.join(parts)[:80]!r}: products are declared before the release "
+        f"(--set derived='{':'.join(parts)[:80]}').",
+    )

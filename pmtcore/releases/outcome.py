@@ -1,0 +1,143 @@
+"""What became of the budget when a release fails: nothing was spent, or which spend stands and how to go on.
+
+An error that comes after the reserve does not tell by itself whether the budget is gone, or whether the record was
+kept. The ledger does: it is asked, and the sentence names the spend, its key, and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import final
+
+from pmtcore.base.checks import InputError
+from pmtcore.ledger.account import Account
+from pmtcore.ledger.log import Ledger, LedgerError, UnclearSpend
+
+NOTHING = "Nothing was released and nothing was spent."
+
+
+class SpendState(Enum):
+    """What the ledger says of a key."""
+
+    NOT_SPENT = "not spent"
+    NO_RESULT = "spent, without a result"
+    RECORD_KEPT = "spent, and the record is kept"
+    UNKNOWN = "the ledger cannot be asked"
+
+
+@final
+@dataclass(frozen=True)
+class SpendPlace:
+    """Where one spend is written.
+
+    Attributes:
+        mu: what it costs, in the relation of its method.
+    """
+
+    ledger: Ledger
+    dataset: str
+    key: str
+    mu: float
+
+    def state(self) -> SpendState:
+        """Ask the ledger what became of the key."""
+        try:
+            entry = self.ledger.entry(self.key)
+        except LedgerError:
+            return SpendState.UNKNOWN
+        if entry is None:
+            return SpendState.NOT_SPENT
+        return SpendState.NO_RESULT if entry.record is None else SpendState.RECORD_KEPT
+
+
+class SpendFailure(LedgerError):
+    """A release failed when its budget was being spent, or after.
+
+    Attributes:
+        kind: what the ledger says of the key.
+        dataset, key, mu, place: of the spend.
+        by_program: whether the cause is an error of the program itself.
+    """
+
+    def __init__(self, spend: SpendPlace, kind: SpendState, cause: BaseException) -> None:
+        self.kind, self.dataset, self.key, self.mu = kind, spend.dataset, spend.key, spend.mu
+        self.place = spend.ledger.place
+        self.by_program = not isinstance(cause, InputError | OSError | KeyboardInterrupt)
+        super().__init__(sentence(spend, kind, cause))
+
+
+def sentence(spend: SpendPlace, kind: SpendState, cause: BaseException) -> str:
+    """Return what is spent, under which key, and what to do; of the cause nothing that could quote a cell."""
+    what = f"mu = {spend.mu:.4g} of {spend.dataset!r} in the ledger {spend.ledger.place}, under key {spend.key}"
+    again = f"'report --ledger {spend.ledger.place} --key {spend.key}'"
+    words = {
+        SpendState.NOT_SPENT: NOTHING,
+        SpendState.NO_RESULT: (
+            f"The budget is spent without a result: {what}. Nothing gives it back; another release takes a new key and "
+            f"spends anew."
+        ),
+        SpendState.RECORD_KEPT: (
+            f"The budget is spent and the record is kept: {what}. {again}, 'ledger record' with that key, or the same "
+            f"release with --key {spend.key}, gives it again and spends nothing."
+        ),
+        SpendState.UNKNOWN: (
+            f"The budget may be spent: {what}; the ledger does not answer. Repeat the same release with --key "
+            f"{spend.key}: it spends once at most, and gives the record where one was kept."
+        ),
+    }
+    return f"{_said(cause)} {words[kind]}"
+
+
+def _said(cause: BaseException) -> str:
+    """The cause in words of this program: a message of another program may quote a cell."""
+    if isinstance(cause, InputError):
+        return str(cause)
+    if isinstance(cause, KeyboardInterrupt):
+        return "Stopped."
+    if isinstance(cause, OSError):
+        return f"The system refused: {cause.strerror or type(cause).__name__}."
+    return f"An error of the program itself ({type(cause).__name__})."
+
+
+@contextmanager
+def before_spend() -> Iterator[None]:
+    """Say that nothing was spent with whatever the ledger refuses.
+
+    Raises:
+        LedgerError: the same, with that sentence.
+    """
+    try:
+        yield
+    except (SpendFailure, UnclearSpend):
+        raise
+    except LedgerError as error:
+        raise LedgerError(str(error) if NOTHING in str(error) else f"{error} {NOTHING}") from error
+
+
+@contextmanager
+def after_spend(spend: SpendPlace) -> Iterator[None]:
+    """Name the spend, its key and what to do with whatever goes wrong.
+
+    Raises:
+        SpendFailure: for an error; KeyboardInterrupt: with the same words. Whatever else ends a program or a page
+            passes as it is.
+    """
+    try:
+        yield
+    except SpendFailure:
+        raise
+    except Exception as error:
+        raise SpendFailure(spend, spend.state(), error) from error
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(str(stop) or sentence(spend, spend.state(), stop)) from None
+
+
+def account_after(ledger: Ledger, dataset: str) -> Account | None:
+    """Return the account after a spend; ``None`` where the ledger does not answer any more."""
+    try:
+        return ledger.account(dataset)
+    except LedgerError:
+        return None

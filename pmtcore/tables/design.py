@@ -1,0 +1,161 @@
+"""How rows of a table become features: decided by public data and the user's choices, the same for new rows.
+
+A release keeps its design in plain fields, so that whoever has the record can predict: which columns, how each is read,
+the levels and their reference, the formula with its state from public rows. Nothing in it comes from a private row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from pmtcore.base.checks import InputError, listed
+from pmtcore.glm.families import family
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.coder import Coder
+from pmtcore.tables.features import Feature
+from pmtcore.tables.schema import Column
+from pmtcore.tables.table import Table
+from pmtcore.tables.targets import Coding
+
+if TYPE_CHECKING:
+    from pmtcore.tables.formula import Expansion
+
+_TRUE = ("true", "1")  # a truth value by its name, or as the number that a formula reads
+
+
+@final
+@dataclass(frozen=True)
+class Design:
+    """How any row of such tables becomes features.
+
+    Attributes:
+        labels: of the public target, where it has labels.
+        written: how the public rows write the labels: as ``number``, ``text`` or ``boolean``.
+    """
+
+    coder: Coder
+    expansion: Expansion | None = None
+    labels: tuple[str, ...] = ()
+    written: str = "number"
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Columns of a table that are used."""
+        return self.coder.columns(labelled=False, weighted=False) if self.expansion is None else self.expansion.inputs
+
+    def features(self, rows: Table) -> tuple[np.ndarray, np.ndarray]:
+        """Return features (k, d) of new rows, and which rows (k,) have all their values.
+
+        Raises:
+            InputError: a column is missing.
+        """
+        missing = [name for name in self.inputs if name not in rows.columns]
+        if missing:
+            raise InputError(f"The table of new rows has no column {listed(missing)}; it needs {listed(self.inputs)}.")
+        source = rows.source if self.expansion is None else self.expansion.source(rows.source)
+        coder = replace(self.coder, decimal=rows.dialect.mark(source.separator))
+        blocks = source.blocks(coder.columns(labelled=False, weighted=False), rows.dialect)
+        parts = [coder.rows(block, labelled=False, weighted=False) for block in blocks]
+        return np.vstack([part.x for part in parts]), np.concatenate([part.whole for part in parts])
+
+    def classes(self) -> np.ndarray:
+        """Return the two labels, the one that counts as 1 last; numbers and truth values where the labels are such."""
+        coding = self.coder.target
+        positive = coding.positive or "1"
+        others = coding.others or tuple(label for label in self.labels if label != positive)
+        pair = [others[0] if len(others) == 1 else f"not {positive}", positive]
+        if self.written == "boolean":
+            return np.asarray([label in _TRUE for label in pair])
+        if self.written == "text":
+            return np.asarray(pair, dtype=object)
+        try:
+            return np.asarray([int(label) for label in pair])
+        except ValueError:
+            return np.asarray(pair, dtype=object)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain fields; :meth:`from_dict` reads them back."""
+        coder = self.coder
+        target = coder.target
+        return {
+            "columns": [_feature_fields(feature) for feature in coder.features],
+            "intercept": coder.choices.intercept,
+            "missing": coder.choices.missing,
+            "kept": None if coder.kept is None else list(coder.kept),
+            "decimal": coder.decimal,
+            "target": {
+                "name": target.name,
+                "family": target.family.id,
+                "positive": target.positive,
+                "others": None if target.others is None else list(target.others),
+                "labels": list(self.labels),
+                "written": self.written,
+            },
+            "formula": None if self.expansion is None else self.expansion.as_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Design:
+        """Return the design with these plain fields.
+
+        Raises:
+            InputError: another form.
+        """
+        try:
+            features = tuple(_feature(one) for one in fields["columns"])
+            target = fields["target"]
+            choices = Choices(
+                target=str(target["name"]),
+                intercept=bool(fields["intercept"]),
+                missing=str(fields["missing"]),
+                family=str(target["family"]),
+            )
+            others = None if target["others"] is None else tuple(map(str, target["others"]))
+            coding = Coding(str(target["name"]), family(str(target["family"])), target["positive"], others)
+            kept = None if fields["kept"] is None else tuple(int(j) for j in fields["kept"])
+            coder = Coder(features, choices, coding, fields["decimal"], kept)
+            labels, written = tuple(map(str, target["labels"])), str(target.get("written", "number"))
+            if fields.get("formula") is None:
+                return cls(coder, None, labels, written)
+            from pmtcore.tables.formula import Expansion  # noqa: PLC0415  # formulaic is slow to load
+
+            return cls(coder, Expansion.from_dict(fields["formula"]), labels, written)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError("The record's 'design' cannot be read; ask for the original file.") from None
+
+
+def _feature_fields(feature: Feature) -> dict[str, Any]:
+    """A feature in plain fields."""
+    fields: dict[str, Any] = {"name": feature.name, "kind": feature.column.kind}
+    if feature.dummies is None:
+        return {**fields, "fill": feature.fill if np.isfinite(feature.fill) else None}
+    return {
+        **fields,
+        "levels": list(feature.column.levels),
+        "dummies": list(feature.dummies),
+        "merged": sorted(feature.merged),
+        "home": feature.home,
+        "reference": feature.reference,
+    }
+
+
+def _feature(fields: Mapping[str, Any]) -> Feature:
+    name, kind = str(fields["name"]), fields["kind"]
+    if "dummies" not in fields:
+        fill = fields.get("fill")
+        return Feature(Column(name, kind), float("nan") if fill is None else float(fill))
+    home = fields["home"]
+    return Feature(
+        Column(name, kind, tuple(map(str, fields["levels"]))),
+        0.0,
+        tuple(map(str, fields["dummies"])),
+        frozenset(map(str, fields["merged"])),
+        None if home is None else str(home),
+        str(fields["reference"]),
+    )

@@ -1,0 +1,39 @@
+"""Keyed digests of what a release is made from, for agreements: the same rows give the same digest, here alone.
+
+A plain digest of private rows would let anybody who sees it test a guess at them. Under the ledger's key it tells only
+whether the tables are those that were agreed to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+import pyarrow as pa
+
+from pmtcore.public.moments import PublicData
+from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.table import Table
+
+
+def content_digest(table: Table, key: bytes, dialect: Dialect | None = None) -> str:
+    """Return the digest of all cells of a table, in one look at its rows, whatever the table is read from.
+
+    Args:
+        dialect: how the table is written; ``None``: in the usual way.
+    """
+    found = hmac.new(key, repr(table.columns).encode(), hashlib.sha256)
+    for block in table.source.blocks(table.columns, dialect or Dialect()):
+        sink = pa.BufferOutputStream()
+        cells = pa.table({str(at): block.columns[name] for at, name in enumerate(table.columns)})
+        with pa.ipc.new_stream(sink, cells.schema) as stream:
+            stream.write_table(cells)
+        found.update(sink.getvalue())
+    return found.hexdigest()
+
+
+def public_digest(public: PublicData, key: bytes) -> str:
+    """Return the digest of public rows as they enter a release, or of the public moment in their place."""
+    found = hmac.new(key, repr((public.names, public.target, public.m)).encode(), hashlib.sha256)
+    found.update((public.factor if public.rows is None else public.rows).tobytes())
+    return found.hexdigest()

@@ -1,0 +1,455 @@
+"""Formulas such as ``y ~ age + C(sex) + age:sex``, read by formulaic wherever the package takes one.
+
+A fit expands a formula with state that is learned from public rows only; a released moment looks its terms up.
+
+A formula may hold any Python, and Python may look at a whole column: a mean of the private rows inside a feature would
+let one row change all others. So only what works on each row alone is let through: columns, numbers, arithmetic, and
+functions from a list. Stateful functions (``center``, ``scale``, ``poly``) keep the state that public rows gave them.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from pmtcore.base.checks import InputError, listed
+from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.schema import Column, Schema, frequencies
+from pmtcore.tables.sources import Cells, Source
+from pmtcore.tables.table import Table
+
+_ELEMENTWISE: Mapping[str, Any] = {
+    "log": np.log,
+    "log10": np.log10,
+    "log2": np.log2,
+    "log1p": np.log1p,
+    "exp": np.exp,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "I": lambda column: column,
+}
+_STATEFUL = ("C", "center", "scale", "poly")  # no splines: outside the public range they refuse, which tells of a row
+_NODES = (
+    ast.Expression,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.Call,
+    ast.keyword,
+    ast.Name,
+    ast.Load,
+    ast.Constant,
+    ast.List,
+    ast.Tuple,
+    ast.operator,
+    ast.unaryop,
+)
+
+
+_LONGEST = 20_000  # characters: every column of the widest record named once
+_PLAIN = re.compile(r"[A-Za-z_]\w*")
+_REBUILT = 20  # rows of a made-up table from which a formula's structure is built again; any number beyond a degree
+
+
+@final
+@dataclass(frozen=True)
+class Factor:
+    """One factor of a term: a column by name, or an expression of columns."""
+
+    expression: str
+    is_column: bool
+
+
+@final
+@dataclass(frozen=True)
+class Parsed:
+    """A formula as its parts: response, terms (each a product of factors), and whether there is an intercept."""
+
+    response: str
+    right: str
+    terms: tuple[tuple[Factor, ...], ...]
+    intercept: bool
+
+
+def parse(formula: str, names: Sequence[str] = (), given: Sequence[str] | None = None) -> Parsed:
+    """Return the parts of a formula, read by formulaic.
+
+    Args:
+        names: columns that there are; one with blanks or signs in its name may stand without backticks.
+        given: those that ``.`` stands for, the response excepted; ``None``: all of them.
+
+    Raises:
+        InputError: not of the form ``response ~ terms``.
+    """
+    if len(formula) > _LONGEST:
+        raise RefusedError(Refusal.NO_FORMULA, f"A formula has at most {_LONGEST:,} characters.")
+    written = quoted(formula, names)
+    response, right = _sides(written, formula)
+    others = [name for name in (names if given is None else given) if name != response]
+    context = {"__formulaic_variables_available__": others}
+    try:
+        terms = tuple(_formulaic().Formula(right, _context=context))
+    except InputError:
+        raise
+    except Exception as error:  # formulaic has many; their texts speak of the formula only
+        raise RefusedError(
+            Refusal.NO_FORMULA, f"The formula {right.strip()!r} cannot be read: {_first_line(error)}"
+        ) from None
+    if any(not hasattr(term, "factors") for term in terms):
+        raise RefusedError(Refusal.NO_FORMULA, f"A formula has one right side, got {formula!r}.")
+    products = [tuple(_factor(factor) for factor in term.factors) for term in terms]
+    constants = [product for product in products if all(factor.expression == "1" for factor in product)]
+    return Parsed(response, right, tuple(p for p in products if p not in constants), bool(constants))
+
+
+def target_of(formula: str) -> str:
+    """Return the column on the left of a formula.
+
+    Raises:
+        InputError: not of the form ``target ~ features``.
+    """
+    return _sides(quoted(formula, ()), formula)[0]
+
+
+def quoted(formula: str, names: Iterable[str]) -> str:
+    """Return the formula with backticks around names that formulaic could not read otherwise."""
+    odd = sorted((name for name in names if not _PLAIN.fullmatch(name) and "`" not in name), key=len, reverse=True)
+    if not odd:
+        return formula
+    edges = r"(?<![\w`.])(?:" + "|".join(map(re.escape, odd)) + r")(?![\w`])"
+    pieces = re.split(r"(`[^`]*`)", formula)
+    return "".join(
+        piece if at % 2 else re.sub(edges, lambda match: f"`{match.group()}`", piece) for at, piece in enumerate(pieces)
+    )
+
+
+def _sides(written: str, formula: str) -> tuple[str, str]:
+    """The response's name and the right side."""
+    pieces = re.split(r"(`[^`]*`)", written)
+    plain = "".join("\0" * len(piece) if at % 2 else piece for at, piece in enumerate(pieces))
+    left, right = written[: plain.find("~")].strip(), written[plain.find("~") + 1 :]
+    if plain.count("~") != 1 or not left or not right.strip():
+        raise RefusedError(
+            Refusal.NO_FORMULA,
+            f"A formula reads 'target ~ features', such as 'y ~ age + C(sex)', got {formula[:200]!r}.",
+        )
+    if "|" in plain:
+        raise RefusedError(
+            Refusal.FIXED_EFFECTS,
+            "A formula takes no '|': write fixed effects as categories, 'y ~ x + C(g)', where the levels of g are "
+            "public; instruments are asked of a released moment, Moment.iv(formula, instruments=...).",
+        )
+    name = left.strip("`") if left.startswith("`") else left
+    if not (left.startswith("`") and left.count("`") == 2) and re.search(r"[()+*/:^`-]", left):
+        raise RefusedError(
+            Refusal.NO_FORMULA,
+            f"The left side of a formula is one column, got {left!r}; compute it in the tables first.",
+        )
+    return name, right
+
+
+def _factor(factor: Any) -> Factor:
+    return Factor(str(factor.expr), factor.eval_method.value == "lookup")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """A formula with its state: from rows to columns of numbers, each row by itself.
+
+    Attributes:
+        columns: how the cells that features are made from are read, and the target's.
+        dialect: of the public table, in which text files are read.
+        names: of the columns made, without the intercept.
+        right: the right side of the formula.
+        passed: columns that a fit needs beside them, as they are: whose a row is, its weight.
+        spec: the state, formulaic's.
+    """
+
+    columns: tuple[Column, ...]
+    target: Column | str
+    dialect: Dialect
+    decimal: str | None
+    names: tuple[str, ...] = ()
+    intercept: bool = True
+    right: str = ""
+    passed: tuple[str, ...] = ()
+    spec: Any = field(default=None, repr=False)
+
+    @classmethod
+    def learned(cls, formula: str, public: Table) -> Expansion:
+        """From public rows.
+
+        Raises:
+            InputError: not a formula, a function that is not on the list, a column that is not there.
+        """
+        parsed = parse(formula, public.columns)
+        target, right = parsed.response, _resolved(parsed)
+        inputs, grouped = _columns(parsed, public.columns, public.schema)
+        columns = tuple(_level(name, public) if name in grouped else public.schema[name] for name in inputs)
+        response = public.schema[target] if target in public.columns else target
+        known = cls(columns, response, public.dialect, public.decimal, right=right)
+        return known._with_spec(
+            known._read({name: public.cells[public.columns.index(name)].combine_chunks() for name in inputs})
+        )
+
+    def _with_spec(self, rows: pd.DataFrame) -> Expansion:
+        """With the state that these public rows give."""
+        settings = {"na_action": "drop", "output": "pandas", "context": dict(_ELEMENTWISE)}
+        try:
+            spec = _formulaic().model_matrix(self.right, rows, **settings).model_spec
+        except Exception as error:  # as above; the texts speak of public rows and of the formula only
+            raise RefusedError(
+                Refusal.NO_FORMULA, f"The formula {self.right.strip()!r} cannot be used: {_first_line(error)}"
+            ) from None
+        names = tuple(name for name in spec.column_names if name != "Intercept")
+        return replace(self, spec=spec, names=names, intercept="Intercept" in spec.column_names)
+
+    def passing(self, names: Iterable[str]) -> Expansion:
+        """The same, handing on these columns of the table too, as they are."""
+        return replace(self, passed=tuple(name for name in dict.fromkeys(names) if name and name != self.response))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain fields; :meth:`from_dict` reads them back."""
+        return {
+            "right": self.right,
+            "columns": [{"name": c.name, "kind": c.kind, "levels": list(c.levels)} for c in self.columns],
+            "target": self.response,
+            "decimal": self.decimal,
+            "names": list(self.names),
+            "state": _plain_state(self.spec.transform_state),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Expansion:
+        """Return the expansion with these plain fields, whoever wrote them.
+
+        Raises:
+            InputError: another form, or a formula that would not be let through.
+        """
+        columns = tuple(Column(str(c["name"]), c["kind"], tuple(map(str, c["levels"]))) for c in fields["columns"])
+        right, target = str(fields["right"]), str(fields["target"])
+        schema = Schema(columns)
+        _columns(parse(f"`{target}` ~ {right}"), [column.name for column in columns], schema)
+        made_up = cls(columns, target, Dialect(), fields["decimal"], right=right)._with_spec(_made_up(columns))
+        state = {str(name): _state(values) for name, values in fields["state"].items()}
+        made_up.spec.transform_state.clear()
+        made_up.spec.transform_state.update(state)
+        if list(made_up.names) != list(fields["names"]):
+            raise InputError("The record's formula makes other columns here; ask for the version that wrote it.")
+        return made_up
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Columns that features are made from."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def response(self) -> str:
+        """The target's name."""
+        return self.target if isinstance(self.target, str) else self.target.name
+
+    @property
+    def schema(self) -> Schema:
+        """Of the columns made: numbers, and the target as it was."""
+        target = () if isinstance(self.target, str) else (self.target,)
+        return Schema((*(Column(name) for name in self.names), *target), self.dialect)
+
+    def table(self, rows: Table) -> Table:
+        """A table that is expanded as it is read.
+
+        Raises:
+            InputError: a column is missing.
+        """
+        missing = [name for name in self.inputs if name not in rows.columns]
+        if missing:
+            raise InputError(f"The {rows.role} table has no column {listed(missing)}, which the formula names.")
+        return Table(rows.name, rows.role, self.source(rows.source))
+
+    def source(self, rows: Source) -> Source:
+        """The same for a source."""
+        return Expanded(rows, self)
+
+    def apply(self, cells: Mapping[str, pa.Array]) -> np.ndarray:
+        """Columns made from a block of cells (k, c); NaN in rows where a value is missing or no number comes out."""
+        read = self._read(cells)
+        settings = {"na_action": "ignore", "output": "pandas", "context": dict(_ELEMENTWISE)}
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a warning would tell of a row
+            found = self.spec.get_model_matrix(read, **settings)
+        made = np.array(found[list(self.names)], dtype=float)
+        made[read.isna().to_numpy().any(axis=1) | ~np.isfinite(made).all(axis=1)] = np.nan
+        return made
+
+    def _read(self, cells: Mapping[str, pa.Array]) -> pd.DataFrame:
+        """Cells by the public rules: numbers, days, or public levels."""
+        found = {}
+        for column in self.columns:
+            values = column.read(cells[column.name], self.decimal)
+            if column.kind == "level":
+                places = np.where(np.isnan(values) | (values < 0), -1, values).astype(int).tolist()
+                found[column.name] = pd.Series(pd.Categorical.from_codes(places, pd.Index(column.levels)))
+            else:
+                found[column.name] = pd.Series(values)
+        return pd.DataFrame(found)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Expanded:
+    """A source whose cells are a formula's columns, made block by block."""
+
+    inner: Source
+    expansion: Expansion
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns made, and the target where the rows have it."""
+        beside = (self.expansion.response, *self.expansion.passed)
+        return (*self.expansion.names, *(name for name in beside if name in self.inner.names))
+
+    @property
+    def sha256(self) -> str:
+        """Of the table beneath."""
+        return self.inner.sha256
+
+    @property
+    def in_memory(self) -> bool:
+        """As the table beneath."""
+        return self.inner.in_memory
+
+    @property
+    def separator(self) -> str | None:
+        """As the table beneath."""
+        return self.inner.separator
+
+    def rows(self, dialect: Dialect) -> int:
+        """As the table beneath."""
+        return self.inner.rows(dialect)
+
+    def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
+        """One pass over the named columns."""
+        made, target = self.expansion, self.expansion.response
+        asked = [name for name in (target, *made.passed) if name in names]
+        reading = replace(made, decimal=dialect.mark(self.inner.separator))
+        for block in self.inner.blocks(list(dict.fromkeys([*made.inputs, *asked])), dialect):
+            values = reading.apply(block.columns)
+            found = {name: pa.array(values[:, j]) for j, name in enumerate(made.names)}
+            for name in asked:
+                found[name] = _response(block.columns[name], reading) if name == target else block.columns[name]
+            yield Cells(block.rows, {name: found[name] for name in names})
+
+
+def _response(cells: pa.Array, reading: Expansion) -> pa.Array:
+    """The target: a number as a number, a label as it is written."""
+    if isinstance(reading.target, Column) and reading.target.kind == "number":
+        return pa.array(reading.target.read(cells, reading.decimal))
+    return cells
+
+
+def _level(name: str, public: Table) -> Column:
+    """A column as categories, whatever its cells look like."""
+    if public.schema[name].kind == "level":
+        return public.schema[name]
+    return Column(name, "level", tuple(sorted(frequencies(public.cells[public.columns.index(name)]))))
+
+
+def _resolved(parsed: Parsed) -> str:
+    """The right side with ``.`` written out, so that it means the same beside other columns."""
+    if not re.search(r"(?<![\w`.])\.(?![\w`.])", parsed.right):
+        return parsed.right
+    terms = [":".join(f"`{f.expression}`" if f.is_column else f.expression for f in term) for term in parsed.terms]
+    return " + ".join(["1" if parsed.intercept else "0", *terms])
+
+
+def _columns(parsed: Parsed, columns: Sequence[str], schema: Schema) -> tuple[tuple[str, ...], set[str]]:
+    """Columns that the right side names, and those in ``C(...)``, after a look at everything it asks for."""
+    numbers: dict[str, None] = {}
+    grouped: dict[str, None] = {}
+    for factor in dict.fromkeys(factor for term in parsed.terms for factor in term):
+        expression = factor.expression
+        if factor.is_column:
+            numbers[expression] = None
+        elif not re.fullmatch(r"[\d.]+", expression):
+            (grouped if expression.startswith("C(") else numbers).update(dict.fromkeys(columns_of(expression)))
+    missing = [name for name in (*numbers, *grouped) if name not in columns]
+    if missing:
+        raise RefusedError(
+            Refusal.UNKNOWN_COLUMN, f"The public table has no column {listed(missing)}, which the formula names."
+        )
+    both = [name for name in grouped if name in numbers and schema[name].kind != "level"]
+    if both:
+        raise InputError(f"The formula takes {listed(both)} as a number and as categories; make a column for each.")
+    return tuple({**numbers, **grouped}), set(grouped)
+
+
+def columns_of(expression: str) -> list[str]:
+    """Return the columns of an expression, refused unless all it does works on each row alone.
+
+    Raises:
+        InputError: a function that is not on the list, or no expression.
+    """
+    odd = re.findall(r"`([^`]*)`", expression)
+    named = {f"_quoted_{at}": name for at, name in enumerate(odd)}
+    plain = re.sub(r"`[^`]*`", lambda match: f"_quoted_{odd.index(match.group().strip('`'))}", expression)
+    try:
+        nodes = list(ast.walk(ast.parse(plain, mode="eval")))
+    except SyntaxError:
+        raise InputError(f"{expression!r} in the formula is no expression of columns and functions.") from None
+    calls = [node.func for node in nodes if isinstance(node, ast.Call)]
+    unknown = [node for node in calls if not isinstance(node, ast.Name) or node.id not in {*_ELEMENTWISE, *_STATEFUL}]
+    if unknown or any(not isinstance(node, _NODES) for node in nodes):
+        raise RefusedError(
+            Refusal.NOT_ROW_BY_ROW,
+            f"{expression!r} in the formula is not known to work on each row alone; use columns, arithmetic, and "
+            f"{', '.join((*_ELEMENTWISE, *_STATEFUL))}.",
+        )
+    used = [node.id for node in nodes if isinstance(node, ast.Name) and not any(node is call for call in calls)]
+    return [named.get(name, name) for name in used]
+
+
+def _plain_state(value: Any) -> Any:
+    """State of formulaic's transforms in plain fields."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain_state(item) for key, item in value.items()}
+    return None if value is None else int(value) if isinstance(value, int | np.integer) else float(value)
+
+
+def _state(value: Any) -> Any:
+    """The same back: places are numbers again."""
+    if isinstance(value, Mapping):
+        return {int(key) if str(key).isdigit() else str(key): _state(item) for key, item in value.items()}
+    return value
+
+
+def _made_up(columns: Sequence[Column]) -> pd.DataFrame:
+    """Rows that show a formula each column's kind and levels, and nothing else."""
+    steps = np.arange(1.0, _REBUILT + 1)
+    return pd.DataFrame(
+        {
+            c.name: pd.Series(pd.Categorical.from_codes((steps % len(c.levels)).astype(int), pd.Index(c.levels)))
+            if c.kind == "level"
+            else pd.Series(steps)
+            for c in columns
+        }
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return "".join(c for c in str(error).partition("\n")[0] if c.isprintable())
+
+
+def _formulaic() -> Any:
+    try:
+        import formulaic  # noqa: PLC0415  # an extra
+    except ImportError:
+        raise InputError("Formulas need formulaic: pip install formulaic.") from None
+    return formulaic

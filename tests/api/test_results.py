@@ -1,0 +1,324 @@
+"""One results object for every fit: statsmodels' names and numbers, tables of others, records that colleagues open."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import statsmodels.api as statsmodels
+import statsmodels.formula.api as smf
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+
+import pmtcore as pc
+from pmtcore.api.loading import loaded, results_of
+from pmtcore.api.tables import great_table
+from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.results import PARTS, Results
+from pmtcore.methods.registry import methods
+from pmtcore.releases.record import Release
+from tests.api.conftest import frame
+
+SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "docs" / "record.schema.json").read_text())
+FORMULA = "y ~ age + income + C(sex)"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return pc.PrivateRegressor(mu=1.0, formula=FORMULA).fit(frame(2000, 1), frame(200, 2), seed=1, quiet=True)
+
+
+def of_statsmodels(fit) -> Results:
+    """A non-private fit as results: what every formula is compared on."""
+    covariance = np.asarray(fit.cov_params())
+    d = len(covariance)
+    return Results(
+        names=("(intercept)", *list(fit.params.index)[1:]),
+        values=fit.params.to_numpy(),
+        centre=fit.params.to_numpy(),
+        errors={"sampling": np.sqrt(np.diag(covariance))},
+        freedom=np.full(d, fit.df_resid),
+        covariances={"sampling": covariance},
+        residual_sd=float(np.sqrt(fit.scale)),
+        features=lambda rows: np.column_stack([np.ones(len(rows)), rows["age"], rows["income"]]),
+        nobs=int(fit.nobs),
+    )
+
+
+def test_every_quantity_is_that_of_statsmodels():
+    """With the same estimate and covariance: t, p, limits, Wald tests, predictions, to 1e-6."""
+    rows = frame(300, 3)
+    theirs = smf.ols("y ~ age + income", rows).fit()
+    ours = of_statsmodels(theirs)
+    for mine, other in (
+        (ours.bse, theirs.bse),
+        (ours.tvalues, theirs.tvalues),
+        (ours.pvalues, theirs.pvalues),
+        (ours.conf_int(), theirs.conf_int()),
+        (ours.conf_int(0.9), theirs.conf_int(0.1)),
+        (ours.conf_int(alpha=0.01), theirs.conf_int(0.01)),
+        (ours.cov_params(), theirs.cov_params()),
+    ):
+        assert np.allclose(mine, other, rtol=1e-6, atol=1e-12)
+    for constraint in ("age = 0, income = 0", "age = income", "2*age - income = 1", "Intercept = 0"):
+        wald, test = ours.wald_test(constraint), theirs.f_test(constraint)
+        assert wald.statistic == pytest.approx(float(np.squeeze(test.fvalue)), rel=1e-6)
+        assert wald.pvalue == pytest.approx(float(test.pvalue), rel=1e-6, abs=1e-12)
+    assert np.allclose(ours.t_test("age - income = 0.5")["t"], theirs.t_test("age - income = 0.5").tvalue)
+    new = frame(20, 4)
+    mine, other = ours.get_prediction(new).summary_frame(), theirs.get_prediction(new).summary_frame()
+    assert list(mine.columns) == list(other.columns)
+    assert np.allclose(mine, other, rtol=1e-6)
+
+
+def test_the_error_that_is_printed_rebuilds_the_band(model):
+    """Centre, one standard error and degrees of freedom give the limits of the record, widened to the coefficient."""
+    found, record = model.results_, model.record_
+    for name, row in zip(record["coefficients"], found.frame().itertuples(), strict=True):
+        band = record["bands"][name]
+        assert found.bse[row.Index] == pytest.approx(np.sqrt(sum(band[part] ** 2 for part in PARTS)))
+        assert (row.low, row.high) == pytest.approx((band["low"], band["high"]))
+    parts = sum(found.cov_params(part) for part in PARTS)
+    assert np.allclose(parts, found.cov_params()) and np.allclose(np.sqrt(np.diag(parts)), found.bse)
+    text = str(found)
+    assert "centre" in text and "R^2" in text and "n = 2,000" in text and "std err" in text
+    assert len(repr(found)) < 200 and len(repr(model)) < 200
+
+
+@pytest.mark.parametrize("estimate", [0.3, -0.05, 0.0])
+def test_a_small_p_value_is_a_band_without_zero(estimate):
+    """At every level: p < 1 - level exactly where the interval leaves out zero, also around another centre."""
+    found = Results(
+        ("a",), np.array([estimate]), np.array([0.2]), {"privacy": np.array([0.1])}, np.array([12.0]), endog="y"
+    )
+    for level in np.linspace(0.5, 0.999, 200):
+        low, high = found.conf_int(level).loc["a"]
+        assert (found.pvalues["a"] < 1 - level) == (low > 0 or high < 0)
+
+
+@pytest.mark.parametrize("entry", methods(), ids=lambda entry: entry.id)
+def test_every_method_has_its_covariance(entry):
+    """Whatever gives bands gives covariances: their diagonals are the bands', and they are positive semidefinite."""
+    if entry.standing.value != "sound" or not entry.gives_coefficients or not entry.same_target:
+        return
+    family = entry.families[0]
+    settings = {"mu": 1.0, "features": ["age", "income"], "method": entry.id}
+    kind = pc.PrivateClassifier if family in ("logistic", "boosting") else pc.PrivateRegressor
+    target = "high" if kind is pc.PrivateClassifier else "y"
+    try:
+        made = kind(family=family, **settings).fit(frame(2000, 1), frame(200, 2), target=target, seed=1, quiet=True)
+    except pc.InputError:
+        return
+    bands = made.release_.bands
+    jsonschema.validate(made.record_, SCHEMA)
+    if bands is None:
+        assert np.isnan(made.bse).all()
+        return
+    for part, matrix in bands.covariance.items():
+        assert np.allclose(np.diag(matrix), getattr(bands, part) ** 2, rtol=1e-6, atol=1e-300)
+        assert np.linalg.eigvalsh(matrix)[0] > -1e-9 * max(np.trace(matrix), 1e-300)
+    back = loaded(json.loads(made.to_json()))
+    assert np.allclose(back.cov_params(), made.cov_params()) and np.allclose(back.pvalues, made.pvalues)
+
+
+def test_a_colleague_opens_the_record(model, tmp_path):
+    """predict, test and tabulate from the file alone, whatever the formula; the record fits its schema."""
+    asked = "y ~ center(age) + C(sex) + poly(income, 2) + scale(age):sex"
+    made = pc.PrivateRegressor(mu=1.0, formula=asked).fit(frame(2000, 1), frame(200, 2), seed=1, quiet=True)
+    made.to_json(tmp_path / "release.json")
+    jsonschema.validate(made.record_, SCHEMA)
+    found = pc.load(tmp_path / "release.json")
+    new = frame(50, 9).drop(columns="y")
+    new.loc[0, "sex"] = "other"
+    new.loc[1, "age"] = np.nan
+    assert (
+        np.array_equal(found.predict(new), made.predict(new), equal_nan=True) and np.isnan(found.predict(new)[:2]).all()
+    )
+    assert str(found.wald_test(["center(age)"])) == str(made.wald_test(["center(age)"]))
+    with pytest.raises(RefusedError) as caught:
+        found.score(new, None)
+    assert caught.value.kind is Refusal.SCORE
+
+
+def test_old_records_still_open(model):
+    """A record of version 1: the same limits and standard errors; covariances and predictions are refused, by kind."""
+    record = {k: v for k, v in model.record_.items() if k not in ("format", "version", "date", "software")}
+    old = {k: v for k, v in record.items() if k not in ("inference", "design")}
+    assert Release.from_dict(old).as_dict()["coefficients"] == record["coefficients"]
+    found = loaded(old)
+    assert np.allclose(found.conf_int(), model.conf_int()) and np.allclose(found.bse, model.bse)
+    assert np.allclose(found.conf_int(0.9), model.conf_int(0.9), rtol=1e-3)
+    for ask, kind in (
+        (found.cov_params, Refusal.NO_COVARIANCE),
+        (lambda: found.predict(frame(3, 1)), Refusal.NO_DESIGN),
+    ):
+        with pytest.raises(RefusedError) as caught:
+            ask()
+        assert caught.value.kind is kind
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "x"}', '{"coefficients": 3}', '{"version": "2"}', "null"])
+def test_what_is_no_record(text, tmp_path):
+    """One kind of refusal, whatever the file holds."""
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(RefusedError) as caught:
+        pc.load(tmp_path / "r.json")
+    assert caught.value.kind is Refusal.NO_RECORD
+
+
+def test_a_later_record_says_so(model):
+    """A record of a later version is not guessed at."""
+    with pytest.raises(RefusedError) as caught:
+        loaded({**model.record_, "version": 99})
+    assert caught.value.kind is Refusal.NEWER_RECORD
+
+
+@pytest.mark.parametrize(
+    "asked", ["nope = 0", "age = = 1", ["nope"], [], [[1.0]], {"nope": 1.0}, "age = 0, age = 0", ""]
+)
+def test_constraints_that_say_nothing(model, asked):
+    """Unknown names, wrong shapes, repeated constraints."""
+    with pytest.raises(RefusedError) as caught:
+        model.wald_test(asked)
+    assert caught.value.kind is Refusal.CONSTRAINTS
+
+
+@pytest.mark.parametrize("level", [0.05, 0.0, 1.0, float("nan"), -1])
+def test_alpha_is_not_taken_for_a_level(model, level):
+    """conf_int(0.05), as statsmodels has it, is refused rather than answered with a band of 5 %."""
+    with pytest.raises(RefusedError) as caught:
+        model.conf_int(level)
+    assert caught.value.kind is Refusal.LEVEL
+
+
+def test_tables_beside_other_packages(model, tmp_path):
+    """maketables and great-tables take a release beside a fit of statsmodels; the intercepts share a row."""
+    maketables = pytest.importorskip("maketables")
+    public = smf.ols("y ~ age + income", frame(200, 2)).fit()
+    table = maketables.ETable([public, model.results_, model])
+    assert "age" in table.make(type="tex")
+    assert "age" in str(table.make(type="gt").as_raw_html())
+    table.save(type="docx", file_name=str(tmp_path / "t.docx"), show=False) if hasattr(table, "save") else None
+    beside = pc.etable(public, model, titles=["public", "private"])
+    assert list(beside.loc[("Intercept", "coef")] != "") == [True, True]
+    assert beside.loc[("N", ""), "private"] == "2,000" and beside.loc[("age", "coef"), "private"].endswith("***")
+    assert "private" in great_table(public, model, titles=["public", "private"]).as_raw_html()
+    with pytest.raises(pc.InputError):
+        pc.etable(3)
+
+
+# Six scripts, as users of statsmodels and scikit-learn write them.
+
+
+def test_script_fit_and_table(private, public, tmp_path):
+    """Fit, summary, coefficients, errors, p-values, limits, a table for the paper."""
+    res = pc.release(private, public, formula=FORMULA, mu=1.0, ledger=tmp_path / "l.db")
+    assert list(res.params.index) == ["Intercept", "age", "income", "C(sex)[T.m]"]
+    assert (res.pvalues < 0.05)["income"] and res.bse["income"] < 0.1 and 0.5 < res.rsquared < 1
+    low, high = res.conf_int().loc["income"]
+    assert low < 2 < high
+    assert "income" in str(res.summary()) and "<table>" in res._repr_html_()
+
+
+def test_script_polars_and_formula(private, public):
+    """A Polars frame in, predictions for a Polars frame out, factors and products by formula."""
+    model = pc.PrivateRegressor(mu=1.0, formula="y ~ age*income + C(sex)")
+    model.fit(pl.from_pandas(private), pl.from_pandas(public), lab=True, quiet=True)
+    assert "age:income" in model.params.index
+    assert np.allclose(model.predict(pl.from_pandas(private)), model.predict(private))
+    bands = model.get_prediction(pl.from_pandas(private)).summary_frame()
+    assert (bands["obs_ci_lower"] < bands["mean_ci_lower"]).all()
+    assert ((bands["obs_ci_lower"] < private["y"]) & (private["y"] < bands["obs_ci_upper"])).mean() > 0.9
+
+
+@pytest.mark.parametrize("convert", [lambda high: high.astype(bool), lambda high: high, lambda high: high.map(str)])
+def test_script_classification(private, public, convert):
+    """Labels come back as they went in, truth values too; scikit-learn's metrics take them."""
+    rows, others = (f.assign(high=convert(f["high"])).drop(columns="y") for f in (private, public))
+    model = pc.PrivateClassifier(mu=2.0, formula="high ~ age + income").fit(rows, others, lab=True, quiet=True)
+    predicted = model.predict(rows)
+    assert accuracy_score(rows["high"], predicted) > 0.8 and (predicted == rows["high"]).mean() > 0.8
+    p = model.predict_proba(rows)[:, 1]
+    assert roc_auc_score(rows["high"], p) > 0.85 and log_loss(rows["high"], p) < 0.6
+    assert np.allclose(model.get_prediction(rows).predicted_mean, p)
+    assert (model.get_prediction(rows).summary_frame()["mean_ci_upper"] <= 1).all()
+
+
+def test_script_planning(public):
+    """What does a budget buy; what does a width take; nothing is spent."""
+    plan = pc.plan(public, n=2000, formula=FORMULA, mu=[0.5, 1.0])
+    assert set(plan.frame()["coefficient"]) == {"(intercept)", "age", "income", "C(sex)[T.m]"}
+    needed = pc.PrivateRegressor(mu=1.0, formula=FORMULA).needed(public, n=2000, coefficient="income", half_width=0.2)
+    assert needed.mu is not None
+
+
+def test_script_explore(private, public, tmp_path):
+    """One release, then any regression: the same results object, short names, predictions of a frame."""
+    res = pc.release(private, public, target="y", mu=2.0, method="joint-moment", ledger=tmp_path / "l.db")
+    moment = pc.Moment.of(res)
+    fit = moment.regress("y ~ age + income")
+    assert {"params", "bse", "tvalues", "pvalues", "conf_int", "rsquared", "wald_test"} <= set(dir(fit))
+    assert np.allclose(fit.conf_int(), np.column_stack([fit.bands.low, fit.bands.high]))
+    assert fit.predict(private).shape == (2000,) and len(repr(fit)) < 200 and len(repr(moment)) < 200
+    assert np.allclose(moment.regress("y ~ age + sex").params, moment.regress("y ~ age + `sex=m`").params)
+    assert fit.wald_test("age = 0").pvalue < 0.05
+    assert len(repr(pc.Ledger(str(tmp_path / "l.db")))) < 300
+
+
+def test_script_load_a_colleagues_record(model, tmp_path):
+    """The file alone: a summary, predictions, a table beside one's own public fit."""
+    path = tmp_path / "release.json"
+    model.to_json(path)
+    res = pc.load(path)
+    assert np.allclose(res.predict(frame(5, 7)), model.predict(frame(5, 7)))
+    own = statsmodels.OLS(frame(200, 2)["y"], statsmodels.add_constant(frame(200, 2)[["age"]])).fit()
+    assert pc.etable(own, res, titles=["mine", "theirs"]).shape[1] == 2
+    assert str(res) == str(results_of(model.record_))
+
+
+# What is refused, in our own sentences.
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (lambda f: f.rename(columns={"age": 3}), Refusal.COLUMN_NAMES),
+        (lambda f: pd.concat([f, f[["age"]]], axis=1), Refusal.REPEATED_COLUMN),
+    ],
+)
+@pytest.mark.parametrize("which", [0, 1])
+def test_frames_with_odd_names(private, public, change, kind, which):
+    """Columns with numbers for names, two of one name: refused by kind, in either table, without a name in the text."""
+    tables = [private, public]
+    tables[which] = change(tables[which])
+    with pytest.raises(RefusedError) as caught:
+        pc.PrivateRegressor(mu=1.0).fit(*tables, target="y", lab=True, quiet=True)
+    assert caught.value.kind is kind and "age" not in str(caught.value)
+
+
+def test_fixed_effects_are_written_as_categories(public):
+    """``y ~ x | g`` says how to write it."""
+    with pytest.raises(RefusedError) as caught:
+        pc.plan(public, n=100, formula="y ~ age | sex", mu=1.0)
+    assert caught.value.kind is Refusal.FIXED_EFFECTS
+
+
+def test_the_faces_take_the_same_choices():
+    """What may be chosen about tables can be chosen in Python and on the command line, under the same names."""
+    from dataclasses import fields
+
+    from pmtcore.cli.parser import parser
+    from pmtcore.tables.choices import Choices
+
+    names = {"person_rows": "rows_per_person"}
+    chosen = {names.get(field.name, field.name) for field in fields(Choices)} - {"target"}
+    assert chosen <= set(pc.PrivateRegressor._parameter_names())
+    (commands,) = (a for a in parser()._actions if a.dest == "command")
+    options = {action.dest for action in commands.choices["release"]._actions}
+    ours = {"intercept": "no_intercept", "kinds": "kind"}
+    assert {ours.get(name, name) for name in chosen} <= options
+    assert {"schema", "target"} <= options

@@ -1,0 +1,129 @@
+"""Weights: rows times the square root, each by itself; the fit, its errors and its refusals."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.formula.api as smf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pmtcore as pc
+from pmtcore.api.frames import table
+from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.cli.main import main
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.sources import Cells
+
+
+def rows_of(n: int, seed: int) -> pd.DataFrame:
+    """A bent line: the weighted fit is another than the plain one."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(5, 2, n), rng.normal(size=n)
+    w = 30 * np.exp(0.5 * rng.normal(size=n) + 0.2 * a)
+    y = 1 + 2 * a - b + 0.06 * a * a + rng.normal(size=n) * (1 + 0.3 * np.abs(b))
+    return pd.DataFrame({"a": a, "b": b, "w": w, "y": y})
+
+
+def made(private: pd.DataFrame, public: pd.DataFrame, **choices):
+    return prepare(table(private, "private"), table(public, "public"), Choices(target="y", weights="w", **choices))
+
+
+def blocks_of(problem) -> np.ndarray:
+    return np.vstack([np.column_stack(block) for block in problem.private._blocks()])
+
+
+def test_rows_are_multiplied_by_the_root_of_their_weight():
+    """Relative to the public mean; a weight that is missing, negative or infinite makes a row of zeros."""
+    private, public = rows_of(50, 1), rows_of(60, 2)
+    private.loc[:4, "w"] = [np.nan, -1.0, np.inf, 0.0, 1e308]
+    found = blocks_of(made(private, public))
+    root = np.sqrt(private["w"].to_numpy()[5:] / public["w"].mean())[:, None]
+    plain = np.column_stack([np.ones(50), private[["a", "b", "y"]].to_numpy()])
+    assert np.allclose(found[5:], root * plain[5:])
+    assert not found[:4].any() and np.isfinite(found).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(st.floats(), st.text(max_size=4), st.none(), st.booleans()), st.integers(0, 19))
+def test_a_weight_concerns_its_row_alone(cell, at):
+    """Whatever stands for one weight, the others' rows stay bit for bit, and nothing is raised or warned."""
+    private, public = rows_of(20, 3), rows_of(60, 2)
+    problem = made(private, public)
+    coder = problem.coder
+
+    def read(frame):
+        columns = {name: table(frame, "private").source.blocks([name], problem.dialect) for name in coder.columns()}
+        return coder.rows(Cells(20, {name: next(iter(found)).columns[name] for name, found in columns.items()})).x
+
+    other = private.astype(object)
+    other.at[at, "w"] = cell
+    assert np.array_equal(np.delete(read(other), at, 0), np.delete(read(private), at, 0))
+
+
+@pytest.mark.parametrize("id", ["joint-pmt", "pmt-ridge", "pmt-gradients"])
+def test_the_fit_is_the_weighted_one(id):
+    """Within its own standard errors of weighted least squares, and far from the plain fit."""
+    private, public = rows_of(20_000, 1), rows_of(500, 2)
+    model = pc.PrivateRegressor(mu=20.0, weights="w", formula="y ~ a + b", method=id).fit(
+        private, public, seed=1, quiet=True
+    )
+    theirs = smf.wls("y ~ a + b", private, weights=private["w"]).fit(cov_type="HC0")
+    plain = smf.ols("y ~ a + b", private).fit()
+    away = np.abs(model.params - theirs.params) / theirs.bse
+    assert (away < 8).all() and (np.abs(plain.params - theirs.params) / theirs.bse).max() > 10
+    assert np.allclose(model.results_.parts["sampling"], theirs.bse, rtol=0.5)
+    assert np.allclose(model.predict(private.drop(columns="w")), model.results_.predict(private))
+
+
+def test_all_the_same_is_no_weight():
+    """Equal weights, however large, give the very fit without weights: with a seed, bit for bit."""
+    private, public = (rows_of(n, n).assign(w=64.0) for n in (2000, 200))
+    asked = {"target": "y", "seed": 1, "quiet": True}
+    one = pc.PrivateRegressor(mu=1.0, features=["a", "b"], weights="w").fit(private, public, **asked)
+    two = pc.PrivateRegressor(mu=1.0, features=["a", "b"]).fit(private, public, **asked)
+    assert np.array_equal(one.coef_, two.coef_)
+
+
+@pytest.mark.parametrize(
+    ("change", "settings"),
+    [
+        (lambda f: f.drop(columns="w"), {}),
+        (lambda f: f.assign(w=-1.0), {}),
+        (lambda f: f.assign(w=np.nan), {}),
+        (lambda f: f, {"features": ["a", "w"]}),
+        (lambda f: f.assign(y=(f["y"] > 10).astype(int)), {"family": "poisson"}),
+        (lambda f: f, {"missing": "refuse"}),
+        (lambda f: f, {"method": "joint-moment"}),
+        (lambda f: f, {"person": "w"}),
+    ],
+)
+def test_what_weights_are_not_for(change, settings):
+    """Public rows without weights, other families and released moments: one kind of refusal."""
+    with pytest.raises(RefusedError) as caught:
+        pc.PrivateRegressor(**{"mu": 1.0, "weights": "w", **settings}).fit(
+            rows_of(300, 1), change(rows_of(100, 2)), target="y", lab=True, quiet=True
+        )
+    assert caught.value.kind is Refusal.WEIGHTS
+
+
+def test_the_command_line_takes_weights(tmp_path, capsys):
+    """--weights, with a target or a formula; the record says so, and a plan takes it too."""
+    files = []
+    for role, rows in (("private", rows_of(500, 1)), ("public", rows_of(100, 2))):
+        rows.to_csv(tmp_path / f"{role}.csv", index=False)
+        files += [f"--{role}", str(tmp_path / f"{role}.csv")]
+    for fit in (["--target", "y"], ["--formula", "y ~ a + b"]):
+        assert main(["release", *files, *fit, "--weights", "w", "--mu", "1", "--lab", "--json"]) == 0
+        record = json.loads(capsys.readouterr().out)
+        assert record["public"]["choices"]["weights"] == "w" and set(record["coefficients"]) == {
+            "(intercept)",
+            "a",
+            "b",
+        }
+        assert main(["plan", *files[2:], *fit, "--weights", "w", "--mu", "1", "--private-rows", "500"]) == 0
+        capsys.readouterr()

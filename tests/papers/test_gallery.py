@@ -1,0 +1,507 @@
+"""The gallery: frozen descriptions, reproducible trials, checks that can fail, storage."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import PrivateRows
+from pmtcore.cli.main import main
+from pmtcore.mechanisms.noise import ZeroNoise
+from pmtcore.methods.baselines import exact_fit
+from pmtcore.methods.registry import make_parameters, method, methods
+from pmtcore.papers.catalogue_page import NOT_AT_HAND
+from pmtcore.papers.figures import gallery as pictures
+from pmtcore.papers.gallery import central, checks
+from pmtcore.papers.gallery.catalogue import figure, figures
+from pmtcore.papers.gallery.claims import FEWEST_TRIALS, Answer, Claim, Curve, Finding, spread_of
+from pmtcore.papers.gallery.engine import (
+    Computation,
+    compute_all,
+    lines_to_mend,
+    load_stored,
+    mended,
+    needed,
+    stale,
+    store,
+)
+from pmtcore.tables import named
+from tests.helpers import TEST
+
+QUICK = 0.35  # seconds a run: all of them together take less than half a minute
+
+
+def public_only(public):
+    """Its fit by itself."""
+    entry = method("public-only")
+    plan = entry.plan(public, 1235, Budget(1.0), make_parameters(entry, {}))
+    return plan.run(
+        PrivateRows.from_arrays(np.ones((1235, 5)), np.ones(1235), public.names), ZeroNoise(), 1
+    ).coefficients[0]
+
+
+TRIALS = 60
+# Figures whose first trials take minutes: `gallery --all` computes them, and the page says that nobody has yet.
+LONG = {"A10", "A10b", "C1", "C1b", "C4b", "C5b", "C3", "C4", "C5", "C6", "C7", "C7b", "D6"}
+
+
+def curve(name: str, y, x=None, spread: float = 0.01, seed: int = 0, common: np.ndarray | None = None) -> Curve:
+    """Trials that scatter around y by a relative spread, symmetrically, so that means and medians are y."""
+    y = np.asarray(y, dtype=float)
+    x = np.arange(1.0, len(y) + 1) if x is None else np.asarray(x, dtype=float)
+    half = np.random.default_rng(seed).standard_normal((TRIALS // 2, len(y)))
+    scatter = np.vstack([half, -half]) if common is None else common
+    return Curve(name, x, y * np.exp(spread * scatter) if spread > 0.5 else y * (1 + spread * scatter))
+
+
+def test_every_figure_has_claim_and_known_methods():
+    """Each description is complete, its runs are plain JSON, and no two share an id."""
+    ids = [entry.id for entry in figures()]
+    assert len(set(ids)) == len(ids)
+    assert {f"A{k}" for k in range(1, 11)} | {f"B{k}" for k in range(1, 6)} <= set(ids)
+    for entry in figures():
+        assert entry.runs and entry.trials >= entry.quick
+        assert entry.claim or entry.id == "C7b", "the paper has no sentence on 7(b)"
+        json.dumps([run.setting for run in entry.runs])
+
+
+def test_trials_are_reproducible_and_extend():
+    """The same seeds give the same errors, alone, in processes, and as the start of a longer run."""
+    short = Computation(figure("B1"), 3).run().curves()
+    again = Computation(figure("B1"), 3, workers=2).run().curves()
+    for name, found in short.items():
+        assert np.array_equal(found.mean, again[name].mean), name
+    assert all(found.count == 3 for found in short.values())
+
+
+def test_stopping_keeps_what_is_done():
+    """A stopped computation answers from the trials it has."""
+    made = Computation(figure("B3k"), 30)
+    steps = made.steps()
+    for _ in range(10):
+        next(steps)
+    made.stop()
+    assert next(steps, None) is None
+    assert 0 < made.share < 1 and made.curves()
+
+
+def test_whitening_figures_of_paper_b():
+    """15.3 before, 2.7 and 1.6 after whitening with 40 and 135 public rows: the figures printed, within 60 draws."""
+    made = Computation(figure("B3k"), 60).run()
+    found = made.curves()
+    after = found["after whitening"]
+    assert abs(after.median[after.x == 135][0] - 1.6) < 0.2
+    assert abs(after.median[after.x == 40][0] - 2.7) < 0.7
+    assert abs(found["before whitening"].median[0] - 15.32) < 2
+
+
+def test_the_jump_of_figure_two():
+    """B, Figure 2: errors fall by far when public rows outnumber the features."""
+    made = Computation(figure("B2"), 5).run()
+    assert all(entry["answer"] != Answer.FAILS.value for entry in made.figure.verdict(made.curves()))
+
+
+def test_checks_say_yes_and_no():
+    """Each check holds on a curve made for it and fails on one made against it."""
+    down, up, level = curve("down", [4, 2, 1]), curve("up", [1, 2, 4]), curve("level", [5, 5.1, 5])
+    plateau, valley = curve("plateau", [1, 1.98, 2, 2, 2]), curve("valley", [2, 1, 2, 4])
+    known = {c.name: c for c in (down, up, level, plateau, valley)}
+    cases = [
+        (checks.below("down", "level"), checks.below("level", "down")),
+        (checks.falls(["down"]), checks.falls(["up"])),
+        (checks.flat("level", 1.1), checks.flat("up", 1.1)),
+        (checks.flatter("level", "up"), checks.flatter("up", "level")),
+        (checks.last_below("down", "up"), checks.last_below("up", "down")),
+        (checks.settles("level"), checks.settles("up")),
+        (checks.settles("up", yes=False), checks.settles("level", yes=False)),
+        (checks.jump("down", 3, 2.0), checks.jump("up", 3, 2.0)),
+        (checks.near("level", 5, 0.1), checks.near("level", 6, 0.1)),
+        (checks.near("down", 2, 0.1, 2.0), checks.near("down", 4, 0.1, 2.0)),
+        (checks.all_near(["down", "down"], 1, 0.1), checks.all_near(["down", "level"], 1, 0.1)),
+        (checks.counted("level", 4, 6), checks.counted("up", 2, 6)),
+        (checks.rises(["up", "plateau"]), checks.rises(["valley"])),
+        (checks.grows_more("up", "level"), checks.grows_more("down", "level")),
+        (checks.counted("up", 0, 5), checks.counted("up", 0, 3)),
+        (checks.gains_more(("level", "up"), ("up", "level")), checks.gains_more(("up", "level"), ("level", "up"))),
+    ]
+    for holds, fails in cases:
+        assert holds(known).answer is Answer.HOLDS and fails(known).answer is Answer.FAILS
+    assert checks.interior_minimum("dip")({"dip": curve("dip", [2, 1, 2])}).answer is Answer.HOLDS
+    assert checks.interior_minimum("down")(known).answer is Answer.FAILS
+
+
+def test_checks_say_when_nobody_can_tell():
+    """Each check at the border of its claim neither holds nor fails in most of ten sets: trials decide, not luck."""
+
+    def scattered(seed: int) -> dict[str, Curve]:
+        truth = {"down": [2.04, 2.02, 2.0], "up": [1.0, 1.4, 2.0], "level": [2.0, 2.0, 2.0], "half": [2.0, 2.0, 1.0]}
+        return {
+            name: curve(name, y, spread=0.3, common=np.random.default_rng((seed, k)).standard_normal((TRIALS, 3)))
+            for k, (name, y) in enumerate(truth.items())
+        }
+
+    for check in (
+        checks.below("down", "level"),
+        checks.falls(["down"]),
+        checks.rises(["level"]),
+        checks.flat("up", 2.0),
+        checks.flatter("level", "down"),
+        checks.last_below("down", "level"),
+        checks.alike_at_end("half", "up", 2.0),
+        checks.jump("half", 3, 2.0),
+        checks.near("level", 2.1, 0.1),
+        checks.interior_minimum("level"),
+        checks.counted("up", 0, 2.0),
+        checks.grows_more("level", "down"),
+        checks.gains_more(("level", "down"), ("down", "level")),
+    ):
+        answers = [check(scattered(seed)).answer for seed in range(10)]
+        assert answers.count(Answer.OPEN) >= 6, (check, answers)
+
+
+def test_a_claim_that_hangs_on_an_unstated_setting_says_so():
+    """No answer is given where the paper leaves open what it was."""
+    claim = Claim("It falls.", lambda curves: Finding(Answer.HOLDS, "slope -1"), "T is not stated")
+    found = claim.answer({})
+    assert not found["holds"] and found["answer"] == Answer.UNSTATED.value and "T is not stated" in found["figures"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_claim_breaks_on_curves_without_spread_or_numbers():
+    """One trial, errors of exactly zero, and no estimate at all: every claim of every figure still answers."""
+    for entry in figures():
+        record = load_stored(entry)
+        if record is None:
+            continue
+        curves = [Curve.from_dict(fields) for fields in record["series"]]
+        for change in (lambda v: v[:1], lambda v: 0 * v, lambda v: np.full(v.shape, np.inf)):
+            changed = {c.name: Curve(c.name, c.x, change(np.nan_to_num(c.values, posinf=1.0))) for c in curves}
+            assert len(entry.verdict(changed)) == len(entry.claims), entry.id
+
+
+def test_comparisons_are_paired():
+    """What two series share drops out: a ratio of 0.995 is told apart although each scatters by a fifth."""
+    common = np.random.default_rng(7).standard_normal((TRIALS, 3))
+    lower, upper = (curve(name, y * np.ones(3), spread=0.2, common=common) for name, y in (("a", 0.995), ("b", 1.0)))
+    for statistic in ("mean", "median", "sd"):
+        assert checks.below("a", "b", statistic)({"a": lower, "b": upper}).answer is Answer.HOLDS
+        assert checks.below("b", "a", statistic)({"a": lower, "b": upper}).answer is Answer.FAILS
+    alone = curve("b", np.ones(3), spread=0.2, common=np.random.default_rng(8).standard_normal((TRIALS, 3)))
+    assert checks.below("a", "b")({"a": lower, "b": alone}).answer is Answer.OPEN
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median", "sd"])
+def test_paired_intervals_cover(statistic):
+    """A true difference of nothing is declared in at most 12 % of 300 pairs of 40 trials, at odds of 5 % (1e-6)."""
+    rng, told = np.random.default_rng(11), 0
+    for _ in range(300):
+        shared, one, two = rng.standard_normal((3, 40, 1))
+        a, b = (Curve(name, np.ones(1), np.exp((shared + own / 2) / 3)) for name, own in (("a", one), ("b", two)))
+        told += checks.below("a", "b", statistic)({"a": a, "b": b}).answer is not Answer.OPEN
+    assert told <= 36, told
+
+
+def test_points_at_a_common_ceiling_do_not_count():
+    """Equal at saturation and below elsewhere is below; equal everywhere is not."""
+    common = np.random.default_rng(3).standard_normal((TRIALS, 2))
+    low, high = (curve(name, y, common=common) for name, y in (("a", [1.0, 5.0]), ("b", [2.0, 5.0])))
+    known = {"a": low, "b": high, "same": Curve("same", high.x, high.values)}
+    assert checks.below("a", "b")(known).answer is Answer.HOLDS and checks.below("b", "a")(known).answer is Answer.FAILS
+    assert checks.below("same", "b")(known).answer is Answer.FAILS
+
+
+def test_few_trials_say_nothing():
+    """Below five trials no spread is known, so nothing is claimed however far curves are apart."""
+    a, b = (Curve(name, np.ones(1), np.full((FEWEST_TRIALS - 1, 1), y)) for name, y in (("a", 1.0), ("b", 9.0)))
+    assert checks.below("a", "b")({"a": a, "b": b}).answer is Answer.OPEN
+    more = {c.name: Curve(c.name, c.x, np.repeat(c.values[:1], FEWEST_TRIALS, axis=0)) for c in (a, b)}
+    assert checks.below("a", "b")(more).answer is Answer.HOLDS
+
+
+def test_a_claim_with_readings_that_disagree_depends():
+    """One reading holds and another fails: it depends; all hold: it holds; one is open and one holds: open."""
+    yes, no, may = (lambda curves, a=a: Finding(a, a.name) for a in (Answer.HOLDS, Answer.FAILS, Answer.OPEN))
+
+    def answer(**readings):
+        return Claim("It is so.", unstated="which", readings=readings).answer({})["answer"]
+
+    assert answer(a=yes, b=no, c=may) == Answer.UNSTATED.value
+    assert answer(a=yes, b=yes) == Answer.HOLDS.value and answer(a=no, b=no) == Answer.FAILS.value
+    assert answer(a=yes, b=may) == Answer.OPEN.value and answer(a=no, b=may) == Answer.OPEN.value
+    with pytest.raises(ValueError, match="check or readings"):
+        Claim("Nothing to go by.")
+
+
+def test_a_claim_about_a_series_that_is_not_stored_says_so():
+    """A result of an earlier version lacks a series: nobody can tell, and the series is named."""
+    found = Claim("It is below.", checks.below("a", "b")).answer({"a": curve("a", [1, 2])})
+    assert found["answer"] == Answer.OPEN.value and "b is not in the stored result" in found["figures"]
+
+
+def test_a_stored_result_of_other_code_is_noticed():
+    """The first trial is kept; where it comes out differently, the series is named."""
+    record = Computation(figure("B3k"), 2).run().as_dict()
+    assert stale(figure("B3k"), json.loads(json.dumps(record))) == ()
+    record["first"]["after whitening"] = [2 * record["first"]["after whitening"][0]]
+    assert stale(figure("B3k"), record) == ("after whitening",)
+    assert set(stale(figure("B3k"), {})) == {"before whitening", "after whitening"}
+
+
+@pytest.mark.parametrize(("id", "changed"), [("B3", "joint-pmt, m = 20"), ("D5f", "napp-public")])
+def test_one_changed_method_is_one_line_to_compute(id, changed):
+    """Only the lines of the method that comes out differently are made again, as the whole would have them."""
+    whole = json.loads(json.dumps(Computation(figure(id), 1).run().as_dict()))
+    other = json.loads(json.dumps(whole))
+    for fields in other["series"]:
+        if fields["name"].startswith(changed.split(",")[0]):
+            fields["mean"] = [-1.0 for _ in fields["mean"]]
+    other["first"][changed] = [-1.0]
+    again = lines_to_mend(figure(id), other)
+    every = {fields["name"] for fields in whole["series"]}
+    assert changed in again and set(again) < every and len(again) < 4
+    made = Computation(figure(id), 1, only=again).run()
+    assert set(made.curves()) == set(again)
+    assert json.loads(json.dumps(mended(other, made)))["series"] == whole["series"]
+    assert stale(figure(id), mended(other, made)) == () and lines_to_mend(figure(id), whole) == ()
+    with pytest.raises(ValueError, match="do not fit"):
+        mended({**other, "trials": 2}, made)
+
+
+def test_where_lines_hang_together_all_are_made_again():
+    """A trial that gives errors by step, or whose task names its methods itself, is computed whole."""
+    for id in ("A8", "C5b"):
+        record = {"first": {"x": [1.0]}, "series": []}
+        assert lines_to_mend(figure(id), record) is None
+
+
+def power_law(slope: float, spread: float, trials: int, seed: int = 0, name: str = "law") -> Curve:
+    """Trials around a power law with this relative spread."""
+    x = np.array([1e4, 5e4, 1.1e5, 2.9e5])
+    scatter = spread * np.random.default_rng(seed).standard_normal((trials, 4))
+    return Curve(name, x, (x / 1e5) ** slope * np.exp(scatter))
+
+
+def without(made: Curve, place: int, count: int) -> Curve:
+    """The same with so many trials without an estimate at one place."""
+    values = made.values.copy()
+    values[:count, place] = np.inf
+    return Curve(made.name, made.x, values)
+
+
+def test_a_slope_is_near_only_if_it_is_known_to_be():
+    """-1 with few or noisy trials is not known; -0.7 is not -1 however exact; both used to count as -1."""
+    near = checks.slope_near("law", -1.0)
+    assert near({"law": power_law(-1.0, 0.3, 100)}).answer is Answer.HOLDS
+    assert near({"law": power_law(-0.69, 0.05, 100)}).answer is not Answer.HOLDS
+    assert near({"law": power_law(-1.0, 3.0, 6, seed=2)}).answer is not Answer.HOLDS
+    assert near({"law": power_law(-1.0, 0.3, FEWEST_TRIALS - 1)}).answer is Answer.OPEN
+    above = checks.slope_above("law", 0.0)
+    assert above({"law": power_law(1.5, 0.3, 100)}).answer is Answer.HOLDS
+    assert above({"law": power_law(0.16, 2.0, 6, seed=1)}).answer is not Answer.HOLDS
+    broken = without(power_law(-1.0, 0.1, 9), 1, 8)
+    assert near({"law": broken}).answer is Answer.FAILS and above({"law": broken}).answer is Answer.FAILS
+    few = without(power_law(-1.0, 0.1, 6), 1, 4)
+    assert near({"law": few}).answer is Answer.OPEN and "4 of 6 trials" in near({"law": few}).figures
+
+
+def test_slope_intervals_cover():
+    """95 % intervals hold the true slope in at least 90 % of 300 draws (odds of fewer at 95 %: 1e-4)."""
+    slopes = [checks.along(power_law(-1.0, 0.5, 40, seed)) for seed in range(300)]
+    assert np.mean([slope.low <= -1.0 <= slope.high for slope in slopes]) >= 0.9
+
+
+@pytest.mark.parametrize("law", ["normal", "lognormal", "heavy"])
+def test_a_median_is_known_as_well_as_it_is_said_to_be(law):
+    """Over 400 sets of 100 trials the median scatters as resampling says: from 0.8 to 1.15 times it."""
+    rng = np.random.default_rng(5)
+    draws = {
+        "normal": lambda: 1 + 0.2 * rng.standard_normal((100, 400)),
+        "lognormal": lambda: np.exp(1.5 * rng.standard_normal((100, 400))),
+        "heavy": lambda: np.abs(rng.standard_t(1.0, (100, 400))),
+    }[law]()
+    made = Curve("law", np.arange(400.0), draws)
+    ratio = np.std(np.log(made.median)) / np.median(spread_of(np.log(made.statistic("median"))))
+    assert 0.8 < ratio < 1.15, ratio
+
+
+def test_resamples_of_a_median_are_medians_of_resamples():
+    """Counting ranks gives what sorting each resample would, infinite errors and ties included."""
+    values = np.array([[3.0], [1.0], [np.inf], [2.0], [2.0], [7.0], [np.inf]])
+    made = Curve("few", np.ones(1), values)
+    from pmtcore.papers.gallery.claims import _resamples
+
+    for counts, median in zip(_resamples(7).astype(int), made.statistic("median")[:, 0], strict=True):
+        with np.errstate(invalid="ignore"):
+            assert median == np.median(np.repeat(values[:, 0], counts))
+
+
+def test_a_slope_across_curves_is_that_of_their_last_points():
+    """Errors proportional to 1/epsilon^2 at the largest n."""
+    base = power_law(-1.0, 0.1, 400)
+    curves = {f"e{e}": Curve(f"e{e}", base.x, base.values / e**2) for e in (2, 3, 5, 10)}
+    named = {float(e): f"e{e}" for e in (2, 3, 5, 10)}
+    assert checks.slope_across(named, -2.0)(curves).answer is Answer.HOLDS
+    assert checks.slope_across(named, -1.0)(curves).answer is Answer.FAILS
+
+
+def test_a_curve_survives_storage():
+    """A trial without an estimate has none again, and counts as above every other; five digits stay."""
+    made = Curve("a", np.arange(3.0), np.array([[1.2345678, np.inf, 3.0], [2.0, 4.0, 5.0]]))
+    fields = made.as_dict()
+    fields["values"] = [[None if np.isinf(v) else v for v in row] for row in fields["values"]]
+    back = Curve.from_dict(json.loads(json.dumps(fields["values"]) and json.dumps({**fields, "median": None})))
+    assert np.allclose(back.values, made.values, rtol=1e-4) and back.omitted.tolist() == [0, 1, 0]
+
+
+def test_a_computation_goes_on_where_it_was_stopped(tmp_path):
+    """Trials of a stored result are taken over, to five digits; the file says settings and code; then it is done."""
+    whole = Computation(figure("B3k"), 45).run().curves()
+    steps = list(compute_all([figure("B3k")], (0.1,), 0, tmp_path))
+    assert [trials for _, trials, _ in steps] == [20, 30]
+    record = json.loads((tmp_path / "B3k.json").read_text())
+    assert record["settings"] and {"pmtcore", "source", "numpy"} <= set(record["made_by"])
+    made = Computation(figure("B3k"), 45, since=record)
+    assert made.share == pytest.approx(30 / 45)
+    for name, longer in made.run().curves().items():
+        assert np.allclose(longer.values, whole[name].values, rtol=1e-4)
+    assert list(compute_all([figure("B3k")], (0.1,), 0, tmp_path)) == []
+    with pytest.raises(ValueError, match="another description"):
+        Computation(figure("B3e"), 45, since=record)
+
+
+def test_no_figure_computes_without_the_registry(monkeypatch):
+    """Every trial plans a registered method: with every plan made to raise, no figure gives a number."""
+
+    def refuse(*_):
+        raise RuntimeError("planned")
+
+    for entry in methods():
+        monkeypatch.setitem(vars(entry), "plan", refuse)
+    for entry in figures():
+        try:
+            needed(entry)
+        except InputError:
+            continue
+        with pytest.raises(RuntimeError, match="planned"):
+            Computation(entry, 1).run()
+
+
+def test_a_stored_verdict_is_that_of_the_checks_of_today(tmp_path, monkeypatch):
+    """A verdict in the file is not believed: it is made again from the series."""
+    monkeypatch.setenv("PMT_GALLERY_DIR", str(tmp_path))
+    record = Computation(figure("B2"), 1).run().as_dict()
+    store({**record, "trials": 10_000, "verdict": [{"claim": "all is well", "holds": True, "figures": ""}]})
+    loaded = load_stored(figure("B2"))
+    assert loaded["trials"] == 10_000 and len(loaded["verdict"]) == len(figure("B2").claims)
+    assert "all is well" not in str(loaded["verdict"])
+
+
+def test_results_are_stored_with_their_description(tmp_path, monkeypatch):
+    """A stored result is found again; one of another description is not; failures do not break JSON."""
+    monkeypatch.setenv("PMT_GALLERY_DIR", str(tmp_path))
+    made = Computation(figure("B2"), 1).run()
+    record = made.as_dict()
+    record["trials"] = 10_000  # more than any that ships
+    store(record)
+    assert load_stored(figure("B2"))["trials"] == 10_000
+    store({**record, "digest": "other"})
+    assert (load_stored(figure("B2")) or {}).get("trials") != 10_000
+    store({**record, "series": [{**record["series"][0], "mean": [float("inf")]}]})
+
+
+def test_every_shipped_result_belongs_to_its_figure(tmp_path, monkeypatch):
+    """What ships was computed from the description that ships, and draws."""
+    monkeypatch.setenv("PMT_GALLERY_DIR", str(tmp_path))
+    for entry in figures():
+        if entry.needs in NOT_AT_HAND:
+            continue
+        record = load_stored(entry)
+        if entry.id in LONG and record is None:
+            continue
+        assert record is not None, f"{entry.id} has no stored result of its description"
+        assert record["trials"] >= min(FEWEST_TRIALS, entry.trials), entry.id
+        assert len(pictures.picture(entry, record).data) == 3 * len(record["series"])
+        assert len(pictures.table(record)) and len(pictures.verdict_words(record["verdict"])) == len(entry.claims)
+
+
+def test_shipped_results_are_those_of_todays_code(tmp_path, monkeypatch):
+    """The first trial of each figure comes out as stored; figures whose trial takes long are left to ``--check``."""
+    monkeypatch.setenv("PMT_GALLERY_DIR", str(tmp_path))
+    quick = 0
+    for entry in figures():
+        record = load_stored(entry)
+        if record is None or record.get("seconds_per_trial", np.inf) > QUICK * len(entry.runs):
+            continue
+        try:
+            needed(entry)
+        except InputError:
+            continue  # its table is not here
+        assert stale(entry, record) == (), f"{entry.id}: compute it again, or mend what changed it"
+        quick += 1
+    assert quick >= 15
+
+
+def test_the_settings_that_papers_state():
+    """A fixed reference, known bounds, grids and choices as printed; errata and times beside the figure."""
+    assert {run.setting["reference"] for run in figure("A10").runs} == {0.0}
+    assert {run.setting["reference"] for run in figure("A10b").runs} == {0.01}
+    tried = {series: (id, values) for series, id, _, values in figure("A1").runs[0].setting["tried"]}
+    assert tried["DP-RR"] == ("dp-ridge-public", {"eta": 0.05, "known": True})
+    assert [run.x for run in figure("B1").runs] == [3000, 3500, 4000, 5000, 6000, 8000, 10_000]
+    assert "E21" in pictures.errata_of(figure("A4")) and "E20" in pictures.errata_of(figure("A1"))
+    assert pictures.errata_of(figure("D8"))[0] == "E8" and set(figure("C5").methods) == {"ldp-nlr", "ldp-nlr-printed"}
+    record = {"trials": 10, "computed": "today", "seconds_per_trial": 30.0, "first": {"a": [1.0]}}
+    assert "by an earlier version of the code" in pictures.trials_words(figure("A1"), {**record, "first": {}})
+    assert "take about 2.5 hours on one core" in pictures.trials_words(figure("A1"), record)
+    assert pictures.wait_words(record, 4) == "2 minutes" and pictures.wait_words(None, 4) == ""
+    assert "as many as the paper has" in pictures.trials_words(figure("A1"), {**record, "trials": 300})
+
+
+def test_a_fixed_reference_is_one_fit(monkeypatch):
+    """With a reference the distance at every penalty is to the same fit: that of the problem at that penalty."""
+    problem = {"table": "banknote", "m": 137, "scale": "z", "family": "logistic", "one": True}
+    if not named.entry("banknote").available:
+        pytest.skip("the table is not here")
+    tried = [("public", "public-only", 1.0, {})]
+    at = central.trial(0, problem={**problem, "lam": 0.01}, tried=tried)
+    fixed = central.trial(0, problem={**problem, "lam": 0.05}, tried=tried, reference=0.01)
+    own = central.trial(0, problem={**problem, "lam": 0.05}, tried=tried)
+    public, rows, _ = central.sides(0, **problem, lam=0.05)
+    fit = exact_fit(dataclasses.replace(public, lam=0.01), rows).reveal(TEST)
+    assert fixed["public"][0] == pytest.approx(np.linalg.norm(public_only(public) - fit))
+    assert len({at["public"][0], fixed["public"][0], own["public"][0]}) == 3
+
+
+def test_command(tmp_path, monkeypatch, capsys):
+    """The list and one figure, with the keys that scripts rely on."""
+    monkeypatch.setenv("PMT_GALLERY_DIR", str(tmp_path))
+    assert main(["gallery", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["figures"][0]) == {"id", "title", "claim", "trials"}
+    assert main(["gallery", "B3k", "--trials", "2", "--workers", "0", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert {"id", "title", "claim", "trials", "series", "verdict"} <= set(record)
+    assert main(["gallery", "Z9"]) == 2
+    assert "choose one of" in capsys.readouterr().err
+
+
+def test_the_command_mends_what_is_stale(tmp_path, monkeypatch, capsys):
+    """Once it computes and stores; the second time there is nothing to do."""
+    monkeypatch.setenv("PMT_GALLERY_DIR", str(tmp_path))
+    record = load_stored(figure("D1b"))
+    store({**record, "computed": "2999-01-01", "first": {name: [-1.0] for name in record["first"]}})
+    assert main(["gallery", "D1b", "--mend", "--workers", "0"]) == 0
+    assert stale(figure("D1b"), json.loads((tmp_path / "D1b.json").read_text())) == ()
+    assert main(["gallery", "D1b", "--mend"]) == 0
+    assert "nothing to compute" in capsys.readouterr().out
+
+
+def test_a_missing_table_is_a_sentence(tmp_path, monkeypatch):
+    """A figure on a real table says which one is missing."""
+    monkeypatch.setenv("PMT_DATA_DIR", str(tmp_path))
+    with pytest.raises(ValueError, match="not on this machine"):
+        Computation(figure("A4"), 1)

@@ -1,0 +1,162 @@
+"""Trials of paper D's figures, and the picture of a budget: they say what they should."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pmtcore.base.checks import InputError
+from pmtcore.mechanisms.perturbed import add_remove
+from pmtcore.methods.perturbed.napp_erm import fit_together
+from pmtcore.papers.figures import retrieval as pictures
+from pmtcore.papers.gallery.catalogue import figures
+from pmtcore.papers.gallery.erm import (
+    Trial,
+    area,
+    corner_trial,
+    moor_trial,
+    prediction_trial,
+    rates,
+    table4,
+    weight_trial,
+)
+from pmtcore.papers.gallery.selection import LAMS, study
+from pmtcore.releases.retrieval import LOSSES, RELATIONS, Plan
+
+
+def test_area_under_the_curve():
+    """Perfect selections have 1, chance 1/2, the reverse 0; order does not matter."""
+    truth = np.array([1.0, 1.0, 0.0, 0.0])
+    perfect = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
+    assert area(*rates(perfect, truth)) == 1
+    assert area(*rates(perfect[::-1], truth)) == 1
+    assert area(*rates(np.ones((3, 4)), truth)) == 0.5
+    assert area(*rates(1 - perfect[:1], truth)) == 0
+
+
+@pytest.mark.parametrize("kind", ["linear", "poisson", "logistic"])
+def test_settings_of_table_4(kind):
+    """Eight coefficients are not 0, rows lie in the box, the radius is that of the public rows."""
+    found = table4(3, kind, 200)
+    assert np.sum(found.truth != 0) == 8 and found.x.shape == (200, 16)
+    assert np.max(np.abs(found.x)) <= (0.5 if kind == "logistic" else 0.25)
+    assert found.longest == np.max(np.linalg.norm(found.public_x, axis=1)) < found.box
+    assert found.box == {"linear": 1.0, "poisson": 1.0, "logistic": 2.0}[kind]
+
+
+def test_all_budgets_of_a_trial_are_under_one_relation():
+    """Published methods claim, and ours are planned, under add-remove-one at the paper's epsilon and delta."""
+    for delta in (0.0, 1e-4):
+        at = Trial(table4(1, "logistic", 300), 0.7, delta, 1)
+        for id in ("napp-erm", "napp-vs", "napp-vs-plus", "dp-erm"):
+            claim = at.published(id, {}).claim
+            assert claim.neighbours.value == "add-remove-one" and claim.epsilon == pytest.approx(0.7)
+            assert claim.delta == delta
+    promise = at.ours({}).in_lab(add_remove(0.7, 0.0)).split.promise
+    assert promise.neighbours.value == "add-remove-one" and promise.epsilon == pytest.approx(0.7)
+    for entry in figures():
+        if entry.id in ("D4", "D5", "D6", "D7", "D8", "DS1", "DS4"):
+            assert "add-remove-one" in entry.notes
+
+
+def test_methods_of_a_trial_share_its_noise():
+    """All published methods have one draw of b, ``napp-vs-plus`` its absolute values; without privacy there is none."""
+    at = Trial(table4(1, "linear", 200), 0.7, 1e-4, 3)
+    b = {
+        id: at.published(id, {}).noise_draws(at.source(id), 1)
+        for id in ("napp-erm", "napp-vs", "napp-vs-plus", "dp-erm")
+    }
+    assert np.array_equal(b["napp-erm"], b["napp-vs"]) and np.array_equal(b["napp-erm"], b["dp-erm"])
+    assert np.array_equal(np.abs(b["napp-erm"]), b["napp-vs-plus"]) and np.any(b["napp-erm"] < 0)
+    assert not np.any(at.published("non-private", {}).noise_draws(at.source("non-private"), 1))
+
+
+def test_a_stack_of_plans_is_each_plan_by_itself():
+    """Fitted together or alone, iterated, recycled or direct: the same coefficients."""
+    at = Trial(table4(2, "logistic", 400), 0.8, 0.0, 5)
+    plans = [
+        at.published(id, values)
+        for id, values in (
+            ("napp-erm", {}),
+            ("napp-vs", {"moor": "no"}),
+            ("napp-vs-plus", {}),
+            ("napp-vs", {"recycle": "yes"}),
+            ("dp-erm", {}),
+        )
+    ]
+    together = fit_together(plans, at.drawn.rows, [at.source() for _ in plans])
+    for plan, outcome in zip(plans, together, strict=True):
+        alone = plan.run(at.drawn.rows, at.source(), 1)
+        assert np.allclose(outcome.coefficients, alone.coefficients, atol=2e-3)
+
+
+def test_moor_and_weights():
+    """With MOOR nearer to the lasso; realized penalties lie between target and sum; drawn rows realize the weight."""
+    found = moor_trial(1, kind="linear", n=200, lams=[0.5, 1.0], floor=1.0)
+    alone = moor_trial(1, kind="linear", n=200, lams=[1.0], floor=1.0)
+    for lam in ("0.5", "1"):
+        assert found[f"with MOOR, Lambda = {lam}"][0] < found[f"without MOOR, Lambda = {lam}"][0]
+    for name, value in alone.items():
+        assert found[name] == pytest.approx(value, rel=1e-3)
+    one = weight_trial(1, kind="lasso", theta=0.5)
+    assert one["target"][0] <= one["NAPP-ERM"][0] <= one["DP-ERM"][0]
+    assert one["NAPP-ERM, rows drawn"][0] == pytest.approx(one["NAPP-ERM"][0], rel=0.1)
+
+
+def test_a_prediction_trial_has_every_series():
+    """One error each, finite; more budget is no worse in the mean of a few."""
+    tried = (
+        ("a", "dp-erm", {}),
+        ("b", "napp-public", {}),
+        ("c", "napp-vs-plus", {"recycle": "yes"}),
+        ("d", "public-only", {}),
+    )
+    few, many = (
+        [prediction_trial(s, kind="linear", n=300, epsilon=e, delta=0.0, tried=tried) for s in range(5)]
+        for e in (0.3, 5.0)
+    )
+    assert set(few[0]) == {"a", "b", "c", "d"}
+    for name in ("a", "b"):
+        assert np.mean([t[name][0] for t in many]) < np.mean([t[name][0] for t in few])
+
+
+def test_false_features_are_counted():
+    """Without privacy none is kept at a large Lambda, and some at a small one; never more than the 8 without effect."""
+    tried = (("plain", "non-private", {}), ("plus", "napp-vs-plus", {}), ("erm", "napp-erm", {}))
+    found = corner_trial(2, kind="linear", n=200, epsilon=0.5, delta=0.0, tried=tried, lams=(1e-3, 1e3))
+    assert found["plain, Lambda = 1000"] == [0.0] and found["plus, Lambda = 1000"] == [0.0]
+    assert 0 < found["plain, Lambda = 0.001"][0] <= 8 and found["erm, Lambda = 1000"][0] <= 8
+
+
+def test_study_of_selection():
+    """Six methods; positive noise keeps no false coefficient at a large Lambda; without privacy the true ones stay."""
+    found = study("linear", 1.0, 2.0, n=300, trials=4)
+    assert len(found.kept) == 6 and found.lams == LAMS
+    assert np.all(found.kept["without privacy"][:4] == 1)
+    for false, true in found.roc.values():
+        assert np.all((false >= 0) & (false <= 1) & (true >= 0) & (true <= 1))
+    assert len(pictures.kept_table(found)) == 6 and len(pictures.roc_table(found)) == 6 * len(LAMS)
+    assert len(pictures.roc(found).data) == 7 and pictures.kept(found).data
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("delta", [0.0, 1e-4])
+def test_parts_of_a_budget_add_up(loss, relation, delta):
+    """Noise, Jacobian and retrieved make what was planned; what comes back never falls with Lambda."""
+    for choice in ("recycle", "return"):
+        plan = Plan(loss, 1.0, delta, relation, 0.5, choice)
+        moduli, found = plan.along([plan.least * f for f in (0.01, 0.3, 1.0, 10.0, 1e3)])
+        assert len(found) >= 4
+        for split in found:
+            assert sum(pictures.planned_parts(split).values()) == pytest.approx(1.0)
+        back = [split.retrieved for split in found]
+        assert back == sorted(back) and back[-1] > 0.49
+        assert len(pictures.table("Lambda", moduli, found)) == len(found)
+        words = plan.conversion(found[-1].promise)
+        said = "Under replace-one the same release has" if relation == "add-remove-one" else "plan under add-remove-one"
+        assert said in words
+    epsilons, over = plan.over_epsilon([0.2, 1.0, 5.0], plan.least)
+    assert len(pictures.parts(epsilons, over, "epsilon", relative=True).data) == 3
+    with pytest.raises(InputError, match="larger"):
+        Plan("linear", 1.0, delta, relation, 0.5, "recycle").at(1e-6)
