@@ -62,6 +62,7 @@ NOISE = "tests/mechanisms/test_noise.py"
 GRID = "tests/mechanisms/test_grid.py"
 TURNED = "tests/mechanisms/test_turned.py"
 GRADIENTS = "tests/methods/test_gradients.py -k 'moves or reached'"
+LAWS = "tests/methods/test_gradients_laws.py"
 OPTIMUM = "tests/mechanisms/test_optimum.py"
 PERTURBED = "tests/mechanisms/test_perturbed.py"
 LABELS = "tests/methods/test_labels_methods.py"
@@ -79,6 +80,10 @@ AGREEMENT = "tests/releases/test_agreement.py"
 OUTCOME = "tests/releases/test_outcome.py"
 AGAIN = "tests/api/test_again.py"
 ENDS = "tests/glm/test_ends.py"
+
+
+UPDATE = "tests/public/test_gaussian_update.py"
+FILTER, REFINED = "tests/methods/test_joint_filter.py", "tests/methods/test_joint_refined.py -k budget"
 
 
 def _mutants() -> list[Mutant]:
@@ -111,6 +116,11 @@ def _mutants() -> list[Mutant]:
     plant("turned: directions 2 % too long", turned, "STEPS * (1 - 2.0**-40)", "STEPS * 1.02", TURNED)
     plant("turned: rows far out at their scaled length", turned, "lengths * unit * lift", "lengths * unit", TURNED)
     plant("passes: lengths not clipped", passes, "-1.0, 1.0, out=shares", "-9.0, 9.0, out=shares", GRADIENTS)
+    filter_passes, frame = "methods/gradients/passes.py", "methods/gradients/frame.py"
+    plant("gradients: no tail", frame, "_ROWS_BEYOND = 0.5", "_ROWS_BEYOND = 0.0", f"{LAWS} -k 'price or bounds'")
+    plant("gradients: no weak prior", "public/weak_prior.py", "COEFFICIENT_SD**2 * np.eye", "1e8 * np.eye", LAWS)
+    plant("gradients: a curvature costs nothing", "methods/gradients/method.py", "(1 - curvature) * s", "s", LAWS)
+    plant("gradients: unlike rows pass", filter_passes, "d, frame.prior_dof) > 1", "d, 2.0) > 99", f"{LAWS} -k flipped")
     plant(
         "kept: the first blocks counted twice",
         "base/records.py",
@@ -124,6 +134,33 @@ def _mutants() -> list[Mutant]:
         "GRADIENT_SENSITIVITY * GRADIENT, mu",
         "1.0 * GRADIENT, mu",
         SPIED,
+    )
+    update = "public/gaussian_update.py"
+    plant(
+        "update: alarms three times as often",
+        update,
+        "FALSE_ALARMS * share, entries",
+        "3 * FALSE_ALARMS * share, entries",
+        UPDATE,
+    )
+    plant("update: the excess put down to all", update, "(ratio - (1 - share)) / share", "ratio", UPDATE)
+    plant(
+        "update: noise left out of the posterior",
+        update,
+        "gain @ noise_covariance @",
+        "0 * gain @ noise_covariance @",
+        UPDATE,
+    )
+    refined = "methods/joint/refined.py"
+    plant("joint: curvature lowered too", refined, "believed = by >", "believed = np.abs(by) >", FILTER)
+    plant("joint: gram not raised", refined, "return np.asarray(gram + raise_by)", "return gram", FILTER)
+    plant("joint: bounds do not grow", "public/sizes.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
+    plant(
+        "joint: counted twice, paid once",
+        "methods/joint/plan.py",
+        "middle=between + counted",
+        "middle=between",
+        REFINED,
     )
     plant("joint: pilot at 3 mu", second, "return self.mu * math.sqrt(self.pilot)", "return 3 * self.mu", SPIED)
     plant(
@@ -613,6 +650,22 @@ def _mutants() -> list[Mutant]:
     plant("sites: the noise's mu stated", parties, "source, stated=stated)", "source)", sites)
     for name, file, old, new, tests in _ROWS:
         plant(f"row: {name}", file, old, new, tests)
+    shown = "tests/report/test_shortened.py tests/report/test_thumbnail.py"
+    plant(
+        "a share of shortened rows as it is released",
+        "report/shortened.py",
+        "share = min(max(self.share, 0.0), 1.0)",
+        "share = self.share",
+        shown,
+    )
+    plant("an axis of shares without an end", "report/figures/style.py", "maxallowed=1.0", "maxallowed=None", shown)
+    plant(
+        "a small picture of an edge of a band",
+        "report/figures/thumbnail.py",
+        'if stroke.get("width") == 0:',
+        'if stroke.get("width") == -1:',
+        shown,
+    )
     found += _noise_mutants() + _quiet_mutants() + _ledger_mutants()
     results, questions = "tests/api/test_results.py", "tests/releases/test_questions.py"
     weights, clusters = "tests/api/test_weights.py", "tests/api/test_clusters.py"

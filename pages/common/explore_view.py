@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.common.explore_release import confirming
-from pages.common.widgets import badge, chart, frame, show_error
+from pages.common.widgets import badge, chart, download_table, frame, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.records import Label
@@ -134,6 +134,9 @@ def answer(here: Held, fit: Regression) -> None:
         chart(figures.forest(table, scales), "explore", "Coefficients with 95 % bands", table, here.label, words)
     else:
         frame(table, "Coefficients with 95 % bands")
+    factors = figures.factor_tests(fit)
+    if len(factors):
+        frame(factors, "Joint test of each column with several levels")
     if fit.response in here.moment.labels and st.toggle(
         "Logistic regression",
         key="explore-logistic",
@@ -182,6 +185,9 @@ def models(here: Held, fit: Regression) -> None:
     if len(pinned) > 1:
         figure, table = figures.side_by_side(pinned, here.moment)
         chart(figure, "explore-side", "Coefficients of the pinned models side by side", table, here.label)
+        beside = figures.regression_table(pinned)
+        frame(beside, "The pinned models as one table, as the report has it")
+        download_table(beside, "pinned")
 
 
 def more(here: Held, fit: Regression) -> None:

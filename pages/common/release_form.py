@@ -25,6 +25,7 @@ from pmtcore.releases.release import Preview, request_from_json
 from pmtcore.report.figures import release as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option, source
+from pmtcore.report.shortened import shortened_words
 
 
 def method_choice(public: PublicData) -> str:
@@ -73,6 +74,7 @@ def cost(found: Preview) -> None:
     person = guarantee.person
     bought = figures.predicted_words(found) or "There is no prediction of the errors for this method."
     st.markdown(f"{badge(Label.PUBLIC)} **Buys.** {plain(bought)}")
+    st.markdown(shortened_words(found.facts.as_dict()), help=help_for("truncation"))
     for sentence in found.verdict:
         st.info(plain(sentence), icon=":material/info:")
     st.markdown(

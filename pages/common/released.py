@@ -10,6 +10,7 @@ from uuid import uuid4
 import pandas as pd
 import streamlit as st
 
+from pages.common.retrieved import show_retrieved
 from pages.common.session import session
 from pages.common.widgets import (
     PLAIN,
@@ -32,13 +33,13 @@ from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request
 from pmtcore.report import deployment, reproduce
-from pmtcore.report.figures import budget as budgets
 from pmtcore.report.figures import coefficients as forest
 from pmtcore.report.figures import release as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.html import report
 from pmtcore.report.names import title
 from pmtcore.report.sheet import csv
+from pmtcore.report.shortened import shortened_words
 from pmtcore.report.words import coefficient_words, leaning_words, parts_words, release_words
 
 
@@ -149,14 +150,7 @@ def error_parts(shown: pd.DataFrame, unit: forest.Unit) -> None:
 def retrieved(found: Release) -> None:
     """The budget that came back, as a picture."""
     st.header("Retrieved budget")
-    chart(
-        budgets.retrieved(found),
-        "release-retrieved",
-        "Where the planned epsilon went: noise, Jacobian, retrieved",
-        budgets.retrieved_table(found),
-        Label.PUBLIC,
-        budgets.retrieved_words(found),
-    )
+    show_retrieved(found.facts, found.parameters.get("retrieved") == "recycle", "release-retrieved")
 
 
 def standing(found: Release) -> None:
@@ -169,6 +163,8 @@ def standing(found: Release) -> None:
     head = " · ".join(f"{name} {value}" for name, value in figures.results(found).items())
     rows = f"n = {count(found.n)}" + ("" if found.public_rows is None else f", {count(found.public_rows)} public rows")
     st.markdown(f"**{plain(found.title)}** · {rows}{' · ' * bool(head)}{head}")
+    if found.guarantee.mu > 0:
+        st.caption(shortened_words(found.facts.as_dict(), found.released))
     with st.expander(guarantee_line(found.guarantee), icon=":material/shield:"):
         st.markdown(plain(found.guarantee.words))
         deployments()

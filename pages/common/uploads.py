@@ -12,7 +12,7 @@ import streamlit as st
 from pages.common import session as state
 from pages.common.actors import require
 from pages.common.session import Tables
-from pages.common.widgets import at_first
+from pages.common.widgets import at_first, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.roles import Action
@@ -78,10 +78,17 @@ def own_tables() -> None:
 
 
 def _remembered(role: str, file: Any, read: Callable[[bytes, str], Any]) -> tuple[str, Any] | None:
-    """The table read from this file, or from the one chosen before: an uploader forgets with every page change."""
+    """Return the table read from this file, or from the one chosen before: an uploader forgets with a page change.
+
+    A file that cannot be read is said under its own uploader, so that the other one stays on the page.
+    """
     kept: dict[str, tuple[str, Any]] = st.session_state.setdefault("own-tables", {})
     if file is not None and kept.get(role, ("",))[0] != file.file_id:
-        kept[role] = (file.file_id, read(file.getvalue(), file.name))
+        try:
+            kept[role] = (file.file_id, read(file.getvalue(), file.name))
+        except InputError as error:
+            show_error(error)
+            return None
     if file is None and role in kept:
         st.caption(f"Open: **{plain(kept[role][1].name)}**. Choose another file to replace it.")
     return kept.get(role)

@@ -13,7 +13,7 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import count, figure, plural
 from pmtcore.base.records import Standing
 from pmtcore.glm.families import FAMILIES
-from pmtcore.methods.registry import method
+from pmtcore.methods.registry import method, recommended
 from pmtcore.releases.release import Request
 from pmtcore.report.names import title
 from pmtcore.report.words import columns_words
@@ -56,6 +56,14 @@ def steps(here: str, problem: Problem) -> None:
             icon = ":material/check_circle:" if done.get(name) else f":material/counter_{at}:"
             st.page_link(f"pages/work/{name}.py", label=f"**{words}**" if name == here else words, icon=icon)
     summary(problem)
+
+
+def planned(problem: Problem) -> Request:
+    """Return the plan that was carried on where it suits this problem, else the recommended method at mu 1."""
+    found = st.session_state.get("planned")
+    if isinstance(found, Request) and problem.public.family.id in method(found.method).families:
+        return found
+    return Request(recommended(problem.public).id, Budget(1.0))
 
 
 def carry(id: str, mu: float) -> None:

@@ -9,7 +9,7 @@ from threading import Lock
 
 import streamlit as st
 
-from pages.common import actors, job_slots
+from pages.common import actors, gallery_wall, job_slots
 from pages.common.widgets import chart, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
@@ -156,10 +156,9 @@ def live() -> None:
         st.rerun()
 
 
+if gallery_wall.drawn():
+    st.stop()
 st.title("Gallery")
-st.markdown(
-    "The published experiments, recomputed here on data of the same kind: what the paper says beside what came out."
-)
 current = choose()
 st.markdown(f"**Paper {current.source}.** {current.words}")
 if KEY in st.session_state:

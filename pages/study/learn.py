@@ -11,14 +11,15 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from pages.common import learn_papers
-from pages.common.widgets import at_first, badge, chart, figure_first
+from pages.common.cards import lesson_cards
+from pages.common.widgets import at_first, chart
 from pmtcore.auditing import attacks
 from pmtcore.auditing.faults import FAULTS
 from pmtcore.base.records import Label
 from pmtcore.papers import lessons, lessons_methods
 from pmtcore.papers.figures import learn as figures
 from pmtcore.papers.figures import retrieval as budgets
-from pmtcore.papers.lesson_texts import LESSONS
+from pmtcore.papers.lesson_texts import LESSONS, Lesson
 from pmtcore.releases.retrieval import Plan
 from pmtcore.report.figures import audit as audits
 from pmtcore.report.figures.style import projected
@@ -47,18 +48,24 @@ def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> s
     return found
 
 
+def stacked() -> tuple[Any, Any]:
+    """Two places for knobs, one above the other: the picture stands beside them."""
+    return st.container(), st.container()
+
+
 def show(sentence: str, picture: go.Figure, key: str, alt: str, table: pd.DataFrame) -> None:
-    """The sentence to take away, and the picture."""
-    if st.session_state.get("projector"):
-        st.header(sentence, anchor=False)
-        chart(projected(picture), key, alt, table, Label.LAB)
-    else:
-        chart(picture, key, alt, table, Label.LAB, sentence, strong=True)
+    """The sentence to take away, and the picture, beside the knobs."""
+    with stage:
+        if st.session_state.get("projector"):
+            st.header(sentence, anchor=False)
+            chart(projected(picture), key, alt, table, Label.LAB)
+        else:
+            chart(picture, key, alt, table, Label.LAB, sentence, strong=True)
 
 
 def whitening() -> None:
     """A needle becomes a ball."""
-    a, b = st.columns(2)
+    a, b = stacked()
     ratio = knob(a, "How long is the needle?", [2, 5, 10, 30, 100], 30, "needle", "Longest over shortest direction.")
     rows = knob(b, "Public rows", [4, 10, 30, 100, 1000], 30, "rows", "So many rows choose the new units.")
     found = lessons.whitening(float(ratio), int(rows))
@@ -68,7 +75,7 @@ def whitening() -> None:
 
 def public_rows() -> None:
     """What whitening leaves."""
-    a, b = st.columns(2)
+    a, b = stacked()
     d = knob(a, "Columns", [2, 5, 10, 20, 40], 10, "columns", "Features of the table.")
     rows = knob(b, "Public rows", [5, 10, 20, 50, 100, 200, 500, 1000], 50, "public", "Rows that choose the units.")
     found = lessons_methods.public_rows(int(d), int(rows))
@@ -78,7 +85,7 @@ def public_rows() -> None:
 
 def inverse() -> None:
     """Noise and the inverse of an ill-conditioned matrix."""
-    a, b = st.columns(2)
+    a, b = stacked()
     ratio = knob(a, "How ill-conditioned?", [1, 3, 10, 30], 10, "ratio", "Longest over shortest direction.")
     mu = knob(b, "Budget mu", [0.1, 0.3, 1.0, 3.0, 10.0], 1.0, "inverse-mu", _MU)
     found = lessons.inverse(float(ratio), float(mu))
@@ -88,7 +95,7 @@ def inverse() -> None:
 
 def radius() -> None:
     """Too small, too large."""
-    a, b = st.columns(2)
+    a, b = stacked()
     chosen = a.slider("Radius", 0.5, 12.0, 6.0, 0.1, key="radius-at", help="Longer rows are shortened to it.", **LINKED)
     mu = knob(b, "Budget mu", [0.1, 0.3, 1.0, 3.0], 0.3, "radius-mu", _MU)
     found = lessons.radius(chosen, float(mu))
@@ -97,7 +104,7 @@ def radius() -> None:
 
 def composition() -> None:
     """Budgets add up in squares."""
-    a, b = st.columns(2)
+    a, b = stacked()
     mu = a.slider("mu of each release", 0.1, 2.0, 0.5, 0.1, key="each", help=_MU, **LINKED)
     count = b.slider("Releases", 1, 50, 10, key="count", help="From the same rows.", **LINKED)
     total, added, words = lessons.composition(mu, count)
@@ -107,7 +114,7 @@ def composition() -> None:
 
 def pairs() -> None:
     """One mu, many pairs."""
-    a, b = st.columns(2)
+    a, b = stacked()
     mu = knob(a, "mu", [0.1, 0.3, 0.5, 1.0, 2.0, 3.0], 1.0, "pairs-mu", _MU)
     power = b.slider("delta = 10 to the power of", -12, -2, -5, key="delta", help="Where epsilon is read.", **LINKED)
     found = lessons_methods.pairs(float(mu), int(power))
@@ -117,7 +124,7 @@ def pairs() -> None:
 
 def several_rows() -> None:
     """One person, several rows."""
-    a, b = st.columns(2)
+    a, b = stacked()
     mu = knob(a, "mu of one row", [0.1, 0.3, 0.5, 1.0], 0.5, "person-mu", _MU)
     rows = b.slider("Rows of one person", 1, 20, 5, key="own", help="All of them are theirs.", **LINKED)
     found = lessons_methods.several_rows(float(mu), int(rows))
@@ -127,7 +134,7 @@ def several_rows() -> None:
 
 def bands() -> None:
     """What a band has to hold."""
-    a, b = st.columns(2)
+    a, b = stacked()
     mu = knob(a, "Budget mu", [0.05, 0.1, 0.3, 1.0, 3.0], 0.1, "bands-mu", _MU)
     whole = b.toggle("Noise in the band", True, key="whole", help="Off: the textbook's interval.", **LINKED)
     found = lessons_methods.bands(float(mu), whole)
@@ -173,7 +180,7 @@ def retrieval() -> None:
 
 def questions() -> None:
     """One release for every question."""
-    a, b = st.columns(2)
+    a, b = stacked()
     mu = knob(a, "Total budget mu", [0.2, 0.5, 1.0, 2.0, 5.0], 1.0, "moment-mu", _MU)
     asked = knob(b, "Questions", [1, 3, 10, 30, 100, 300, 1000], 30, "questions", "Regressions among eight columns.")
     found = lessons_methods.questions(float(mu), int(asked))
@@ -199,25 +206,56 @@ DEMOS: dict[str, Callable[[], None]] = {
     **{id: partial(demo, knob, show) for id, demo in learn_papers.DEMOS.items()},
 }
 
-st.title("Learn")
-st.markdown(
-    f"{badge(Label.LAB)} Move a knob, look at the picture, take one sentence away. All of it is synthetic. The address "
-    "of the page always opens the lesson as it stands."
-)
-ids = list(LESSONS)
-lesson = LESSONS[
-    linked_choice(
-        "Lesson",
-        {id: f"{at}. {one.title}" for at, (id, one) in enumerate(LESSONS.items(), 1)},
-        "lesson",
-        "Each takes about two minutes.",
-    )
-]
-st.header(lesson.title)
-st.markdown(f"**Try it.** {lesson.task}")
-with figure_first("lesson"):
-    DEMOS[lesson.id]()
-st.markdown(f"**Question.** {lesson.question}")
-with st.expander("Answer", icon=":material/lightbulb:"):
-    st.markdown(lesson.answer)
-st.toggle("Large print, for a projector", key="projector", help="Larger sentence and picture.", persist_state="session")
+
+def opened() -> Lesson | None:
+    """The lesson that the address names: it alone says so, and going back there goes back here."""
+    return LESSONS.get(st.query_params.get("lesson", ""))
+
+
+def open_lesson(id: str) -> None:
+    """Open a lesson, or all of them where no id is given; the knobs of the one before leave the address."""
+    st.query_params.from_dict({"lesson": id} if id else {})
+
+
+def ways(lesson: Lesson) -> None:
+    """Draw the ways to the other lessons, and large print."""
+    ids = list(LESSONS)
+    at = ids.index(lesson.id)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button("All lessons", key="lesson-all", icon=":material/apps:", on_click=open_lesson, args=("",))
+        for words, other, icon in (
+            ("Back", ids[at - 1] if at else None, "arrow_back"),
+            ("Next", ids[at + 1] if at + 1 < len(ids) else None, "arrow_forward"),
+        ):
+            st.button(
+                words if other is None else f"{words}: {LESSONS[other].title}",
+                key=f"lesson-{words.lower()}",
+                icon=f":material/{icon}:",
+                disabled=other is None,
+                on_click=open_lesson,
+                args=(other or "",),
+            )
+        st.toggle(
+            "Large print",
+            key="projector",
+            help="Larger sentence and picture, for a projector.",
+            persist_state="session",
+        )
+
+
+lesson = opened()
+if lesson is None:
+    st.title("Learn")
+    st.markdown("Seventeen ideas of private regression. Each has a knob, a picture and one sentence to take away.")
+    lesson_cards(list(LESSONS.values()), open_lesson)
+else:
+    st.title(f"{list(LESSONS).index(lesson.id) + 1}. {lesson.title}")
+    ways(lesson)
+    controls, stage = st.columns([2, 5], gap="large")
+    with controls:
+        st.markdown(f"**Try it.** {lesson.task}")
+        DEMOS[lesson.id]()
+    st.markdown(f"**Question.** {lesson.question}")
+    # The key names the lesson: an answer that is open closes with it.
+    with st.expander("Answer", icon=":material/lightbulb:", key=f"answer-{lesson.id}"):
+        st.markdown(lesson.answer)

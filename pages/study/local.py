@@ -32,7 +32,6 @@ A_MOMENT = 1.0  # seconds of work between two pictures
 
 def words() -> None:
     """Who is trusted with what."""
-    st.title("Local model")
     left, right = st.columns(2, gap="large")
     left.markdown(
         "**A trusted curator** sees all rows and adds noise once, to the result. The noise does not grow with the "
@@ -219,6 +218,7 @@ def page(current: Problem) -> None:
         beside(current, mark, kind)
 
 
+st.title("Local model")
 words()
 opened = problem_or_sentence()
 if opened is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.common.retrieved import open_table
 from pages.common.session import curator, session
 from pages.common.widgets import badge, chart, figure_first, show_error
 from pmtcore.accounting.perturbed import Split
@@ -189,13 +190,15 @@ st.markdown(
     "What was planned for the second and not needed comes back."
 )
 try:
+    if open_table() is not None:
+        st.header("At any curvature")
     with figure_first("retrieval"):
         planned, at = ask()
         numbers(planned, planned.at(planned.least * at))
         pictures(planned, at)
     st.info(
         "As published, the retrieved amount is computed from the private fit, unpaid, with weights that depend on the "
-        "data (E10, E12, E13): such a guarantee is none. `napp-public` takes the weights from the public fit, so the "
+        "data (E10, E12, E13): that is no guarantee. `napp-public` takes the weights from the public fit, so the "
         "amount is a public number.",
         icon=":material/info:",
     )

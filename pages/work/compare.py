@@ -198,7 +198,6 @@ def may_show() -> bool:
 
 def page(problem: Problem) -> None:
     """Draw controls beside the picture; before anything is run, the quick comparison of the open tables."""
-    st.title("Compare")
     workflow_state.summary(problem)
     if not may_show():
         return
@@ -232,6 +231,7 @@ def results() -> None:
         st.rerun()
 
 
+st.title("Compare")
 current = problem_or_sentence()
 if current is not None:
     try:

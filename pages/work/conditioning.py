@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.common import workflow_state
-from pages.common.session import curator
+from pages.common.session import curator, prospect
 from pages.common.widgets import (
     PLAIN,
     at_first,
@@ -18,11 +18,14 @@ from pages.common.widgets import (
 )
 from pmtcore.auditing import diagnostics
 from pmtcore.auditing.diagnostics import Diagnosis
+from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.records import Curator, Label
 from pmtcore.report.figures import conditioning as figures
 from pmtcore.report.glossary import help_for, term
+from pmtcore.report.names import spoken
+from pmtcore.report.shortened import shortened_words
 from pmtcore.report.words import conditioning_words, truncation_words
 from pmtcore.tables.problem import Problem
 
@@ -52,7 +55,6 @@ def page(problem: Problem) -> None:
         kinds.append(study_label())
     label = kinds[-1]
 
-    st.title("Conditioning")
     workflow_state.steps("conditioning", problem)
     for found, kind in zip(shown, kinds, strict=True):
         metrics(found, kind)
@@ -80,6 +82,7 @@ def page(problem: Problem) -> None:
         radius = truncation(shown)
     for found, kind in zip(shown, kinds, strict=True):
         st.markdown(f"{badge(kind)} {plain(truncation_words(found, radius))}")
+    planned_share(problem)
     st.caption(
         "A private fit inverts a noisy second moment. Noise is equally large everywhere and drowns directions in which "
         "the data hardly vary. Whitening with the public moment makes directions about equally long, as far as there "
@@ -89,6 +92,19 @@ def page(problem: Problem) -> None:
     )
     details(shown, label)
     workflow_state.onward("plan", "Plan")
+
+
+def planned_share(problem: Problem) -> None:
+    """Draw the share of rows that the planned method shortens: the figure of Plan, Release and the report."""
+    request = workflow_state.planned(problem)
+    try:
+        facts = prospect(problem, request).facts
+    except InputError:
+        return
+    st.markdown(
+        f"{badge(Label.PUBLIC)} {shortened_words(facts.as_dict())} By {plain(spoken(request.method))} at "
+        f"mu = {said(request.budget.mu)}, at its own radius or bound: see Plan and Release."
+    )
 
 
 def truncation(shown: list[Diagnosis]) -> float:
@@ -131,6 +147,7 @@ def details(shown: list[Diagnosis], label: Label) -> None:
         )
 
 
+st.title("Conditioning")
 current = problem_or_sentence()
 if current is not None:
     page(current)

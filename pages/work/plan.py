@@ -6,7 +6,7 @@ import time
 
 import streamlit as st
 
-from pages.common import workflow_state
+from pages.common import retrieved, workflow_state
 from pages.common.session import prediction_curves
 from pages.common.widgets import at_first, badge, chart, problem_or_sentence, show_error, strength_line, take_along
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
@@ -14,6 +14,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import figure, power_of_ten
 from pmtcore.base.records import Label
+from pmtcore.methods.registry import of_role
 from pmtcore.releases.curves import LADDER, Curves
 from pmtcore.releases.planning import Planned, narrowest, rows_for, verdict_of
 from pmtcore.report import reproduce
@@ -79,6 +80,7 @@ def page(problem: Problem) -> None:
     """Draw the whole page: controls, verdict, picture and figures on one screen."""
     curves = prediction_curves(problem)
     curves.first(str(st.session_state.get(f"plan-method-{problem.public.family.id}", "")))
+    curves.first(of_role("public").id)  # the axis of half-widths is known from it
     if curves.live and not st.session_state.get("plan-release"):  # who goes on does not wait for the other methods
         with st.spinner("Predicting", show_time=True):
             advance(curves, AT_ONCE)
@@ -105,6 +107,7 @@ def page(problem: Problem) -> None:
     with right:
         answer(problem, curves, here, coefficient, mu)
     reverse(problem, curves, id, coefficient, mu)
+    would_be_retrieved(problem, mu)
     take_along(reproduce.planned(problem.choices.as_dict(), problem.private.n, id, mu), "plan")
 
 
@@ -141,6 +144,18 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, mu
     ):
         workflow_state.carry(here.method, mu)
         st.switch_page("pages/work/release.py")
+
+
+def would_be_retrieved(problem: Problem, mu: float) -> None:
+    """Draw, once opened, what the method that retrieves budget would get back on these tables."""
+    if not retrieved.applies(problem):
+        return
+    folded = st.expander(
+        f"Retrieved budget at mu = {figure(mu)}", key="plan-retrieved", icon=":material/savings:", on_change="rerun"
+    )
+    if folded.open:
+        with folded:
+            retrieved.planned_on_open_table(problem, mu, "plan-retrieved-bar")
 
 
 def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: float) -> None:

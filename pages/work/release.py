@@ -96,7 +96,6 @@ def run(problem: Problem, request: Request, where: Spend, noise: NoiseSource, id
 def page(problem: Problem) -> None:
     """Draw the whole page: the confirmation card, or the release it led to."""
     state = session()
-    st.title("Release")
     workflow_state.steps("release", problem)
     if state.job is not None:
         if not state.job.over:
@@ -128,6 +127,7 @@ def page(problem: Problem) -> None:
     released.earlier()
 
 
+st.title("Release")
 current = problem_or_sentence()
 if current is not None:
     page(current)

@@ -28,8 +28,8 @@ from pmtcore.mechanisms.truncation import SHORTER, bounded
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
 from pmtcore.public.bands import Part, bias_part, limits, robust_part
+from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.moments import PublicData, back_transform, joint, whiten
-from pmtcore.public.precision import Combined, combine
 from pmtcore.public.shape import Clip, Shape, choose_clip
 
 _FAR = 1e-3  # how rarely alike samples lie further off: then the prior is widened
@@ -256,19 +256,21 @@ def glm_bands(shape: Shape, rows: Rows, free: Free, estimate: np.ndarray, n: int
         return limits(estimate, to_table(free.minimizer), privacy, Part.of(middle / n))
     influence = shape.influence @ (inverse @ shape.hessian).T  # in the curvature of the released fit
     moves, m = shape.moves(rows, inverse), len(influence)
-    both = Combined(np.eye(public.d), 1.0)
+    weight, widened = np.eye(public.d), 1.0
     away = free.minimizer - public.centre
     if combined:
         lost = np.mean(moves, axis=0) ** 2 + np.var(moves, axis=0, ddof=1) / m
-        both = combine(away, free.noise + influence.T @ influence / (m * n) + np.diag(lost), shape.covariance)
-    sampling = robust_part(to_table(influence @ both.weight.T), 1.0, n)
+        mine = free.noise + influence.T @ influence / (m * n) + np.diag(lost)
+        both = gaussian_update(shape.covariance, np.eye(public.d), away, mine)
+        weight, widened = both.gain, float(both.inflation)
+    sampling = robust_part(to_table(influence @ weight.T), 1.0, n)
     if combined:
-        rest = np.eye(public.d) - both.weight
-        sampling = sampling.plus(robust_part(to_table(shape.influence @ rest.T), both.widened, m))
-    privacy = Part.of(to_table(to_table(both.of_private(free.noise)).T))
-    moves = to_table(moves @ both.weight.T)
+        rest = np.eye(public.d) - weight
+        sampling = sampling.plus(robust_part(to_table(shape.influence @ rest.T), widened, m))
+    privacy = Part.of(to_table(to_table(weight @ free.noise @ weight.T).T))
+    moves = to_table(moves @ weight.T)
     cut = bias_part(moves)
-    return limits(estimate, to_table(public.centre + both.weight @ away), privacy, sampling, cut)
+    return limits(estimate, to_table(public.centre + weight @ away), privacy, sampling, cut)
 
 
 def _plan(public: PublicData, n: int, budget: Budget, parameters: ObjectiveParameters) -> ObjectivePlan:

@@ -97,17 +97,28 @@ class Prediction:
         sampling: from the private rows being a sample.
         truncation: from rows that are truncated or clipped, as far as public rows tell.
         clipping_in_privacy: whether what clipping moves is not told apart, but part of ``privacy``.
+        interval_factors: what the length of :attr:`to_exact` is multiplied by for the ends of an 80 % interval of
+            the outcome; ``None`` where they were not calibrated.
     """
 
     privacy: np.ndarray
     sampling: np.ndarray
     truncation: np.ndarray | float = 0.0
     clipping_in_privacy: bool = field(default=False, kw_only=True)
+    interval_factors: tuple[float, float] | None = field(default=None, kw_only=True)
 
     @property
     def to_exact(self) -> np.ndarray:
         """Distance to the non-private fit to expect: all but sampling."""
         return np.hypot(self.privacy, self.truncation)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Return the ends of an 80 % interval of the Euclidean distance to the non-private fit, where calibrated."""
+        if self.interval_factors is None:
+            return None
+        length = float(np.linalg.norm(self.to_exact))
+        return self.interval_factors[0] * length, self.interval_factors[1] * length
 
     @property
     def total(self) -> np.ndarray:

@@ -53,18 +53,18 @@ def rounds() -> Rounds:
 
 
 def sentence(found: Sequence[Bound]) -> str:
-    """How many hold, and how loose those are."""
-    silent = sum(not bound.applies for bound in found)
-    said = [bound for bound in found if bound.applies]
-    holding = [bound.looseness for bound in said if bound.holds]
-    words = f"Of {plural(len(found), 'bound')} {len(holding)} {'holds' if len(holding) == 1 else 'hold'}"
+    """Return how many hold and how loose those are, how many fail, and how many do not apply."""
+    applying = [bound for bound in found if bound.applies]
+    holding = [bound.looseness for bound in applying if bound.holds]
+    words = f"{len(holding)} of {plural(len(found), 'bound')} {'holds' if len(holding) == 1 else 'hold'}"
     if holding:
         least, most = figure(min(holding)), figure(max(holding))
-        words += f", {least}{'' if least == most else f' to {most}'} times away from what is measured"
-    if len(said) > len(holding):
-        many = len(said) - len(holding)
-        words += f"; {many} {'does' if many == 1 else 'do'} not hold with open constants at 1"
-    return words + (f"; {silent} {'says' if silent == 1 else 'say'} nothing at this shape." if silent else ".")
+        words += f" ({least}{'' if least == most else f'–{most}'} times the measured error)"
+    if failing := len(applying) - len(holding):
+        words += f", {failing} {'fails' if failing == 1 else 'fail'}"
+    if silent := len(found) - len(applying):
+        words += f", {silent} {'does' if silent == 1 else 'do'} not apply"
+    return f"{words}."
 
 
 def table(found: Sequence[Bound]) -> pd.DataFrame:

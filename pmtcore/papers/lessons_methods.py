@@ -113,7 +113,7 @@ def several_rows(mu: float, rows: int) -> Line:
         sentence = f"One row: detected in at most {percent(one, 3)} of the cases at 5 % false alarms."
     else:
         sentence = (
-            f"A person with {rows} rows is protected only as by mu = {figure(rows * mu)} for a row: detected in at "
+            f"A person with {rows} rows is protected at mu = {figure(rows * mu)} only: detected in at "
             f"most {percent(many, 3)} of the cases at 5 % false alarms; a person with one row in {percent(one, 3)}."
         )
     curves = {"one row": attacker_power(mu, alarms), f"{rows} rows": attacker_power(rows * mu, alarms)}
@@ -141,19 +141,25 @@ def questions(mu: float, asked: int) -> Line:
     moment, here = _expected("joint-moment", mu), _expected("joint-pmt", mu / math.sqrt(asked))
     if here <= moment:
         sentence = (
-            f"For {plural(asked, 'question')} a release for each is better: {figure(here, 2)} standard errors off, "
-            f"against {figure(moment, 2)}."
+            f"For {plural(asked, 'question')} a release for each is better: {_errors(here)} off, against "
+            f"{figure(moment, 2)}."
         )
     else:
         sentence = (
-            f"{plural(asked, 'question')}, a release for each, mu = {figure(mu)} in all: {figure(here, 2)} standard "
-            f"errors off. One moment for all: {figure(moment, 2)}, and the next question is free."
+            f"{plural(asked, 'question')}, a release for each, mu = {figure(mu)} in all: {_errors(here)} off. "
+            f"One moment for all: {figure(moment, 2)}, and the next question is free."
         )
     curves = {
         "a release for each question": np.array([_expected("joint-pmt", mu / math.sqrt(k)) for k in counts]),
         "one moment for all": np.full(len(counts), moment),
     }
     return Line(counts.astype(float), curves, float(asked), sentence)
+
+
+def _errors(size: float) -> str:
+    """Return so many standard errors in words."""
+    said = figure(size, 2)
+    return f"{said} standard error{'' if said == '1' else 's'}"
 
 
 @cache

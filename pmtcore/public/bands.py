@@ -131,12 +131,3 @@ def bias_part(moves: np.ndarray) -> Part:
     mean, m = np.mean(moves, axis=0), len(moves)
     away = moves - mean
     return Part.of(np.asarray(np.outer(mean, mean) + away.T @ away / (m - 1) / m))
-
-
-def unless_far(expected: float, mean_square: np.ndarray, noise: float, count: int) -> np.ndarray:
-    """A prior variance (trials,): as expected, unless the mean of ``count`` squares is far above it plus noise.
-
-    Far is three standard deviations of such a mean; then the variance is the excess over the noise.
-    """
-    far = mean_square > (expected + noise) * (1 + 3 * np.sqrt(2 / count))
-    return np.where(far, mean_square - noise, expected)

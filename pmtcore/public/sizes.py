@@ -9,6 +9,7 @@ than hundreds of public rows can tell.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -19,11 +20,22 @@ from pmtcore.public.radius import ABSOLUTE_SHARE
 
 _RATIO = 1.25  # between the edges of bins
 _BINS = 31  # counts of lengths, a fixed ratio apart; their noise grows with the number that is seen, not released
-_REACH = 4.0  # the last edge, in units of the largest public gradient
+_REACH = 4.0  # the last edge, in units of the largest public gradient, at least
+_MOST_REACH = 100.0  # beyond it the bins would say nothing of the body
+# Of a sampling error: noise below it is nothing beside it, so a bound that makes no more is free.
+HARMLESS = 0.02
 _PRIOR_ROWS = 0.04  # per bin, beside the public counts
 _FINER = 4  # candidates per bin
 # a tail of power 4 worth ten rows, never heavier than 2.3: below 2 a mean has no error
 _PRIOR_POWER, _PRIOR_TAIL, _LEAST_POWER = 4.0, 10, 2.3
+
+
+def harmless_bound(n: int, mu: float) -> float:
+    """Return the clipping bound whose noise ``2 R/(mu n)`` is a fiftieth of the sampling error ``1/sqrt(n)``.
+
+    In whitened units a residual has variance 1; a smaller bound could only save what nobody sees.
+    """
+    return HARMLESS * mu * math.sqrt(n) / 2
 
 
 def beyond(ordered: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -71,12 +83,19 @@ class Sizes:
 
     lengths: np.ndarray
     d: int
+    reach: float = _REACH
+
+    @classmethod
+    def at(cls, lengths: np.ndarray, d: int, n: int, mu: float) -> Sizes:
+        """Return lengths whose histogram reaches as far as bounds do no harm at n rows and this budget."""
+        top = max(float(np.max(lengths)), 1e-12)
+        return cls(lengths, d, float(np.clip(harmless_bound(n, mu) / top, _REACH, _MOST_REACH)))
 
     @cached_property
     def edges(self) -> np.ndarray:
         """Edges (K + 1,) of the histogram; the first is 0, all beyond the last counts in the last bin."""
         top = float(np.max(self.lengths))
-        edges = _REACH * max(top, 1e-12) * _RATIO ** np.arange(-_BINS, 1.0)
+        edges = self.reach * max(top, 1e-12) * _RATIO ** np.arange(-_BINS, 1.0)
         edges[0] = 0.0
         return edges
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import MU_RANGE, Budget
 from pmtcore.base.checks import InputError, listed, number_between, whole_number_between
+from pmtcore.base.numbers import figure
 from pmtcore.base.records import Standing
 from pmtcore.methods.registry import Prediction, make_parameters, method, of_role, suiting
 from pmtcore.public.bands import Z95
@@ -185,7 +186,7 @@ def verdict_of(public: PublicData, mine: Planned) -> str:
         return f"{start} cannot improve on the public fit: its noise swamps the private rows."
     if total > _NO_GAIN:
         return f"{start} cannot improve on the public fit: its standard error is {total:.2g} times as large."
-    return f"{start} is predicted to have {total:.2g} times the standard error of the public fit."
+    return f"{start} is predicted to be {figure(1 / total, 2)} times as precise as the public fit."
 
 
 def _half(public: PublicData, n: int, id: str, mu: float, j: int) -> float:

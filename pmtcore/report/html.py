@@ -22,6 +22,7 @@ from pmtcore.report.checklist import checklist
 from pmtcore.report.drawings import curve, forest, number, table
 from pmtcore.report.names import source
 from pmtcore.report.reproduce import cap_command, command, configuration
+from pmtcore.report.shortened import NAME, SOURCES, shortened
 from pmtcore.report.strength import DEPLOYMENTS
 
 _STYLE = """
@@ -107,8 +108,11 @@ def _data(found: Mapping[str, Any]) -> str:
     rows = "unknown" if found["public_rows"] is None else f"{found['public_rows']:,}"
     facts = [("Private rows (public number)", f"{found['n']:,}"), ("Public rows", rows)]
     facts += [
-        (escape(k.replace("_", " ")), number(v)) for k, v in found["public"].items() if isinstance(v, int | float)
+        (escape(k.replace("_", " ")), number(v))
+        for k, v in found["public"].items()
+        if isinstance(v, int | float) and k not in SOURCES
     ]
+    facts += [(NAME, escape(share.words)) for share in shortened(found["public"], found["released"])]
     return "<h2>Data</h2>\n" + table("Public facts", ("fact", "value"), facts)
 
 
@@ -179,7 +183,9 @@ def _coefficients(found: Mapping[str, Any]) -> str:
         return "<h2>Released</h2>\n<pre>" + escape(json.dumps(found["released"], indent=1)[:20_000]) + "</pre>"
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in found["notes"])
     extra = [
-        (escape(k.replace("_", " ")), number(v)) for k, v in found["released"].items() if isinstance(v, int | float)
+        (escape(k.replace("_", " ")), number(v))
+        for k, v in found["released"].items()
+        if isinstance(v, int | float) and k not in SOURCES
     ]
     head = ("coefficient", "value", *(f"{part} sd" for part in parts), "95 % limits")
     return (

@@ -137,12 +137,12 @@ def _moved(row: Mapping[Hashable, Any], unit: Unit) -> str:
 def parts_words(table: pd.DataFrame) -> str:
     """What the bands of a table of coefficients hold."""
     cut = "Truncation: rows moved in to the radius." if "truncation sd" in table else ""
-    lost = "" if cut else "What shortened rows move is not told apart."
+    lost = "" if cut else "Truncation is included, not listed separately."
     return (
         "The band holds all parts together, at 95 %. Privacy: the noise that was added. Sampling: other rows from the "
         f"same population. {cut or lost} The intercept is in the table. Bands miss more often where public rows follow "
-        "other coefficients by several residual standard deviations, which the release then says, and where one row "
-        "far from all public ones decides the fit."
+        "other coefficients by several residual standard deviations; the release then says so. They also miss more "
+        "often where one row far from all public ones decides the fit."
     )
 
 
@@ -158,7 +158,7 @@ def leaning_words(table: pd.DataFrame, unit: Unit) -> str:
     if not np.any(aside):
         return ""
     return (
-        "A value leans on the public fit where noise is large; its band does not take that fit for right. So the value "
+        "A value leans on the public fit where noise is large; the band allows for that fit being wrong. So the value "
         "is inside its band, but not always in the middle."
     )
 
@@ -185,7 +185,7 @@ def release_words(release: Release) -> str:
     }[largest]
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
     per = ", for one standard deviation of a feature" if features else ""
-    return f"For the typical coefficient {advice} Standard errors{per}: {figures}." + _clipped(release.released)
+    return f"For the typical coefficient {advice} Standard errors{per}: {figures}."
 
 
 def _price(parts: Mapping[str, float]) -> str:
@@ -193,15 +193,7 @@ def _price(parts: Mapping[str, float]) -> str:
     if parts["sampling"] == 0:
         return "and there is no other"
     longer = math.hypot(*parts.values()) / parts["sampling"] - 1
-    return "privacy cost next to nothing" if longer < 0.005 else f"privacy makes the bands {percent(longer)} longer"
-
-
-def _clipped(released: Mapping[str, object]) -> str:
-    """The share of private rows that were clipped, where it was released."""
-    share = released.get("clipped_share")
-    if not isinstance(share, int | float):
-        return ""
-    return f" About {percent(min(max(float(share), 0.0), 1.0))} of the private rows were clipped (released)."
+    return "privacy cost next to nothing" if longer < 0.005 else f"privacy widens error bars by {percent(longer)}"
 
 
 def comparison_words(summaries: Sequence[Summary], axis: str = "budget") -> str:
@@ -251,11 +243,13 @@ def _middle(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
         return ""
     if least <= _NO_ERROR * here[-1][1]:
         return f"At {_place(middle, axis)}, {spoken(best)} has no distance at all; the others do."
-    told = [
-        f"{spoken(id)} is {'about as far' if error < _TIE * least else f'{figure(error / least)} times as far'}"
-        for id, error in others
-    ]
-    return f"At {_place(middle, axis)} beside {spoken(best)}: {'; '.join(told)}."
+    told = [f"{spoken(id)} is {_further(error / least)}" for id, error in others]
+    return f"At {_place(middle, axis)}, compared with {spoken(best)}: {'; '.join(told)}."
+
+
+def _further(ratio: float) -> str:
+    """Return how many times further off one is than the best."""
+    return "about as far off" if ratio < _TIE else f"{figure(ratio)} times further off"
 
 
 def _place(x: float, axis: str) -> str:

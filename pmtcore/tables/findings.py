@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, final
 
 from pmtcore.base.checks import InputError, listed
+from pmtcore.base.numbers import plural
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
@@ -23,6 +24,8 @@ About = Literal[
     "tables", "target", "features", "labels", "numbers", "missing", "collinear", "rows", "columns", "dates", "other"
 ]
 _ALMOST = 0.5  # share of numbers from which a text column is offered as one of numbers
+# Private rows below which the noise is larger than any sum of them, at the largest budget that is taken.
+_FEW = 10
 _ROUNDS = 12  # repairs that follow from one another
 
 
@@ -79,6 +82,11 @@ def repaired(private: Table, public: Table | MomentTable, choices: Choices) -> C
 
 
 def _tables(private: Table, public: Table | MomentTable, choices: Choices) -> Iterator[Finding]:
+    if choices.unit is None and private.n < _FEW:
+        yield Finding(
+            "tables",
+            f"The private table has {plural(private.n, 'row')}: no budget lets a release say anything about so few.",
+        )
     if isinstance(public, MomentTable) or choices.unit is not None:  # the number of people's rows is private
         return
     if public.n > private.n:
@@ -135,7 +143,7 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
     if not choices.model.binary and share < 0.5 and levels:
         yield Finding(
             "target",
-            f"The target {name!r} holds text, {len(levels)} different ones.",
+            f"The target {name!r} has {plural(len(levels), 'text value')}: {listed(list(levels))}.",
             (name,),
             True,
             _as_labels(list(levels)),

@@ -61,8 +61,8 @@ def in_words() -> str:
     """The limits, for whoever is about to choose a file."""
     return (
         f"A table held in memory: at most {MAX_BYTES // 2**20} MB unpacked, {MAX_COLUMNS:,} columns and "
-        f"{MAX_CELLS // 10**6} million cells; a session at most {MAX_SESSION_BYTES // 2**20} MB of files. A file, "
-        "a folder or a query that is read in blocks has no limit on rows."
+        f"{MAX_CELLS // 10**6} million cells; a session at most {MAX_SESSION_BYTES // 2**20} MB of files. Larger: "
+        "use the command line."
     )
 
 

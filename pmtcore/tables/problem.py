@@ -48,7 +48,10 @@ _BROKEN = (
     "write it as Parquet, or without line breaks."
 )
 _SWAPPED = "The public table has more rows than the private one: check that they are not swapped."
-_EMPTY = "A private row with a missing value counts as a row of zeros, so that n stays public; how many is not told."
+_EMPTY = (
+    "A private row with a missing value is replaced by zeros, so that n stays public; how many stays secret; many "
+    "would bias the fit."
+)
 _ALIKE = (
     "The bands take the rows of one person as independent: the public rows lack the identifier column, from which it "
     "is learned how far they are alike. With it errors are clustered by person; else one row of each is safer."

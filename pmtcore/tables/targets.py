@@ -34,8 +34,8 @@ class Coding:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What counts as 1, in words."""
-        return () if self.positive is None else (f"{self.name} = {self.positive} counts as 1.",)
+        """Return which level is modelled, in words."""
+        return () if self.positive is None else (f"Modelled: the chance that {self.name} is {self.positive}.",)
 
     def encode(self, found: pa.Array, decimal: str | None) -> tuple[np.ndarray, Gaps]:
         """Responses (k,), NaN where there is none, and the gaps: a label that is neither counts as missing."""

@@ -8,6 +8,7 @@ import pytest
 
 from pmtcore.base.checks import InputError
 from pmtcore.explore.moment import Moment
+from pmtcore.report.figures import explore as figures
 from tests.app.conftest import go, words
 
 
@@ -67,3 +68,18 @@ def test_the_record_can_be_put_away(explored):
     (button,) = [b for b in explored.button if b.label.startswith("Open the release")]
     button.click().run()
     assert not explored.exception and "free" in words(explored)
+
+
+def test_pinned_models_become_one_table(explored):
+    """Models in columns, coefficients in rows, on the page and in the report section; a blank where one has none."""
+    explored.button(key="explore-pin").click().run()
+    explored.selectbox(key="explore-response").set_value("x1").run()
+    explored.button(key="explore-pin").click().run()
+    assert not explored.exception
+    (table,) = [
+        f.value for f in explored.dataframe if "coefficient" in f.value and "response" in set(f.value["coefficient"])
+    ]
+    assert list(table.iloc[0, 1:]) == ["y", "x1"] and (table == "").any().any()
+    held = explored.session_state["explore-held"]
+    fits = {f.formula: f for f in held.moment.looked}
+    assert "Side by side" in figures.section(fits, held.moment, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from dataclasses import replace
 from urllib.parse import parse_qs
 
@@ -12,7 +13,11 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pmtcore.accounting.budgets import Budget
+from pmtcore.base.numbers import figure
 from pmtcore.methods.registry import methods
+from pmtcore.releases.release import Request, preview
+from pmtcore.report.html import report
 from pmtcore.report.names import title
 from tests.app.conftest import ROOT, go, words
 
@@ -436,3 +441,91 @@ def test_delete_my_data(app):
     app.sidebar.button(key="forget").click().run()
     assert "mine.csv" not in words(app)
     assert session(app).releases == {}
+
+
+def test_the_share_of_shortened_rows_is_one_figure_by_one_name(app):
+    """Conditioning, Plan, the card, the release and the report state the same prediction, with its origin."""
+    lines = {}
+    for page in ("conditioning", "plan", "release"):
+        go(app, page)
+        text = words(app)
+        lines[page] = text[text.index("Rows shortened: ") :].split(".  ")[0].split(", predicted from public rows")[0]
+    do_release(app)
+    assert len(set(lines.values())) == 1, lines
+    (line,) = set(lines.values())
+    assert f"{line}, predicted from public rows" in words(app)
+    (release,) = session(app).releases.values()
+    share = line.removeprefix("Rows shortened: ")
+    assert f">Rows shortened</th><td>{share}, predicted from public rows" in report(release.as_dict())
+    assert "predicted truncation rate" not in report(release.as_dict())
+
+
+@pytest.mark.parametrize("table", ["demo", "demo-labels"])
+def test_what_would_be_retrieved_is_that_of_the_open_table(table):
+    """The page states what the release then retrieves on that table; another budget retrieves another amount."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.query_params["table"] = table
+    app.run()
+    app.switch_page("pages/study/retrieval.py").run()
+    before = {metric.label: metric.value for metric in app.metric}
+    assert {"Spent on noise", "Spent on the Jacobian", "Retrieved", "Recycled into less noise"} <= set(before)
+    problem = session(app).problem
+    facts = preview(problem, Request("napp-public", Budget(1.0))).facts
+    assert before["Recycled into less noise"] == f"ε {figure(facts.retrieved_epsilon)}"
+    app.select_slider(key="retrieval-open-mu").set_value(0.3).run()
+    assert {metric.label: metric.value for metric in app.metric}["Recycled into less noise"] != before
+    assert not app.exception
+
+
+def said_twice(text: str) -> set[str]:
+    """Return sentences of some length that stand more than once."""
+    sentences = [part.strip() for part in re.split(r"(?<=[.!?]) +|\n|<[^>]*>|\*\*", text) if len(part.strip()) > 50]
+    return {sentence for sentence in sentences if sentences.count(sentence) > 1}
+
+
+def main_words(app) -> str:
+    """Return all text of the page itself, without the sidebar."""
+    main = app.main
+    kinds = (main.markdown, main.caption, main.info, main.warning, main.success, main.error)
+    return "\n".join(line.value for kind in kinds for line in kind)
+
+
+def test_a_sentence_stands_once_on_a_page(app):
+    """The attacker's odds, the verdict and the guarantee are said once on each page, and once in the report."""
+    for page in ("conditioning", "plan", "release", "budget"):
+        go(app, page)
+        assert not said_twice(main_words(app)), page
+    go(app, "release")
+    do_release(app)
+    assert not said_twice(main_words(app))
+    (release,) = session(app).releases.values()
+    assert not said_twice(report(release.as_dict()))
+    go(app, "budget")
+    assert not said_twice(main_words(app))
+
+
+@pytest.mark.parametrize("bad", [b"%PDF-1.4\x00\x01", b"", b"a,a\n1,2\n"])
+def test_a_bad_private_file_leaves_both_uploaders(app, bad):
+    """What cannot be read is said under its own uploader, once; the other one takes its file all the same."""
+    app.segmented_control(key="source").set_value("upload").run()
+    app.file_uploader(key="upload-private").set_value(("mine.csv", bad, "text/csv")).run()
+    assert not app.exception and len(app.error) == 1
+    app.file_uploader(key="upload-public-rows").set_value(("theirs.csv", csv(60, 2), "text/csv")).run()
+    assert not app.exception and len(app.error) == 1
+
+
+@pytest.mark.parametrize("rows", [1, 2, 9])
+def test_a_private_table_of_few_rows_is_said(app, rows):
+    """The number of rows is public: so few are taken, with a word about what they are good for."""
+    upload(app, csv(rows, 1))
+    said = [line.value for line in (*app.warning, *app.info, *app.markdown) if "about so few" in line.value]
+    assert len(said) == 1 and f"{rows} row" in said[0]
+
+
+def test_a_page_without_tables_that_fit_keeps_its_title(app):
+    """The sentence that says what is missing stands under the title of the page."""
+    session(app).tables = None
+    for page, name in (("conditioning", "Conditioning"), ("release", "Release"), ("compare", "Compare")):
+        session(app).problem = None
+        go(app, page)
+        assert [line.value for line in app.title] == [name] and len(app.error) == 1

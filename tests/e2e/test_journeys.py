@@ -141,12 +141,18 @@ def test_report(page: Page, server: str, shots: Path) -> None:
 
 
 def test_a_lesson(page: Page, server: str) -> None:
-    """A link opens a lesson in a state; the answer opens; the next lesson is in the address."""
+    """A link opens a lesson in a state; the answer opens and closes with it; back in the browser changes it back."""
     page.goto(f"{server}/learn?lesson=composition&count=4")
     expect(page.get_by_text("4 releases of mu = 0.5 cost 1 together").first).to_be_visible()
     page.get_by_text("Answer", exact=True).click()
     expect(page.get_by_text(re.compile("the root of 1 is 1"))).to_be_visible()
-    page.get_by_role("radio", name=re.compile("Leaks")).click()
+    page.get_by_role("button", name="Next: One release, every question").click()
+    page.wait_for_url(re.compile("lesson=questions"))
+    expect(page.get_by_text(re.compile("Only the release itself"))).to_be_hidden()
+    page.go_back()
+    expect(page.get_by_text(re.compile("What do four releases"))).to_be_visible()
+    page.get_by_role("button", name="All lessons").click()
+    page.get_by_role("button", name=re.compile("Leaks")).click()
     expect(page.get_by_text(re.compile("^Violation")).first).to_be_visible()
     page.wait_for_url(re.compile("lesson=leaks"))
 

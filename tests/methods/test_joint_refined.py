@@ -59,18 +59,18 @@ def test_the_sensitivity_of_the_gradient_is_reached():
     assert np.linalg.norm(first - second) == pytest.approx(2 * GRADIENT, rel=1e-4)
 
 
-@pytest.mark.parametrize("mu", [0.05, 1.0, 7.0])
+@pytest.mark.parametrize("mu", [0.05, 1.0, 7.0, 300.0])
 @pytest.mark.parametrize("mode", ["accuracy", "inference"])
 def test_the_mechanisms_together_cost_the_budget(mu, mode, seed):
     """Sensitivities over noise, written anew, squared and added, are mu^2."""
     _, data, _ = make(200, 60, seed)
-    for values in ({}, {"clip": 3.0}):
+    for values in ({}, {"clip": 3.0}, {"passes": "2"}, {"passes": "3"}):
         found = plan("joint-pmt", data, 4000, mu, radius_mode=mode, **values)
-        moment = math.sqrt(2) * found.first.ball.radius**2 / 4000 / found.first.sigma
-        gradient = (2 * 3.0 / 4000) / found.second.noise_at(3.0)
-        middle = (2 * 3.0 / 4000) / found.middle.noise_at(3.0)
-        counting = 0.0 if found.second.clip else math.sqrt(2) / found.second.counting_sd
-        assert math.sqrt(moment**2 + middle**2 + gradient**2 + counting**2) == pytest.approx(mu)
+        costs = [math.sqrt(2) * found.first.ball.radius**2 / 4000 / found.first.sigma]
+        costs += [(2 * 3.0 / 4000) / each.noise_at(3.0) for each in found.gradients]
+        costs += [math.sqrt(2) / each.counting_sd for each in found.gradients if not each.clip]
+        assert math.hypot(*costs) == pytest.approx(mu)
+        assert len(found.gradients) == (1 if values.get("passes") == "2" else 5 if mu == 300.0 and not values else 2)
         assert found.mu == mu
 
 
@@ -84,10 +84,12 @@ def test_gradient_and_histogram_carry_the_noise_they_state(seed):
     for each, before in ((middle, outcome.pilot), (last, middle)):
         exact = gradient_sum(found, pieces, before.correction, each.gradient.bound) / GRADIENT / 300
         noise.append((each.gradient.units - exact)[:, 0])
-    exact = found.second.counts(pieces, middle.correction).reveal(TEST) / FINE
-    counts, shares = (last.gradient.counts - exact)[:, 3], found.second.shares
-    sds = 2 / (shares.middle_mu * 300), 2 / (shares.gradient_mu * 300), math.sqrt(2) / shares.counting_mu
-    for drawn, sd in zip((*noise, counts), sds, strict=True):
+    for each, before in ((middle, outcome.pilot), (last, middle)):
+        exact = found.second.counts(pieces, before.correction).reveal(TEST) / FINE
+        noise.append((each.gradient.counts - exact)[:, 3])
+    shares = [each.shares for each in found.gradients]
+    sds = [2 / (each.gradient_mu * 300) for each in shares] + [math.sqrt(2) / each.counting_mu for each in shares]
+    for drawn, sd in zip(noise, sds, strict=True):
         total = np.sum(drawn**2) / sd**2
         assert stats.chi2.cdf(total, trials) > FALSE_ALARM and stats.chi2.sf(total, trials) > FALSE_ALARM
         assert stats.chi2.cdf(0.64 * total, trials) < FALSE_ALARM
@@ -155,7 +157,8 @@ def test_a_planted_fault_of_the_gradient_between_is_caught():
     """No clipping there."""
 
     def change(found):
-        return replace(found, middle=planted(Unclipped, replace(found, second=found.middle)))
+        (between,) = found.middle
+        return replace(found, middle=(planted(Unclipped, replace(found, second=between)),))
 
     assert audit("joint-pmt", 1.0, 10_000, change=change).violated
 
@@ -211,7 +214,7 @@ def test_never_worse_than_the_public_fit(mu):
 def test_counts_and_public_shares_are_combined_by_precision(seed):
     """Without counts the public shares; with noiseless counts the counts; between, between."""
     _, data, _ = make(100, 60, seed)
-    sizes = sizes_of(data)
+    sizes = sizes_of(data, 1000, 1.0)
     prior = sizes.expected(1000, None, 0.0)
     counts = prior[::-1].copy() + 5.0
     assert np.allclose(sizes.expected(1000, counts, 1e-9), counts)

@@ -181,11 +181,12 @@ def test_the_integers_of_two_passes_cost_mu():
 
 
 def test_the_integers_of_three_passes_cost_mu():
-    """The same with a clipped gradient between the two, before the histogram."""
-    ((diagonal, _), _, (between, width), (counts, _), (last, wide)), _ = spied("joint-pmt", n=400)
+    """The same with a clipped gradient between the two, each with a histogram before it."""
+    asked, _ = spied("joint-pmt", n=400)
+    (diagonal, _), _, (early, _), (between, width), (late, _), (last, wide) = asked
     assert width == wide == D
-    steps = 2.0 * GRADIENT / np.array([between, last])
-    assert_costs(np.sqrt(2 * (2.0**30 / diagonal) ** 2 + 2 * (FINE / counts) ** 2 + np.sum(steps**2)))
+    steps, counts = 2.0 * GRADIENT / np.array([between, last]), FINE / np.array([early, late])
+    assert_costs(np.sqrt(2 * (2.0**30 / diagonal) ** 2 + 2 * np.sum(counts**2) + np.sum(steps**2)))
 
 
 def test_the_integers_of_newtons_steps_cost_mu():

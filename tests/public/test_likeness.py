@@ -8,9 +8,9 @@ from scipy.stats import binom
 
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.public.deduplicate import one_copy
+from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.homogeneity import FALSE_ALARMS, acted, words
 from pmtcore.public.moments import public_from_rows
-from pmtcore.public.precision import combine
 from pmtcore.public.radius import Ball
 from tests.helpers import names
 
@@ -136,11 +136,11 @@ def test_two_estimates_are_combined_at_their_best(seed):
     rng = np.random.default_rng(seed)
     a, b = (z @ z.T for z in rng.standard_normal((2, 5, 5)))
     near = 0.1 * np.linalg.cholesky(a + b) @ rng.standard_normal(5)
-    found = combine(near, a, b)
-    total = found.of_private(a) + found.of_public(b)
-    assert found.widened == 1.0
+    found = gaussian_update(b, np.eye(5), near, a)
+    total = found.of_observation(a) + found.of_prior(b)
+    assert found.inflation == 1.0
     assert np.allclose(total, np.linalg.inv(np.linalg.inv(a) + np.linalg.inv(b)))
     assert np.all(np.diag(total) <= np.minimum(np.diag(a), np.diag(b)) * (1 + 1e-9))
-    far = combine(1e3 * near, a, b)
-    assert far.widened > 100 and np.allclose(far.weight, np.eye(5), atol=0.5)
-    assert np.allclose(combine(1e9 * near, a, b).weight, np.eye(5), atol=1e-3)
+    far = gaussian_update(b, np.eye(5), 1e3 * near, a)
+    assert far.inflation > 100 and np.allclose(far.gain, np.eye(5), atol=0.5)
+    assert np.allclose(gaussian_update(b, np.eye(5), 1e9 * near, a).gain, np.eye(5), atol=1e-3)

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.moments import INTERCEPT, public_from_rows
 from pmtcore.releases.release import Request, recorded_release
+from pmtcore.report.figures import explore as figures
 from pmtcore.tables.named import entry as entry_of
 from pmtcore.tables.named import load
 from pmtcore.tables.problem import prepare
@@ -411,3 +413,16 @@ def test_the_command_line_releases_and_asks(problem, tmp_path, capsys):
         assert main(["explore", "--record", out, *more]) == 2, more
         assert capsys.readouterr().err.count("\n") == 1
     assert main(["explore", "--record", str(tmp_path / "private.csv")]) == 2
+
+
+def test_levels_of_a_column_are_tested_together():
+    """One row for each column with several levels; numbers and single levels have none."""
+
+    class Fit:
+        features = ("age", "town=north", "town=south", "sex=male")
+
+        def test(self, names):
+            assert list(names) == ["town=north", "town=south"]
+            return SimpleNamespace(statistic=4.5, p=0.01)
+
+    assert figures.factor_tests(Fit()).to_dict("records") == [{"column": "town", "levels": 3, "F": 4.5, "p": 0.01}]

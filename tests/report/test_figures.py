@@ -212,8 +212,8 @@ def test_predicted_is_relative_to_the_public_fit(problem):
 
 def test_predicted_words_follow_the_budget(problem):
     """A larger budget lengthens the errors less, and the public fit says that it is one."""
-    assert "times as long" in figures.predicted_words(looked(problem, mu=0.01))
-    assert any(w in figures.predicted_words(looked(problem, mu=50.0)) for w in (" % longer", "next to nothing"))
+    assert "times what sampling alone gives" in figures.predicted_words(looked(problem, mu=0.01))
+    assert any(w in figures.predicted_words(looked(problem, mu=50.0)) for w in ("widens error bars", "next to nothing"))
     assert "the public fit itself" in figures.predicted_words(looked(problem, "public-only"))
     assert figures.predicted_words(looked(problem, "pmt-moment")) == ""
 

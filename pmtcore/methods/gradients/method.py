@@ -3,10 +3,11 @@
     pass k   g = (1/n) sum v_i min(1, R_k/||v_i||) + noise,   v_i = x~_i (y_i - b'(x~_i'theta_k))
     between  theta_{k+1} = theta_k + K (g + what clipping took from public rows - penalty theta_k)
 
-The public Hessian serves, and its doubt is carried along; where public rows are few a share of the budget releases a
-curvature matrix at one of the points. Each is one Gaussian mechanism on integer sums (3.1, 3.4, 14), composed
-adaptively, so nothing about an optimum has to be proved. What clipping biases is estimated on public rows, each as if
-left out, and added back; the doubt about that is weighed against the noise when the bound is chosen.
+The public Hessian serves, with its error carried along, and a share of the budget releases curvature matrices at some
+of the points, more of them where public rows are few or the budget is ample. Each is one Gaussian mechanism on integer
+sums (3.1, 3.4, 14), composed adaptively, so nothing about an optimum has to be proved. What clipping biases is
+estimated on public rows, each as if left out, and added back; its variance is weighed against the noise when the bound
+is chosen.
 Neighbours: replace-one. Public: the public data with the response, n, the schedule. Goes past the papers (A's
 Algorithms 3 and 4 spend half of each step on a Hessian and start at 0).
 """
@@ -14,7 +15,7 @@ Algorithms 3 and 4 spend half of each step on a Hessian and start at 0).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
@@ -37,18 +38,27 @@ from pmtcore.mechanisms.passes import (
 )
 from pmtcore.mechanisms.quantized_rows import Turned, Turning
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.gradients.frame import Frame
-from pmtcore.methods.gradients.passes import State, advance, ball_bounds, choose_bounds, curvature_at, turn
+from pmtcore.methods.gradients.frame import Frame, has_few_rows
+from pmtcore.methods.gradients.passes import (
+    State,
+    advance,
+    ball_bounds,
+    choose_bounds,
+    combine_curvature,
+    curvature_at,
+)
 from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.moments import PublicData
 
-_DRAWS, _MOST = 8, 2.0  # draws with replacement; an error further beyond its doubt counts as this many times
-_MANY = 8  # public rows for each column, from which on their Hessian is near enough
-# passes, growth of their shares, share of the curvature, passes before it: the one with the least predicted error
-_MANY_ROWS = ((5, 3.0, 0.0, 0), (8, 2.0, 0.0, 0))
-_FEW_ROWS = (8, 1.7, 0.25, 2)  # the curvature is worth a quarter where the public one is too rough (0017)
-_LINEAR = (4, 2.5, 0.2, 0)  # the same for least squares (decision 0017)
+_DRAWS, _MOST = 8, 2.0  # draws with replacement; an error further beyond its covariance counts as this many times
+# Passes, growth of their shares, share of the curvature matrices, passes before each (decision 0034).
+_USUAL, _FEW_ROWS = (8, 1.7, 0.1, (2,)), (12, 1.5, 0.25, (2, 5))
+_AMPLE = (20, 1.25, 0.3, (2, 5, 9, 13))  # for an ample budget
+_LINEAR = (4, 2.5, 0.2, (0,))  # the same for least squares (decision 0017)
+# Where the noise of one gradient is below this share of the sampling error, more passes cost nothing that matters;
+# sooner where the public Hessian is rough and steps are what is missing.
+_AMPLE_NOISE, _AMPLE_NOISE_FEW = 0.05, 0.4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +68,8 @@ class GradientParameters(Parameters):
     passes: int = parameter(
         0,
         label="Passes (0: automatic)",
-        help="Clipped gradients; automatic: 5 or 8, whichever is predicted to be nearer; 8 with a curvature matrix "
-        "where public rows are few; 4 with one for least squares.",
+        help="Clipped gradients; automatic: 8 with a curvature matrix, 20 with four where the budget is ample; 4 with "
+        "one for least squares.",
         low=0,
         high=50,
     )
@@ -72,19 +82,25 @@ class Schedule:
 
     Attributes:
         gradients: shares of the passes.
-        curvature: share of the curvature matrix; 0: none.
-        before: passes before it.
+        curvature: share of all curvature matrices together; 0: none.
+        before: passes before each curvature matrix.
     """
 
     gradients: tuple[float, ...]
     curvature: float
-    before: int
+    before: tuple[int, ...]
 
     @classmethod
-    def of(cls, passes: int, growth: float, curvature: float, before: int) -> Schedule:
-        """Shares that grow by a factor from pass to pass: an early one only has to point the way."""
+    def of(cls, passes: int, growth: float, curvature: float, before: tuple[int, ...]) -> Schedule:
+        """Return shares that grow by a factor from pass to pass: an early one only has to point the way."""
         shares = growth ** np.arange(passes)
-        return cls(tuple((1 - curvature) * shares / shares.sum()), curvature, min(before, passes - 1))
+        within = tuple(sorted({min(at, passes - 1) for at in before})) if curvature else ()
+        return cls(tuple((1 - curvature) * shares / shares.sum()), curvature, within)
+
+    @property
+    def each_curvature(self) -> float:
+        """Share of one curvature matrix."""
+        return self.curvature / max(len(self.before), 1)
 
 
 @final
@@ -104,8 +120,8 @@ class GradientPlan(Plan):
 
     @property
     def looks(self) -> int:
-        """The passes, and the curvature matrix where there is one."""
-        return len(self.schedule.gradients) + (self.schedule.curvature > 0)
+        """The passes and the curvature matrices."""
+        return len(self.schedule.gradients) + len(self.schedule.before)
 
     def measure(self, rows: PrivateRows) -> Private[Pieces[Turned]]:
         """The rows, to be whitened in the first pass: each pass depends on the noise before."""
@@ -114,7 +130,7 @@ class GradientPlan(Plan):
     def perturb(self, statistic: Private[Pieces[Turned]], source: NoiseSource, trials: int) -> GradientOutcome:
         """The release.
 
-        Guarantee: mu-GDP under replace-one: clipped gradients of sensitivity ``2 R_k/n`` and one matrix of sensitivity
+        Guarantee: mu-GDP under replace-one: clipped gradients of sensitivity ``2 R_k/n`` and matrices of sensitivity
         ``sqrt(2) B^2/n``, composed adaptively (maths.md, 3.1, 3.4 and 16); all else is post-processing.
         """
         return self._passes(statistic, source, trials, self.n)
@@ -123,33 +139,33 @@ class GradientPlan(Plan):
         """The passes; ``many``: rows at hand, with noise on their mean as of n rows."""
         scale = self.n / many
         frame, family = self.frame, self.public.family
-        state, seen, wider = State.first(frame, trials), [], []
+        state, transcript = State.first(frame, trials), []
         for at, share in enumerate(self.schedule.gradients):
-            if self.schedule.curvature and at == self.schedule.before:
-                mu = self.mu * math.sqrt(self.schedule.curvature)
+            if at in self.schedule.before:
+                mu = self.mu * math.sqrt(self.schedule.each_curvature)
                 bounds = ball_bounds(frame, state, mu)
                 curved = CurvatureSum(family, state.points, bounds)
-                found = release_curvatures(rows, curved, mu * scale, many, source)
-                state = turn(frame, state, bounds, mu, found)
+                matrices = release_curvatures(rows, curved, mu * scale, many, source)
+                state = combine_curvature(frame, state, bounds, mu, matrices)
                 upper = np.triu_indices(self.public.d)
-                seen.append(found[:, upper[0], upper[1]] / bounds[:, None] ** 2)
+                transcript.append(matrices[:, upper[0], upper[1]] / bounds[:, None] ** 2)
             mu = self.mu * math.sqrt(share)
             chosen = choose_bounds(frame, state, mu)
-            sums = GradientSum(family, state.points, chosen.cut.bounds)
+            sums = GradientSum(family, state.points, chosen.clipped.bounds)
             mean = release_gradients(rows, sums, mu * scale, many, source)
-            state, widened = advance(frame, state, chosen, mean * sums.bounds[:, None])
-            seen.append(mean)
-            wider.append(widened)
-        return GradientOutcome(self, state, np.column_stack(seen), np.stack(wider, axis=1))
+            state = advance(frame, state, chosen, mean * sums.bounds[:, None])
+            transcript.append(mean)
+        return GradientOutcome(self, state, np.column_stack(transcript))
 
     @cached_property
-    def stretch(self) -> float:
-        """What errors are longer by than their doubt says: the same passes over public rows drawn with replacement.
+    def error_ratio(self) -> float:
+        """Return what errors are longer by than the covariance says, between 1 and 2.
 
-        The doubt is linear and of second order; what it misses shows where the answer is known. Public, hence free.
+        The covariance is linear and of second order. What it misses shows where the answer is known: in the same
+        passes over public rows drawn with replacement. Public, hence free.
         """
         frame, rng = self.frame, np.random.default_rng(0)
-        family, m, found = self.public.family, self.frame.m, []
+        family, m, ratios = self.public.family, self.frame.m, []
         as_they_are = Turning.features_only(np.eye(self.public.d), False)
         for draw in range(_DRAWS):
             at = rng.integers(0, m, m)
@@ -157,37 +173,33 @@ class GradientPlan(Plan):
             target = newton.fit(family, newton.Rows(x, y, np.ones(m)), frame.penalty, frame.start[0])
             rows = as_they_are.pieces(PrivateRows.from_arrays(x, y, self.public.names))
             state = self._passes(Private(rows), SeededNoise(0, draw), 1, m).state
-            found.append(float(np.sum((state.points[0] - target) ** 2) / np.trace(state.doubt[0])))
-        return float(np.clip(math.sqrt(np.mean(np.minimum(found, _MOST**2))), 1.0, _MOST))
+            ratios.append(float(np.sum((state.points[0] - target) ** 2) / np.trace(state.covariance[0])))
+        return float(np.clip(math.sqrt(np.mean(np.minimum(ratios, _MOST**2))), 1.0, _MOST))
 
     @cached_property
     def expected(self) -> State:
-        """The state that alike rows would leave, their gradients exactly as public rows lead one to expect."""
+        """Return the state that alike rows would leave, their gradients as public rows lead one to expect."""
         state = State.first(self.frame, 1)
         for at, share in enumerate(self.schedule.gradients):
-            if self.schedule.curvature and at == self.schedule.before:
-                mu = self.mu * math.sqrt(self.schedule.curvature)
+            if at in self.schedule.before:
+                mu = self.mu * math.sqrt(self.schedule.each_curvature)
                 bounds = ball_bounds(self.frame, state, mu)
-                state = turn(self.frame, state, bounds, mu, curvature_at(self.frame, state).hessian)
+                alike = curvature_at(self.frame, replace(state, released=None)).hessian
+                state = combine_curvature(self.frame, state, bounds, mu, alike)
             chosen = choose_bounds(self.frame, state, self.mu * math.sqrt(share))
-            state, _ = advance(self.frame, state, chosen, state.points @ self.frame.penalty - chosen.cut.mean)
+            state = advance(self.frame, state, chosen, state.points @ self.frame.penalty - chosen.clipped.mean)
         return state
 
-    @property
-    def doubt(self) -> float:
-        """Squared error of predictions to expect."""
-        return float(np.trace(self.expected.doubt[0])) * self.stretch**2
-
     def predicted(self) -> Prediction | None:
-        """What the passes are expected to leave of the public doubt, and sampling sd from public influence."""
+        """Return the errors that the passes are expected to leave, and the sampling error by public influence."""
         found = self.left(self.expected).sd, self.sampling(self.expected).sd
         return Prediction(*found, clipping_in_privacy=True)
 
     def left(self, state: State) -> Part:
         """What the passes leave open in the first trial, in the units of the table."""
-        table = self.frame.to_table(self.frame.to_table(state.doubt[0]).T)
-        found = Part.of(table * self.stretch**2)
-        return found.with_variance(np.maximum(found.variance, 0.0))
+        table = self.frame.to_table(self.frame.to_table(state.covariance[0]).T)
+        part = Part.of(table * self.error_ratio**2)
+        return part.with_variance(np.maximum(part.variance, 0.0))
 
     def sampling(self, state: State) -> Part:
         """Sampling of n private rows around the fit of the first trial, by public influence."""
@@ -203,10 +215,11 @@ class GradientPlan(Plan):
             sensitivity = GRADIENT_SENSITIVITY / self.n
             name = f"clipped gradient {at}, in units of its bound"
             found.append(Spend.gaussian(name, sensitivity, sensitivity / (self.mu * math.sqrt(share))))
-        if self.schedule.curvature:
+        for at in range(len(self.schedule.before)):
             sensitivity = CURVATURE_SENSITIVITY / self.n
-            sd = sensitivity / (self.mu * math.sqrt(self.schedule.curvature))
-            found.append(Spend.gaussian("curvature, in units of its squared bound", sensitivity, sd))
+            sd = sensitivity / (self.mu * math.sqrt(self.schedule.each_curvature))
+            name = f"curvature {at + 1}, in units of its squared bound"
+            found.append(Spend.gaussian(name, sensitivity, sd))
         return tuple(found)
 
     def facts(self) -> Facts:
@@ -215,7 +228,7 @@ class GradientPlan(Plan):
         lengths = self.frame.norms * np.abs(self.frame.residuals(self.expected.points)[0])
         return Facts(
             noise_sd=float(chosen.noise[0]),
-            predicted_truncation_rate=float(np.mean(lengths > chosen.cut.bounds[0])),
+            predicted_truncation_rate=float(np.mean(lengths > chosen.clipped.bounds[0])),
             penalty=self.public.lam,
             more={
                 "gradient_passes": float(len(self.schedule.gradients)),
@@ -228,15 +241,15 @@ class GradientPlan(Plan):
 
 @final
 class GradientOutcome(Outcome):
-    """Points that the passes arrived at (trials, d), and what is left of their doubt."""
+    """Points that the passes arrived at (trials, d), and the covariance of what is left."""
 
-    def __init__(self, plan: GradientPlan, state: State, seen: np.ndarray, wider: np.ndarray) -> None:
-        self.plan, self.state, self.wider = plan, state, wider
-        self._seen = seen
+    def __init__(self, plan: GradientPlan, state: State, transcript: np.ndarray) -> None:
+        self.plan, self.state = plan, state
+        self._transcript = transcript
 
     def seen(self) -> np.ndarray:
         """All released numbers, in units of their bounds."""
-        return self._seen
+        return self._transcript
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -248,12 +261,17 @@ class GradientOutcome(Outcome):
         estimate = self.coefficients[0]
         return limits(estimate, estimate, self.plan.left(self.state), self.plan.sampling(self.state))
 
+    @property
+    def disagrees(self) -> bool:
+        """Whether some gradient was longer than the public fit's error and the noise explain, in the first trial."""
+        return bool(self.state.conflict[0])
+
     def notes(self) -> tuple[str, ...]:
         """Whether the rows looked alike."""
-        if np.any(self.wider[0] > 1):
+        if self.disagrees:
             return (
-                "The private rows do not look like the public ones: a gradient was larger than the public fit's "
-                "sampling error and the noise explain. The public fit was trusted the less for it.",
+                "The private rows do not look like the public ones: the released fit is farther from the public one "
+                "than sampling errors and noise explain. Public rows that are no sample of the private ones help less.",
             )
         return ()
 
@@ -266,15 +284,22 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: GradientParame
     """
     if public.rows is None or public.m is None:
         raise InputError("pmt-gradients needs public rows; with a moment matrix choose pmt-objective.")
+    schedule = _schedule(public, n, budget.mu)
+    return GradientPlan(public, n, budget.mu, Schedule.of(parameters.passes or schedule[0], *schedule[1:]))
+
+
+def _schedule(public: PublicData, n: int, mu: float) -> tuple[int, float, float, tuple[int, ...]]:
+    """Return passes, growth, share of the curvature and passes before each matrix.
+
+    A gradient of rows of length ``sqrt(d)`` has noise ``2 sqrt(d)/(mu n)`` on a coordinate where its sampling error is
+    ``1/sqrt(n)``: their ratio says whether the budget buys precision or steps.
+    """
     if public.family is GAUSSIAN:
-        tried: tuple[tuple[int, float, float, int], ...] = (_LINEAR,)
-    else:
-        tried = _MANY_ROWS if public.m >= _MANY * public.d else (_FEW_ROWS,)
-    found = [
-        GradientPlan(public, n, budget.mu, Schedule.of(parameters.passes or passes, growth, curvature, before))
-        for passes, growth, curvature, before in tried
-    ]
-    return found[0] if len(found) == 1 else min(found, key=lambda each: each.doubt)
+        return _LINEAR
+    few = has_few_rows(public)
+    if 2 * math.sqrt(public.d / n) < (_AMPLE_NOISE_FEW if few else _AMPLE_NOISE) * mu:
+        return _AMPLE
+    return _FEW_ROWS if few else _USUAL
 
 
 def _recommended(public: PublicData) -> bool:
@@ -286,13 +311,13 @@ register(
     Method(
         id="pmt-gradients",
         title="Clipped gradients in passes",
-        summary="Clipped gradients at one released point after another, with the public Hessian and its doubt; for "
-        "labels and counts.",
+        summary="Clipped gradients at one released point after another, scaled by public curvature; for labels "
+        "and counts.",
         task="any",
         source="beyond A",
         neighbours=Neighbours.REPLACE_ONE,
         standing=Standing.SOUND,
-        standing_reason="Gaussian mechanisms on integer sums, composed; everything between is post-processing",
+        standing_reason="Gaussian mechanisms on integer sums, composed; what lies between is post-processing",
         errata=(),
         parameters=GradientParameters,
         plan=_plan,

@@ -1,12 +1,13 @@
 """One pass after another at released points: bound, gradient, curvature, what they say together (maths.md, 16).
 
-State after each pass: points (t, d) and what they are still to be doubted by, (t, d, d), both from public and released
-figures. With the Hessian H, the penalized clipped gradient e and its noise D,
+State after each pass: points (t, d) and the covariance (t, d, d) of the distance from there to the fit of the private
+rows, both from public and released figures. With the Hessian H, the penalized clipped gradient e and its noise D,
 
     S = H V H + D,   K = V H S^{-1},   point + K e,   V - K H V.
 
-D has the noise, the doubt about what clipping took (public rows say what that is, and it is added back), and the doubt
-about H along V. Where ``e'S^{-1}e/d`` is beyond what chance allows V is widened by that ratio: rows that are not alike.
+D has the noise, the error of what is added back for clipping, and the error of H along V. Where e is longer than S
+allows, V is widened first (maths.md, 6.1). After a step H is known at another point only, so V gets process noise of
+the size of the step: the filter goes on listening to later gradients.
 """
 
 from __future__ import annotations
@@ -17,15 +18,28 @@ from typing import final
 
 import numpy as np
 
+from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.passes import CURVATURE_SENSITIVITY, GRADIENT_SENSITIVITY
 from pmtcore.mechanisms.truncation import length_weights
-from pmtcore.methods.gradients.frame import Cut, Frame
+from pmtcore.methods.gradients.frame import ClippedPart, Frame
+from pmtcore.public.gaussian_update import conflict_inflation, gaussian_update, inflate_on_conflict
 from pmtcore.public.radius import ABSOLUTE_SHARE
 from pmtcore.public.sizes import beyond
 
-_HELD = 0.02  # of the mean eigenvalue: no direction of a public Hessian is without curvature
-_LEAST, _FAR = 0.02, 3.0  # least eigenvalue of a Hessian, and how far a step may go, in units of the prior
-_BALLS = (0.5, 4.0, 12)  # of the median and of the longest public curvature, candidates
+# Of the mean eigenvalue: no direction of a public Hessian is without curvature.
+_LEAST_CURVATURE = 0.02
+# Least eigenvalue of a released curvature in units of the public one.
+_LEAST_RATIO = 0.02
+# How far beyond its expected size a released curvature may lie, in standard deviations of a chi-square.
+_FAR = 3.0
+# Bounds of curvatures: from this share of the median length to so many times the longest, candidates.
+_BALLS = (0.5, 4.0, 12)
+# Process noise: this share of the squared step along it, and a share of that in every direction (benchmarks/zoo.py).
+_ALONG_STEP, _ACROSS_STEP = 0.3, 0.3
+# Noise below this share of the sampling error is free: a bound that large costs nothing, and clips less.
+_FREE_NOISE = 0.05
+# A step may move the public prediction that it moves most by as much before it is shortened.
+_FREE_MOVE = 3.0
 
 
 @final
@@ -39,134 +53,193 @@ class Curvature:
 
 @final
 @dataclass(frozen=True, eq=False)
+class CurvatureRatio:
+    """Released curvatures in units of public ones.
+
+    Attributes:
+        ratio: (t, d, d), where the public Hessian is the identity.
+        root: of the public Hessian (t, d, d) where the curvature was released.
+        variance: of an entry (t,).
+    """
+
+    ratio: np.ndarray
+    root: np.ndarray
+    variance: np.ndarray
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class State:
     """Where t trials stand.
 
     Attributes:
         points: (t, d) in whitened coordinates.
-        doubt: covariance (t, d, d) of the distance to the fit of the private rows.
-        turned: released curvature (t, d, d) in units of the public one, its entries' variance (t,); ``None`` before.
+        covariance: of the distance to the fit of the private rows (t, d, d).
+        released: released curvature as a ratio to the public one; ``None`` before.
+        start_weight: what is left (t, d, d) of an error of the start in the points.
+        conflict: whether (t,) a gradient was longer than the start's error explains.
     """
 
     points: np.ndarray
-    doubt: np.ndarray
-    turned: tuple[np.ndarray, np.ndarray] | None = None
+    covariance: np.ndarray
+    released: CurvatureRatio | None
+    start_weight: np.ndarray
+    conflict: np.ndarray
 
     @classmethod
     def first(cls, frame: Frame, trials: int) -> State:
-        """The public prior."""
+        """Return the public prior."""
         centre, covariance = frame.start
-        return cls(np.tile(centre, (trials, 1)), np.tile(covariance, (trials, 1, 1)))
+        points, spread = np.tile(centre, (trials, 1)), np.tile(covariance, (trials, 1, 1))
+        return cls(points, spread, None, np.tile(np.eye(len(centre)), (trials, 1, 1)), np.zeros(trials, dtype=bool))
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Bounded:
-    """What is chosen before a clipped gradient: what is cut off, curvature, noise (t,) on each coordinate."""
+class ClippingChoice:
+    """What is chosen before a clipped gradient: what is clipped, curvature, noise (t,) on each coordinate."""
 
-    cut: Cut
+    clipped: ClippedPart
     curvature: Curvature
     noise: np.ndarray
 
 
 def curvature_at(frame: Frame, state: State) -> Curvature:
-    """The public Hessian at the points, turned by the released one where there is one."""
-    slopes = frame.slopes(state.points)
-    public = frame.hessians(slopes)
-    if state.turned is None:
-        return Curvature(public, frame.roughness(slopes))
-    root = np.linalg.cholesky(_held(public))
-    return Curvature(root @ state.turned[0] @ np.swapaxes(root, 1, 2), state.turned[1])
+    """Return the public Hessian at the points, times the released ratio to it where there is one.
 
-
-def choose_bounds(frame: Frame, state: State, mu: float) -> Bounded:
-    """For each trial the clipping bound that is predicted to leave the least doubt, from public rows.
-
-    All candidates are priced in one eigenbasis, what clipping makes doubtful spread evenly.
+    Few public rows do not tell how a Hessian changes from point to point: next to separation theirs vanishes where
+    that of the private rows does not, and steps would grow without bound. There the released one stays as it is.
     """
+    if state.released is not None and frame.few_rows:
+        root = state.released.root
+    else:
+        slopes = frame.slopes(state.points)
+        public = frame.hessians(slopes)
+        if state.released is None:
+            return Curvature(public, frame.roughness(slopes))
+        root = np.linalg.cholesky(_with_least_curvature(public))
+    return Curvature(root @ state.released.ratio @ np.swapaxes(root, 1, 2), state.released.variance)
+
+
+def choose_bounds(frame: Frame, state: State, mu: float) -> ClippingChoice:
+    """Return for each trial the bound with the least squared error of the gradient, by public rows and their tail.
+
+    Clipping and noise spread evenly over directions, so the bound that is best for one is best for all. A bound whose
+    noise is a twentieth of the sampling error of n rows is taken all the same: it costs nothing that matters, and
+    private rows may be longer than public ones lead one to expect.
+    """
+    d = frame.public.d
     curvature = curvature_at(frame, state)
-    slope = curvature.hessian + frame.penalty
     residuals = frame.residuals(state.points)
-    along = state.doubt @ slope
-    values, vectors = np.linalg.eigh(slope @ along + _rough(state.doubt, curvature.variance))
-    gained = np.sum((along @ vectors) ** 2, axis=1)  # (t, d)
-    bounds, lost = frame.candidates(residuals)
+    bounds, clipping = frame.candidates(residuals)
     unit = GRADIENT_SENSITIVITY / (mu * frame.n)
-    each = (lost + (unit * bounds) ** 2)[:, :, None]  # (t, K, 1)
-    gain = np.sum(gained[:, None] / np.maximum(values[:, None] + each, 1e-300), axis=2)
-    best = np.take_along_axis(bounds, np.argmax(gain, axis=1)[:, None], axis=1)[:, 0]
-    return Bounded(frame.cut(residuals, best), curvature, unit * best)
+    best = np.argmin(clipping + d * (unit * bounds) ** 2, axis=1)
+    chosen = np.take_along_axis(bounds, best[:, None], axis=1)[:, 0]
+    scale = np.trace(curvature.hessian + frame.penalty, axis1=1, axis2=2) / d
+    free = _FREE_NOISE * np.sqrt(frame.prior.dispersion * scale / frame.n) / unit
+    chosen = np.maximum(chosen, np.minimum(free, bounds[:, -1]))
+    return ClippingChoice(frame.clipped_part(residuals, chosen), curvature, unit * chosen)
 
 
-def advance(frame: Frame, state: State, chosen: Bounded, gradients: np.ndarray) -> tuple[State, np.ndarray]:
-    """After clipped gradients (t, d) at the points: new state, and the widening (t,) that each release asked for."""
+def advance(frame: Frame, state: State, chosen: ClippingChoice, gradients: np.ndarray) -> State:
+    """Return the state after clipped gradients (t, d) at the points."""
     d = gradients.shape[1]
-    slope = chosen.curvature.hessian + frame.penalty
-    left = gradients + chosen.cut.mean - state.points @ frame.penalty
-    own = (chosen.noise**2)[:, None, None] * np.eye(d) + chosen.cut.doubt
+    hessian = chosen.curvature.hessian + frame.penalty
+    innovation = gradients + chosen.clipped.mean - state.points @ frame.penalty
+    noise = (chosen.noise**2)[:, None, None] * np.eye(d) + chosen.clipped.covariance
+    rough = hessian_error(state.covariance, chosen.curvature.variance)
+    from_prior = hessian @ state.covariance @ hessian + rough
+    inflation = inflate_on_conflict(from_prior, innovation, from_prior + noise)
+    wide = inflation[:, None, None]
+    update = gaussian_update(wide * state.covariance, hessian, innovation, noise + wide * rough)
+    share = _damping(frame, update.step)
+    missed = (1 - share)[:, None] * update.step
+    step = update.step - missed
+    covariance = update.covariance + missed[:, :, None] * missed[:, None, :]
+    if frame.public.family is not GAUSSIAN:
+        covariance = covariance + _process_noise(step)
+    shrinkage = np.eye(d) - share[:, None, None] * update.gain @ hessian
+    return replace(
+        state,
+        points=state.points + step,
+        covariance=(covariance + np.swapaxes(covariance, 1, 2)) / 2,
+        start_weight=shrinkage @ state.start_weight,
+        conflict=state.conflict | _conflicts(frame, state, hessian, innovation, from_prior + noise),
+    )
 
-    def total(doubt: np.ndarray) -> np.ndarray:
-        return slope @ doubt @ slope + own + _rough(doubt, chosen.curvature.variance)
 
-    size = np.einsum("ti,ti->t", left, np.linalg.solve(total(state.doubt), left[..., None])[..., 0]) / d
-    wider = np.where(size > 1 + _FAR * math.sqrt(2 / d), size, 1.0)
-    doubt = state.doubt * wider[:, None, None]
-    gain = np.swapaxes(np.linalg.solve(total(doubt), slope @ doubt), 1, 2)
-    step = np.einsum("tij,tj->ti", gain, left)
-    share = _damping(frame, step)
-    rest = doubt - gain @ slope @ doubt + ((1 - share) ** 2)[:, None, None] * step[:, :, None] * step[:, None, :]
-    points = state.points + share[:, None] * step
-    return replace(state, points=points, doubt=(rest + np.swapaxes(rest, 1, 2)) / 2), wider
+def _conflicts(
+    frame: Frame, state: State, hessian: np.ndarray, innovation: np.ndarray, total: np.ndarray
+) -> np.ndarray:
+    """Return whether (t,) innovations are longer than the error of the start explains, where rows are alike.
+
+    The law of 6.1 with the start's share of what is expected: later passes, in which little of the start's error is
+    left, say little of the public rows.
+    """
+    d = innovation.shape[1]
+    way = hessian @ state.start_weight
+    from_start = way @ frame.start[1] @ np.swapaxes(way, 1, 2)
+    share = np.trace(np.linalg.solve(total, from_start), axis1=1, axis2=2) / d
+    ratio = np.einsum("ti,ti->t", innovation, np.linalg.solve(total, innovation[..., None])[..., 0]) / d
+    return np.asarray(conflict_inflation(ratio, share, d, frame.prior_dof) > 1)
+
+
+def _process_noise(step: np.ndarray) -> np.ndarray:
+    """Return the covariance (t, d, d) of what a Hessian taken before steps (t, d) is wrong by after them."""
+    d = step.shape[1]
+    across = np.sum(step**2, axis=1)[:, None, None] / d * np.eye(d)
+    return np.asarray(_ALONG_STEP * (step[:, :, None] * step[:, None, :] + _ACROSS_STEP * across))
 
 
 def _damping(frame: Frame, step: np.ndarray) -> np.ndarray:
-    """Share (t,) of steps (t, d) that is gone: ``log(1 + a)/a`` where a public prediction would move by a > 1."""
-    if frame.public.family.id == "gaussian":
+    """Return the share (t,) of steps (t, d) to go: ``log(1 + a)/a``, a the largest move of a public prediction."""
+    if frame.public.family is GAUSSIAN:
         return np.ones(len(step))
-    move = np.max(np.abs(frame.left_out @ step.T), axis=0)
+    move = np.max(np.abs(frame.left_out @ step.T), axis=0) / _FREE_MOVE
     return np.where(move > 1, np.log1p(move) / np.maximum(move, 1e-12), 1.0)
 
 
-def _rough(doubt: np.ndarray, variance: np.ndarray | float) -> np.ndarray:
-    """Covariance (..., d, d) of what a Hessian with entries of this variance does to a step of covariance ``doubt``."""
-    size = np.trace(doubt, axis1=-2, axis2=-1)[..., None, None] * np.eye(doubt.shape[-1])
-    return np.asarray(np.asarray(variance)[..., None, None] * (size + doubt))
+def hessian_error(covariance: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """Return the covariance (t, d, d) of ``E s`` for a symmetric E with entries of this variance (t,), s ~ N(0, V)."""
+    size = np.trace(covariance, axis1=-2, axis2=-1)[..., None, None] * np.eye(covariance.shape[-1])
+    return np.asarray(variance[..., None, None] * (size + covariance))
 
 
 def ball_bounds(frame: Frame, state: State, mu: float) -> np.ndarray:
-    """Where curvatures ``b'' xx'`` are truncated (t,): least squared error by public rows and their tail."""
+    """Return where curvatures ``b'' xx'`` are truncated (t,): least squared error by public rows and their tail."""
     d, (low, high, count) = frame.public.d, _BALLS
     lengths = np.sort(np.sqrt(frame.slopes(state.points).T) * frame.norms, axis=1)  # (t, m)
     first = np.maximum(low * np.median(lengths, axis=1), 1e-9)
     radii = np.geomspace(first, np.maximum(high * lengths[:, -1], 2 * first), count, axis=1)
     noise = (CURVATURE_SENSITIVITY * radii**2 / (mu * frame.n)) ** 2 * d * (d + 1) / 2
-    apart, alike = beyond(lengths**2, radii**2)
-    price = apart / frame.m + ABSOLUTE_SHARE * alike**2 + noise
+    square, excess = beyond(lengths**2, radii**2)
+    price = square / frame.m + ABSOLUTE_SHARE * excess**2 + noise
     return np.asarray(np.take_along_axis(radii, np.argmin(price, axis=1)[:, None], axis=1)[:, 0])
 
 
-def turn(frame: Frame, state: State, bounds: np.ndarray, mu: float, released: np.ndarray) -> State:
-    """Released curvatures (t, d, d) combined with the public ones by precision, for all later passes."""
+def combine_curvature(frame: Frame, state: State, bounds: np.ndarray, mu: float, released: np.ndarray) -> State:
+    """Combine released curvatures (t, d, d) with the public ones by precision, for all later passes."""
     d = frame.public.d
     slopes = frame.slopes(state.points)
     public, spread = frame.hessians(slopes), frame.roughness(slopes)
     weights = length_weights(frame.norms[:, None] * np.sqrt(slopes), bounds) ** 2
-    away = released - frame.hessians(slopes * weights)
+    deviation = released - frame.hessians(slopes * weights)
     noise = (CURVATURE_SENSITIVITY * bounds**2 / (mu * frame.n)) ** 2 / 2
-    distance = np.sum(away**2, axis=(1, 2)) / (d * (d + 1))
+    distance = np.sum(deviation**2, axis=(1, 2)) / (d * (d + 1))
     entries = d * (d + 1) / 2
     far = distance > (spread + noise) * (1 + _FAR * math.sqrt(2 / entries))
     spread = np.where(far, np.maximum(distance - noise, spread), spread)
     weight = spread / (spread + noise)
-    inverse = np.linalg.inv(np.linalg.cholesky(_held(public)))
-    turned = inverse @ (public + weight[:, None, None] * away) @ np.swapaxes(inverse, 1, 2)
-    values, vectors = np.linalg.eigh(turned)
-    turned = (vectors * np.maximum(values, _LEAST)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
-    return replace(state, turned=(turned, weight * noise))
+    root = np.linalg.cholesky(_with_least_curvature(public))
+    inverse = np.linalg.inv(root)
+    ratio = inverse @ (public + weight[:, None, None] * deviation) @ np.swapaxes(inverse, 1, 2)
+    values, vectors = np.linalg.eigh(ratio)
+    ratio = (vectors * np.maximum(values, _LEAST_RATIO)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    return replace(state, released=CurvatureRatio(ratio, root, weight * noise))
 
 
-def _held(hessians: np.ndarray) -> np.ndarray:
-    """Hessians (t, d, d) with a little of their mean eigenvalue added."""
+def _with_least_curvature(hessians: np.ndarray) -> np.ndarray:
+    """Return Hessians (t, d, d) with a little of their mean eigenvalue added."""
     d = hessians.shape[-1]
     size = np.trace(hessians, axis1=1, axis2=2) / d
-    return np.asarray(hessians + (_HELD * size + 1e-300)[:, None, None] * np.eye(d))
+    return np.asarray(hessians + (_LEAST_CURVATURE * size + 1e-300)[:, None, None] * np.eye(d))

@@ -12,11 +12,12 @@ from scipy.stats import f as f_distribution
 from pmtcore.base.records import Bands
 from pmtcore.methods.joint.fit import FirstFit, Fit
 from pmtcore.public.bands import Part, limits, robust_part
+from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.moments import back_transform
-from pmtcore.public.precision import combine
 
 _DECIDES = 0.5  # leverage of a public row
 _FALSE_ALARMS = 1e-3  # of each of two tests for a shift
+_MANY_DEGREES = 1e9  # more are infinitely many
 
 
 def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
@@ -32,7 +33,7 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
     public = first.public
     if lam == 0 and first.shrinks and public.rows is not None and public.m is not None:
         return _with_public(first, fit, ridge)
-    penalized = fit.whole[0] * (first.stable_gram[0] + lam * public.unit_penalty)
+    penalized = fit.whole[0] * (fit.gram_estimate[0] + lam * public.unit_penalty)
     inverse = public.residual_scale * back_transform(public.feature_root, np.linalg.inv(penalized)).T
     solved, centre = fit.unshrunk[0], ridge
     if lam == 0:
@@ -52,7 +53,7 @@ def alone(first: FirstFit, fit: Fit) -> dict[str, list[Any]]:
     """
     public, away = first.public, fit.unshrunk[0]
     table = public.residual_scale * back_transform(public.feature_root, np.eye(len(away))).T
-    solve = table @ np.linalg.inv(fit.whole[0] * first.stable_gram[0])
+    solve = table @ np.linalg.inv(fit.whole[0] * fit.gram_estimate[0])
     noise = solve @ fit.noise_covariance(away) @ solve.T
     cut = fit.truncation_part(solve)
     lost = np.zeros(len(away)) if cut is None else cut.variance
@@ -60,24 +61,37 @@ def alone(first: FirstFit, fit: Fit) -> dict[str, list[Any]]:
     return {"coefficients": centre.tolist(), "privacy": noise.tolist(), "truncation": lost.tolist()}
 
 
+def _two_estimates(first: FirstFit, fit: Fit, inverse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return covariances (d, d) of the unshrunk correction around the population's, and of the public fit around it.
+
+    Args:
+        inverse: (d, d), from the equation that is solved to the correction.
+    """
+    public = first.public
+    cut = fit.truncation_part(inverse)
+    sampling = first.stable_gram[0] * first.residual_variance / first.first.n
+    mine = inverse @ (fit.noise_covariance(fit.unshrunk[0]) + sampling) @ inverse.T
+    mine = mine + (0.0 if cut is None else np.diag(cut.variance))
+    influence = public.fit_influence
+    return mine, influence.T @ influence / len(influence) ** 2 + public.fit_pull
+
+
 def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
     """Around the unshrunk fit and the public one, combined by precision: no wider than the public fit's own."""
     public, away = first.public, fit.unshrunk[0]
-    inverse = np.linalg.inv(fit.whole[0] * first.stable_gram[0])
-    noise = fit.noise_covariance(away)
-    cut = fit.truncation_part(inverse)
-    own = inverse @ (noise + first.stable_gram[0] * first.residual_variance / first.first.n) @ inverse.T
-    influence = public.fit_influence
-    theirs = influence.T @ influence / len(influence) ** 2 + public.fit_pull
-    both = combine(away, own + (0.0 if cut is None else np.diag(cut.variance)), theirs)
-    table = public.residual_scale * back_transform(public.feature_root, np.eye(len(away))).T
-    solve, rest = table @ both.weight @ inverse, table @ (np.eye(len(away)) - both.weight)
-    privacy = Part.of(solve @ noise @ solve.T)
+    inverse = np.linalg.inv(fit.whole[0] * fit.gram_estimate[0])
+    mine, theirs = _two_estimates(first, fit, inverse)
+    identity: np.ndarray = np.eye(len(away))
+    both = gaussian_update(theirs, identity, away, mine, prior_dof=first.prior_dof)
+    inflation, influence = float(both.inflation), public.fit_influence
+    table = public.residual_scale * back_transform(public.feature_root, identity).T
+    solve, rest = table @ both.gain @ inverse, table @ both.shrinkage
+    privacy = Part.of(solve @ fit.noise_covariance(away) @ solve.T)
     sampling = _sampling_part(first, fit.clip_weights, solve, np.zeros_like(away))
-    pull = Part.of(rest @ (both.widened * public.fit_pull) @ rest.T)
-    theirs_part = robust_part(influence @ rest.T, both.widened, len(influence), public.clusters)
+    pull = Part.of(rest @ (inflation * public.fit_pull) @ rest.T)
+    theirs_part = robust_part(influence @ rest.T, inflation, len(influence), public.clusters)
     together = sampling.plus(theirs_part).plus(pull)
-    return limits(estimate, public.fit + table @ both.weight @ away, privacy, together, fit.truncation_part(solve))
+    return limits(estimate, public.fit + table @ both.step, privacy, together, fit.truncation_part(solve))
 
 
 def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, away: np.ndarray) -> Part:
@@ -104,16 +118,24 @@ def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, aw
 
 
 def looks_shifted(first: FirstFit, fit: Fit) -> bool:
-    """Whether the correction is far larger than alike samples give: at most about one false alarm in 500.
+    """Return whether the correction is far larger than alike samples give: about one false alarm in 1,000.
 
-    ``|delta|^2 (m - d)/d`` is F-distributed for Gaussian errors, since ``delta`` is the error of the public
-    fit in its own units; noise and private sampling come on top.
+    With public rows the ratio of section 6.1, by the robust covariances that bands have, truncation included. With a
+    moment alone ``|delta|^2 (m - d)/d`` is F-distributed for Gaussian errors, since ``delta`` is the error of the
+    public fit in its own units; noise and private sampling come on top.
     """
     public, delta = first.public, fit.unshrunk[0]
     if public.m is None:
         return False
-    rest = public.m - public.d
-    own = public.d / rest * f_distribution.isf(_FALSE_ALARMS, public.d, rest)
-    inverse = np.linalg.inv(fit.whole[0] * first.stable_gram[0])
+    inverse = np.linalg.inv(fit.whole[0] * fit.gram_estimate[0])
+    d = public.d
+    if public.rows is not None:
+        mine, theirs = _two_estimates(first, fit, inverse)
+        solved = np.linalg.solve(mine + theirs, np.column_stack([theirs, delta]))
+        share = float(np.clip(np.trace(solved[:, :d]) / d, 1e-6, 1.0))
+        dof = min(first.prior_dof / share**2, _MANY_DEGREES)
+        return bool(delta @ solved[:, d] / d > f_distribution.isf(_FALSE_ALARMS, d, dof))
+    rest = public.m - d
+    own = d / rest * f_distribution.isf(_FALSE_ALARMS, d, rest)
     noise = float(np.linalg.eigvalsh(inverse @ fit.noise_covariance(delta) @ inverse)[-1])
-    return bool(delta @ delta > own + (noise + 1 / first.first.n) * chi2.isf(_FALSE_ALARMS, public.d))
+    return bool(delta @ delta > own + (noise + 1 / first.first.n) * chi2.isf(_FALSE_ALARMS, d))

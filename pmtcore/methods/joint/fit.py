@@ -14,11 +14,11 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from pmtcore.methods.joint.first_pass import FirstPass
-from pmtcore.public.bands import Part, bias_part, unless_far
+from pmtcore.public.bands import Part, bias_part
+from pmtcore.public.gaussian_update import GaussianUpdate, conflict_inflation, gaussian_update
 from pmtcore.public.moments import PublicData
 from pmtcore.public.radius import cut_off
 
-_FAR = 3.0  # standard deviations of a chi-square over its mean, beyond which samples count as apart
 _FLOOR = 0.05  # smallest eigenvalue left to the released Gram matrix, relative to whitened units
 
 
@@ -36,6 +36,14 @@ class Fit(Protocol):
     @property
     def whole(self) -> np.ndarray:
         """Share (trials,) of P that the equation that is solved has as its slope."""
+
+    @property
+    def gram_estimate(self) -> np.ndarray:
+        """Gram matrix (trials, d, d) of the equation that is solved, for all rows."""
+
+    @property
+    def truncates_heavily(self) -> bool:
+        """Whether what was released says that far more was truncated than public rows foresee."""
 
     @property
     def clip_weights(self) -> np.ndarray:
@@ -111,7 +119,8 @@ class FirstFit:
         alike = self.public.moment_variance + 1 / self.first.n
         entries = self.public.d * (self.public.d + 1) // 2
         distance = np.sum((self.gram - self._expected_gram) ** 2, axis=(1, 2)) / (2 * entries)
-        v0 = unless_far(alike, distance, self.v, entries)
+        expected = alike + self.v
+        v0 = alike * conflict_inflation(distance / expected, np.full(len(distance), alike / expected), entries)
         return np.asarray(v0 / (v0 + self.v))
 
     @cached_property
@@ -124,20 +133,39 @@ class FirstFit:
         floor = np.minimum(_FLOOR, 4 * np.sqrt(self.v * self.public.d))
         return np.asarray((vectors * np.maximum(values, floor)[:, None, :]) @ np.swapaxes(vectors, 1, 2))
 
+    @property
+    def gram_estimate(self) -> np.ndarray:
+        """Gram matrix (trials, d, d) of the equation that is solved, for all rows."""
+        return self.stable_gram
+
+    @property
+    def truncates_heavily(self) -> bool:
+        """Never: one moment alone cannot say what it does not hold."""
+        return False
+
+    @property
+    def prior_dof(self) -> float:
+        """Degrees of freedom behind the scale of the public fit's covariance."""
+        m = self.public.m
+        return np.inf if m is None else max(m - self.public.whitened_columns, 1.0)
+
+    @cached_property
+    def entry_variance(self) -> np.ndarray:
+        """Variance (trials,) of an entry of the stable Gram matrix from noise."""
+        return np.asarray(self.v * self.gram_precision)
+
+    @cached_property
+    def _posterior(self) -> GaussianUpdate:
+        """The public fit's own law, updated by q."""
+        noise = (self.cross_noise + self.first.truncation_variance) * np.eye(self.public.d)
+        # the private fit is a sample's too
+        prior = self.public.fit_covariance + np.eye(self.public.d) / self.first.n
+        return gaussian_update(prior, self.stable_gram, self.cross, noise, prior_dof=self.prior_dof)
+
     @cached_property
     def doubt(self) -> np.ndarray:
         """Covariance (trials, d, d) of the error of the correction: noise, truncation, what is shrunk (maths.md, 6)."""
-        noise = self.cross_noise + self.first.truncation_variance
-        return np.linalg.inv(self.stable_gram @ self.stable_gram / noise + self._prior_precision)
-
-    @cached_property
-    def _prior_precision(self) -> np.ndarray:
-        """Precision (trials, d, d) of the correction before the release; less where q is larger than it allows."""
-        covariance, d = self.public.fit_covariance, self.public.d
-        total = self.stable_gram @ covariance @ self.stable_gram + self.cross_noise * np.eye(d)
-        size = np.einsum("ti,ti->t", self.cross, np.linalg.solve(total, self.cross[..., None])[..., 0]) / d
-        wider = np.where(size > 1 + _FAR * np.sqrt(2 / d), size, 1.0)
-        return np.asarray(np.linalg.inv(covariance) / wider[:, None, None])
+        return self._posterior.covariance
 
     @cached_property
     def unshrunk(self) -> np.ndarray:
@@ -155,9 +183,7 @@ class FirstFit:
         if not self.shrinks:
             return self.unshrunk
         if public.m is not None:
-            left = self.stable_gram @ self.stable_gram / self.cross_noise + self._prior_precision
-            right = np.einsum("tij,tj->ti", self.stable_gram, self.cross) / self.cross_noise
-            return np.asarray(np.linalg.solve(left, right[..., None])[..., 0])
+            return self._posterior.step
         squared = np.sum(self.cross**2, axis=1)
         keep = np.maximum(1 - max(public.d - 2, 0) * self.v_cross / np.maximum(squared, 1e-300), 0.0)
         return self.unshrunk * keep[:, None]
@@ -168,7 +194,7 @@ class FirstFit:
 
     def gram_doubt(self, step: np.ndarray) -> np.ndarray:
         """Covariances (t, d, d) of ``(P - E P) step`` in the first t trials, P combined with the public moment."""
-        v = (self.v * self.gram_precision[: len(step)])[:, None, None]  # posterior variance of an entry of P
+        v = self.entry_variance[: len(step)][:, None, None]
         size = np.sum(step**2, axis=1)[:, None, None]
         return np.asarray(v * (size * np.eye(step.shape[1]) + step[:, :, None] * step[:, None, :]))
 

@@ -86,6 +86,11 @@ class JointOutcome(Outcome):
             **self.fit.released(),
         }
 
+    @property
+    def disagrees(self) -> bool:
+        """Whether a note says that the samples do not look alike."""
+        return looks_shifted(self.pilot, self.fit) or bool(self._likeness())
+
     def _likeness(self) -> list[str]:
         """What the released Gram matrix says of the two samples, where there are public rows."""
         first = self.pilot.first
@@ -107,6 +112,12 @@ class JointOutcome(Outcome):
                 "its sampling error and the noise explain. Truncation may then bias the fit beyond its bands."
             )
         found += self._likeness()
+        if self.fit.truncates_heavily:
+            found.append(
+                "The gradients show that more than half of the private rows' spread in some direction was truncated, "
+                "which the public rows do not foresee. The steps were shortened accordingly; the fit may depend on few "
+                "private rows far out."
+            )
         if self.pilot.gram_precision[0] < 0.5:
             found.append("At this budget the released moment weighs less than the public one.")
         return tuple(found)

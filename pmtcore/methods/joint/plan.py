@@ -31,12 +31,18 @@ from pmtcore.methods.joint.second_pass import COUNTING, SecondPass, Shares
 from pmtcore.methods.registry import Plan, Prediction
 from pmtcore.public.moments import PublicData
 from pmtcore.public.radius import Ball, accurate_ball, inference_ball, truncation_variance
-from pmtcore.public.sizes import Sizes, beyond
+from pmtcore.public.sizes import Sizes, beyond, harmless_bound
 
 _SHARES = (0.05, 0.1, 0.15, 0.25, 0.4)  # of mu^2 for the pilot: tried, and the least predicted error taken
 _WIDER = (1.0, 1.5, 2.25)  # than the ball that is best for a pilot alone: its Gram matrix serves all passes
 _RELUCTANCE = 1.25  # a wider one has to be a fifth better: what is beyond the public rows is a guess
 _MIDDLE = 0.25  # of what the last gradients have
+# Times a harmless bound, at which gradients between the others still cost little; how many there are at most
+_CLEAR, _MOST_BETWEEN = 5.0, 4
+# Outcome over prediction: tenths and nine tenths of 150 settings of *tune* at mu 0.15, 1.5 and 4.5, by columns a row
+_INTERVALS = ((0.02, 0.3, 1.5), (0.3, 0.3, 6.5), (0.6, 0.4, 11.0), (math.inf, 0.5, 90.0))
+# Relative error of the pilot's Gram matrix; two gradients leave its square of what the pilot leaves
+HARMLESS_GRAM = 0.02
 Measured = tuple[np.ndarray, Pieces[Turned]]  # the first pass's sum; the rows, whose second look depends on its noise
 
 
@@ -49,7 +55,7 @@ class JointPlan(Plan):
     first: FirstPass
     second: SecondPass | None
     parameters: JointParameters
-    middle: SecondPass | None = None  # a clipped gradient between the two, at a bound from public rows
+    middle: tuple[SecondPass, ...] = ()  # clipped gradients between the two, at a bound from public rows
 
     @property
     def looks(self) -> int:
@@ -79,7 +85,7 @@ class JointPlan(Plan):
     @property
     def gradients(self) -> tuple[SecondPass, ...]:
         """Clipped gradients in their order."""
-        return tuple(each for each in (self.middle, self.second) if each is not None)
+        return () if self.second is None else (*self.middle, self.second)
 
     def parts(self) -> tuple[Spend, ...]:
         """The joint moment; with a second pass the histogram, where there is one, and the clipped gradient."""
@@ -96,12 +102,15 @@ class JointPlan(Plan):
             return Prediction(unit * first.sigma / np.sqrt(2) / first.ball.response_scale, sampling)
         bound = self.second.expected_bound
         pilot = pilot_variance(first)
-        spent = math.hypot(self.second.shares.gradient_mu, self.second.shares.middle_mu)
+        spent = math.hypot(*(each.shares.gradient_mu for each in self.gradients))
         noise = (2 * bound / (spent * first.n)) ** 2
         kept = pilot / (pilot + noise)
         sizes = self.second.sizes
         lost = float(sizes.lost(sizes.whole_rows(first.n)[None], first.n, np.array([bound]))[0]) / first.public.d
-        return Prediction(unit * math.sqrt(kept * noise), sampling, unit * kept * math.sqrt(lost))
+        truncation = unit * kept * math.sqrt(lost)
+        return Prediction(
+            unit * math.sqrt(kept * noise), sampling, truncation, interval_factors=interval_factors(first.public)
+        )
 
     def facts(self) -> Facts:
         """Radius, scale, shares, noise, and the share of rows that public rows lead one to expect clipped."""
@@ -129,28 +138,45 @@ def one_pass(public: PublicData, n: int, budget: Budget, parameters: JointParame
 
 def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
     """``joint-pmt`` in two passes."""
-    sizes = sizes_of(public)
-    shares, first = _best_pilot(public, sizes, n, budget.mu, 0.0 if parameters.clip else COUNTING, parameters)
-    middle = None
+    sizes = sizes_of(public, n, budget.mu)
+    shares, first = _best_pilot(public, sizes, n, budget.mu, _counting(parameters), parameters)
+    middle: tuple[SecondPass, ...] = ()
     if parameters.passes != "2":
         between = _MIDDLE * (1 - shares.pilot - shares.counting)
-        middle = _middle(sizes, n, Shares(budget.mu, 1 - between, 0.0), parameters.clip)
-        shares = replace(shares, middle=between)
-    second = SecondPass(sizes, n, shares, parameters.clip, 0.0)
+        middle = _between(sizes, n, budget.mu, between, parameters)
+        counted = middle[0].shares.counting
+        shares = replace(shares, middle=between + counted, counting=0.0 if parameters.clip else COUNTING)
+    second = SecondPass(sizes, n, shares, parameters.clip, harmless_bound(n, shares.gradient_mu))
     if parameters.radius_mode == "inference":
-        second = replace(second, least=second.covering_bound())
+        second = replace(second, least=max(second.least, second.covering_bound()))
         if second.least >= sizes.edges[-1] * (1 - 1e-9):  # no count could change it
             second = replace(second, clip=second.least, shares=replace(shares, counting=0.0))
     return JointPlan(budget.mu, first, second, parameters, middle)
 
 
-def _middle(sizes: Sizes, n: int, shares: Shares, clip: float) -> SecondPass:
-    """A clipped gradient whose bound public rows choose: nothing is counted for it."""
-    bound = clip or sizes.foreseen_bound(n, shares.gradient_mu)
-    return SecondPass(sizes, n, shares, bound, 0.0, "clipped gradient between, in units of its bound")
+def _counting(parameters: JointParameters) -> float:
+    """Return the share of mu^2 that histograms take together: one for the last gradient, one for that before."""
+    return 0.0 if parameters.clip else COUNTING * (1 if parameters.passes == "2" else 2)
 
 
-def sizes_of(public: PublicData) -> Sizes:
+def _between(sizes: Sizes, n: int, mu: float, share: float, parameters: JointParameters) -> tuple[SecondPass, ...]:
+    """Return the gradients between pilot and last, which have this share of ``mu^2`` together.
+
+    One, at a bound that a histogram chooses. Where the budget makes the noise of several harmless at bounds that no row
+    is expected to reach, as many: each mends the Gram matrix, and needs no histogram.
+    """
+    name = "clipped gradient between, in units of its bound"
+    for many in range(_MOST_BETWEEN, 1, -1):
+        shares = Shares(mu, 1 - share / many, 0.0)
+        clear = harmless_bound(n, shares.gradient_mu) * _CLEAR
+        if parameters.passes == "auto" and not parameters.clip and clear >= sizes.edges[-1]:
+            return (SecondPass(sizes, n, shares, clear, 0.0, name),) * many
+    counting = 0.0 if parameters.clip else COUNTING
+    shares = Shares(mu, 1 - share - counting, counting)
+    return (SecondPass(sizes, n, shares, parameters.clip, harmless_bound(n, shares.gradient_mu), name),)
+
+
+def sizes_of(public: PublicData, n: int, mu: float) -> Sizes:
     """Lengths of the gradients of public rows at the public fit, as if left out.
 
     Raises:
@@ -158,7 +184,22 @@ def sizes_of(public: PublicData) -> Sizes:
     """
     if public.whitened is None:
         raise ValueError("public rows are needed")
-    return Sizes(np.linalg.norm(public.whitened[:, :-1], axis=1) * np.abs(public.whitened[:, -1]), public.d)
+    lengths = np.linalg.norm(public.whitened[:, :-1], axis=1) * np.abs(public.whitened[:, -1])
+    return Sizes.at(lengths, public.d, n, mu)
+
+
+def interval_factors(public: PublicData) -> tuple[float, float]:
+    """Return outcome over prediction at the ends of an 80 % interval, for so many public rows a column.
+
+    What is not known beforehand (tails, truncation, whitening) is what few public rows do not show.
+    """
+    columns = public.d / (public.m or math.inf)
+    return next((low, high) for most, low, high in _INTERVALS if columns <= most)
+
+
+def harmless_radius(n: int, mu: float, d: int) -> float:
+    """Return the radius whose noise changes the Gram matrix by a fiftieth: later passes take the rest off."""
+    return math.sqrt(HARMLESS_GRAM * mu * n / math.sqrt(d))
 
 
 def pilot_variance(first: FirstPass) -> float:
@@ -194,7 +235,8 @@ def _best_pilot(
     for share, wider in product(_SHARES, _WIDER):
         shares = Shares(mu, share, counting)
         ball = accurate_ball(public, n, shares.pilot_mu)
-        ball = _chosen(Ball(wider * ball.radius, ball.response_scale), parameters)
+        least = harmless_radius(n, shares.pilot_mu, public.d)
+        ball = _chosen(Ball(max(wider * ball.radius, least), ball.response_scale), parameters)
         first = FirstPass(public, n, shares.pilot_mu, ball)
         left = pilot_variance(first)
         second = sizes.price_as_seen(n, shares.gradient_mu) / public.d

@@ -1,7 +1,9 @@
-"""What a clipped gradient at the pilot adds: ``delta = delta_1 + S (a P)^{-1} q`` (maths.md, 5.1).
+"""What clipped gradients after the pilot add: one Gaussian filter over all that was released (maths.md, 5.1).
 
-The pilot is wrong by little, so P, the Hessian, may be rough. ``a`` is the share of rows that are not clipped, S
-shrinks where noise dominates. Post-processing of both passes, free.
+Every gradient, divided by the share of rows that are not clipped, is a noisy linear observation of how far its point is
+from the fit, with the Gram matrix as the design. The pilot's Gram matrix is wrong where its ball truncated rows far
+out; it can only be too small there. The difference of two gradients says so, and raises it. Then the filter is run
+again from the prior: pilot first, gradients in their order. Post-processing of all passes, free.
 """
 
 from __future__ import annotations
@@ -13,8 +15,14 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.methods.joint.fit import FirstFit, cut_part
-from pmtcore.methods.joint.second_pass import Gradient, Refined
+from pmtcore.methods.joint.second_pass import Gradient
 from pmtcore.public.bands import Part
+from pmtcore.public.gaussian_update import GaussianUpdate, gaussian_update
+
+# Standard deviations by which the curvature along a step must exceed the pilot's before it is believed
+_SECANT_DEVIATIONS = 3.0
+# Times that the curvature of a direction grew: more of it was truncated than was left
+HEAVY = 2.0
 
 
 @final
@@ -23,7 +31,9 @@ class RefinedFit:
 
     def __init__(self, before: FirstFit | RefinedFit, gradient: Gradient) -> None:
         self.before, self.gradient = before, gradient
+        self.point = before.correction
         self.pilot: FirstFit = before if isinstance(before, FirstFit) else before.pilot
+        self.passes: tuple[RefinedFit, ...] = (*(() if isinstance(before, FirstFit) else before.passes), self)
 
     def seen(self) -> np.ndarray:
         """The pilot's moment, each gradient in units of its bound, the histogram."""
@@ -39,64 +49,86 @@ class RefinedFit:
         return self.gradient.whole
 
     @cached_property
-    def slope(self) -> np.ndarray:
-        """How the expected gradient falls with the coefficients (trials, d, d): P times the unclipped share."""
-        return np.asarray(self.whole[:, None, None] * self.pilot.stable_gram)
+    def score(self) -> np.ndarray:
+        """Gradient (trials, d) over the unclipped share: about the Gram matrix times the way to the fit."""
+        return np.asarray(self.gradient.score / self.whole[:, None])
 
     @cached_property
-    def step(self) -> np.ndarray:
-        """``(a P)^{-1} q`` (trials, d): from what came before to the fit, whatever came before."""
-        return np.asarray(np.linalg.solve(self.slope, self.gradient.score[..., None])[..., 0])
+    def score_variance(self) -> np.ndarray:
+        """Variance (trials,) of a coordinate of :attr:`score`, from noise and clipping."""
+        return np.asarray((self.gradient.noise**2 + self.gradient.lost) / self.whole**2)
 
     @cached_property
-    def _share(self) -> np.ndarray:
-        """Weight (trials,) of this gradient beside the one before, by precision; 1 where there is none."""
+    def gram_estimate(self) -> np.ndarray:
+        """The Gram matrix (trials, d, d) as far as is known after this pass."""
         if isinstance(self.before, FirstFit):
-            return np.ones(len(self.whole))
-        mine, theirs = self.before.noise / self.before.whole, self.gradient.noise / self.whole
-        return np.asarray(mine**2 / (mine**2 + theirs**2))
+            return self.pilot.gram_estimate
+        gram, step = self.before.gram_estimate, self.point - self.before.point
+        seen = self.before.score - self.score
+        variance = self.before.score_variance + self.score_variance
+        return raised(gram, step, seen, variance, self.pilot.entry_variance)
+
+    @property
+    def truncates_heavily(self) -> bool:
+        """Whether gradients showed, in the first trial, that the pilot's ball took more than it left."""
+        grown = np.linalg.solve(self.pilot.gram_estimate[0], self.gram_estimate[0])
+        return bool(np.linalg.eigvals(grown).real.max() > HEAVY)
+
+    @cached_property
+    def _posterior(self) -> tuple[np.ndarray, GaussianUpdate]:
+        """Mean (trials, d) and the last update of the filter over all gradients, the pilot's posterior as the prior."""
+        mean, covariance = self.pilot.correction, self.pilot.doubt
+        eye = np.eye(mean.shape[1])
+        update = None
+        for each in self.passes:
+            innovation = each.score - np.einsum("tij,tj->ti", self.gram_estimate, mean - each.point)
+            expected = np.linalg.solve(self.gram_estimate, each.score[..., None])[..., 0]
+            noise = each.score_variance[:, None, None] * eye + self.pilot.gram_doubt(expected)
+            update = gaussian_update(covariance, self.gram_estimate, innovation, noise, prior_dof=self.pilot.prior_dof)
+            mean, covariance = mean + update.step, update.covariance
+        if update is None:
+            raise ValueError("a refined fit has a pass")
+        return mean, update
+
+    @cached_property
+    def doubt(self) -> np.ndarray:
+        """Covariance (trials, d, d) of the error of the correction."""
+        return self._posterior[1].covariance
+
+    @cached_property
+    def correction(self) -> np.ndarray:
+        """Mean of the filter (trials, d); where nothing is shrunk, of the gradients alone."""
+        return self._posterior[0] if self.pilot.shrinks else self.unshrunk
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        """Weights (passes, trials) of the gradients, by noise and by the Gram matrix's doubt along the way."""
+        last = self.passes[-1]
+        there = last.point + np.linalg.solve(self.gram_estimate, last.score[..., None])[..., 0]
+        far = np.array([np.sum((there - each.point) ** 2, axis=1) for each in self.passes])
+        own = np.array([(each.gradient.noise / each.whole) ** 2 for each in self.passes])
+        clipped = np.array([each.gradient.lost for each in self.passes])
+        # what the mildest bound clips all have in common, so that no weighing takes it off
+        own = own + clipped - np.min(clipped, axis=0)
+        precision = 1 / (own + 2 * self.pilot.entry_variance * far)
+        return np.asarray(precision / np.sum(precision, axis=0))
 
     @cached_property
     def noise(self) -> np.ndarray:
-        """Standard deviation (trials,) of the noise on a coordinate of both gradients together."""
-        if isinstance(self.before, FirstFit):
-            return self.gradient.noise
-        before = (1 - self._share) * self.before.noise * self.whole / self.before.whole
-        return np.hypot(self._share * self.gradient.noise, before)
+        """Standard deviation (trials,) of the noise on a coordinate of all gradients together, as the last has it."""
+        own = np.array([(each.gradient.noise / each.whole) ** 2 for each in self.passes])
+        return np.asarray(self.whole * np.sqrt(np.sum(self._weights**2 * own, axis=0)))
 
     @cached_property
     def base(self) -> np.ndarray:
         """Where the gradients were taken (trials, d), in the mean."""
-        if isinstance(self.before, FirstFit):
-            return self.before.correction
-        share = self._share[:, None]
-        return np.asarray(share * self.before.correction + (1 - share) * self.before.base)
+        return np.asarray(sum(w[:, None] * each.point for w, each in zip(self._weights, self.passes, strict=True)))
 
     @cached_property
     def unshrunk(self) -> np.ndarray:
-        """Where each whole step leads (trials, d), by the precision of its gradient."""
-        there = np.asarray(self.before.correction + self.step)
-        if isinstance(self.before, FirstFit):
-            return there
-        share = self._share[:, None]
-        return np.asarray(share * there + (1 - share) * self.before.unshrunk)
-
-    @cached_property
-    def _refined(self) -> Refined:
-        rough = self.pilot.gram_doubt(self.whole[:, None] * self.step)
-        return self.gradient.combined(self.before.doubt, self.step, self.slope, rough)
-
-    @property
-    def doubt(self) -> np.ndarray:
-        """Covariance (trials, d, d) of the error of the correction."""
-        return self._refined.doubt
-
-    @cached_property
-    def correction(self) -> np.ndarray:
-        """What came before and the step, shrunk by the precision of both (trials, d)."""
-        if not self.pilot.shrinks:
-            return self.unshrunk
-        return np.asarray(self.before.correction + self._refined.step)
+        """Where the gradients lead (trials, d) without prior and pilot: from where they were taken, a whole step."""
+        score = sum(w[:, None] * each.score for w, each in zip(self._weights, self.passes, strict=True))
+        return np.asarray(self.base + np.linalg.solve(self.gram_estimate, np.asarray(score)[..., None])[..., 0])
 
     @property
     def clip_weights(self) -> np.ndarray:
@@ -114,3 +146,32 @@ class RefinedFit:
         if part is None or self.gradient.counts is None:
             return part
         return part.with_variance(np.maximum(part.variance, self.gradient.lost[0] * np.sum(inverse**2, axis=1)))
+
+
+def raised(
+    gram: np.ndarray, step: np.ndarray, seen: np.ndarray, variance: np.ndarray, entry_variance: np.ndarray
+) -> np.ndarray:
+    """Return Gram matrices (T, d, d) raised where two gradients differ by more than they explain (maths.md, 5.1).
+
+    A truncated row adds ``u u'`` to the Gram matrix, so what a step s misses, ``r = y - P s``, is ``u (u's)``, and
+    ``r r'/(r's)`` gives it back. Only where ``r's`` is positive beyond chance; the part of r across the step is
+    shrunk by what noise explains of it.
+
+    Args:
+        step: s (T, d), between the points of two gradients.
+        seen: y (T, d), by how much the gradients differ.
+        variance: of a coordinate of y (T,), from noise.
+        entry_variance: of an entry of the Gram matrix (T,).
+    """
+    missing = seen - np.einsum("tij,tj->ti", gram, step)
+    length = np.maximum(np.linalg.norm(step, axis=1), 1e-300)
+    along = step / length[:, None]
+    by = np.sum(missing * along, axis=1)
+    noise = variance + entry_variance * length**2
+    believed = by > _SECANT_DEVIATIONS * np.sqrt(noise + entry_variance * length**2)
+    across = missing - by[:, None] * along
+    square = np.maximum(np.sum(across**2, axis=1), 1e-300)
+    across = across * np.maximum(1 - (step.shape[1] - 1) * noise / square, 0.0)[:, None]
+    clean = by[:, None] * along + across
+    raise_by = clean[:, :, None] * clean[:, None, :] / np.where(believed, by * length, np.inf)[:, None, None]
+    return np.asarray(gram + raise_by)

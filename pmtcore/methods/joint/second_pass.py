@@ -20,7 +20,7 @@ from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.methods.facts import Passes
 from pmtcore.public.sizes import Sizes
 
-COUNTING = 0.06  # of mu^2: a histogram needs little, and less would choose bounds at random
+COUNTING = 0.04  # of mu^2 for each histogram: it needs little, and less would choose bounds at random
 
 
 @final
@@ -32,11 +32,6 @@ class Shares:
     pilot: float
     counting: float
     middle: float = 0.0
-
-    @property
-    def middle_mu(self) -> float:
-        """Of a clipped gradient between the first pass and the last."""
-        return self.mu * math.sqrt(self.middle)
 
     @property
     def pilot_mu(self) -> float:
@@ -145,15 +140,6 @@ class SecondPass:
 
 @final
 @dataclass(frozen=True)
-class Refined:
-    """How far to go (T, d), and what is left to doubt (T, d, d)."""
-
-    step: np.ndarray
-    doubt: np.ndarray
-
-
-@final
-@dataclass(frozen=True)
 class Gradient:
     """What a second pass released: counts (T, K), bounds (T,), mean clipped gradients (T, d)."""
 
@@ -210,19 +196,3 @@ class Gradient:
             beyond[-1] = 1.0  # an open bin
             found["clipped_share"] = float(np.clip(self.rows[0] @ beyond / self.plan.n, 0.0, 1.0))
         return found
-
-    def combined(self, first: np.ndarray, step: np.ndarray, slope: np.ndarray, doubt: np.ndarray) -> Refined:
-        """How far to go (T, d) of the steps (T, d): by the precision of the first pass and of the step (maths.md, 5.1).
-
-        Args:
-            first: covariance (T, d, d) of the first pass's error.
-            slope: of the expected gradient (T, d, d); the step is ``slope^{-1} score``.
-            doubt: covariance (T, d, d) of what the slope's own error adds to the gradient.
-        """
-        inverse = np.linalg.inv(slope)
-        own = (self.noise**2 + self.lost)[:, None, None] * np.eye(step.shape[1])
-        second = inverse @ (own + doubt) @ inverse
-        size = np.einsum("ti,ti->t", step, np.linalg.solve(first + second, step[..., None])[..., 0])
-        first = first * np.maximum(size / step.shape[1], 1.0)[:, None, None]
-        gain = np.swapaxes(np.linalg.solve(first + second, first), 1, 2)
-        return Refined(np.einsum("tij,tj->ti", gain, step), first - gain @ first)

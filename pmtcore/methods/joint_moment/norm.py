@@ -18,6 +18,7 @@ import numpy as np
 from pmtcore.methods.joint_moment.influence import Tail
 from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.radius import moment_only_ball
+from pmtcore.public.sizes import HARMLESS
 
 POWER = 0.75  # of K: best or near it on five tables, where 0, 0.5 and 1 are each worst on one (decision 0018)
 # No public row is more than half of K in any direction: one that lies far out says little of where private ones do.
@@ -186,6 +187,10 @@ class Candidates:
         """Place of the radius with the least error at this budget, in the geometric mean: of a typical regression."""
         return int(np.argmin([np.mean(np.log(self.prospects(at, mu).errors)) for at in range(len(self.radii))]))
 
+    def harmless_radius(self, mu: float) -> float:
+        """Return the radius whose noise is a fiftieth of a typical regression's sampling error: it cannot be seen."""
+        return math.sqrt(mu) * (HARMLESS**2 * self.n / float(np.median(self.shape))) ** 0.25
+
     def nearest(self, radius: float) -> int:
         """Place of the candidate nearest to a radius."""
         return int(np.argmin(np.abs(np.log(self.radii / radius))))
@@ -234,7 +239,7 @@ def chosen(rows: Measured | None, dimension: int, n: int, mu: float, parameters:
         return moment_only_ball(dimension).radius * (math.sqrt(2.0) if covering else 1.0)
     if not covering:
         found = candidates(rows, n)
-        return float(found.radii[found.best(mu)])
+        return max(float(found.radii[found.best(mu)]), found.harmless_radius(mu))
     top = min(float(np.max(rows.lengths)), Tail.top(rows.lengths))
     wide = 2 * top  # four times the largest public norm^2 where the noise is then below the sampling error, else twice
     return wide if (wide**2 / mu) ** 2 < n else math.sqrt(2.0) * top

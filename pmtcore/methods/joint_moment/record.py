@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
@@ -22,6 +21,7 @@ from pmtcore.base.strict_json import parsed
 from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
 from pmtcore.methods.joint_moment.influence import Gaussian, Influence, Moments, Rows, unique_count
 from pmtcore.methods.joint_moment.linear import State, floored
+from pmtcore.public.gaussian_update import conflict_inflation
 
 FORMAT = "second-moment/joint-moment"
 VERSION = 1  # of the record; readers refuse a later one
@@ -175,7 +175,8 @@ def combined(noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: 
     away = noisy - expected
     upper = np.triu_indices(d)
     size = np.mean((away**2 / (prior + noise))[:, upper[0], upper[1]], axis=1)
-    widened = np.where(size > 1 + 3 * math.sqrt(2 / len(upper[0])), size, 1.0)
+    share = float(np.mean((prior / (prior + noise))[upper]))
+    widened = conflict_inflation(size, np.full(len(size), share), len(upper[0]))
     wide = prior * widened[:, None, None]
     weights = wide / (wide + noise)
     return Combined(np.asarray(expected + weights * away), weights, widened)

@@ -51,6 +51,15 @@ def _draw(drawn: go.Figure, curve: Curve, at: int, log: bool) -> None:
     )
 
 
+def colours(names: Sequence[str]) -> list[str]:
+    """Return the colour of each series, as :func:`picture` draws them."""
+    found, at = [], 0
+    for name in names:
+        found.append(_own(name) or _COLOURS[at % len(_COLOURS)])
+        at += _own(name) is None
+    return found
+
+
 def _own(name: str) -> str | None:
     """The colour of a curve that is a method of the registry, ours or the public fit; ``None`` for the papers'."""
     found = {entry.id: entry for entry in methods()}.get(name)

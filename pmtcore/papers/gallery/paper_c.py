@@ -11,7 +11,7 @@ from pmtcore.papers.gallery.engine import Figure, Run
 
 _EPSILONS = (2.0, 3.0, 5.0, 10.0)  # C, section 6
 _SIZES = tuple(10_000 * k for k in range(1, 30, 2))  # the paper's fifteen
-_DIMENSIONS = (5, 10, 12, 15)
+_DIMENSIONS = (5, 10, 12, 15)  # the four of the figure
 _DIMENSION_ROWS = 200_000  # one of the paper's twenty, 100,000 to 480,000
 _PUBLIC = tuple(20_000 * k for k in range(1, 9))  # the paper's eight
 _ROWS_OF_COVERTYPE = tuple(10_000 * k for k in range(1, 40, 2))  # every second of the paper's thirty-nine

@@ -103,12 +103,13 @@ def result_words(found: Audit | None) -> str:
     if found is None:
         return "not audited yet"
     if found.violated:
-        return f"refuted: at least {said(found.lower_bound)}"
+        return f"refuted: attack reached {said(found.lower_bound)} of the {said(found.claimed)} claimed"
     if found.claimed == 0:
         return "nothing to attack: no private row is read"
+    reached = f"attack reached {said(found.lower_bound, 2)} of the {said(found.claimed)} claimed"
     if not math.isfinite(found.smallest):
-        return f"not refuted: at least {said(found.lower_bound)}; these runs could not have found anything"
-    return f"not refuted: at least {said(found.lower_bound)}; a leak of mu = {said(found.smallest)} would show"
+        return f"{reached}; these runs could not have found anything"
+    return f"{reached}; a leak of mu = {said(found.smallest)} would show"
 
 
 def tally(found: Mapping[str, Audit]) -> str:

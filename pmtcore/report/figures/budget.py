@@ -8,8 +8,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import percent
 from pmtcore.ledger.log import Account
-from pmtcore.releases.record import Release
+from pmtcore.methods.facts import Facts
+from pmtcore.releases.release import Preview
 from pmtcore.report.figures.style import AFTER, BEFORE, PRIVACY, QUIET, SAMPLING, TRUNCATION, finish
 
 
@@ -42,17 +44,18 @@ def table(account: Account) -> pd.DataFrame:
     return pd.DataFrame([entry.as_dict() for entry in account.entries], columns=columns)
 
 
-def retrieved(release: Release) -> go.Figure:
-    """Where the planned epsilon of a perturbed objective went, as one stacked bar."""
+def retrieved(facts: Facts) -> go.Figure:
+    """Draw where the planned epsilon of a perturbed objective goes, as one stacked bar."""
     drawn = go.Figure()
-    for name, value, colour in _retrieved_parts(release):
+    for name, value, colour in _retrieved_parts(facts):
         drawn.add_bar(x=[value], y=["epsilon"], name=name, orientation="h", marker={"color": colour})
     drawn.update_layout(barmode="stack")
+    drawn.update_xaxes(range=[0, max(_epsilon(facts, "planned"), 1e-9)])
     return finish(drawn, "epsilon", "", 180)
 
 
-def _retrieved_parts(release: Release) -> list[tuple[str, float, str]]:
-    planned, jacobian, back = (_epsilon(release, part) for part in ("planned", "jacobian", "retrieved"))
+def _retrieved_parts(facts: Facts) -> list[tuple[str, float, str]]:
+    planned, jacobian, back = (_epsilon(facts, part) for part in ("planned", "jacobian", "retrieved"))
     return [
         ("noise, as planned", max(planned - jacobian - back, 0.0), PRIVACY),
         ("Jacobian", jacobian, TRUNCATION),
@@ -60,18 +63,43 @@ def _retrieved_parts(release: Release) -> list[tuple[str, float, str]]:
     ]
 
 
-def _epsilon(release: Release, part: str) -> float:
-    return float(release.facts.as_dict().get(f"{part}_epsilon", 0.0))
+def _epsilon(facts: Facts, part: str) -> float:
+    return float(facts.as_dict().get(f"{part}_epsilon", 0.0))
 
 
-def retrieved_table(release: Release) -> pd.DataFrame:
-    """The same in rows."""
-    return pd.DataFrame([(name, value) for name, value, _ in _retrieved_parts(release)], columns=["part", "epsilon"])
+def retrieved_table(facts: Facts) -> pd.DataFrame:
+    """Return the same in rows."""
+    return pd.DataFrame([(name, value) for name, value, _ in _retrieved_parts(facts)], columns=["part", "epsilon"])
 
 
-def retrieved_words(release: Release) -> str:
-    """What came back, in one sentence."""
-    back = _epsilon(release, "retrieved")
+def retrieved_metrics(facts: Facts, recycled: bool) -> dict[str, str]:
+    """Return the parts of the planned epsilon under the names of the paper: spent twice, retrieved, recycled."""
+    back = _epsilon(facts, "retrieved")
+    return {
+        "Spent on noise": said(_epsilon(facts, "planned") - _epsilon(facts, "jacobian") - back),
+        "Spent on the Jacobian": said(_epsilon(facts, "jacobian")),
+        "Retrieved": said(back),
+        "Recycled into less noise": said(back if recycled else 0.0),
+    }
+
+
+def bought_words(recycled: Preview, returned: Preview) -> str:
+    """Return what the retrieved budget buys, recycled or returned; a public sentence."""
+    less, plain = recycled.facts.noise_sd, returned.facts.noise_sd
+    if not less or not plain or less >= plain:
+        return ""
+    return (
+        f"Recycled, the noise is {percent(1 - less / plain)} smaller at the same guarantee; returned, the guarantee is "
+        f"mu = {said(returned.guarantee.mu)} instead of {said(recycled.guarantee.mu)}."
+    )
+
+
+def retrieved_words(facts: Facts) -> str:
+    """Return what comes back, in one sentence."""
+    back = _epsilon(facts, "retrieved")
     if back <= 0:
         return "Nothing was retrieved: the Jacobian takes all that was planned for it."
-    return f"Epsilon {said(back)} was planned for the Jacobian and provably not needed; a public number."
+    return (
+        f"Of epsilon {said(_epsilon(facts, 'planned'))}, {said(back)} was planned for the Jacobian and is provably not "
+        "needed: a public number."
+    )

@@ -185,11 +185,13 @@ def _at_the_edge(figure: go.Figure, rows: pd.DataFrame) -> None:
     if not 0 < limit < reach.max():
         return
     figure.update_xaxes(range=[-1.05 * limit, 1.05 * limit])
-    for name, value in rows[["coefficient", "value"]][reach > limit].itertuples(index=False):
+    # By its place, not by its name: the axis shows names as they are written, and another text would be another place.
+    for place in np.flatnonzero(reach > limit):
+        value = float(rows["value"].iloc[place])
         side = "right" if value > 0 else "left"
         text = f"{said(value)} →" if value > 0 else f"← {said(value)}"
         figure.add_annotation(
-            x=math.copysign(limit, value), y=name, text=text, showarrow=False, xanchor=side, bgcolor=_PAPER
+            x=math.copysign(limit, value), y=int(place), text=text, showarrow=False, xanchor=side, bgcolor=_PAPER
         )
 
 

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis
+from pmtcore.base.numbers import figure as said
 from pmtcore.base.records import Label
 from pmtcore.public.moments import Conditioning
 from pmtcore.report.figures.style import AFTER, BEFORE, LABEL_COLOURS, QUIET, finish, log_axis
@@ -57,14 +58,14 @@ def ellipses(diagnosis: Diagnosis) -> go.Figure:
         )
         figure.update_xaxes(range=[-1.1, 1.1], showticklabels=False, row=1, col=column)
         figure.update_yaxes(range=[-1.1, 1.1], showticklabels=False, scaleanchor=f"x{column}", row=1, col=column)
-    figure = finish(figure, "longest direction", "", 300)
-    figure.update_yaxes(title="shortest direction", col=1)
+    figure = finish(figure, "longest", "", 300)
+    figure.update_yaxes(title="shortest", col=1)
     return figure.update_layout(showlegend=False, margin={"t": 44})
 
 
 def _axes_words(name: str, part: Conditioning) -> str:
-    ratio = np.sqrt(part.kappa)
-    return f"{name}<br>{ratio:.3g} to 1" if np.isfinite(ratio) else f"{name}<br>flat"
+    ratio = float(np.sqrt(part.kappa))
+    return f"{name}<br>{said(ratio)} to 1" if np.isfinite(ratio) else f"{name}<br>flat"
 
 
 def truncation(found: list[Diagnosis], radius: float) -> go.Figure:

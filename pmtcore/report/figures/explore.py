@@ -21,6 +21,7 @@ from pmtcore.explore.regression import Regression
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Prediction
 from pmtcore.public.moments import INTERCEPT
+from pmtcore.report.figures.coefficients import source
 from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, distinct_line, finish, log_axis
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
@@ -163,6 +164,41 @@ def side_by_side(fits: Mapping[str, Regression], moment: Moment) -> tuple[go.Fig
     return finish(figure, _UNIT, "", 110 + lines), whole
 
 
+_BESIDE_WORDS = (
+    "Coefficients, with the half-width of their 95 % band in brackets; blank where a model has no such column."
+)
+
+
+def regression_table(fits: Mapping[str, Regression]) -> pd.DataFrame:
+    """Return models in columns and coefficients in rows, as papers print regressions; what a model lacks is blank."""
+    columns: dict[str, dict[str, str]] = {}
+    for name, fit in fits.items():
+        rows = table(fit, "none", 1).to_dict("records")
+        cells = {
+            str(row["coefficient"]): f"{said(row['value'])} ({said((row['high'] - row['low']) / 2, 2)})" for row in rows
+        }
+        share = fit.r_squared
+        cells["R^2"] = "" if share is None else said(float(share.values[0]))
+        columns[name] = {"response": fit.response, **cells}
+    order = dict.fromkeys(row for cells in columns.values() for row in cells if row not in ("response", "R^2"))
+    index = ["response", *order, "R^2"]
+    shown = {name: [cells.get(row, "") for row in index] for name, cells in columns.items()}
+    return pd.DataFrame({"coefficient": index, **shown})
+
+
+def factor_tests(fit: Regression) -> pd.DataFrame:
+    """Return the joint test of each column that has several levels in the model: one row for each such factor."""
+    levels: dict[str, list[str]] = {}
+    for name in fit.features:
+        levels.setdefault(source(name), []).append(name)
+    rows = []
+    for column, names in levels.items():
+        if len(names) > 1:
+            found = fit.test(names)
+            rows.append({"column": column, "levels": len(names) + 1, "F": found.statistic, "p": found.p})
+    return pd.DataFrame(rows, columns=["column", "levels", "F", "p"])
+
+
 def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
     """Draw the correlations of all pairs; those whose band holds zero are left blank, the diagonal is 1."""
     rows = moment.pairs(partial)
@@ -210,7 +246,7 @@ def network(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
         # Outside the circle, away from every line, which all lie inside it.
         side = "left" if math.cos(angle[name]) >= 0 else "right"
         x, y = 1.08 * math.cos(angle[name]), 1.08 * math.sin(angle[name])
-        figure.add_annotation(x=x, y=y, text=name, showarrow=False, xanchor=side)
+        figure.add_annotation(x=x, y=y, text=escaping.chart(name), showarrow=False, xanchor=side)
     figure.update_xaxes(visible=False, range=[-1.5, 1.5])
     figure.update_yaxes(visible=False, range=[-1.3, 1.3])
     columns = ["first", "second", "value", "low", "high"]
@@ -282,8 +318,8 @@ def prospects_words(facts: Facts) -> str:
         )
     )
     return (
-        f"A typical regression among the columns is expected {typical} standard errors from the non-private one, the "
-        f"worst of 120 coefficients {worst}; the public fit alone is {public} away."
+        f"A regression among the columns is expected within {typical} standard errors of the non-private fit "
+        f"(worst of 120 coefficients {worst}; the public fit alone {public})."
     )
 
 
@@ -319,6 +355,8 @@ def section(fits: Mapping[str, Regression], moment: Moment, models: int) -> str:
         f"<p>{escaping.html(record_words(moment))}</p>",
         f"<p>{models} models were looked at in this session. Bands are 95 % for a model chosen beforehand.</p>",
     ]
+    if len(fits) > 1:
+        parts.append(f"<h2>Side by side</h2><p>{_BESIDE_WORDS}</p>{_html(regression_table(fits))}")
     for name, fit in fits.items():
         parts.append(f"<h2>{escaping.html(name)}</h2><p><code>{escaping.html(fit.formula)}</code></p>")
         parts.append(f"<p>{escaping.html(fit_words(fit, 1, 'none'))}</p>")

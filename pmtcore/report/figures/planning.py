@@ -10,17 +10,28 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.numbers import percent
 from pmtcore.methods.registry import method
 from pmtcore.public.bands import Z95
 from pmtcore.releases.curves import LADDER
 from pmtcore.releases.planning import Planned
 from pmtcore.report.figures.style import QUIET, SAMPLING, finish, log_axis
 from pmtcore.report.names import title
+from pmtcore.report.shortened import shortened_words
+
+# Half-widths are drawn from this share of sampling alone to this multiple of the public fit; wider is of no use.
+_BELOW, _ABOVE = 0.7, 5.0
+# Pixels above the picture: five lines of a legend.
+_LEGEND = 100
 
 
 def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) -> go.Figure:
-    """Predicted 95 % half-width of one coefficient for each method, the sampling part alone, and the chosen budget."""
+    """Draw predicted 95 % half-widths of one coefficient by method, the sampling part alone, and the chosen budget.
+
+    Axes and the room of the legend are the same with the first curve and with all of them, so that nothing jumps.
+
+    Args:
+        found: plans that are there already, one at least.
+    """
     figure = go.Figure()
     j = found[0].names.index(coefficient)
     for id in dict.fromkeys(one.method for one in found):
@@ -44,11 +55,17 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
         figure.add_vline(x=mu, line={"color": QUIET, "dash": "dash"})
     log_axis(figure, "x")
     log_axis(figure, "y")
-    # The axis of budgets and the room of the legend are there before all curves are.
     low, high = LADDER[0], LADDER[-1]
     figure.update_xaxes(range=[math.log10(low / 1.1), math.log10(high * 1.1)])
+    public = [one.half_width(j) for one in found if _public(one.method)]
+    if public and private and level > 0:
+        figure.update_yaxes(
+            dtick="D2", range=[math.log10(_BELOW * min(level, *public)), math.log10(_ABOVE * max(level, *public))]
+        )
     figure = finish(figure, "total budget mu", f"95 % half-width of {coefficient}", 430)
-    return figure.update_layout(legend={"font": {"size": 11}})
+    return figure.update_layout(
+        legend={"font": {"size": 10}, "entrywidth": 0.5, "entrywidthmode": "fraction"}, margin={"t": _LEGEND}
+    )
 
 
 def _public(id: str) -> bool:
@@ -91,19 +108,15 @@ def metrics(one: Planned, coefficient: str) -> dict[str, str]:
 
 
 def truncation_words(one: Planned) -> str:
-    """How many rows the method is expected to shorten, and whether the widths above know of it."""
-    rate = one.truncation_rate
-    if rate is None:
-        return "How many rows this method shortens is not predicted."
-    share = "No public row is" if rate == 0 else f"About {percent(rate)} of the public rows are"
-    tail = "the truncation sd says what that moves." if one.knows_truncation else "the widths above leave it out."
-    if one.prediction.clipping_in_privacy:
-        tail = "the privacy sd holds what that moves."
-    if rate == 0 and one.prediction.clipping_in_privacy:
-        tail = "the privacy sd allows for rows that none of them shows."
-    if rate == 0 and one.knows_truncation:
-        tail = "the truncation sd allows for rows that none of them shows."
-    return f"{share} beyond this method's own radius or bound; {tail}"
+    """Return the share of rows that the method is expected to shorten, and which part of the widths has it."""
+    share = shortened_words({"predicted_truncation_rate": one.truncation_rate})
+    if one.truncation_rate is None:
+        return share
+    if one.knows_truncation:
+        return f"{share} Included in the truncation sd."
+    return (
+        f"{share} {'Included in the privacy sd.' if one.prediction.clipping_in_privacy else 'Left out of the widths.'}"
+    )
 
 
 def narrower_words(mine: Planned, other: Planned) -> str:

@@ -58,14 +58,16 @@ def predicted_words(preview: Preview) -> str:
     share = float(np.median(preview.predicted.total / np.maximum(preview.public_alone.total, 1e-300)))
     longer = float(np.median(preview.predicted.total / np.maximum(preview.predicted.sampling, 1e-300)))
     start = (
-        f"Expected for the typical coefficient: a standard error {said(share, 2)} times that of the public fit alone"
+        f"Expected for the typical coefficient: {said(1 / share, 2)} times as precise as the public fit alone"
+        if 0 < share < 1
+        else f"Expected for the typical coefficient: {said(share, 2)} times the standard error of the public fit alone"
     )
     if not math.isfinite(longer):
         return f"{start}. Privacy noise is all there is of it."
     if longer <= 1.005:
         return f"{start}. Privacy costs next to nothing beside sampling."
-    price = f"{percent(longer - 1)} longer than" if longer < 2 else f"{said(longer)} times as long as"
-    return f"{start}. Privacy (noise, and rows that are shortened) makes it {price} sampling alone would."
+    price = f"by {percent(longer - 1)}" if longer < 2 else f"to {said(longer)} times what sampling alone gives"
+    return f"{start}. Privacy (noise, and rows that are shortened) widens error bars {price}."
 
 
 def predicted_note(preview: Preview) -> str:
@@ -81,9 +83,6 @@ def facts_words(facts: Facts) -> str:
     if facts.passes is not None:
         return _two_passes_words(facts, facts.passes)
     found = [] if facts.radius is None else [f"radius {facts.radius:.3g} in whitened units"]
-    rate = facts.predicted_truncation_rate
-    if rate is not None:
-        found.append("no row expected outside it" if rate == 0 else f"{percent(rate)} of the rows expected outside")
     if facts.noise_sd is not None:
         found.append(f"noise sd {facts.noise_sd:.2g} on each entry of the main statistic, a mean over rows")
     return ", ".join(found)
@@ -91,11 +90,10 @@ def facts_words(facts: Facts) -> str:
 
 def _two_passes_words(facts: Facts, passes: Passes) -> str:
     """A pilot and a clipped gradient."""
-    rate = facts.predicted_truncation_rate or 0.0
     return (
         f"two passes: {100 * passes.pilot_share:.0f} % of mu² for a pilot of radius {facts.radius:.3g}, "
         f"{100 * passes.counting_share:.0f} % for counting, {100 * passes.gradient_share:.0f} % for gradients clipped "
-        f"at about {passes.expected_clipping_bound:.3g} ({percent(rate)} of the rows)"
+        f"at about {passes.expected_clipping_bound:.3g}"
     )
 
 
@@ -138,8 +136,8 @@ def tradeoff(mu: float) -> go.Figure:
         marker={"size": 11, "color": "#D55E00"},
         name=f"{math.ceil(1000 * at_five) / 10:g} % at 5 % false alarms",
     )
-    figure.update_xaxes(tickformat=".0%", range=[0, 1.02], dtick=0.25)
-    figure.update_yaxes(tickformat=".0%", range=[0, 1.02], dtick=0.25)
+    figure.update_xaxes(tickformat=".0%", range=[0, 1], dtick=0.25)
+    figure.update_yaxes(tickformat=".0%", range=[0, 1], dtick=0.25)
     return finish(figure, "false alarms", "detections", 320)
 
 

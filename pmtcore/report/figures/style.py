@@ -25,6 +25,10 @@ _TITLE, _LINE = 132, 34  # characters of an axis title, and of one line of it
 _NARROW = 40  # characters there, as in the report's drawings
 
 
+# How titles of axes of shares begin: nothing is drawn there below 0 or above 1, bands and margins included.
+_SHARES = ("share of", "accuracy on", "area under the ROC", "detections", "false alarms")
+
+
 def finish(figure: go.Figure, x: str, y: str, height: int = 360) -> go.Figure:
     """Axis titles, margins, legend above, no title: the page says what it is."""
     figure.update_layout(
@@ -37,6 +41,9 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360) -> go.Figure:
     harmless(figure)
     figure.update_xaxes(title=_axis_title(x), automargin=True, zeroline=False)
     figure.update_yaxes(title=_axis_title(y), automargin=True, zeroline=False)
+    for title, update in ((x, figure.update_xaxes), (y, figure.update_yaxes)):
+        if title.startswith(_SHARES):
+            update(minallowed=0.0, maxallowed=1.0)
     return figure
 
 
@@ -136,10 +143,14 @@ def translucent(colour: str, share: float) -> str:
     return f"rgba({red},{green},{blue},{share})"
 
 
+# Pixels that a screen of 720 leaves below title, ways and sentence.
+_PROJECTED = 400
+
+
 def projected(figure: go.Figure) -> go.Figure:
-    """The same figure in large print: to be read from the last row."""
-    figure.update_layout(font={"size": 24}, height=max(640, figure.layout.height or 0))
+    """Return the figure in large print: to be read from the last row, and with its knob on one screen of 720 lines."""
+    figure.update_layout(font={"size": 22}, height=_PROJECTED)
     figure.update_traces(line={"width": 5}, selector={"mode": "lines"})
-    figure.update_xaxes(title_font_size=24, tickfont_size=22)
-    figure.update_yaxes(title_font_size=24, tickfont_size=22)
+    figure.update_xaxes(title_font_size=22, tickfont_size=20)
+    figure.update_yaxes(title_font_size=22, tickfont_size=20)
     return figure

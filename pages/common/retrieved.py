@@ -1,0 +1,84 @@
+"""Retrieved budget of the open table: what would come back, before a spend, and what came back after one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.common.session import current_problem, prospect, session
+from pages.common.widgets import at_first, badge, chart
+from pmtcore.accounting.budgets import Budget
+from pmtcore.accounting.perturbed import CHOICES
+from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.numbers import figure as said
+from pmtcore.base.records import Label
+from pmtcore.methods.facts import Facts
+from pmtcore.methods.registry import suiting
+from pmtcore.releases.curves import LADDER
+from pmtcore.releases.release import Preview, Request
+from pmtcore.report.figures import budget as figures
+from pmtcore.report.glossary import help_for
+from pmtcore.tables.problem import Problem
+
+# The one sound method whose retrieved amount is a public number.
+METHOD = "napp-public"
+
+
+def applies(problem: Problem) -> bool:
+    """Return whether the method that retrieves budget suits these tables."""
+    return any(entry.id == METHOD for entry in suiting(problem.public))
+
+
+def previews(problem: Problem, mu: float) -> Sequence[Preview]:
+    """Return what is planned at a total budget with the retrieved part recycled, and with it returned.
+
+    Raises:
+        InputError: the tables or the budget do not suit the method.
+    """
+    return [prospect(problem, Request(METHOD, Budget(mu), {"retrieved": choice})) for choice in CHOICES]
+
+
+def show_retrieved(facts: Facts, recycled: bool, key: str) -> None:
+    """Draw spent, retrieved and recycled, in figures and as one bar."""
+    for column, (name, value) in zip(st.columns(4), figures.retrieved_metrics(facts, recycled).items(), strict=True):
+        column.metric(name, f"ε {value}", help=help_for("retrieved"))
+    chart(
+        figures.retrieved(facts),
+        key,
+        "Where the planned epsilon goes: noise, Jacobian, retrieved",
+        figures.retrieved_table(facts),
+        Label.PUBLIC,
+        figures.retrieved_words(facts),
+    )
+
+
+def planned_on_open_table(problem: Problem, mu: float, key: str) -> None:
+    """Draw what the open table would get back at this budget, and what that buys."""
+    recycled, returned = previews(problem, mu)
+    show_retrieved(recycled.facts, True, key)
+    if words := figures.bought_words(recycled, returned):
+        st.markdown(f"{badge(Label.PUBLIC)} {words}")
+
+
+def open_table() -> Problem | None:
+    """Draw budget and picture for the open table; return its problem where the method suits it.
+
+    Raises:
+        InputError: the tables do not fit together.
+    """
+    problem = current_problem()
+    if not applies(problem):
+        return None
+    tables = session().tables
+    mu = st.select_slider(
+        f"Total budget mu on {plain(tables.title if tables else 'the open table')}",
+        LADDER,
+        key="retrieval-open-mu",
+        format_func=said,
+        persist_state="session",
+        help=help_for("mu"),
+        **at_first("retrieval-open-mu", value=1.0),
+    )
+    planned_on_open_table(problem, float(mu), "retrieval-open")
+    return problem

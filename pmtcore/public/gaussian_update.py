@@ -1,0 +1,127 @@
+"""One Gaussian (Kalman) update, and one law for samples that disagree (maths.md, 6.1).
+
+A prior ``x ~ N(0, V)`` from public rows meets a released statistic ``e = A x + noise``, ``noise ~ N(0, N)``:
+
+    S = A V A' + N,   K = V A' S^{-1},   x^ = K e,   V^ = (I - K A) V (I - K A)' + K N K'
+
+Where the private rows are no sample of the public population, V is too narrow and e is longer than S allows. Then V is
+widened until it explains e. False alarms add about ``FALSE_ALARMS`` of the prior's own variance in the mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from scipy.stats import f as f_distribution
+
+# Chance of widening a prior that is right, where the noise is next to nothing; it falls with the prior's share of S.
+FALSE_ALARMS = 0.05
+# Below this share the prior is certain beside the noise; widening it would only let the noise in.
+_LEAST_SHARE = 1e-6
+# More degrees of freedom than that are infinitely many.
+_MANY_DEGREES = 1e9
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GaussianUpdate:
+    """Posterior of x given one observation; leading dimensions are trials.
+
+    Attributes:
+        step: posterior mean (..., d) around the prior mean.
+        covariance: posterior covariance (..., d, d).
+        gain: K (..., d, k).
+        inflation: factor (...,) by which the prior covariance was widened; 1 where the samples agree.
+        shrinkage: ``I - K A`` (..., d, d), the weight of the prior.
+    """
+
+    step: np.ndarray
+    covariance: np.ndarray
+    gain: np.ndarray
+    inflation: np.ndarray
+    shrinkage: np.ndarray
+
+    def of_observation(self, covariance: np.ndarray) -> np.ndarray:
+        """Return ``K C K'`` (..., d, d): what a covariance C (..., k, k) of the observation leaves."""
+        return np.asarray(self.gain @ covariance @ np.swapaxes(self.gain, -1, -2))
+
+    def of_prior(self, covariance: np.ndarray) -> np.ndarray:
+        """Return what a part C (..., d, d) of the prior covariance leaves (..., d, d), widened as the prior was."""
+        inner = self.shrinkage @ covariance @ np.swapaxes(self.shrinkage, -1, -2)
+        return np.asarray(self.inflation[..., None, None] * inner)
+
+
+def gaussian_update(
+    prior_covariance: np.ndarray,
+    design: np.ndarray,
+    innovation: np.ndarray,
+    noise_covariance: np.ndarray,
+    *,
+    prior_dof: float = np.inf,
+) -> GaussianUpdate:
+    """Combine a prior ``N(0, V)`` with an observation ``e = A x + noise`` (maths.md, 6.1).
+
+    Args:
+        prior_covariance: V (..., d, d).
+        design: A (..., k, d).
+        innovation: e (..., k), the observation less what the prior mean predicts.
+        noise_covariance: N (..., k, k), positive definite.
+        prior_dof: degrees of freedom behind the scale of V; infinite where it is known.
+    """
+    from_prior = design @ prior_covariance @ np.swapaxes(design, -1, -2)
+    total = from_prior + noise_covariance
+    inflation = inflate_on_conflict(from_prior, innovation, total, prior_dof)
+    prior = inflation[..., None, None] * prior_covariance
+    total = inflation[..., None, None] * from_prior + noise_covariance
+    # K' = S^{-1} A V, since V and S are symmetric
+    gain = np.swapaxes(np.linalg.solve(total, design @ prior), -1, -2)
+    shrinkage = np.eye(prior.shape[-1]) - gain @ design
+    covariance = shrinkage @ prior @ np.swapaxes(shrinkage, -1, -2)
+    covariance = covariance + gain @ noise_covariance @ np.swapaxes(gain, -1, -2)
+    step = np.einsum("...ij,...j->...i", gain, innovation)
+    return GaussianUpdate(step, covariance, gain, inflation, shrinkage)
+
+
+def inflate_on_conflict(
+    from_prior: np.ndarray, innovation: np.ndarray, total: np.ndarray, prior_dof: float = np.inf
+) -> np.ndarray:
+    """Return the factor (...,) by which a prior is widened so that it explains an innovation.
+
+    With ``z = e' S^{-1} e/k`` and the prior's share ``s = tr(S^{-1} A V A')/k``, an agreeing sample has z distributed
+    about as ``F(k, dof/s^2)``. Beyond its quantile at ``FALSE_ALARMS s`` the excess is put down to the prior:
+    ``z = (1 - s) + inflation s``.
+
+    Args:
+        from_prior: ``A V A'`` (..., k, k).
+        innovation: e (..., k).
+        total: S (..., k, k).
+        prior_dof: degrees of freedom behind the scale of V.
+    """
+    k = innovation.shape[-1]
+    batch = np.broadcast_shapes(innovation.shape[:-1], total.shape[:-2])
+    right = np.empty((*batch, k, k + 1))
+    right[..., :k], right[..., k] = from_prior, innovation
+    solved = np.linalg.solve(np.broadcast_to(total, (*batch, k, k)), right)
+    share = np.clip(np.trace(solved[..., :k], axis1=-2, axis2=-1) / k, _LEAST_SHARE, 1.0)
+    ratio = np.einsum("...i,...i->...", innovation, solved[..., k]) / k
+    return conflict_inflation(ratio, share, k, prior_dof)
+
+
+def conflict_inflation(ratio: np.ndarray, share: np.ndarray, entries: float, prior_dof: float = np.inf) -> np.ndarray:
+    """Return the factor (...,) of the conflict law for a mean of squares that is already known.
+
+    Args:
+        ratio: z (...,), the mean over ``entries`` of squared innovations in units of their expected size.
+        share: s (...,), the prior's part of that size, between 0 and 1.
+        entries: k, independent entries behind the mean.
+        prior_dof: degrees of freedom behind the scale of the prior.
+    """
+    share = np.clip(share, _LEAST_SHARE, 1.0)
+    explained = (ratio - (1 - share)) / share
+    dof = np.minimum(prior_dof / share**2, _MANY_DEGREES)
+    threshold = f_distribution.isf(FALSE_ALARMS * share, entries, dof)
+    # An estimated scale is itself updated: z has k s^2 degrees of freedom on it, the prior its own.
+    weight = entries * share**2 / (entries * share**2 + prior_dof)
+    return np.where(ratio > threshold, explained, np.maximum(1 + weight * (explained - 1), 1.0))

@@ -1,0 +1,113 @@
+"""Small pictures: the lines and points of a figure without its axes, as an SVG of a few kilobytes."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.base.escaping import html as escape
+
+_WIDTH, _HEIGHT, _EDGE = 200, 96, 6
+# Points of one line, and marks of one cloud: more cannot be told apart at this size.
+_MOST = 40
+_GREY = "#8a8f98"
+
+
+@final
+@dataclass(frozen=True)
+class Line:
+    """One line or cloud of a small picture.
+
+    Attributes:
+        x, y: places, finite where they are drawn.
+        colour: as CSS writes it.
+        marks: points alone, without a line between them.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    colour: str
+    marks: bool = False
+
+
+def thumbnail(lines: Sequence[Line], words: str, log_x: bool = False, log_y: bool = False) -> str:
+    """Return the lines as a small SVG that scales with its place.
+
+    Args:
+        words: what the picture shows, for those who do not see it.
+    """
+    scaled = [_scaled(line, log_x, log_y) for line in lines]
+    xs = np.concatenate([x for x, _ in scaled]) if scaled else np.empty(0)
+    ys = np.concatenate([y for _, y in scaled]) if scaled else np.empty(0)
+    shapes = [
+        _shape(_places(x, xs, _WIDTH), _HEIGHT - _places(y, ys, _HEIGHT), line)
+        for line, (x, y) in zip(lines, scaled, strict=True)
+        if len(x)
+    ]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(words)}" '
+        f'viewBox="0 0 {_WIDTH} {_HEIGHT}" width="100%">{"".join(shapes)}</svg>'
+    )
+
+
+def of_figure(spec: Mapping[str, Any], words: str) -> str:
+    """Return the small picture of a Plotly figure in plain fields; bands without a line of their own are left out."""
+    layout = spec.get("layout", {})
+    lines = []
+    for trace in spec.get("data", []):
+        x, y = _numbers(trace.get("x")), _numbers(trace.get("y"))
+        if trace.get("type", "scatter") not in ("scatter", "scattergl", "bar") or not len(x) or len(x) != len(y):
+            continue
+        stroke, mode = trace.get("line", {}), trace.get("mode", "lines")
+        if stroke.get("width") == 0:
+            continue
+        colour = stroke.get("color") or trace.get("marker", {}).get("color")
+        marks = trace.get("type") == "bar" or "lines" not in mode
+        lines.append(Line(x, y, colour if isinstance(colour, str) else _GREY, marks))
+    log_x, log_y = (layout.get(f"{axis}axis", {}).get("type") == "log" for axis in "xy")
+    return thumbnail(lines, words, log_x, log_y)
+
+
+def _numbers(values: Any) -> np.ndarray:
+    """Return numbers of a trace, also where Plotly packed them; names of places count from 0."""
+    if isinstance(values, Mapping):
+        return np.frombuffer(base64.b64decode(values["bdata"]), dtype=values["dtype"]).astype(float)
+    if values is None:
+        return np.empty(0)
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        order = list(dict.fromkeys(values))
+        return np.array([order.index(value) for value in values], dtype=float)
+
+
+def _scaled(line: Line, log_x: bool, log_y: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places on their scales, those left out that have none there, thinned to what can be told apart."""
+    with np.errstate(all="ignore"):
+        x = np.log(line.x) if log_x else np.asarray(line.x, dtype=float)
+        y = np.log(line.y) if log_y else np.asarray(line.y, dtype=float)
+    drawn = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    if len(drawn) > _MOST:
+        drawn = drawn[np.linspace(0, len(drawn) - 1, _MOST).astype(int)]
+    return x[drawn], y[drawn]
+
+
+def _places(values: np.ndarray, among: np.ndarray, size: int) -> np.ndarray:
+    """Return where values lie between the edges of the picture."""
+    low, high = float(among.min()), float(among.max())
+    share = (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
+    return _EDGE + share * (size - 2 * _EDGE)
+
+
+def _shape(x: np.ndarray, y: np.ndarray, line: Line) -> str:
+    colour = escape(line.colour)
+    if line.marks or len(x) == 1:
+        return "".join(
+            f'<circle cx="{a:.0f}" cy="{b:.0f}" r="2.2" fill="{colour}"/>' for a, b in zip(x, y, strict=True)
+        )
+    points = " ".join(f"{a:.0f},{b:.0f}" for a, b in zip(x, y, strict=True))
+    return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2.2"/>'

@@ -1,0 +1,154 @@
+"""Laws of clipped gradients in passes on tables that are not kind: unlimited budget, more budget, alike samples."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from pmtcore.base.records import PrivateRows
+from pmtcore.glm.families import LOGISTIC, POISSON
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.baselines import exact_fit
+from pmtcore.methods.gradients.frame import mean_excess
+from pmtcore.methods.gradients.passes import State, choose_bounds
+from pmtcore.public.moments import INTERCEPT, public_from_rows
+from pmtcore.public.weak_prior import COEFFICIENT_SD, INTERCEPT_SD, prior_precision
+from tests.helpers import FALSE_ALARM, TEST, names, plan
+from tests.methods.test_gradients import ID, glm
+
+
+def table(kind, n, m, seed):
+    """Labels or counts with an intercept, five columns, one of them hard; public rows first."""
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([np.ones(n + m), rng.standard_normal((n + m, 4))])
+    beta = np.array([-1.0, 0.6, -0.4, 0.3, 0.2])
+    if kind == "rare":
+        x[:, 4] = (rng.random(n + m) < 0.05) * 4.0
+        beta[4] = -0.8
+    if kind == "skewed":
+        x[:, 4] = np.exp(1.2 * rng.standard_normal(n + m)) - 2.0
+    if kind == "steep":
+        beta[1] = 4.0
+    z = x @ beta
+    y = rng.poisson(np.exp(np.minimum(z, 3.0))) if kind == "counts" else rng.random(n + m) < LOGISTIC.mean(z)
+    names = (INTERCEPT, *(f"x{j}" for j in range(4)))
+    fam = POISSON if kind == "counts" else LOGISTIC
+    public = public_from_rows(x[:m], y[:m].astype(float), names, "y", 0.0, fam, 0.0)
+    return public, PrivateRows.from_arrays(x[m:], y[m:].astype(float), names), x[m:]
+
+
+def standard_errors(public, rows, x, mu):
+    """Median distance to the private fit in its own standard errors over three releases."""
+    exact = exact_fit(public, rows).reveal(TEST)
+    information = (x * public.family.slope(x @ exact)[:, None]).T @ x
+    found = plan(ID, public, rows.n, mu).run(rows, SeededNoise(1), 3).coefficients - exact
+    return float(np.median(np.sqrt(np.einsum("ti,ij,tj->t", found, information, found) / public.d)))
+
+
+@pytest.mark.parametrize("kind", ["plain", "rare", "skewed", "steep", "counts"])
+@pytest.mark.parametrize("m", [30, 120])
+def test_unlimited_budget_gives_the_private_fit_and_more_never_hurts(kind, m):
+    """At mu 300 within .1 standard errors; at most 1.1 times the least error at smaller budgets, and .05 more."""
+    public, rows, x = table(kind, 3000, m, 7)
+    errors = [standard_errors(public, rows, x, mu) for mu in (1.5, 15.0, 300.0)]
+    assert errors[-1] < 0.1
+    assert errors[1] < 1.1 * errors[0] + 0.05
+
+
+def test_separated_public_rows_have_a_finite_start():
+    """A column that decides every public label: the start keeps to the prior's scale, and the fit is still found."""
+    public, rows, x = table("plain", 3000, 24, 3)
+    labels = (public.rows[:, 1] > 0).astype(float)
+    separated = public_from_rows(public.rows[:, :-1], labels, public.names, "y", 0.0, LOGISTIC, 0.0)
+    centre, covariance = plan(ID, separated, 3000, 1.0).frame.start
+    assert np.linalg.norm(centre) < 4 * COEFFICIENT_SD
+    assert np.max(np.linalg.eigvalsh(covariance)) < 1.1 * INTERCEPT_SD**2
+    assert standard_errors(separated, rows, x, 300.0) < 0.2
+
+
+def test_the_prior_leaves_the_base_rate_free():
+    """Along the mean of the rows, which is the intercept's axis where there is one, the prior is wide."""
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([np.ones(50), rng.standard_normal((50, 3))])
+    rows[:, 1:] -= rows[:, 1:].mean(axis=0)
+    assert np.allclose(np.linalg.inv(prior_precision(rows)), np.diag([INTERCEPT_SD**2, *[COEFFICIENT_SD**2] * 3]))
+    centred = prior_precision(rows[:, 1:])
+    assert np.allclose(centred, np.eye(3) / COEFFICIENT_SD**2)
+
+
+def test_the_price_of_a_bound_falls_for_ever():
+    """Against the sum over rows and a numerical integral of half an exponential row beyond the longest."""
+    lengths = np.sort(np.random.default_rng(2).chisquare(5, 40))
+    bounds = np.append(np.linspace(0.1, 3, 12) * lengths[-1], 30 * lengths[-1])
+    square, line = (each[0] for each in mean_excess(lengths[None], bounds[None]))
+    start = lengths[-9]
+    scale = (np.sum(lengths[-8:] - start) + 5 * start) / 18
+    grid = np.linspace(0, 60 * scale, 400_001)
+    density = 0.5 * np.exp(-grid / scale) / scale
+    for bound, first, second in zip(bounds, line, square, strict=True):
+        beyond = np.maximum(lengths[-1] + grid - bound, 0.0)
+        for power, value in ((1, first), (2, second)):
+            shown = np.sum(np.maximum(lengths - bound, 0.0) ** power)
+            assert value == pytest.approx(
+                (shown + np.trapezoid(beyond**power * density, grid)) / 40, rel=1e-3, abs=1e-9
+            )
+    assert np.all(np.diff(square) < 0) and np.all(np.diff(line) < 0) and line[-1] > 0
+
+
+@pytest.mark.parametrize("kind", ["plain", "skewed", "counts"])
+def test_bounds_give_way_as_the_budget_grows(kind):
+    """A bound grows with the budget, past five times the longest public gradient, without an end in sight."""
+    public, _, _ = table(kind, 3000, 60, 5)
+    frame = plan(ID, public, 3000, 1.0).frame
+    state = State.first(frame, 1)
+    longest = np.max(frame.norms * np.abs(frame.residuals(state.points)[0]))
+    bounds = [choose_bounds(frame, state, mu).clipped.bounds[0] / longest for mu in (0.1, 1.0, 10.0, 100.0, 1000.0)]
+    assert np.all(np.diff(bounds) >= 0) and bounds[0] < 1.5 and bounds[-1] > 5.0
+
+
+@pytest.mark.parametrize("m", [7, 10, 25, 245])
+def test_alike_samples_are_not_called_different(m):
+    """At most the stated rate over forty draws at two budgets, with room for chance."""
+    alarms = 0
+    for seed in range(40):
+        _, public, rows = glm(600, m, 2000 + seed)
+        alarms += plan(ID, public, 600, (0.5, 3.0)[seed % 2]).run(rows, SeededNoise(seed), 1).disagrees
+    assert binomtest(alarms, 40, 0.07, alternative="greater").pvalue > FALSE_ALARM
+
+
+def test_flipped_labels_are_called_different():
+    """In at least five of six draws at the usual number of public rows."""
+    called = 0
+    for seed in range(6):
+        draw, public, _ = glm(1500, 245, 3000 + seed)
+        flipped = PrivateRows.from_arrays(draw.private_x, 1 - draw.private_y, names(5))
+        called += plan(ID, public, 1500, 3.0).run(flipped, SeededNoise(seed), 1).disagrees
+    assert called >= 5
+
+
+@pytest.mark.parametrize("mu", [0.1, 0.9, 40.0])
+@pytest.mark.parametrize("m", [8, 100])
+def test_every_schedule_spends_the_whole_budget(m, mu):
+    """Gradients and curvature matrices together come to mu, whichever schedule is chosen."""
+    _, public, _ = glm(500, m, 1)
+    made = plan(ID, public, 500, mu)
+    total = sum((part.sensitivity / part.sd) ** 2 for part in made.parts())
+    assert total == pytest.approx(mu**2, rel=1e-9)
+    assert made.looks == len(made.parts())
+    assert replace(made.schedule, before=()).each_curvature == made.schedule.curvature
+
+
+def test_steps_are_bought_where_precision_is_not_scarce():
+    """More passes with more budget, and sooner where public rows are few."""
+    _, few, _ = glm(500, 8, 1)
+    _, many, _ = glm(500, 100, 1)
+    passes = [
+        [len(plan(ID, public, 5000, mu).schedule.gradients) for mu in (0.05, 0.5, 30.0)] for public in (few, many)
+    ]
+    assert passes[0] == sorted(passes[0]) and passes[1] == sorted(passes[1])
+    assert passes[0][1] > passes[1][1] and passes[1][-1] > 10
+    assert math.isclose(sum(plan(ID, many, 5000, 0.5).schedule.gradients), 0.9)

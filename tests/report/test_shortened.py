@@ -1,0 +1,29 @@
+"""One share of shortened rows, under one name, with its origin, wherever it stands."""
+
+import pytest
+
+from pmtcore.report.shortened import NAME, Origin, Shortened, shortened, shortened_words
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(0.0, "none"), (1e-9, "less than 0.01 %"), (0.034, "3.4 %"), (0.99999, "more than 99.99 %"), (1.7, "100 %")],
+)
+@pytest.mark.parametrize("origin", list(Origin))
+def test_a_share_is_a_percentage_with_its_origin(share, words, origin):
+    """A small share never reads as none, one below all never as all; what is released with noise stays within 1."""
+    assert Shortened(share, origin).words == f"{words}, {origin}"
+
+
+def test_predictions_come_before_what_was_released():
+    """Facts and released figures are read by the names under which records keep them; other figures are none."""
+    found = shortened({"predicted_truncation_rate": 0.02, "radius": 3.0}, {"clipped_share": 0.03, "r_squared": 0.5})
+    assert [one.origin for one in found] == [Origin.PREDICTED, Origin.RELEASED]
+    assert [one.share for one in found] == [0.02, 0.03]
+
+
+@pytest.mark.parametrize("figures", [{}, {"predicted_truncation_rate": None}, {"radius": 3.0}])
+def test_no_prediction_is_said(figures):
+    """A method that predicts no share says so; it is no zero."""
+    assert not shortened(figures)
+    assert NAME in shortened_words(figures) and "not predicted" in shortened_words(figures)
