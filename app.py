@@ -43,6 +43,7 @@ else:
             "Study": [
                 st.Page("pages/study/learn.py", title="Learn", icon=":material/school:"),
                 st.Page("pages/study/local.py", title="Local model", icon=":material/smartphone:"),
+                st.Page("pages/study/sites.py", title="Sites", icon=":material/hub:"),
                 st.Page("pages/study/retrieval.py", title="Retrieved budget", icon=":material/savings:"),
                 st.Page("pages/study/audit.py", title="Audit", icon=":material/policy:"),
                 st.Page("pages/study/gallery.py", title="Gallery", icon=":material/gallery_thumbnail:"),

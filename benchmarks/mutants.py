@@ -624,6 +624,37 @@ def _mutants() -> list[Mutant]:
         "len((partner[best >",
         f"{fingerprint} -k 'planted or decide'",
     )
+    shares, rounds, parties, sites = "sites/noise_shares.py", "sites/rounds.py", "sites/parties.py", "tests/sites"
+    plant("sites: a share of the noise too small", shares, "scale / math.sqrt(answering)", "scale / answering", sites)
+    plant(
+        "sites: noise as if nobody colluded",
+        "sites/study.py",
+        "math.sqrt(1 - self.colluders / answering)",
+        "math.sqrt(1 - 0 / answering)",
+        sites,
+    )
+    plant("sites: a borrow forgotten", "sites/sharing.py", "other[:, 0] - borrow", "other[:, 0]", sites)
+    plant("sites: shares sent as they are", rounds, "seals.sealed(body, self._study.site(other).seal)", "body", sites)
+    plant(
+        "sites: a pass opened again",
+        rounds,
+        "os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600",
+        "os.O_WRONLY | os.O_CREAT, 0o600",
+        sites,
+    )
+    plant("sites: opened before all are ready", rounds, 'set(others) <= set(self._sent("ready", step))', "True", sites)
+    plant(
+        "sites: a sum published without masks",
+        rounds,
+        "sharing.total([mine, *received])",
+        "sharing.total([words, *received])",
+        sites,
+    )
+    plant(
+        "sites: signatures not asked for", "sites/boards.py", "        seals.require_signature(", "        str(", sites
+    )
+    plant("sites: a declined study runs", parties, 'self._agreement().state == "declined"', "False", sites)
+    plant("sites: the noise's mu stated", parties, "source, stated=stated)", "source)", sites)
     for name, file, old, new, tests in _ROWS:
         plant(f"row: {name}", file, old, new, tests)
     shown = "tests/report/test_shortened.py tests/report/test_thumbnail.py"

@@ -20,6 +20,7 @@ ROOMS = (
     "explore",
     "releases",
     "auditing",
+    "sites",
     "report",
     "api",
     "papers",

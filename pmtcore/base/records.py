@@ -156,6 +156,10 @@ class PrivateRows:
         adder = None if self._adder is None else partial(_added_after, self._adder, function)
         return PrivateRows(blocks, self.n, tuple(names), adder, self._keeps)
 
+    def part_of(self, n: int) -> PrivateRows:
+        """Return the same rows as a part of a table of ``n`` rows, whose other rows are summed elsewhere."""
+        return PrivateRows(self._blocks, n, self.names, self._adder, self._keeps)
+
     def first(self, count: int) -> PrivateRows:
         """The first rows alone: whole blocks, as many as hold so many rows."""
 

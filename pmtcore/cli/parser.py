@@ -27,6 +27,7 @@ _STEPS = (
     "release",
     "record",
 )
+_STUDY_PATIENCE = 600.0  # seconds: a pass over a large table, and a colleague who restarts a machine
 _LONGEST = 400  # characters of a complaint that repeats an argument: five lines of a terminal
 _EPILOG = """exit status: 0 done, 2 a wrong call or bad input, 3 refused by the cap of the ledger, 70 an error of the
 program, 130 stopped. FILE may be - for standard input, once."""
@@ -43,6 +44,7 @@ _EXAMPLES = {
     "audit": "second-moment audit joint-pmt --mu 1",
     "local": "second-moment local configure --public b.csv --target y --epsilon 2 --out c.json",
     "gallery": "second-moment gallery A1 --quick",
+    "study": "second-moment study simulate --public b.csv --private p.csv q.csv r.csv --target y --mu 1",
     "methods": "second-moment methods --json",
 }
 
@@ -140,6 +142,8 @@ def parser() -> argparse.ArgumentParser:
         "local", "audit_commands:local", "Local model: publish a configuration, randomize own rows, aggregate reports."
     )
     local_arguments(local)
+    study = command("study", "study:run", "Several institutions, one regression: create, join, run, simulate.")
+    study_arguments(study, common)
     gallery = command(
         "gallery", "audit_commands:gallery", "The papers' experiments: the list, or one recomputed with its verdict."
     )
@@ -250,6 +254,61 @@ def ledger_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reason", help="kept in the ledger: why an older copy is accepted, data sets part, ...")
     parser.add_argument("--head", metavar="HASH", help="verify: a head noted earlier, which the chain must pass")
     parser.add_argument("--key", metavar="KEY", help="agree, decline, release: what was asked for; record: a release")
+
+
+def study_arguments(parser: argparse.ArgumentParser, common: Parser) -> None:
+    """Add the four steps of a study."""
+    steps = parser.add_subparsers(dest="step", required=True, metavar="STEP", parser_class=Parser)
+
+    def step(name: str, help: str) -> argparse.ArgumentParser:
+        found = steps.add_parser(name, help=help, description=help, parents=[common])
+        found.set_defaults(run=f"pmtcore.cli.study:{name}")
+        return found
+
+    made = step("create", "Write a study file; or add the keys of sites that joined. No private file.")
+    made.add_argument("study", metavar="FILE", help="the study; the public file has to lie beside it")
+    made.add_argument("--site", action="append", default=[], metavar="NAME=ROWS", help="a site and its private rows")
+    made.add_argument("--joined", action="append", default=[], metavar="FILE", help="what a site wrote with 'join'")
+    made.add_argument("--title", default="", help="what the study is for")
+    made.add_argument("--patience", type=float, default=_STUDY_PATIENCE, metavar="SECONDS", help="until a site is lost")
+    _plan_arguments(made)
+    made = step("join", "See what a study would spend and find; agree to it for a site. No private row is read.")
+    made.add_argument("study", metavar="FILE")
+    made.add_argument("--site", required=True, metavar="NAME")
+    made.add_argument("--folder", required=True, metavar="FOLDER", help="for this site's keys; keep it private")
+    _ledger_arguments(made)
+    made.add_argument("--out", metavar="FILE", help="where to write what the coordinator needs")
+    made.add_argument("--agree", action="store_true", help="agree; without it the plan is shown and nothing is written")
+    made = step("run", "Take part for a site (--site), or lead the study (no --site).")
+    made.add_argument("study", metavar="FILE")
+    made.add_argument("--site", metavar="NAME")
+    made.add_argument("--private", metavar="PLACE", help="the site's table")
+    made.add_argument("--folder", metavar="FOLDER", help="the site's keys")
+    _ledger_arguments(made)
+    made.add_argument("--server", metavar="URL", help="the coordinator's address; https between machines")
+    made.add_argument("--board", metavar="FOLDER", help="a folder that all share; with --listen: where messages lie")
+    made.add_argument("--listen", metavar="HOST:PORT", help="lead: the address to serve (default 127.0.0.1:8090)")
+    made.add_argument("--out", metavar="FILE", help="also write what is printed to this file")
+    made = step("simulate", "A study on one machine: a process for each private file.")
+    made.add_argument("--private", nargs="+", required=True, metavar="FILE", help="a file for each site")
+    made.add_argument("--folder", metavar="FOLDER", help="where studies, keys and ledgers stay (default: nowhere)")
+    _plan_arguments(made)
+    made.add_argument("--out", metavar="FILE", help="also write what is printed to this file")
+
+
+def _plan_arguments(parser: argparse.ArgumentParser) -> None:
+    table_arguments(parser, private=False)
+    budget_arguments(parser)
+    parser.add_argument("--method", metavar="ID", default="joint-pmt", help="joint-pmt, joint-moment or pmt-gradients")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method")
+    parser.add_argument("--rows-per-person", type=int, default=1, metavar="K", help="rows of a person at one site")
+    parser.add_argument("--least", type=int, metavar="K", help="sites that must answer (default: all)")
+    parser.add_argument("--colluders", type=int, default=0, metavar="C", help="sites that may collude (default: 0)")
+
+
+def _ledger_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--ledger", metavar="URL", help="the site's ledger (default: your own)")
+    parser.add_argument("--dataset", metavar="NAME", help="whose cap it counts against (default: the site's name)")
 
 
 def local_arguments(parser: argparse.ArgumentParser) -> None:

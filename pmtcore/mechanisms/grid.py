@@ -173,8 +173,9 @@ def release_integer_moment(
     rows, columns = np.triu_indices(d, 1)
     corner = np.arange(d)
     noisy = np.empty((trials, d, d))
-    noisy[:, corner, corner] = value[..., corner, corner] + source.integers(sigma, trials, d)
-    noisy[:, rows, columns] = value[..., rows, columns] + source.integers(sigma / math.sqrt(2), trials, len(rows))
+    noisy[:, corner, corner], noisy[:, rows, columns] = source.noisy(
+        [(value[..., corner, corner], sigma), (value[..., rows, columns], sigma / math.sqrt(2))], trials
+    )
     noisy[:, columns, rows] = noisy[:, rows, columns]
     return np.asarray(noisy * ((radius / SCALE) ** 2 / n))
 
@@ -206,7 +207,8 @@ def release_integers(
     Guarantee: as :func:`release_integer_moment`.
     """
     value = total.reveal(_MECHANISM)
-    return np.asarray((value + source.integers(integer_sd(sensitivity, mu), trials, value.shape[-1])).astype(float))
+    (noisy,) = source.noisy([(value, integer_sd(sensitivity, mu))], trials)
+    return np.asarray(noisy.astype(float))
 
 
 def integer_sd(sensitivity: float, mu: float) -> float:

@@ -78,8 +78,9 @@ def noisy_symmetric(
     corner = np.arange(d)
     off_diagonal = scale if form == "papers" else scale / np.sqrt(2)
     noisy = np.empty((trials, d, d))
-    noisy[:, corner, corner] = value[..., corner, corner] + source.integers(scale, trials, d)
-    noisy[:, rows, columns] = value[..., rows, columns] + source.integers(off_diagonal, trials, len(rows))
+    noisy[:, corner, corner], noisy[:, rows, columns] = source.noisy(
+        [(value[..., corner, corner], scale), (value[..., rows, columns], off_diagonal)], trials
+    )
     noisy[:, columns, rows] = noisy[:, rows, columns]
     return noisy
 
@@ -96,7 +97,8 @@ def noisy_vector(total: Private[np.ndarray], scale: float, source: NoiseSource, 
     Guarantee: as :func:`noisy_symmetric`, sensitivity in Euclidean norm.
     """
     value = total.reveal(_MECHANISM)
-    return np.asarray((value + source.integers(scale, trials, value.shape[-1])).astype(float))
+    (noisy,) = source.noisy([(value, scale)], trials)
+    return np.asarray(noisy.astype(float))
 
 
 @final

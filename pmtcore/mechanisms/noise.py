@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Literal, final
 
@@ -39,6 +40,20 @@ class NoiseSource(ABC):
     @abstractmethod
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
         """Draw independent discrete Gaussian integers of scale ``sigma``, shape (trials, size), from a fresh stream."""
+
+    def noisy(self, parts: Sequence[tuple[np.ndarray, float]], trials: int) -> list[np.ndarray]:
+        """Return the integers of one statistic with discrete Gaussian noise, each part at its own scale.
+
+        All integer mechanisms open their sums here, so that several institutions can add theirs up instead
+        (:mod:`pmtcore.sites`).
+
+        Args:
+            parts: integers (k,) or (trials, k), and the scale of their noise.
+
+        Returns:
+            For each part (trials, k).
+        """
+        return [value + self.integers(sigma, trials, value.shape[-1]) for value, sigma in parts]
 
     @abstractmethod
     def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:

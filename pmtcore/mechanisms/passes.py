@@ -77,14 +77,16 @@ def release_curvatures(
     Guarantee: mu-GDP under replace-one for each point: a moment of vectors no longer than the bound, of Frobenius
     sensitivity ``sqrt(2) bound^2/n`` (maths.md, 3.1 and 14).
     """
-    noisy = rows.then(lambda found: found.sum(sums)).map(from_words).reveal(_MECHANISM)
+    value = rows.then(lambda found: found.sum(sums)).map(from_words).reveal(_MECHANISM)
     t, d = sums.points.shape
     sigma = (1 + SLACK) * CURVATURE_SENSITIVITY * SCALE**2 / mu
-    above, beside = np.triu_indices(d, 1)
-    noisy[:, np.arange(d), np.arange(d)] += source.integers(sigma, t, d)
-    noisy[:, above, beside] += source.integers(sigma / math.sqrt(2), t, len(above))
+    corner, (above, beside) = np.arange(d), np.triu_indices(d, 1)
+    noisy = np.empty((t, d, d))
+    noisy[:, corner, corner], noisy[:, above, beside] = source.noisy(
+        [(value[:, corner, corner], sigma), (value[:, above, beside], sigma / math.sqrt(2))], t
+    )
     noisy[:, beside, above] = noisy[:, above, beside]
-    return np.asarray(noisy.astype(float) * ((sums.bounds / SCALE) ** 2)[:, None, None] / n)
+    return np.asarray(noisy * ((sums.bounds / SCALE) ** 2)[:, None, None] / n)
 
 
 @final

@@ -155,13 +155,21 @@ def preview(problem: Problem, request: Request) -> Preview:
     )
 
 
-def release(problem: Problem, request: Request, source: NoiseSource, watch: Watch | None = None) -> Release:
+def release(
+    problem: Problem,
+    request: Request,
+    source: NoiseSource,
+    watch: Watch | None = None,
+    stated: Guarantee | None = None,
+) -> Release:
     """Run a method once, outside any ledger: what reads a private row is then a lab figure.
 
     Figures that may leave come from :func:`recorded_release`, which writes the spend down first.
 
     Args:
         watch: told of each look at the private rows.
+        stated: a weaker guarantee to state than the noise gives, for those who know a part of the noise; ``None``: the
+            plan's own.
 
     Guarantee: the method's own at the request's total budget; stated in the record.
 
@@ -182,7 +190,7 @@ def release(problem: Problem, request: Request, source: NoiseSource, watch: Watc
         reasons += ("the noise came from a seed that can be repeated, not from the system's entropy",)
     if plan.mu > 0:
         reasons += (UNRECORDED,)
-    guarantee = _guarantee(entry, plan, problem, request)
+    guarantee = stated or _guarantee(entry, plan, problem, request)
     return Release(
         method=entry.id,
         title=entry.title,
@@ -253,12 +261,12 @@ def recorded_release(
         progress.spend()
     fields = _spend(problem, request, entry, plan, purpose, by, agreed)
     place = SpendPlace(ledger, dataset.strip(), key, fields["mu"])
-    earlier = _reserved(place, fields, _room_of(problem))
+    earlier = _reserved(place, fields, record_room(problem))
     if earlier is not None and earlier.record is not None:
         return Recorded(earlier.record, earlier.dataset, key, Release.from_dict(earlier.record))
     with after_spend(place):
         try:
-            made = _sound(release(problem, request, source, progress))
+            made = once_recorded(release(problem, request, source, progress))
         except BaseException as error:
             with suppress(LedgerError):  # the spend stands without this note, and the first error is the one to show
                 ledger.fail(key, type(error).__name__)
@@ -366,8 +374,8 @@ def progress_of(
     return Progress(problem.private.n, _plan(problem, request)[2].looks, tell, stop)
 
 
-def _room_of(problem: Problem) -> int:
-    """Bytes that the record of a release takes at most, with what it says of reading rows."""
+def record_room(problem: Problem) -> int:
+    """Return the bytes that the record of a release takes at most, with what it says of reading rows."""
     design = "" if problem.design is None else json.dumps(problem.design.as_dict())
     return _room(problem.public.d) + len(design)
 
@@ -380,8 +388,8 @@ def _room(d: int) -> int:
     return 4_096 + 1_500 * d + 90 * d * d
 
 
-def _sound(found: Release) -> Release:
-    """The same figures once their spend is recorded: sound, where nothing else speaks against it."""
+def once_recorded(found: Release) -> Release:
+    """Return the same figures once their spend is recorded: sound, where nothing else speaks against it."""
     reasons = tuple(reason for reason in found.standing_reasons if reason != UNRECORDED)
     if reasons:
         return replace(found, standing_reasons=reasons)

@@ -1,0 +1,160 @@
+"""The study command: several institutions, one regression (docs/sites.md)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.cli.arguments import budget_from, choices_from, settings_from, user
+from pmtcore.cli.files import read_small, write_small
+
+Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
+
+
+def _request(chosen: argparse.Namespace) -> Any:
+    from pmtcore.releases.release import Request  # noqa: PLC0415
+
+    return Request.from_dict(
+        {
+            "method": chosen.method,
+            "mu": budget_from(chosen).mu,
+            "parameters": settings_from(chosen.set),
+            "delta": chosen.delta,
+            "rows_per_person": chosen.rows_per_person,
+        }
+    )
+
+
+def _settings(chosen: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "least": chosen.least,
+        "colluders": chosen.colluders,
+        "moment": chosen.public_moment is not None,
+        "public_rows": chosen.public_rows,
+        "schema": None if chosen.schema is None else json.loads(read_small(chosen.schema)),
+    }
+
+
+def create(chosen: argparse.Namespace) -> Answer:
+    """A study file, or one with the keys of sites that joined."""
+    from pmtcore.sites import study as studies  # noqa: PLC0415
+
+    if chosen.joined:
+        study = studies.Study.from_json(read_small(chosen.study))
+        study = study.with_keys(json.loads(read_small(path)) for path in chosen.joined)
+    else:
+        if Path(chosen.study).exists():
+            raise InputError(f"There is a file {chosen.study!r} already; a study is written once.")
+        choices = choices_from(chosen)
+        pairs = settings_from(chosen.site, "--site", "NAME=ROWS")
+        sites = [studies.Site(name, whole_number_between("rows", rows, 1, 2**40)) for name, rows in pairs.items()]  # type: ignore[arg-type]
+        settings = {**_settings(chosen), "patience": chosen.patience}
+        public = chosen.public or chosen.public_moment
+        study = studies.create(chosen.title, public, choices, _request(chosen), sites, **settings)
+    write_small(chosen.study, study.as_json())
+    waiting = [site.name for site in study.sites if not site.seal]
+    text = f"Study {study.digest[:16]} in {chosen.study}: {len(study.sites)} sites. "
+    text += f"Not joined yet: {', '.join(waiting)}." if waiting else "All have joined; send this file to each site."
+    return {"study": study.as_dict(), "digest": study.digest, "waiting": waiting}, text
+
+
+def _open(chosen: argparse.Namespace) -> Any:
+    from pmtcore.sites.study import GroundOfStudy, Study  # noqa: PLC0415
+
+    return GroundOfStudy.of(Study.from_json(read_small(chosen.study)), str(Path(chosen.study).parent))
+
+
+def _ledger(chosen: argparse.Namespace) -> Any:
+    from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
+
+    return Ledger(chosen.ledger or default_url())
+
+
+def join(chosen: argparse.Namespace) -> Answer:
+    """What a study would spend and find; with --agree its keys and the agreement in the ledger."""
+    from pmtcore.sites import parties  # noqa: PLC0415
+    from pmtcore.sites.knowledge import knowledge  # noqa: PLC0415
+
+    ground = _open(chosen)
+    study, plan = ground.study, parties.plan_of(ground)
+    study.site(chosen.site)
+    learns = knowledge(study, len(study.sites))
+    lines = [f"{study.title or 'A study'}: {study.request.method} on {study.choices.target}, plan {study.plan_digest}"]
+    lines += [f"  {site.name}: {site.rows:,} rows" for site in study.sites]
+    lines += [f"It would spend mu = {study.request.budget.mu:.4g}.", *(each.words for each in learns)]
+    record: dict[str, Any] = {
+        "plan": study.plan_digest,
+        "mu": study.request.budget.mu,
+        "knowledge": [each.as_dict() for each in learns],
+        "verdict": list(plan.verdict),
+        "agreed": chosen.agree,
+    }
+    if not chosen.agree:
+        return record, "\n".join([*lines, "Nothing is written; agree with --agree."])
+    dataset = chosen.dataset or chosen.site
+    joined = parties.join(ground, chosen.site, Path(chosen.folder), _ledger(chosen), dataset, user().name)
+    path = chosen.out or str(Path(chosen.folder) / f"{chosen.site}.joined.json")
+    write_small(path, json.dumps(joined, indent=2) + "\n")
+    chosen.out = None  # it holds what the coordinator needs, and not what is printed
+    return {**record, "joined": joined}, "\n".join([*lines, f"Agreed. Send {path} to the coordinator."])
+
+
+def _board(chosen: argparse.Namespace) -> Any:
+    from pmtcore.sites.boards import FolderBoard, HttpBoard, MemoryBoard  # noqa: PLC0415
+
+    if chosen.server is not None:
+        return HttpBoard(chosen.server)
+    return MemoryBoard() if chosen.board is None else FolderBoard(chosen.board)
+
+
+def run(chosen: argparse.Namespace) -> Answer:
+    """A site's part, or the coordinator's."""
+    from pmtcore.api.loading import in_words  # noqa: PLC0415
+
+    record = _lead(chosen) if chosen.site is None else _take_part(chosen)
+    return record, in_words(record)
+
+
+def _lead(chosen: argparse.Namespace) -> dict[str, Any]:
+    from pmtcore.sites.boards import served  # noqa: PLC0415
+    from pmtcore.sites.parties import Coordinator  # noqa: PLC0415
+
+    ground, board = _open(chosen), _board(chosen)
+    if chosen.board is not None and chosen.listen is None:
+        return Coordinator(ground, board).run()
+    host, _, port = (chosen.listen or "127.0.0.1:8090").rpartition(":")
+    with served(board, ground.study, host, int(whole_number_between("port", port, 0, 65_535))):  # type: ignore[arg-type]
+        return Coordinator(ground, board).run()
+
+
+def _take_part(chosen: argparse.Namespace) -> dict[str, Any]:
+    from pmtcore.mechanisms.noise import SecureNoise  # noqa: PLC0415
+    from pmtcore.sites.parties import SiteOfStudy  # noqa: PLC0415
+    from pmtcore.tables.table import read_path  # noqa: PLC0415
+
+    if chosen.private is None or chosen.folder is None or (chosen.server is None) == (chosen.board is None):
+        raise InputError("A site needs --private FILE, --folder FOLDER, and --server URL or --board FOLDER.")
+    table, dataset = read_path(chosen.private, "private"), chosen.dataset or chosen.site
+    own = Path(chosen.folder)
+    site = SiteOfStudy(_open(chosen), chosen.site, table, own, _ledger(chosen), dataset, SecureNoise(), user().name)
+    return site.run(_board(chosen))
+
+
+def simulate(chosen: argparse.Namespace) -> Answer:
+    """A study on this machine."""
+    from pmtcore.api.loading import in_words  # noqa: PLC0415
+    from pmtcore.sites import simulation  # noqa: PLC0415
+
+    public, choices = chosen.public or chosen.public_moment, choices_from(chosen)
+    with tempfile.TemporaryDirectory() as spare:
+        folder = Path(chosen.folder or Path(spare) / "study")
+        ground = simulation.prepare_simulation(
+            folder, public, chosen.private, choices, _request(chosen), **_settings(chosen)
+        )
+        record = simulation.simulate(ground, folder, chosen.private)
+    return record, in_words(record)

@@ -1,0 +1,264 @@
+"""Where messages of a study lie: in memory, in a folder, or behind HTTP; a list that only grows.
+
+The coordinator relays and cannot read: shares are sealed for one site, and every message of a site is signed by it.
+Sites only make outgoing connections. The server speaks plain HTTP on the address that it is given; between machines it
+belongs behind a TLS proxy, like the application (docs/sites.md).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Protocol, final
+from urllib.error import HTTPError, URLError
+from urllib.parse import parse_qs, urlsplit
+from urllib.request import Request, urlopen
+
+from pmtcore.base.checks import InputError
+from pmtcore.base.strict_json import parsed
+from pmtcore.sites import seals
+from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.sites.study import Study
+
+SITE_KINDS = ("here", "share", "ready", "sum", "done", "failed")
+_WORDS = ("study", "sender", "kind", "to", "body", "signature")
+COORDINATOR_KINDS = ("begin", "stop")
+EVERYTHING = "*"  # a reader who follows all messages; what is sealed stays so
+_MOST_BYTES = 64 * 2**20  # of one message: a moment of 1,000 columns takes 8 MB
+_SECONDS = 30  # for one exchange with the server
+_PAGE = 2_000  # messages in one answer
+
+
+@final
+@dataclass(frozen=True)
+class Message:
+    """One message.
+
+    Attributes:
+        study: the study's digest.
+        sender: a site's name; empty: the coordinator.
+        to: the only reader it is for; empty: everybody.
+        attempt, step: which attempt with which sites, and which pass of the method.
+        body: base64 or a short text, by kind.
+        signature: of the sender over all other fields; the coordinator has none.
+    """
+
+    study: str
+    sender: str
+    kind: str
+    attempt: int = 0
+    step: int = 0
+    to: str = ""
+    body: str = ""
+    signature: str = ""
+
+    @property
+    def signed_bytes(self) -> bytes:
+        """Return what the signature covers."""
+        return json.dumps({**vars(self), "signature": ""}, sort_keys=True).encode()
+
+    @classmethod
+    def from_dict(cls, fields: Any) -> Message:
+        """Return the message of these plain fields.
+
+        Raises:
+            StudyError: another form.
+        """
+        try:
+            attempt, step = fields["attempt"], fields["step"]
+            if not all(type(value) is int and 0 <= value < 2**31 for value in (attempt, step)):
+                raise StudyError(Kind.FORGED)
+            study, sender, kind, to, body, signature = (str(fields[name]) for name in _WORDS)
+            return cls(study, sender, kind, attempt, step, to, body, signature)
+        except (KeyError, TypeError):
+            raise StudyError(Kind.FORGED) from None
+
+
+def require_genuine(message: Message, study: Study) -> None:
+    """Raise unless the message belongs to this study and its sender signed it.
+
+    Raises:
+        StudyError: it does not, or somebody else wrote it.
+    """
+    kinds = SITE_KINDS if message.sender else COORDINATOR_KINDS
+    if message.study != study.digest or message.kind not in kinds:
+        raise StudyError(Kind.FORGED, message.sender)
+    if message.sender:
+        seals.require_signature(message.signed_bytes, message.signature, study.site(message.sender).verify)
+
+
+class Board(Protocol):
+    """A list of messages that only grows."""
+
+    def post(self, message: Message) -> None:
+        """Append a message."""
+
+    def read(self, after: int, reader: str) -> tuple[list[Message], int]:
+        """Return messages for a reader from a place on, and the place to read from next."""
+
+
+def _is_for(message: Message, reader: str) -> bool:
+    return reader == EVERYTHING or message.to in ("", reader)
+
+
+@final
+class MemoryBoard:
+    """A board in one process; ``messages`` is the transcript."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self._lock = threading.Lock()
+
+    def post(self, message: Message) -> None:
+        """See :class:`Board`."""
+        with self._lock:
+            self.messages.append(message)
+
+    def read(self, after: int, reader: str) -> tuple[list[Message], int]:
+        """See :class:`Board`."""
+        until = min(len(self.messages), after + _PAGE)
+        return [message for message in self.messages[after:until] if _is_for(message, reader)], until
+
+
+@final
+class FolderBoard:
+    """A board in a folder that all parties share, one file for each message, for institutions without connections.
+
+    Raises:
+        InputError: there is no such folder.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self._folder = Path(folder)
+        if not self._folder.is_dir():
+            raise InputError(f"There is no folder {str(folder)!r} for the messages of the study; make it first.")
+        self._last = 0
+
+    def post(self, message: Message) -> None:
+        """See :class:`Board`. A message appears whole or not at all, under the first number that is free."""
+        text = json.dumps(vars(message))
+        draft = self._folder / f".{os.getpid()}-{threading.get_ident()}-{os.urandom(4).hex()}"
+        draft.write_text(text)
+        try:
+            while True:
+                try:
+                    os.link(draft, self._file(self._last))
+                    return
+                except FileExistsError:
+                    self._last += 1
+        finally:
+            draft.unlink()
+
+    def read(self, after: int, reader: str) -> tuple[list[Message], int]:
+        """See :class:`Board`."""
+        found, at = [], after
+        while at < after + _PAGE and self._file(at).is_file():
+            message = _one(self._file(at).read_bytes())
+            if message is not None and _is_for(message, reader):
+                found.append(message)
+            at += 1
+        return found, at
+
+    def _file(self, at: int) -> Path:
+        return self._folder / f"{at:010d}.json"
+
+
+def _one(data: bytes) -> Message | None:
+    """Return the message in the bytes of a file; ``None`` for anything else, which counts as no message."""
+    try:
+        return Message.from_dict(parsed(data))
+    except (ValueError, RecursionError):
+        return None
+
+
+@final
+class HttpBoard:
+    """The board behind a coordinator's address.
+
+    Raises:
+        StudyError: nobody answers there.
+    """
+
+    def __init__(self, address: str) -> None:
+        if urlsplit(address).scheme not in ("http", "https"):
+            raise StudyError(Kind.UNREACHABLE)
+        self._address = address.rstrip("/")
+
+    def post(self, message: Message) -> None:
+        """See :class:`Board`."""
+        self._ask("/messages", json.dumps(vars(message)).encode())
+
+    def read(self, after: int, reader: str) -> tuple[list[Message], int]:
+        """See :class:`Board`."""
+        answer = self._ask(f"/messages?after={after}&reader={reader}")
+        return [Message.from_dict(fields) for fields in answer["messages"]], int(answer["next"])
+
+    def _ask(self, path: str, body: bytes | None = None) -> Any:
+        asked = Request(self._address + path, body, {"Content-Type": "application/json"})  # noqa: S310  # checked above
+        try:
+            with urlopen(asked, timeout=_SECONDS) as answer:  # noqa: S310
+                return parsed(answer.read())
+        except HTTPError as error:
+            error.close()
+            raise StudyError(Kind.UNREACHABLE) from None
+        except (URLError, OSError, ValueError):
+            raise StudyError(Kind.UNREACHABLE) from None
+
+
+@contextmanager
+def served(board: Board, study: Study, host: str, port: int) -> Iterator[str]:
+    """Serve a board over HTTP for as long as the block runs, and give its address.
+
+    Only genuine messages of the study's sites are taken; the coordinator posts to the board itself.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            message = _one(self.rfile.read(length)) if 0 < length <= _MOST_BYTES else None
+            try:
+                if message is None or not message.sender:
+                    raise StudyError(Kind.FORGED)
+                require_genuine(message, study)
+            except StudyError:
+                self._answer(400, {})
+                return
+            board.post(message)
+            self._answer(200, {})
+
+        def do_GET(self) -> None:
+            asked = parse_qs(urlsplit(self.path).query)
+            try:
+                after, reader = int(asked["after"][0]), asked.get("reader", [""])[0]
+            except (KeyError, ValueError):
+                self._answer(400, {})
+                return
+            messages, until = board.read(max(after, 0), reader)
+            self._answer(200, {"messages": [vars(message) for message in messages], "next": until})
+
+        def _answer(self, status: int, fields: dict[str, Any]) -> None:
+            data = json.dumps(fields).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            """Log nothing: the board is the log."""
+
+    server = ThreadingHTTPServer((host, port), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://{server.server_address[0]!s}:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()

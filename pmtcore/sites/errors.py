@@ -1,0 +1,74 @@
+"""Why a study cannot begin, or stopped: a kind, and the sites it concerns; the sentence is rendered last."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import final
+
+from pmtcore.base.checks import InputError, listed
+
+
+@final
+class Kind(Enum):
+    """What went wrong with a study."""
+
+    NOT_A_STUDY = "not-a-study"
+    NOT_INSTALLED = "not-installed"
+    UNKNOWN_SITE = "unknown-site"
+    TOO_FEW_SITES = "too-few-sites"
+    TOO_LITTLE_NOISE = "too-little-noise"
+    NO_KEYS = "no-keys"
+    OTHER_PUBLIC = "other-public"
+    OTHER_STUDY = "other-study"
+    OTHER_ROWS = "other-rows"
+    STRICT_POLICY = "strict-policy"
+    FORMULA = "formula"
+    NOT_AGREED = "not-agreed"
+    METHOD = "method"
+    FORGED = "forged"
+    OPENED_BEFORE = "opened-before"
+    SITES_CHANGED = "sites-changed"
+    LOST = "lost"
+    PATIENCE = "patience"
+    STOPPED = "stopped"
+    RANGE = "range"
+    UNREACHABLE = "unreachable"
+
+
+_SENTENCES = {
+    Kind.NOT_A_STUDY: "This is no study file; make one with 'study create'",
+    Kind.NOT_INSTALLED: "PyNaCl is not installed: pip install 'second-moment[sites]'",
+    Kind.UNKNOWN_SITE: "The study has no such site; its names are in the study file",
+    Kind.TOO_FEW_SITES: "Fewer sites answered than the study asks for; nothing was opened",
+    Kind.TOO_LITTLE_NOISE: "The noise of one site would be too coarse beside the integers to account for the sum",
+    Kind.NO_KEYS: "A site has not joined: the study has no keys of it; add its file with 'study create --joined'",
+    Kind.OTHER_PUBLIC: "The public file beside the study is not the one that the study names",
+    Kind.OTHER_STUDY: "This is another study than the one that was agreed to",
+    Kind.OTHER_ROWS: "The private table has another number of rows than the study says of this site",
+    Kind.STRICT_POLICY: "In a study no policy refuses rows: that would tell of private ones",
+    Kind.FORMULA: "A study names its columns one by one; give --target and --features in place of a formula",
+    Kind.NOT_AGREED: "This site has not agreed to the study, or declined it; 'study join' asks",
+    Kind.METHOD: "This method does not work over sites; choose joint-pmt, joint-moment or pmt-gradients",
+    Kind.FORGED: "A message does not carry the signature of the site that it names",
+    Kind.OPENED_BEFORE: "This site has published its part of this pass before; it never does so twice",
+    Kind.SITES_CHANGED: "A pass was opened with other sites; the study cannot go on with fewer",
+    Kind.LOST: "A site was lost; what was not opened is not spent, and nothing more is released",
+    Kind.PATIENCE: "Nothing was heard for as long as the study waits",
+    Kind.STOPPED: "The coordinator stopped the study",
+    Kind.RANGE: "An opened sum is out of the range of any sum of these rows: a site did not follow the protocol",
+    Kind.UNREACHABLE: "The coordinator cannot be reached at this address",
+}
+
+
+@final
+class StudyError(InputError):
+    """A study cannot begin, or stopped.
+
+    Attributes:
+        kind: why.
+        sites: names of the sites concerned.
+    """
+
+    def __init__(self, kind: Kind, *sites: str) -> None:
+        self.kind, self.sites = kind, sites
+        super().__init__(f"{_SENTENCES[kind]}{f' ({listed(sites)})' if sites else ''}.")

@@ -1,0 +1,59 @@
+"""What a study would find, from public figures alone: predicted bands by the number of sites and of colluders; free."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from pmtcore.accounting.budgets import MU_RANGE
+from pmtcore.public.moments import PublicData
+from pmtcore.releases.planning import planned
+
+COUNTS = (2, 3, 5, 10, 30)  # sites of a picture
+
+
+@final
+@dataclass(frozen=True)
+class Prospect:
+    """One predicted 95 % half-width of a coefficient.
+
+    Attributes:
+        sites: how many answer, with the same number of rows each.
+        who: how the noise is sized: ``nobody`` colludes, ``one`` site may, ``all`` other sites may; or ``alone``, a
+            site by itself; or ``local``, every row with noise of its own.
+    """
+
+    sites: int
+    who: str
+    half_width: float
+
+
+def noise_mus(mu: float, rows: int, sites: int) -> dict[str, float]:
+    """Return the mu of the noise on the total, by who may collude (proofs/sites.md, 1).
+
+    ``local`` is the limit in which every row is a site and all others may collude: its noise alone keeps the budget.
+    """
+    found = {"nobody": mu, "one": mu * math.sqrt(1 - 1 / sites), "all": mu / math.sqrt(sites)}
+    return {**found, "local": max(mu / math.sqrt(rows * sites), MU_RANGE[0])}
+
+
+def prospects(
+    public: PublicData, rows: int, id: str, mu: float, coefficient: int, counts: Sequence[int] = COUNTS
+) -> list[Prospect]:
+    """Return predictions for studies of sites with so many rows each; reads no private row.
+
+    Args:
+        coefficient: its place among the public names.
+
+    Raises:
+        InputError: the method predicts nothing from these public data.
+    """
+    alone = planned(public, rows, id, mu).half_width(coefficient)
+    found = [Prospect(1, "alone", alone)]
+    for sites in counts:
+        for who, noise_mu in noise_mus(mu, rows, sites).items():
+            width = planned(public, rows * sites, id, noise_mu).half_width(coefficient)
+            found.append(Prospect(sites, who, width))
+    return found

@@ -1,0 +1,109 @@
+"""Audit of a whole study's view: the coordinator with the colluding sites against the claim, faults planted.
+
+The arithmetic is the protocol's own: noise shares, splitting, sums of shares. Two passes are run, a row at an honest
+site pushes them in opposite directions, and the coalition sees each pass's total without its own part, and what each
+honest site published, with what the coalition sent to it taken off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from pmtcore.auditing.faults import Weaker
+from pmtcore.auditing.lower_bound import CONFIDENCE, Audit, bound, power
+from pmtcore.mechanisms.grid import FINE, integer_sd
+from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
+from pmtcore.sites import sharing
+from pmtcore.sites.noise_shares import NoiseShares
+
+_PASSES = 2  # the fewest in which masks can be used again
+_UPPER = 2.0**64  # what the upper word counts
+Draw = Callable[[int], np.ndarray]
+
+
+def _honest_noise(site: int, source: NoiseSource) -> NoiseSource:
+    return source
+
+
+def _fresh_masks() -> Draw:
+    return sharing.uniform
+
+
+@final
+@dataclass(frozen=True)
+class Setting:
+    """A study to audit: how many sites, how many of them collude, and what is at fault.
+
+    Attributes:
+        noise: of a site, given its number and an honest source.
+        masks: of a site, made once for all passes.
+    """
+
+    sites: int = 3
+    colluders: int = 1
+    noise: Callable[[int, NoiseSource], NoiseSource] = _honest_noise
+    masks: Callable[[], Draw] = _fresh_masks
+
+    def view(self, mu: float, which: int, trials: int, stream: int) -> np.ndarray:
+        """Return what the coalition sees of so many studies on table 0 or 1, (trials, columns)."""
+        honest = self.sites - self.colluders
+        scale = integer_sd(FINE, mu / math.sqrt(_PASSES)) * math.sqrt(self.sites / honest)
+        masks = [self.masks() for _ in range(self.sites)]
+        columns, before = [], None
+        for step in range(_PASSES):
+            row = FINE // 2 * (1 if which == 0 else -1) * (1 if step == 0 else -1)
+            values = [
+                self._noisy(site, row if site == 0 else 0, scale, trials, stream, step) for site in range(self.sites)
+            ]
+            shares = [self._shares(site, each, masks[site]) for site, each in enumerate(values)]
+            columns.append(_signed(sharing.total(values[:honest])))
+            published = [sharing.total(shares[sender][reader] for sender in range(honest)) for reader in range(honest)]
+            if before is not None:
+                pairs = zip(published, before, strict=True)
+                columns += [_signed(sharing.subtract(now, then)) for now, then in pairs]
+            before = published
+        return np.column_stack(columns)
+
+    def _shares(self, site: int, words: np.ndarray, draw: Draw) -> list[np.ndarray]:
+        """Return a site's shares by reader; as in the protocol it keeps the last one, which is no mask."""
+        *theirs, mine = sharing.split(words, self.sites, draw)
+        return [*theirs[:site], mine, *theirs[site:]]
+
+    def _noisy(self, site: int, value: int, scale: float, trials: int, stream: int, step: int) -> np.ndarray:
+        source = self.noise(site, SeededNoise(5, site, stream, step, trials, value % 2**32))
+        shares = NoiseShares(source, self.sites, self.colluders)
+        return sharing.encode(shares.add(np.full(trials, value, dtype=np.int64), scale))
+
+    def audit(self, mu: float = 1.0, trials: int = 20_000, words: str = "as it is") -> Audit:
+        """Return a lower bound on what the coalition learns, beside the claim."""
+        lower, alarms, detections = bound(lambda which, count, stream: self.view(mu, which, count, stream), trials)
+        return Audit("study", mu, lower, CONFIDENCE, trials, words, alarms, detections, power(mu, trials))
+
+
+def _signed(words: np.ndarray) -> np.ndarray:
+    """Return words (k, 2) as signed numbers, rounded."""
+    return words[:, 0].astype(np.int64).astype(float) * _UPPER + words[:, 1].astype(float)
+
+
+def _one_draw() -> Draw:
+    """Return masks that a site draws once and uses in every pass."""
+    first: list[np.ndarray] = []
+
+    def draw(count: int) -> np.ndarray:
+        if not first:
+            first.append(sharing.uniform(count))
+        return first[0]
+
+    return draw
+
+
+FAULTS = {
+    "noise-share-too-small": Setting(noise=lambda site, source: Weaker(source, 0.7)),
+    "site-without-noise": Setting(noise=lambda site, source: ZeroNoise() if site == 1 else source),
+    "masks-reused": Setting(masks=_one_draw),
+}

@@ -1,0 +1,127 @@
+"""Keys of a site, from PyNaCl: shares are sealed for one reader, every message is signed by its writer.
+
+Sealed boxes (X25519, XSalsa20-Poly1305) and Ed25519 signatures; no cipher, key exchange or generator of our own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64decode, b64encode
+from binascii import Error as NoBase64
+from importlib import import_module
+from pathlib import Path
+from typing import Any, final
+
+from pmtcore.base.checks import InputError
+from pmtcore.sites.errors import Kind, StudyError
+
+
+def text(data: bytes) -> str:
+    """Return bytes as base64."""
+    return b64encode(data).decode()
+
+
+def data(text: str) -> bytes:
+    """Return the bytes behind base64.
+
+    Raises:
+        StudyError: it is none.
+    """
+    try:
+        return b64decode(text, validate=True)
+    except (NoBase64, ValueError):
+        raise StudyError(Kind.FORGED) from None
+
+
+def _nacl(module: str) -> Any:
+    try:
+        return import_module(f"nacl.{module}")
+    except ImportError:
+        raise StudyError(Kind.NOT_INSTALLED) from None
+
+
+@final
+class Keys:
+    """A site's private keys, in memory.
+
+    Args:
+        seal: 32 bytes, opens what is sealed for the site.
+        sign: 32 bytes, signs its messages.
+    """
+
+    def __init__(self, seal: bytes, sign: bytes) -> None:
+        self._seal = _nacl("public").PrivateKey(seal)
+        self._sign = _nacl("signing").SigningKey(sign)
+
+    @classmethod
+    def new(cls) -> Keys:
+        """Return new keys from the system's randomness."""
+        return cls(bytes(_nacl("public").PrivateKey.generate()), bytes(_nacl("signing").SigningKey.generate()))
+
+    @classmethod
+    def read(cls, path: Path) -> Keys:
+        """Return the keys in a file that :meth:`write` made.
+
+        Raises:
+            InputError: no such file, or no keys.
+        """
+        try:
+            fields = json.loads(path.read_text())
+            return cls(data(fields["seal"]), data(fields["sign"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InputError(f"There are no keys of this site at {str(path)!r}; 'study join' makes them.") from None
+
+    def write(self, path: Path) -> None:
+        """Write the keys where only this user reads them; never over others.
+
+        Raises:
+            InputError: there are keys already.
+        """
+        fields = json.dumps({"seal": text(bytes(self._seal)), "sign": text(bytes(self._sign))})
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise InputError(f"There are keys at {str(path)!r} already; take another folder.") from None
+        with os.fdopen(descriptor, "w") as file:
+            file.write(fields)
+
+    @property
+    def public(self) -> dict[str, str]:
+        """Return the public halves, as the study file has them."""
+        return {"seal": text(bytes(self._seal.public_key)), "verify": text(bytes(self._sign.verify_key))}
+
+    def open(self, sealed: bytes) -> bytes:
+        """Return what was sealed for this site.
+
+        Raises:
+            StudyError: it was not.
+        """
+        try:
+            return bytes(_nacl("public").SealedBox(self._seal).decrypt(sealed))
+        except _nacl("exceptions").CryptoError:
+            raise StudyError(Kind.FORGED) from None
+
+    def sign(self, message: bytes) -> str:
+        """Return this site's signature, as base64."""
+        return text(bytes(self._sign.sign(message).signature))
+
+    def __repr__(self) -> str:
+        return "<keys of a site>"
+
+
+def sealed(message: bytes, key: str) -> bytes:
+    """Return the message sealed for the owner of a public key (base64)."""
+    return bytes(_nacl("public").SealedBox(_nacl("public").PublicKey(data(key))).encrypt(message))
+
+
+def require_signature(message: bytes, signature: str, key: str) -> None:
+    """Raise unless the owner of a public key signed the message.
+
+    Raises:
+        StudyError: they did not.
+    """
+    try:
+        _nacl("signing").VerifyKey(data(key)).verify(message, data(signature))
+    except (_nacl("exceptions").CryptoError, ValueError):
+        raise StudyError(Kind.FORGED) from None

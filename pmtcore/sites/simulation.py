@@ -1,0 +1,94 @@
+"""A study on one machine: a process for each site, the coordinator here, messages over the loopback interface."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pmtcore.base.checks import InputError
+from pmtcore.ledger.log import Ledger
+from pmtcore.releases.release import Request
+from pmtcore.sites.boards import FolderBoard, served
+from pmtcore.sites.parties import Coordinator, join
+from pmtcore.sites.study import GroundOfStudy, Site, create
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.table import read_path
+
+STUDY = "study.json"
+LEDGER = "ledger.db"
+LOOPBACK = "127.0.0.1"
+_PATIENCE = 60.0  # seconds: processes of one machine, which may be busy
+_LEAVES = 60.0  # seconds that a site's process has to end once the release is there
+
+
+def prepare_simulation(
+    folder: Path, public: str, private: Sequence[str], choices: Choices, request: Request, **settings: Any
+) -> GroundOfStudy:
+    """Write a study of these files into a folder, joined by a site for each, with a ledger of its own.
+
+    Args:
+        settings: of :func:`pmtcore.sites.study.create`.
+
+    Raises:
+        InputError: a file cannot be read, or the folder holds a study already.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if (folder / STUDY).exists():
+        raise InputError(f"There is a study in {str(folder)!r} already; take another folder.")
+    copy = folder / Path(public).name
+    if not Path(public).is_file():
+        raise InputError(f"There is no file {public!r}; check the path.")
+    if copy.resolve() != Path(public).resolve():
+        shutil.copyfile(public, copy)
+    (folder / "board").mkdir()
+    sites = [Site(f"site-{at}", read_path(path, "private").n) for at, path in enumerate(private, 1)]
+    study = create("simulation", str(copy), choices, request, sites, **{"patience": _PATIENCE, **settings})
+    ground, joined = GroundOfStudy.of(study, str(folder)), []
+    for site in sites:
+        own = folder / site.name
+        own.mkdir()
+        ledger = Ledger(str(own / LEDGER))
+        ledger.first_cap(site.name, request.budget.mu * request.rows_per_person)
+        joined.append(join(ground, site.name, own, ledger, site.name, "simulation"))
+    study = study.with_keys(joined)
+    (folder / STUDY).write_text(study.as_json())
+    return GroundOfStudy.of(study, str(folder))
+
+
+def start_site(folder: Path, name: str, private: str, address: str) -> subprocess.Popen[bytes]:
+    """Start the process of one site."""
+    own = folder / name
+    command = [sys.executable, "-m", "pmtcore", "study", "run", str(folder / STUDY), "--site", name, "--private"]
+    command += [private, "--folder", str(own), "--ledger", str(own / LEDGER), "--dataset", name, "--server", address]
+    log = (own / "log").open("ab")
+    with log:
+        # The arguments are this program's own, and no shell reads them.
+        return subprocess.Popen([*command, "--json"], stdout=log, stderr=log, env=dict(os.environ))  # noqa: S603
+
+
+def simulate(ground: GroundOfStudy, folder: Path, private: Sequence[str]) -> dict[str, Any]:
+    """Run a prepared study with a process for each site, and return the coordinator's record.
+
+    Raises:
+        StudyError: the study stopped.
+    """
+    study, board = ground.study, FolderBoard(folder / "board")
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        with served(board, study, LOOPBACK, 0) as address:
+            for site, path in zip(study.sites, private, strict=True):
+                processes.append(start_site(folder, site.name, path, address))
+            record = Coordinator(ground, board).run()
+            for process in processes:
+                process.wait(_LEAVES)
+        return record
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()

@@ -1,0 +1,347 @@
+"""A study: the public file that all sites agree to before a row is read.
+
+It fixes columns and how they are read, the public data, the request (method, parameters, budget), the sites with their
+row counts and keys, the least number of sites that answer, and how many of them may collude with the coordinator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, final
+from uuid import uuid4
+
+import numpy as np
+
+from pmtcore.accounting.budgets import MU_RANGE, Budget
+from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.base.records import PrivateRows
+from pmtcore.base.strict_json import parsed
+from pmtcore.methods.registry import method
+from pmtcore.releases.release import Request
+from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import Problem, PublicSide, design_of, prepare, public_side
+from pmtcore.tables.schema import Schema
+from pmtcore.tables.table import MomentTable, Table, read_moment_path, read_path
+
+VERSION = 1  # of the study file; another one is refused
+METHODS = ("joint-pmt", "joint-moment", "pmt-gradients")  # their passes are sums of integers alone
+MOST_SITES = 100  # each pass needs a sealed message from every site to every other
+_PATIENCE = (0.5, 7 * 86_400.0)  # seconds: a test's, and a week of a hospital's
+_STRICT = "refuse"
+
+
+@final
+@dataclass(frozen=True)
+class Site:
+    """One institution: its name, how many rows it holds, and the public halves of its two keys (base64)."""
+
+    name: str
+    rows: int
+    seal: str = ""
+    verify: str = ""
+
+    def __post_init__(self) -> None:
+        if not (0 < len(self.name) <= 40 and self.name.replace("-", "").replace("_", "").isalnum()):
+            raise InputError("A site's name has 1 to 40 letters, digits, '-' or '_'.")
+        whole_number_between(f"rows of {self.name}", self.rows, 1, 2**40)
+
+
+@final
+@dataclass(frozen=True)
+class Study:
+    """What every site agrees to; all of it is public.
+
+    Attributes:
+        id: at random, so that two runs of the same plan are two studies.
+        public: name of the public file, which lies beside the study, and its SHA-256.
+        moment: whether that file is a moment matrix; then ``public_rows`` is how many rows are behind it, if known.
+        schema: how columns are read; ``None``: what the public table suggests.
+        least: the least number of sites that answer.
+        colluders: how many sites may join hands with the coordinator: noise is sized for the others.
+        patience: seconds without any message until a site counts as lost.
+    """
+
+    id: str
+    title: str
+    public: str
+    public_sha256: str
+    moment: bool
+    public_rows: int | None
+    choices: Choices
+    schema: Mapping[str, Any] | None
+    request: Request
+    sites: tuple[Site, ...]
+    least: int
+    colluders: int
+    patience: float
+
+    def __post_init__(self) -> None:
+        names = [site.name for site in self.sites]
+        if not 2 <= len(names) <= MOST_SITES or len(set(names)) < len(names):
+            raise InputError(f"A study has 2 to {MOST_SITES} sites, each with a name of its own.")
+        whole_number_between("colluding sites", self.colluders, 0, len(names) - 1)
+        whole_number_between("least number of sites", self.least, max(2, self.colluders + 1), len(names))
+        number_between("patience", self.patience, *_PATIENCE)
+        if self.request.method not in METHODS:
+            raise StudyError(Kind.METHOD)
+        if _STRICT in (self.choices.missing, self.choices.unseen):
+            raise StudyError(Kind.STRICT_POLICY)
+        if self.choices.formula:
+            raise StudyError(Kind.FORMULA)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all sites, in the study's order."""
+        return tuple(site.name for site in self.sites)
+
+    def site(self, name: str) -> Site:
+        """Return the site of this name.
+
+        Raises:
+            StudyError: there is none.
+        """
+        for site in self.sites:
+            if site.name == name:
+                return site
+        raise StudyError(Kind.UNKNOWN_SITE, name)
+
+    def rows(self, names: Iterable[str]) -> int:
+        """Return the number of rows of these sites together."""
+        return sum(self.site(name).rows for name in names)
+
+    def noise_mu(self, answering: int) -> float:
+        """Return the mu of the noise that all answering sites add up to; the budget's where nobody colludes.
+
+        With k sites answering, each adds its share for the case that only ``k - colluders`` of them are honest, so the
+        total has more noise than the budget asks for, and the method plans with what it gets (proofs/sites.md).
+        """
+        return max(self.request.budget.mu * math.sqrt(1 - self.colluders / answering), MU_RANGE[0])
+
+    def mu_against(self, coalition: int, answering: int) -> float:
+        """Return the mu that the release keeps against so many sites who pool what they know with the coordinator."""
+        if coalition >= answering:
+            return math.inf
+        return self.request.budget.mu * math.sqrt((answering - self.colluders) / (answering - coalition))
+
+    @property
+    def plan_digest(self) -> str:
+        """SHA-256 of everything but the keys: what a site agrees to before it has made them."""
+        return _digest(replace(self, sites=tuple(Site(site.name, site.rows) for site in self.sites)).as_dict())
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything: the study that is run, which sites compare by another way than the coordinator."""
+        return _digest(self.as_dict())
+
+    def key(self, name: str) -> str:
+        """Return the ledger's key for a site's spend on this study."""
+        return f"study-{self.plan_digest[:32]}-{name}"
+
+    def with_keys(self, joined: Iterable[Mapping[str, Any]]) -> Study:
+        """Return the study with the keys of sites that joined.
+
+        Raises:
+            StudyError: a site agreed to another study, or is not in this one.
+        """
+        known = {site.name: site for site in self.sites}
+        for each in joined:
+            site = self.site(str(each.get("site")))
+            if each.get("plan") != self.plan_digest:
+                raise StudyError(Kind.OTHER_STUDY, site.name)
+            known[site.name] = replace(site, seal=str(each.get("seal")), verify=str(each.get("verify")))
+        return replace(self, sites=tuple(known.values()))
+
+    def require_keys(self) -> None:
+        """Raise unless every site has joined.
+
+        Raises:
+            StudyError: somebody has not.
+        """
+        missing = [site.name for site in self.sites if not (site.seal and site.verify)]
+        if missing:
+            raise StudyError(Kind.NO_KEYS, *missing)
+
+    def request_of(self, names: Sequence[str]) -> Request:
+        """Return the request with the noise of these sites as its budget: what the method plans with."""
+        return replace(self.request, budget=Budget(self.noise_mu(len(names))))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain fields; :meth:`from_dict` reads them back."""
+        return {
+            "version": VERSION,
+            "id": self.id,
+            "title": self.title,
+            "public": {
+                "file": self.public,
+                "sha256": self.public_sha256,
+                "moment": self.moment,
+                "rows": self.public_rows,
+            },
+            "choices": self.choices.as_dict(),
+            "schema": None if self.schema is None else dict(self.schema),
+            "request": self.request.as_dict(),
+            "sites": [vars(site) for site in self.sites],
+            "least": self.least,
+            "colluders": self.colluders,
+            "patience": self.patience,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Study:
+        """Return the study of these plain fields.
+
+        Raises:
+            InputError: another form, or a value that no study has.
+        """
+        try:
+            if fields["version"] != VERSION:
+                raise StudyError(Kind.NOT_A_STUDY)
+            public = fields["public"]
+            return cls(
+                str(fields["id"]),
+                str(fields["title"]),
+                Path(str(public["file"])).name,
+                str(public["sha256"]),
+                bool(public["moment"]),
+                None if public["rows"] is None else int(public["rows"]),
+                Choices.from_dict(fields["choices"]),
+                None if fields["schema"] is None else Schema.from_dict(fields["schema"]).as_dict(),
+                Request.from_dict(fields["request"]),
+                tuple(Site(**site) for site in fields["sites"]),
+                int(fields["least"]),
+                int(fields["colluders"]),
+                float(fields["patience"]),
+            )
+        except (KeyError, TypeError, AttributeError):
+            raise StudyError(Kind.NOT_A_STUDY) from None
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Study:
+        """Return the study in the bytes of a file.
+
+        Raises:
+            InputError: no JSON, or no study.
+        """
+        try:
+            fields = parsed(data)
+        except (ValueError, RecursionError):
+            raise StudyError(Kind.NOT_A_STUDY) from None
+        if not isinstance(fields, dict):
+            raise StudyError(Kind.NOT_A_STUDY)
+        return cls.from_dict(fields)
+
+    def as_json(self) -> str:
+        """Return the text of the study file."""
+        return json.dumps(self.as_dict(), indent=2, sort_keys=True) + "\n"
+
+
+def _digest(fields: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def create(
+    title: str,
+    public: str,
+    choices: Choices,
+    request: Request,
+    sites: Iterable[Site],
+    *,
+    least: int | None = None,
+    colluders: int = 0,
+    patience: float = 600.0,
+    moment: bool = False,
+    public_rows: int | None = None,
+    schema: Mapping[str, Any] | None = None,
+) -> Study:
+    """Return a new study on a public file; no private file is needed.
+
+    Raises:
+        InputError: the file cannot be read, or a value that no study has.
+    """
+    entry, every = method(request.method), tuple(sites)
+    data = Path(public).read_bytes() if Path(public).is_file() else None
+    if data is None:
+        raise InputError(f"There is no file {public!r}; check the path.")
+    found = Study(
+        uuid4().hex,
+        title,
+        Path(public).name,
+        hashlib.sha256(data).hexdigest(),
+        moment,
+        public_rows,
+        choices,
+        schema,
+        replace(request, method=entry.id),
+        every,
+        len(every) if least is None else least,
+        colluders,
+        patience,
+    )
+    ground = GroundOfStudy.of(found, str(Path(public).parent))
+    # Named one by one, so that a site whose table lacks a column is refused and does not sum other features.
+    features = tuple(dict.fromkeys(feature.column.name for feature in ground.side.coder.features))
+    written = replace(found, choices=replace(choices, features=features))
+    # As every reader of the file will have it, defaults of the parameters included: the digest is of that.
+    return Study.from_json(written.as_json().encode())
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GroundOfStudy:
+    """What is public of a study, read: the public table or moment, and how any row is read."""
+
+    study: Study
+    table: Table | MomentTable
+    side: PublicSide
+
+    @classmethod
+    def of(cls, study: Study, folder: str) -> GroundOfStudy:
+        """Read the public file beside the study.
+
+        Raises:
+            StudyError: it is another file than the study names; InputError: it cannot be read, or does not fit.
+        """
+        path = Path(folder) / study.public
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != study.public_sha256:
+            raise StudyError(Kind.OTHER_PUBLIC)
+        table: Table | MomentTable = read_moment_path(path) if study.moment else read_path(path, "public")
+        schema = None if study.schema is None else Schema.from_dict(study.schema)
+        columns = _Columns((*table.columns, study.choices.target))
+        # Of a private table only the names of its columns matter here.
+        side = public_side(columns, table, study.choices, study.public_rows, schema)  # type: ignore[arg-type]
+        return cls(study, table, side)
+
+    def problem(self, names: Sequence[str], private: Table | None = None) -> Problem:
+        """Return the problem of the table that these sites hold together, of which one holds ``private``.
+
+        Args:
+            private: a site's own table; ``None``: the coordinator's view, without any row.
+
+        Raises:
+            InputError: the private table does not fit the study.
+        """
+        study, total = self.study, self.study.rows(names)
+        if private is None:
+            nobody = PrivateRows(lambda: iter([self._empty_block()]), total, self.side.coder.names)
+            design = design_of(self.side.coder, self.table)
+            return Problem(nobody, self.side.data, study.choices, self.side.notes, coder=self.side.coder, design=design)
+        schema = None if study.schema is None else Schema.from_dict(study.schema)
+        found = prepare(private, self.table, study.choices, public_rows=study.public_rows, schema=schema)
+        return replace(found, private=found.private.part_of(total))
+
+    def _empty_block(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros((1, len(self.side.coder.names))), np.zeros(1)
+
+
+@final
+@dataclass(frozen=True)
+class _Columns:
+    """A private table of which nothing but the names of its columns is known: those of the public file."""
+
+    columns: tuple[str, ...]

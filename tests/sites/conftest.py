@@ -1,0 +1,103 @@
+"""Studies of small tables, run in threads over a board in memory."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.ledger.log import Ledger
+from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
+from pmtcore.releases.release import Request
+from pmtcore.sites.boards import MemoryBoard
+from pmtcore.sites.parties import Coordinator, SiteOfStudy, join
+from pmtcore.sites.study import GroundOfStudy, Site, create
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.table import read_path
+
+pytest.importorskip("nacl", reason="the extra 'sites' is not installed")
+COLUMNS = ["a", "b", "y"]
+
+
+def draw(rows: int, seed: int, labels: bool = False) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((rows, 2))
+    z = x @ np.array([0.5, -0.3])
+    y = (rng.random(rows) < 1 / (1 + np.exp(-z))).astype(int) if labels else 1 + z + rng.standard_normal(rows)
+    return pd.DataFrame(np.column_stack([x, y]), columns=COLUMNS)
+
+
+@dataclass
+class Setup:
+    """A study with its sites, their files, folders and ledgers."""
+
+    ground: GroundOfStudy
+    folder: Path
+    frames: list[pd.DataFrame]
+    public: pd.DataFrame
+    sources: dict[str, NoiseSource]
+    board: MemoryBoard = field(default_factory=MemoryBoard)
+
+    def site(self, name: str) -> SiteOfStudy:
+        own = self.folder / name
+        table = read_path(own / "private.csv", "private")
+        return SiteOfStudy(self.ground, name, table, own, self.ledger(name), name, self.sources[name])
+
+    def ledger(self, name: str) -> Ledger:
+        return Ledger(str(self.folder / name / "ledger.db"))
+
+    def run(self, boards=None, names=None):
+        """Return the coordinator's answer, and each site's: a record, or the error."""
+        answers: dict[str, object] = {}
+
+        def take_part(name: str) -> None:
+            try:
+                answers[name] = self.site(name).run((boards or {}).get(name, self.board))
+            except BaseException as error:
+                answers[name] = error
+
+        threads = [threading.Thread(target=take_part, args=(name,)) for name in names or self.ground.study.names]
+        for thread in threads:
+            thread.start()
+        try:
+            answers[""] = Coordinator(self.ground, self.board).run()
+        except BaseException as error:
+            answers[""] = error
+        for thread in threads:
+            thread.join(60)
+        return answers
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Make a study: rows by site, method, and what else a study says."""
+
+    def make(
+        rows=(300, 200, 400), method="joint-pmt", mu=1.0, parameters=None, cap=None, family="gaussian", **settings
+    ) -> Setup:
+        labels = family != "gaussian"
+        frames = [draw(n, 100 + at, labels) for at, n in enumerate(rows)]
+        public = draw(120, 7, labels)
+        public.to_csv(tmp_path / "public.csv", index=False)
+        request = Request(method, Budget(mu), parameters or {})
+        sites = [Site(f"s{at}", n) for at, n in enumerate(rows)]
+        choices = Choices(target="y", family=family)
+        found = create("test", str(tmp_path / "public.csv"), choices, request, sites, **{"patience": 20.0, **settings})
+        ground, joined = GroundOfStudy.of(found, str(tmp_path)), []
+        for site, frame in zip(sites, frames, strict=True):
+            own = tmp_path / site.name
+            own.mkdir()
+            frame.to_csv(own / "private.csv", index=False)
+            ledger = Ledger(str(own / "ledger.db"))
+            ledger.cap(site.name, (cap or {}).get(site.name, 3.0))
+            joined.append(join(ground, site.name, own, ledger, site.name, "curator"))
+        ground = GroundOfStudy.of(found.with_keys(joined), str(tmp_path))
+        sources = {site.name: SeededNoise(1, at) for at, site in enumerate(sites)}
+        return Setup(ground, tmp_path, frames, public, sources)
+
+    return make

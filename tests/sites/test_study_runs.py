@@ -1,0 +1,300 @@
+"""Whole studies: the curator's bits, what leaves a site, who drops out when, and each site's ledger."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pmtcore.ledger.log import LedgerError
+from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
+from pmtcore.releases.release import release
+from pmtcore.sites import seals, sharing
+from pmtcore.sites.boards import FolderBoard, HttpBoard, MemoryBoard, Message, served
+from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.sites.noise_shares import NoiseShares
+from pmtcore.sites.rounds import Openings
+from pmtcore.sites.study import Study
+from pmtcore.sites.transcript import Transcript
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.table import table_from
+
+PATIENCE = 4.0  # seconds without a message until a site is lost; threads of a busy machine
+
+
+class Killed(BaseException):
+    """The process ends here: no clean-up, no last word."""
+
+
+class Dies:
+    """A board at whose first message of a kind and pass the site is killed before it is sent."""
+
+    def __init__(self, board, kind, step):
+        self.board, self.kind, self.step = board, kind, step
+        self.messages = board.messages
+
+    def post(self, message):
+        if message.kind == self.kind and message.step == self.step:
+            raise Killed
+        self.board.post(message)
+
+    def read(self, after, reader):
+        return self.board.read(after, reader)
+
+
+class Shares(SeededNoise.__mro__[1]):
+    """One curator's noise that is the sum of what sites would draw."""
+
+    secure = False
+
+    def __init__(self, sources):
+        self.sources = sources
+
+    def integers(self, sigma, trials, size):
+        return sum(source.integers(sigma / np.sqrt(len(self.sources)), trials, size) for source in self.sources)
+
+    def normal(self, trials, size):
+        raise AssertionError
+
+    spherical = words = normal
+
+
+def curator(setup, names, source):
+    """The release of the stacked table by one curator, with the noise that these sites add up to."""
+    study = setup.ground.study
+    stacked = pd.concat([setup.frames[study.names.index(name)] for name in names])
+    problem = prepare(table_from(stacked, "private", "private"), setup.ground.table, study.choices)
+    return release(problem, study.request_of(names), source)
+
+
+def assert_same_bits(record, found):
+    coefficients = found.as_dict()["coefficients"]
+    assert record["coefficients"] == coefficients
+    assert record["bands"] == found.as_dict()["bands"]
+    assert record["n"] == found.n
+
+
+@pytest.mark.parametrize(
+    "method, family, colluders",
+    [
+        ("joint-pmt", "gaussian", 0),
+        ("joint-pmt", "gaussian", 1),
+        ("joint-moment", "gaussian", 1),
+        ("pmt-gradients", "logistic", 0),
+    ],
+)
+def test_a_study_has_the_bits_of_the_curator(study, method, family, colluders):
+    """For the same noise: coordinator, sites and one curator of the stacked table; bands included."""
+    setup = study(method=method, family=family, colluders=colluders)
+    answers = setup.run()
+    found = curator(setup, setup.ground.study.names, Shares([SeededNoise(1, at) for at in range(3)]))
+    for record in answers.values():
+        assert not isinstance(record, BaseException), record
+        assert_same_bits(record, found)
+        assert record["guarantee"]["mu"] == 1.0
+        if method == "joint-moment":
+            assert record["released"]["joint_moment"]["guarantee"]["mu"] == 1.0
+    assert answers[""]["study"]["noise_mu"] == pytest.approx(np.sqrt((3 - colluders) / 3))
+
+
+def test_ten_sites_of_which_one_is_killed(study):
+    """The nine others' release, exactly."""
+    setup = study(rows=(60, 50, 40, 70, 80, 90, 45, 55, 65, 75), least=5, colluders=3, patience=PATIENCE)
+    setup.sources = {name: ZeroNoise() for name in setup.sources}
+    answers = setup.run({"s4": Dies(setup.board, "share", 0)})
+    rest = tuple(name for name in setup.ground.study.names if name != "s4")
+    assert_same_bits(answers[""], curator(setup, rest, ZeroNoise()))
+    assert answers[""]["study"]["noise_mu"] == pytest.approx(np.sqrt(6 / 9))
+
+
+@pytest.mark.parametrize("curious", ["s0", "s2"])
+def test_nothing_unmasked_leaves_a_site(study, monkeypatch, curious):
+    """All messages, opened with a curious site's key where they can be, hold no sum of another site, noisy or not."""
+    private, add = [], NoiseShares.add
+
+    def recorded(self, values, scale):
+        noisy = add(self, values, scale)
+        if self.source is not setup.sources[curious]:
+            private.extend([*values, *noisy])
+        return noisy
+
+    monkeypatch.setattr(NoiseShares, "add", recorded)
+    setup = study()
+    assert not isinstance(setup.run()[""], BaseException)
+    keys = seals.Keys.read(setup.folder / curious / "keys.json")
+    bodies = []
+    for message in setup.board.messages:
+        if message.kind == "share":
+            body = seals.data(message.body)
+            bodies.append(keys.open(body)[32:] if message.to == curious else body)
+        elif message.kind == "sum":
+            bodies.append(seals.data(message.body))
+        else:
+            assert len(message.body) < 40
+    words = {body[at : at + 16] for body in bodies for at in range(0, len(body) - 15)}
+    sought = {sharing.to_bytes(sharing.encode([value])) for value in private}
+    assert len(sought) > 50
+    assert not words & sought
+    opened = sharing.to_bytes(sharing.total(sharing.from_bytes(body) for body in bodies[-3:]))
+    assert not {opened[at : at + 16] for at in range(0, len(opened), 16)} & sought
+
+
+@pytest.mark.parametrize("kind", ["share", "ready"])
+def test_a_site_lost_before_the_first_opening_is_done_without(study, kind):
+    """The release is the one of the sites that answered; the lost site's spend stands, its rows are not in it."""
+    setup = study(least=2, patience=PATIENCE)
+    setup.sources = {name: ZeroNoise() for name in setup.sources}
+    answers = setup.run({"s1": Dies(setup.board, kind, 0)})
+    assert isinstance(answers["s1"], Killed)
+    assert answers[""]["study"]["answered"] == ["s0", "s2"]
+    assert_same_bits(answers[""], curator(setup, ("s0", "s2"), ZeroNoise()))
+    assert_same_bits(answers["s0"], curator(setup, ("s0", "s2"), ZeroNoise()))
+    key = setup.ground.study.key
+    assert setup.ledger("s0").entry(key("s0")).state == "released"
+    assert setup.ledger("s1").entry(key("s1")).state == "reserved"
+
+
+@pytest.mark.parametrize("kind, step", [("sum", 0), ("share", 1), ("sum", 2)])
+def test_a_site_lost_later_ends_the_study_without_a_release(study, kind, step):
+    """Nothing is released, at no site and by no coordinator; every ledger says so."""
+    setup = study(least=2, patience=1.5)
+    answers = setup.run({"s1": Dies(setup.board, kind, step)})
+    assert answers[""].kind is Kind.LOST
+    assert isinstance(answers["s1"], Killed)
+    for name in ("s0", "s2"):
+        assert answers[name].kind is Kind.STOPPED
+        assert setup.ledger(name).entry(setup.ground.study.key(name)).state == "failed"
+    late = [m for m in setup.board.messages if m.kind == "sum" and m.step == step]
+    assert len({m.sender for m in late}) < 3
+
+
+@pytest.mark.parametrize("kind, step", [("share", 0), ("ready", 1), ("share", 2)])
+def test_a_site_that_comes_back_costs_a_try_and_no_budget(study, kind, step):
+    """Killed before an opening and started again: the release of all rows, and one spend in its ledger."""
+    setup = study(least=2, patience=20.0)
+    setup.sources = {name: ZeroNoise() for name in setup.sources}
+    again = {}
+
+    def come_back():
+        while not any(m.step == step and m.kind == "share" for m in setup.board.messages):
+            time.sleep(0.02)
+        time.sleep(0.5)
+        again["s1"] = setup.site("s1").run(setup.board)
+
+    thread = threading.Thread(target=come_back)
+    thread.start()
+    answers = setup.run({"s1": Dies(setup.board, kind, step)})
+    thread.join(60)
+    found = curator(setup, setup.ground.study.names, ZeroNoise())
+    for record in (answers[""], answers["s0"], again["s1"]):
+        assert_same_bits(record, found)
+    ledger = setup.ledger("s1")
+    assert ledger.account("s1").spent == 1.0
+    assert ledger.entry(setup.ground.study.key("s1")).state == "released"
+
+
+def test_a_site_over_its_cap_refuses_and_the_others_go_on(study):
+    """Its cap was lowered after it agreed: no spend, no message of its rows, the study goes on as declared."""
+    setup = study(least=2)
+    setup.ledger("s1").cap("s1", 0.5)
+    answers = setup.run()
+    assert isinstance(answers["s1"], LedgerError)
+    assert setup.ledger("s1").entry(setup.ground.study.key("s1")) is None
+    assert answers[""]["study"]["answered"] == ["s0", "s2"]
+    assert {m.kind for m in setup.board.messages if m.sender == "s1"} == {"failed"}
+
+
+def test_too_few_sites_stop_the_study_before_anything_is_opened(study):
+    """A declined agreement is a veto; with it fewer answer than the study asks for."""
+    setup = study(least=3)
+    setup.ledger("s1").agreements.answer(setup.ground.study.key("s1"), False, "somebody else", "not for this purpose")
+    answers = setup.run()
+    assert answers[""].kind is Kind.TOO_FEW_SITES
+    assert not [m for m in setup.board.messages if m.kind in ("share", "sum")]
+
+
+def test_the_spend_is_in_the_ledger_before_a_row_is_summed(study, monkeypatch):
+    """Whenever a site adds noise to a sum, its ledger has the spend already."""
+    setup, states, add = study(), [], NoiseShares.add
+
+    def asked(self, values, scale):
+        name = next(name for name, source in setup.sources.items() if source is self.source)
+        states.append(setup.ledger(name).entry(setup.ground.study.key(name)).state)
+        return add(self, values, scale)
+
+    monkeypatch.setattr(NoiseShares, "add", asked)
+    setup.run()
+    assert states
+    assert set(states) == {"reserved"}
+
+
+def test_a_cap_that_the_plan_would_pass_is_a_veto_at_once(study):
+    """A site cannot agree to what its cap does not allow."""
+    with pytest.raises(LedgerError):
+        study(cap={"s1": 0.5})
+
+
+def test_a_pass_is_opened_once_and_with_the_same_sites(study, tmp_path):
+    """Whatever a coordinator says, a site publishes its sum of a pass once."""
+    openings = Openings(tmp_path, study().ground.study)
+    openings.record(0, ("s0", "s1"))
+    for act, kind in ((lambda: openings.record(0, ("s0", "s1")), Kind.OPENED_BEFORE),):
+        with pytest.raises(StudyError) as error:
+            act()
+        assert error.value.kind is kind
+    openings.require_same(("s0", "s1"))
+    with pytest.raises(StudyError) as error:
+        openings.require_same(("s0", "s1", "s2"))
+    assert error.value.kind is Kind.SITES_CHANGED
+
+
+@pytest.mark.parametrize("change", [{"body": "other"}, {"sender": "s1"}, {"step": 4}, {"signature": ""}, {"study": ""}])
+def test_what_a_site_did_not_sign_counts_as_not_sent(study, change):
+    """A changed body, sender, pass, study or signature: the message is passed over."""
+    setup = study()
+    keys = seals.Keys.read(setup.folder / "s0" / "keys.json")
+    plain = Message(setup.ground.study.digest, "s0", "ready", 1, 0, "", "text")
+    good = dataclasses.replace(plain, signature=keys.sign(plain.signed_bytes))
+    for message, counts in ((good, 1), (dataclasses.replace(good, **change), 0)):
+        board = MemoryBoard()
+        board.post(message)
+        transcript = Transcript(setup.ground.study, board)
+        transcript.update()
+        assert sum(len(transcript.sent("ready", 1, step)) for step in range(5)) == counts
+
+
+def test_boards_in_a_folder_and_over_http_keep_messages_in_order(study, tmp_path):
+    """What one party posts the others read, once each, and a stranger's message is refused."""
+    setup, folder = study(), tmp_path / "board"
+    folder.mkdir()
+    found = setup.ground.study
+    keys = seals.Keys.read(setup.folder / "s0" / "keys.json")
+    board = FolderBoard(folder)
+    with served(board, found, "127.0.0.1", 0) as address:
+        client = HttpBoard(address)
+        for step in range(3):
+            message = Message(found.digest, "s0", "ready", 1, step)
+            client.post(dataclasses.replace(message, signature=keys.sign(message.signed_bytes)))
+        messages, until = client.read(0, "s1")
+        assert [message.step for message in messages] == [0, 1, 2]
+        assert client.read(until, "s1") == ([], until)
+        for stranger in (Message(found.digest, "s0", "ready"), Message(found.digest, "", "begin", 1)):
+            with pytest.raises(StudyError) as error:
+                client.post(stranger)
+            assert error.value.kind is Kind.UNREACHABLE
+    assert len(list(folder.iterdir())) == 3
+
+
+def test_a_study_file_reads_back_and_names_what_was_agreed_to(study):
+    """Same digest after reading; another budget, site or public file is another study."""
+    found = study().ground.study
+    assert Study.from_json(found.as_json().encode()).digest == found.digest
+    other = dataclasses.replace(found, colluders=1)
+    assert other.plan_digest != found.plan_digest
+    with pytest.raises(StudyError) as error:
+        other.with_keys([{"site": "s0", "plan": found.plan_digest, "seal": "", "verify": ""}])
+    assert error.value.kind is Kind.OTHER_STUDY
