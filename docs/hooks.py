@@ -67,9 +67,9 @@ def one_method(entry: Method) -> str:
         f"*Source:* {entry.source}. *Neighbours:* {entry.neighbours.value}. *Noise:* {record['noise']}. "
         f"*{entry.standing.value.capitalize()}:* {entry.standing_reason}."
     )
-    proof = re.search(rf"^#+ (\d+)\.? .*`{re.escape(entry.id)}`", (DOCS / "maths.md").read_text(), re.MULTILINE)
-    if proof:
-        lines += ["", f"*Proof:* [section {proof.group(1)}](maths.md)."]
+    for page in sorted((DOCS / "proofs").glob("*.md")):
+        if re.search(rf"^#+ \d+.*`{re.escape(entry.id)}`", page.read_text(), re.MULTILINE):
+            lines += ["", f"*Proof:* [{page.stem}](proofs/{page.name})."]
     if record["parameters"]:
         lines += ["", "| parameter | default | range | what it does |", "|---|---|---|---|"]
     for name, field in record["parameters"].items():

@@ -177,7 +177,7 @@ def errata() -> None:
     st.dataframe(
         [vars(entry) for entry in ERRATA.values()], hide_index=True, width="stretch", alt="Errata of the papers"
     )
-    st.caption("Derived in docs/maths.md, sections 8, 12 and 15.")
+    st.caption("Derived in docs/proofs/errata.md, 8, 12 and 15.")
 
 
 st.title("Audit")

@@ -1,7 +1,7 @@
 """Privacy budgets: mu-GDP, rho-zCDP and (epsilon, delta), exact both ways, and their composition.
 
 Native unit: mu of Gaussian differential privacy (Dong, Roth, Su 2022; paper A, Definition 2.2), exact for
-every Gaussian mechanism. A total budget goes in; methods divide it. Proofs: ``docs/maths.md``, section 1.
+every Gaussian mechanism. A total budget goes in; methods divide it. Proofs: ``docs/proofs/budgets.md``, 1.
 """
 
 from __future__ import annotations

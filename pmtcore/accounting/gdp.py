@@ -1,6 +1,7 @@
-"""Gaussian noise in a perturbed objective as mu-GDP: one guarantee that composes (maths.md, 15.5).
+"""Gaussian noise in a perturbed objective as mu-GDP: one guarantee that composes (proofs/erm.md, 15.5).
 
-Labels whose Jacobian costs nothing have it exactly (maths.md, 9.1). Elsewhere the privacy loss of adding a row is at
+Labels whose Jacobian costs nothing have it exactly (proofs/objective.md, 9.1). Elsewhere the privacy loss of adding
+a row is at
 most ``(m Z + m^2/2)_+ + c``, ``m = zeta1 zeta2/s``; that of removing a row is ``m |Z| + m^2/2``, of which a large
 modulus leaves little more than one tail (``tails``). The guarantee is the smallest mu whose curve of delta lies above
 both at every epsilon. Replacing a row is removing one and adding one: 2 mu.
@@ -150,7 +151,7 @@ def _rounded(log_jacobian: float) -> float:
 
 
 def log_upper(size: float, log_jacobian: float, signed: bool, epsilon: np.ndarray, rough: bool = False) -> np.ndarray:
-    """Return the logarithm of the larger delta (k,) of adding and of removing a row (maths.md, 15.5)."""
+    """Return the logarithm of the larger delta (k,) of adding and of removing a row (proofs/erm.md, 15.5)."""
     added = np.where(
         epsilon >= log_jacobian,
         log_delta(size, np.maximum(epsilon - log_jacobian, 0.0)),

@@ -1,4 +1,4 @@
-"""Epsilon of mixed releases: Gaussian ones and purely epsilon-private ones together (maths.md, 13.1).
+"""Epsilon of mixed releases: Gaussian ones and purely epsilon-private ones together (proofs/ledger.md, 13.1).
 
 Gaussian mechanisms compose to one mu. A purely epsilon-private mechanism is dominated by randomized response, whose
 privacy loss is ``+eps`` with probability ``e^eps/(1 + e^eps)`` and ``-eps`` otherwise. Losses add up, so

@@ -1,4 +1,7 @@
-"""Cost of a perturbed objective where the label fixes the sign of the score, and where it does not (maths.md, 9)."""
+"""Cost of a perturbed objective where the label fixes the sign of the score, and where it does not.
+
+Proof: proofs/objective.md, 9.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ from pmtcore.accounting.budgets import delta_from_mu
 
 
 def noise_sd(radius: float, mu: float) -> float:
-    """Return ``s = 2 R/mu``: replacing a row is removing one and adding one (maths.md, 9.1)."""
+    """Return ``s = 2 R/mu``: replacing a row is removing one and adding one (proofs/objective.md, 9.1)."""
     if not (radius > 0 and mu > 0 and math.isfinite(radius) and math.isfinite(mu)):
         raise ValueError("radius and mu must be positive and finite")
     return 2 * radius / mu
 
 
 def least_modulus(noise: float, reach: float = 1.0) -> float:
-    """Return ``2 s^2 reach``, the modulus from which on the Jacobian costs nothing (maths.md, 9.1)."""
+    """Return ``2 s^2 reach``, the modulus from which on the Jacobian costs nothing (proofs/objective.md, 9.1)."""
     if not reach >= 1:
         raise ValueError("reach must be at least 1")
     return 2 * noise**2 * reach
@@ -43,7 +46,7 @@ def delta_sign_fixed(epsilon: float, mu: float, log_jacobian: float) -> float:
 def delta_any_sign(epsilon: float, mu: float, log_jacobian: float, replace: bool) -> float:
     """Return delta of the loss ``mu |Z| + mu^2/2 + c`` (add-remove), or ``2 mu chi_2 + 2 mu^2 + c`` (replace-one).
 
-    ``E[(1 - exp(eps - L))_+]`` is integrated numerically (maths.md, 9.2).
+    ``E[(1 - exp(eps - L))_+]`` is integrated numerically (proofs/objective.md, 9.2).
     """
     size = 2 * mu if replace else mu
     start = max((epsilon - log_jacobian - size**2 / 2) / size, 0.0)

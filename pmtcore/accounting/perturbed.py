@@ -1,4 +1,4 @@
-"""Cost of a perturbed objective: noise, Jacobian, and the retrieved budget (maths.md, 15.2 to 15.5).
+"""Cost of a perturbed objective: noise, Jacobian, and the retrieved budget (proofs/erm.md, 15.2 to 15.5).
 
 A promise is (epsilon, delta) with its neighbouring relation, pure where delta is 0; conversions are functions of their
 own and never happen silently. The cost of the Jacobian is public where the modulus is, so D's retrieved budget
@@ -184,7 +184,7 @@ class Split:
 
 
 def jacobian_cost(terms: Terms, noise_epsilon: float, neighbours: Neighbours, delta: float) -> float:
-    """Return the Jacobian's cost: exact for labels, else ``log(1 + zeta3/w)`` (maths.md, 15.3)."""
+    """Return the Jacobian's cost: exact for labels, else ``log(1 + zeta3/w)`` (proofs/erm.md, 15.3)."""
     if not terms.loss.free:
         return terms.plain
     if delta == 0:
@@ -315,7 +315,7 @@ def _all_to_noise(terms: Terms, planned: Promise) -> float:
 
 
 def exact_delta(terms: Terms, noise: Noise, epsilon: float, neighbours: Neighbours) -> float:
-    """Return the delta at epsilon that Gaussian noise and this modulus give, by the bounds of maths.md, 15.4."""
+    """Return the delta at epsilon that Gaussian noise and this modulus give, by the bounds of proofs/erm.md, 15.4."""
     if noise.pure:
         raise ValueError("pure noise has no delta")
     mu = terms.gradient / noise.scale

@@ -1,4 +1,4 @@
-"""Spends of a plan, mechanism by mechanism, and their total (maths.md, 2 and 13.1)."""
+"""Spends of a plan, mechanism by mechanism, and their total (proofs/gaussian.md, 2 and 13.1)."""
 
 from __future__ import annotations
 

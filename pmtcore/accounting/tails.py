@@ -1,4 +1,4 @@
-"""Bound on delta of removing a row where no label fixes the sign of its score (maths.md, 15.5).
+"""Bound on delta of removing a row where no label fixes the sign of its score (proofs/erm.md, 15.5).
 
 When a row is removed, the privacy loss is two-sided only where the score changes sign. The score changes slowly: with
 q = zeta3/w it is q-Lipschitz in the noise along the row. A large modulus therefore leaves one tail.

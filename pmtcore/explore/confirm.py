@@ -1,4 +1,7 @@
-"""The chosen model once more with ``joint-pmt``; both releases combined by their whole covariances (maths.md, 18.5)."""
+"""The chosen model once more with ``joint-pmt``; both releases combined by their whole covariances.
+
+Proof: proofs/moment.md, 18.5.
+"""
 
 from __future__ import annotations
 

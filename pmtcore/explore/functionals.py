@@ -1,7 +1,7 @@
 """Figures that move smoothly with the moment: correlations, partial correlations, components, means, spreads, groups.
 
 A figure with gradient J (symmetric, in the mechanism's coordinates) has privacy variance ``sum V_ij J_ij^2``, sampling
-variance ``Var(w y'J y)/n`` over public rows, and loses ``mean (1 - w) y'J y`` to truncation (maths.md, 18.3).
+variance ``Var(w y'J y)/n`` over public rows, and loses ``mean (1 - w) y'J y`` to truncation (proofs/moment.md, 18.3).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Logistic regression of a 0/1 column from a released moment and public rows (maths.md, 18.4).
+"""Logistic regression of a 0/1 column from a released moment and public rows (proofs/moment.md, 18.4).
 
 The linear probability model of the private rows is released. The logistic model looked for is the one whose
 probabilities, on public rows, have that same linear model: ``mean w x phi'(x'b) = (mean w x x') beta``, convex in b.

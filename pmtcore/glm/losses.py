@@ -1,4 +1,4 @@
-"""Losses of one row with the bounds that privacy needs: ``|l'| <= score``, ``l'' <= curvature`` (maths.md, 15.1).
+"""Losses of one row with the bounds that privacy needs: ``|l'| <= score``, ``l'' <= curvature`` (proofs/erm.md, 15.1).
 
 D requires a bound on the gradient and uses it as one on ``l'``; for unbounded responses, and for Poisson, there is
 no finite one (E17). So responses are clipped to a declared range, and losses that grow faster than linearly are
@@ -35,7 +35,7 @@ class Loss:
         score: bound on ``|l'|`` (zeta2 of D, as it is used).
         curvature: bound on ``l''``; with rows of length zeta1, ``zeta3 = curvature zeta1^2``.
         signed: True where the response alone fixes the sign of ``l'``, whatever theta is.
-        free: True where besides ``l'' <= |l'| (1 - |l'|)``, so that the Jacobian costs nothing (maths.md, 15.3).
+        free: True where besides ``l'' <= |l'| (1 - |l'|)``, so that the Jacobian costs nothing (proofs/erm.md, 15.3).
         augmented: responses of augmented rows at which ``l'(0)`` is not 0 (D, Table 1; E15).
         at_zero: share of ``l''(0)`` that augmented rows realize: 1, or 1/2 at a kink (E16).
     """

@@ -2,7 +2,7 @@
 
 Every method is mu-GDP under replace-one (a purely epsilon-private one through the mu that it implies), so caps are
 kept by ``sqrt(sum mu_i^2)``; the epsilon of the total takes purely private releases as what they are. A budget stated
-under add-remove-one counts twice (maths.md, 13).
+under add-remove-one counts twice (proofs/ledger.md, 13).
 """
 
 from __future__ import annotations

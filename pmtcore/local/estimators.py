@@ -1,4 +1,4 @@
-"""The server's half: from mean reports to coefficients, for any loss; all of it post-processing (maths.md, 12).
+"""The server's half: from mean reports to coefficients, for any loss; all of it post-processing (proofs/local.md, 12).
 
 * Papers (C): least squares from the mean moments, then the scale c with ``1 = c mean_pub Phi''(c x'w)``.
 * Beyond: the score equation with its right side on public rows, for the ``whitened`` scheme.

@@ -4,7 +4,7 @@
 * E6: the classical Gaussian formula, at half of epsilon and delta for each of the two parts.
 * E7: the l1 norm as radius where the noise needs the Euclidean one: loose only.
 
-Proofs and figures: maths.md, section 12.
+Proofs and figures: proofs/local.md, 12.
 """
 
 from __future__ import annotations

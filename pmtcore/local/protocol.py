@@ -8,7 +8,7 @@ holds a random id, the configuration's digest and the randomized vector, nothing
   budget; with an intercept the offset is the middle of the response range, which moves the intercept only.
 
 All noise is integer noise on a grid, or a choice among finitely many directions: the guarantee holds for the bits of a
-report (maths.md, 12).
+report (proofs/local.md, 12).
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Configuration:
         """Integer noise on ``x x'`` in its isometric coordinates and on ``x y``, in units of ``2^-30`` of their bounds.
 
         Jointly mu-GDP (E6 repaired): half of ``mu^2`` for ``sqrt(2)`` and half for 2, less what no row can use of both
-        at once (maths.md, 3.5).
+        at once (proofs/sensitivity.md, 3.5).
         """
         gram, cross = math.sqrt(2) * math.sqrt(2), 2 * math.sqrt(2)  # at mu = 1
         unit = (1 + SLACK) * FINE * math.sqrt(moment_and_cross_cost(1 / gram**2, 1 / cross**2)) / self.mu
@@ -237,7 +237,8 @@ class Configuration:
     def randomize(self, features: np.ndarray, response: np.ndarray, source: NoiseSource) -> np.ndarray:
         """Reports (k, dimension) of rows, each on its own.
 
-        Guarantee: each report is mu-GDP, with PrivUnit epsilon-private, in its own row, for its bits (maths.md, 12).
+        Guarantee: each report is mu-GDP, with PrivUnit epsilon-private, in its own row, for its bits
+        (proofs/local.md, 12).
         """
         if self.randomizer == "privunit":
             return self.unit.randomize(self.vectors(features, response), self.bound, source)

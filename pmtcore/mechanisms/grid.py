@@ -1,4 +1,4 @@
-"""Exact noise for releases: moments on an integer grid, discrete Gaussian noise (maths.md, 14).
+"""Exact noise for releases: moments on an integer grid, discrete Gaussian noise (proofs/noise.md, 14).
 
 Every truncated whitened row is rounded towards zero to 16-bit integers in units of ``R / 2^15``, so its length
 stays within R; the sum of outer products is an integer, exact whatever the order. Noise is discrete Gaussian
@@ -23,7 +23,7 @@ from pmtcore.mechanisms.whitening import Block, Product
 # Products of two entries of so many bits, summed over blocks, stay below 2^53.
 BITS = 15
 SCALE = 2**BITS
-# Relative increase of the noise, for the difference between discrete and continuous Gaussian (maths.md, 14).
+# Relative increase of the noise, for the difference between discrete and continuous Gaussian (proofs/noise.md, 14).
 SLACK = 2.0**-20
 # Grid steps to a bound where only sums are taken, not products.
 FINE = 2**30
@@ -164,7 +164,7 @@ def release_integer_moment(
         trials: number of independent releases.
 
     Guarantee: ``mu^2/2``-zCDP under replace-one, exactly, for the bits that leave; and the epsilon of mu-GDP at every
-    delta between 1e-300 and 1/2, for mu up to 100 and D up to 1000 (maths.md, 14). A seeded source gives rounded
+    delta between 1e-300 and 1/2, for mu up to 100 and D up to 1000 (proofs/noise.md, 14). A seeded source gives rounded
     Gaussian noise, for the lab.
     """
     value = total.reveal(_MECHANISM)
@@ -212,5 +212,5 @@ def release_integers(
 
 
 def integer_sd(sensitivity: float, mu: float) -> float:
-    """Return the scale of the discrete Gaussian at which integers of this sensitivity cost mu (maths.md, 14)."""
+    """Return the scale of the discrete Gaussian at which integers of this sensitivity cost mu (proofs/noise.md, 14)."""
     return (1 + SLACK) * sensitivity / mu

@@ -1,4 +1,4 @@
-"""Integer statistics of two-part and iterative methods, and their noise (maths.md, 14 and 19).
+"""Integer statistics of two-part and iterative methods, and their noise (proofs/noise.md, 14 and 19).
 
 A row becomes integers no longer than a power of two, from that row alone; a quantity that depends on released
 coefficients is a bounded integer factor of the row. Sums are float matrix products of integers below 2^53: exact in any
@@ -70,7 +70,7 @@ def noisy_symmetric(
         trials: number of independent releases.
         form: shape of the noise.
 
-    Guarantee: mu-GDP for ``scale = (1 + SLACK) sensitivity/mu`` (maths.md, 2 and 14).
+    Guarantee: mu-GDP for ``scale = (1 + SLACK) sensitivity/mu`` (proofs/gaussian.md, 2 and 14).
     """
     value = total.reveal(_MECHANISM)
     d = value.shape[-1]

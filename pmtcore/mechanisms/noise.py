@@ -1,7 +1,7 @@
 """Sources of noise, the shape of the noise, and the only mechanisms that open a private figure.
 
 Calibration: a statistic with l2 (Frobenius) sensitivity ``s`` plus ``N(0, (s/mu)^2)`` in each coordinate is
-mu-GDP (A, Theorem 2.2). Proofs: ``docs/maths.md``, section 2.
+mu-GDP (A, Theorem 2.2). Proofs: ``docs/proofs/gaussian.md``, 2.
 
 The source of noise is always an argument: :class:`SecureNoise` for releases, :class:`SeededNoise` for the lab. There is
 no default. The source for releases has integers only, so a sound method cannot add noise in floating point.
@@ -93,7 +93,7 @@ class SecureNoise(NoiseSource):
     secure = True
 
     def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:
-        """Draw exactly (maths.md, 21). See :meth:`NoiseSource.spherical`."""
+        """Draw exactly (proofs/minimizer.md, 21). See :meth:`NoiseSource.spherical`."""
         return np.stack([spherical_integers(scale, size) for _ in range(trials)])
 
     def words(self, trials: int, size: int) -> np.ndarray:
@@ -101,7 +101,7 @@ class SecureNoise(NoiseSource):
         return np.frombuffer(os.urandom(8 * trials * size), dtype=np.uint64).reshape(trials, size)
 
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
-        """Draw with OpenDP's exact sampler (maths.md, 14). See :meth:`NoiseSource.integers`."""
+        """Draw with OpenDP's exact sampler (proofs/noise.md, 14). See :meth:`NoiseSource.integers`."""
         if trials * size == 0:
             return np.zeros((trials, size), dtype=np.int64)
         return np.asarray(discrete_gaussian(sigma)([0] * (trials * size)), dtype=np.int64).reshape(trials, size)
@@ -234,7 +234,7 @@ def release_symmetric(
         trials: number of independent releases.
         form: shape of the noise, see :func:`symmetric_noise`.
 
-    Guarantee: mu-GDP for ``sigma = sensitivity / mu``, sensitivity in Frobenius norm (``docs/maths.md``, 2).
+    Guarantee: mu-GDP for ``sigma = sensitivity / mu``, sensitivity in Frobenius norm (``docs/proofs/gaussian.md``, 2).
     """
     value = statistic.reveal(_MECHANISM)
     return value + sigma * symmetric_noise(source, trials, value.shape[-1], form)
@@ -249,7 +249,7 @@ def release_vector(statistic: Private[np.ndarray], sigma: float, source: NoiseSo
         source: source of the noise.
         trials: number of independent releases.
 
-    Guarantee: mu-GDP for ``sigma = sensitivity / mu``, sensitivity in Euclidean norm (``docs/maths.md``, 2).
+    Guarantee: mu-GDP for ``sigma = sensitivity / mu``, sensitivity in Euclidean norm (``docs/proofs/gaussian.md``, 2).
     """
     value = statistic.reveal(_MECHANISM)
     return value + sigma * in_the_lab(source).normal(trials, value.shape[-1])

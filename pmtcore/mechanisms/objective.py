@@ -1,4 +1,6 @@
-"""Objective perturbation for labels 0 and 1: one noise draw, and a Jacobian that costs nothing (maths.md, 9).
+"""Objective perturbation for labels 0 and 1: one noise draw, and a Jacobian that costs nothing.
+
+Proof: proofs/objective.md, 9.
 
 Minimize ``sum w l(theta; x, y) + N(penalty) + (Lambda/2)||theta - c||^2 + b' theta`` with
 ``b ~ N(0, s^2 I)``: with scores of length at most R, ``s = 2 R/mu`` and a modulus of at least
@@ -117,8 +119,9 @@ class Perturbation:
             trials: number of independent releases.
 
         Guarantee: mu-GDP under replace-one for labels 0 and 1 with a family of ``|b' - y| <= 1`` and
-        ``b'' <= p(1 - p)``, rows within ``reach * radius`` and ``weight * ||x|| <= radius`` (maths.md, 9.1), as the
-        epsilon that it means at every delta from 1e-300 on, for the bits that leave (maths.md, 21).
+        ``b'' <= p(1 - p)``, rows within ``reach * radius`` and ``weight * ||x|| <= radius`` (proofs/objective.md,
+        9.1), as the
+        epsilon that it means at every delta from 1e-300 on, for the bits that leave (proofs/minimizer.md, 21).
         """
         d, value = len(self.centre), rows.reveal(_MECHANISM)
         b = source.integers(FINE, trials, d) * (self.noise / FINE)

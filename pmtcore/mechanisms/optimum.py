@@ -1,4 +1,6 @@
-"""Release of a minimizer that was computed in floating point, with a proof for the bits that leave (maths.md, 21).
+"""Release of a minimizer that was computed in floating point, with a proof for the bits that leave.
+
+Proof: proofs/minimizer.md, 21.
 
 The ideal mechanism has real numbers, a continuous perturbation b and the exact minimizer. The computed one has b on a
 grid and a minimizer within a tolerance; by strong convexity the two lie within a public distance of each other. The
@@ -149,7 +151,7 @@ class Optimum:
     def gaussian(self, theta: np.ndarray, mu: float, source: NoiseSource) -> np.ndarray:
         """Return coefficients (t, d) with discrete Gaussian noise.
 
-        Guarantee: mu-GDP given the ideal minimizer (maths.md, 21).
+        Guarantee: mu-GDP given the ideal minimizer (proofs/minimizer.md, 21).
         """
         noise = source.integers((1 + SLACK) * self.sensitivity / mu, *theta.shape)
         return np.asarray(self.centre + (self.integers(theta) + noise) * self.step)
@@ -157,7 +159,7 @@ class Optimum:
     def pure(self, theta: np.ndarray, epsilon: float, source: NoiseSource) -> np.ndarray:
         """Return coefficients (t, d) with spherical integer noise.
 
-        Guarantee: epsilon-private given the ideal minimizer (maths.md, 21).
+        Guarantee: epsilon-private given the ideal minimizer (proofs/minimizer.md, 21).
         """
         noise = source.spherical(self.sensitivity / epsilon, *theta.shape)
         return np.asarray(self.centre + (self.integers(theta) + noise) * self.step)

@@ -2,7 +2,8 @@
 
 At each of ``t`` released points a row gives the gradient ``x~ (y - b'(x~'theta))``, clipped in length, or the
 curvature ``b'' x~ x~'``, truncated in ``sqrt(b'') |x~|``. Both are an integer direction times a rounded length, so
-the sums are exact in any order, and the released figures have discrete Gaussian noise (maths.md, 14), in the lab as
+the sums are exact in any order, and the released figures have discrete Gaussian noise (proofs/noise.md, 14), in the
+lab as
 in a release.
 """
 
@@ -51,7 +52,8 @@ def release_gradients(
         n: public number of rows.
         source: source of the noise.
 
-    Guarantee: mu-GDP under replace-one for each point: a sum of vectors no longer than the bound (maths.md, 3.4, 14).
+    Guarantee: mu-GDP under replace-one for each point: a sum of vectors no longer than the bound
+    (proofs/sensitivity.md, 3.4, 14).
     """
     total = rows.then(lambda found: found.sum(sums)).map(from_words)
     units = release_integers(total, GRADIENT_SENSITIVITY * GRADIENT, mu, source, len(sums.points))
@@ -75,7 +77,7 @@ def release_curvatures(
         source: source of the noise.
 
     Guarantee: mu-GDP under replace-one for each point: a moment of vectors no longer than the bound, of Frobenius
-    sensitivity ``sqrt(2) bound^2/n`` (maths.md, 3.1 and 14).
+    sensitivity ``sqrt(2) bound^2/n`` (proofs/sensitivity.md, 3.1 and 14).
     """
     value = rows.then(lambda found: found.sum(sums)).map(from_words).reveal(_MECHANISM)
     t, d = sums.points.shape

@@ -4,7 +4,7 @@
 
 ``q``, ``c``, ``lam`` are public constants with ``q_j >= w`` for every j (E10), rows are clipped to ``|x| <= R`` and
 responses to the declared range. The lasso term is allowed: the proof changes variables to ``v = theta + lam u/w``, u
-the subgradient, of which theta is a function (maths.md, 15.2).
+the subgradient, of which theta is a function (proofs/erm.md, 15.2).
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ class Mechanism:
             source: source of the noise.
             trials: number of independent releases.
 
-        Guarantee: ``split.promise`` (maths.md, 15.2 to 15.5) for the bits that leave (maths.md, 21). A hundredth of
+        Guarantee: ``split.promise`` (proofs/erm.md, 15.2 to 15.5) for the bits that leave (proofs/minimizer.md, 21).
+        A hundredth of
         epsilon, or a fiftieth of mu, pays for the error of the computed minimizer; coefficients that only the small
         covering noise distinguishes from 0 are set to 0, which is post-processing.
         """
@@ -194,7 +195,7 @@ def for_solver(planned: Budgeted) -> Budgeted:
     """Return the budget left for the exact minimizer after reserving the share of the solver's error.
 
     The reserve is 2 % of mu (in quadrature) or 1 % of epsilon. A mu also loses a millionth for noise that is
-    discrete Gaussian (maths.md, 16).
+    discrete Gaussian (proofs/gradients.md, 16).
     """
     if isinstance(planned, Gdp):
         return replace(planned, mu=planned.mu * math.sqrt(1 - _ROUNDING_MU_SHARE**2) / (1 + SLACK))

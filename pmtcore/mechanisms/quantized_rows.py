@@ -1,4 +1,4 @@
-"""Quantized rows (integer direction and length), shared by all multi-pass methods (maths.md, 14).
+"""Quantized rows (integer direction and length), shared by all multi-pass methods (proofs/noise.md, 14).
 
 A whitened row ``x~`` becomes ``x~/|x~|`` in whole multiples of ``2^-22``, no longer than 1, besides ``|x~|`` and the
 response. A released point enters through ``x~'theta``, a product of integers that stays below 2^53. So it has the
@@ -18,7 +18,7 @@ from pmtcore.mechanisms.whitening import Block, Product, Whitening
 
 # Steps of a direction: with the 2^30 of a point below 2^53, and a word of 32 bits holds it.
 STEPS = 2**22
-# The margin covers the error of the computed length (maths.md, 14).
+# The margin covers the error of the computed length (proofs/noise.md, 14).
 _SCALE_WITH_MARGIN = STEPS * (1 - 2.0**-40)
 # Bits of the coordinates of a point.
 _POINT_BITS = 30

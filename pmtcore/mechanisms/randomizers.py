@@ -1,6 +1,7 @@
-"""Randomizers of one bounded vector whose guarantee holds for the bits that leave (maths.md, 12).
+"""Randomizers of one bounded vector whose guarantee holds for the bits that leave (proofs/local.md, 12).
 
-*Gaussian*: the vector is rounded towards zero to integers, and discrete Gaussian integers are added (maths.md, 14).
+*Gaussian*: the vector is rounded towards zero to integers, and discrete Gaussian integers are added
+(proofs/noise.md, 14).
 
 *PrivUnit* (Bhowmick et al. 2018), made finite: directions are drawn independently of the row, and one of them is
 chosen: one of the ``winners`` nearest to the row's direction with probability ``keep``, one of the others otherwise.
@@ -101,7 +102,7 @@ class PrivUnit:
             bound: bound on the length.
             source: source of the noise.
 
-        Guarantee: epsilon-LDP for each row, so mu-GDP with :func:`mu_for` (maths.md, 12).
+        Guarantee: epsilon-LDP for each row, so mu-GDP with :func:`mu_for` (proofs/local.md, 12).
         """
         length = np.linalg.norm(vectors, axis=1)
         unit = vectors / np.maximum(length, 1e-300)[:, None]
@@ -226,7 +227,7 @@ class Gaussian:
     def randomize(self, vectors: np.ndarray, source: NoiseSource) -> np.ndarray:
         """Return vectors (k, d) with noise.
 
-        Guarantee: mu-GDP for each row, for the bits that leave (maths.md, 12 and 14).
+        Guarantee: mu-GDP for each row, for the bits that leave (proofs/local.md, 12 and 14).
         """
         integers = self.integers(vectors)
         return np.asarray((integers + source.integers(self.scale, *integers.shape)).astype(float) * (self.bound / FINE))
@@ -265,7 +266,7 @@ def release_sums(
         scales: scale of the noise of one report (dimension,).
         n: number of reports.
 
-    Guarantee: at least that of one report, for every row (maths.md, 12).
+    Guarantee: at least that of one report, for every row (proofs/local.md, 12).
     """
     value = statistic.reveal(_MECHANISM)
     noisy = np.empty((trials, len(value)), dtype=np.int64)

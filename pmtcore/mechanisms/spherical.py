@@ -1,4 +1,6 @@
-"""Spherical noise of density proportional to ``exp(-|b|/scale)``, rounded to integers exactly (maths.md, 21).
+"""Spherical noise of density proportional to ``exp(-|b|/scale)``, rounded to integers exactly.
+
+Proof: proofs/minimizer.md, 21.
 
 The real vector is a function of uniform random numbers whose bits are drawn as they are needed. Interval arithmetic
 (mpmath) encloses it; where the enclosure holds more than one integer vector, more bits are drawn. The result is the

@@ -1,4 +1,7 @@
-"""Truncation to a ball, radius rules, and the sensitivities that follow (``science.md`` 2; maths.md, 3)."""
+"""Truncation to a ball, radius rules, and the sensitivities that follow.
+
+Proof: ``science.md`` 2; proofs/sensitivity.md, 3.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,9 @@ def cross_sensitivity(radius: float, response_bound: float, n: int) -> float:
 
 
 def moment_and_cross_cost(gram: float, cross: float) -> float:
-    """Return the replace-one ``mu^2`` of ``sum x x'`` and ``sum x y`` released together, tight (maths.md, 3.5).
+    """Return the replace-one ``mu^2`` of ``sum x x'`` and ``sum x y`` released together, tight.
+
+    Proof: proofs/sensitivity.md, 3.5.
 
     No row moves both as far as it can move either: the second moves most where two rows point the same way, the first
     where they are orthogonal. ``max over t of 2 (1 - t^2) gram + 2 (1 + t) cross``.
@@ -95,7 +100,7 @@ def moment_and_cross_cost(gram: float, cross: float) -> float:
 
 
 def calibration_factor(of: str, calibration: str) -> float:
-    """Return the share of the papers' noise that suffices for joint calibration (maths.md, 3.5 and 3.6).
+    """Return the share of the papers' noise that suffices for joint calibration (proofs/sensitivity.md, 3.5 and 3.6).
 
     Args:
         of: ``two parts`` (``2 R^2`` and ``2 R Ry``, half of mu^2 each), ``moment`` (``2 R^2``), ``labels`` (Hessian

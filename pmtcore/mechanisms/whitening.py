@@ -1,4 +1,4 @@
-"""Whitening in integers: the same bits however rows are cut into blocks, at the speed of BLAS (maths.md, 14).
+"""Whitening in integers: the same bits however rows are cut into blocks, at the speed of BLAS (proofs/noise.md, 14).
 
     t = rint(2^a (x - m x_0)/s)          every cell on a grid of its column, centred and scaled by public figures
     Z = W t,   W = rint(2^b A L^{-1} s)  a matrix product of integers whose sums stay below 2^53: exact in any order

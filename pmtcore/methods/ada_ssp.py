@@ -1,6 +1,7 @@
 """``ada-ssp``: adaptive sufficient statistics perturbation (Wang 2018), in GDP form.
 
-Three mechanisms in the proportion of ``mu/sqrt(3)`` each, calibrated together (maths.md, 3.6): the smallest eigenvalue,
+Three mechanisms in the proportion of ``mu/sqrt(3)`` each, calibrated together (proofs/sensitivity.md, 3.6): the
+smallest eigenvalue,
 the moment, the cross moment of untransformed rows. The first sets the ridge ``max(0, sqrt(d log(2 d^2/eta)) sigma -
 lambda)`` that keeps the second invertible. Bounds are public: 1.1 times the longest
 public row and the largest public response, which is generous to it. Neighbours: replace-one.
@@ -47,7 +48,10 @@ class AdaptivePlan(Plan):
 
     @property
     def sigmas(self) -> tuple[float, float, float]:
-        """Noise on the smallest eigenvalue (sensitivity ``R^2/n``), the moment, the cross moment (maths.md, 3.6)."""
+        """Noise on the smallest eigenvalue (sensitivity ``R^2/n``), the moment, the cross moment.
+
+        Proof: proofs/sensitivity.md, 3.6.
+        """
         part, factor = self.mu / math.sqrt(3), calibration_factor("three parts", self.calibration)
         return (
             sigma_for(self.radius**2 / self.n, part) * factor,
@@ -63,7 +67,8 @@ class AdaptivePlan(Plan):
         """The release.
 
         Guarantee: three Gaussian mechanisms, together mu-GDP under replace-one for the bits that leave; by Weyl's
-        inequality replacing a row moves the smallest eigenvalue by at most ``R^2/n`` (maths.md, 3.6, 11, 14).
+        inequality replacing a row moves the smallest eigenvalue by at most ``R^2/n`` (proofs/sensitivity.md, 3.6,
+        11, 14).
         """
         d, steps = self.public.d, SCALE**2
         unit, cross_unit = self.radius**2 / steps / self.n, self.radius * self.response_radius / steps / self.n

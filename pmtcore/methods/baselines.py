@@ -142,7 +142,7 @@ def public_bands(public: PublicData) -> Bands | None:
 
 
 def _glm_bands(public: PublicData) -> Bands:
-    """Robust bands of a public fit of any family (maths.md, 9.4)."""
+    """Robust bands of a public fit of any family (proofs/objective.md, 9.4)."""
     influence = back_transform(public.feature_root, Shape.of(public).influence)
     nothing = Part.of(np.zeros((public.d, public.d)))
     return limits(public.fit, public.fit, nothing, robust_part(influence, 1.0, len(influence), public.clusters))

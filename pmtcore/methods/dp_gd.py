@@ -112,7 +112,7 @@ class DescentPlan(Plan):
         """The descent, all trials at once.
 
         Guarantee: T Gaussian mechanisms at ``mu/sqrt(T)`` each, together mu-GDP under replace-one, for the bits that
-        leave (maths.md, 14 and 19).
+        leave (proofs/noise.md, 14 and 19).
         """
         public, p = self.public, self.parameters
         free = np.ones(public.d)

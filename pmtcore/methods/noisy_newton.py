@@ -111,7 +111,10 @@ class NewtonPlan(Plan):
 
     @property
     def _joint(self) -> bool:
-        """Whether Hessian and score are calibrated together, which is proved for labels (maths.md, 3.6)."""
+        """Whether Hessian and score are calibrated together, which is proved for labels.
+
+        Proof: proofs/sensitivity.md, 3.6.
+        """
         p, s = self.parameters, self.steps
         labels = self.public.family.binary and s.score_bound == 1.0 and s.slope_bound == _LABELS
         return p.calibration == "joint" and p.score_noise == "repaired" and labels
@@ -144,8 +147,8 @@ class NewtonPlan(Plan):
         """The iteration, all trials at once.
 
         Guarantee: each of 2T Gaussian mechanisms is ``mu/sqrt(2T)``-GDP under replace-one, together mu-GDP (A, Theorems
-        5.2 and 2.1); for labels Hessian and score together by maths.md, 3.6; for the bits that leave
-        (maths.md, 14 and 19).
+        5.2 and 2.1); for labels Hessian and score together by proofs/sensitivity.md, 3.6; for the bits that leave
+        (proofs/noise.md, 14 and 19).
         """
         s, family = self.steps, self.public.family
         hessian_sd, score_sd = self.sigmas

@@ -3,7 +3,7 @@
 Whitened rows, one noise draw (``objective``), where the papers' Newton methods draw ``2T``. What comes out is
 then freed from the pull of the extra modulus by one public Newton step, and combined with the public fit by
 precision: both post-processing. Neighbours: replace-one. Public: the public data, n, clip, modulus.
-Goes past the papers (``science.md`` 4.3); proofs in ``docs/maths.md``, section 9. The design weights rows
+Goes past the papers (``science.md`` 4.3); proofs in ``docs/proofs/objective.md``, 9. The design weights rows
 beyond four radii down further; here rows are clipped at ``reach`` radii and the modulus grows with it, which
 is what the proof needs (decision 0009).
 """
@@ -117,7 +117,7 @@ class ObjectivePlan(Plan):
     def perturb(self, statistic: Private[Rows], source: NoiseSource, trials: int) -> ObjectiveOutcome:
         """The release.
 
-        Guarantee: mu-GDP under replace-one: one perturbed objective (maths.md, 9.1); all else is
+        Guarantee: mu-GDP under replace-one: one perturbed objective (proofs/objective.md, 9.1); all else is
         post-processing.
         """
         return ObjectiveOutcome(self, self.mechanism.release(statistic, source, trials))
@@ -174,7 +174,10 @@ class ObjectiveOutcome(Outcome):
 
     @cached_property
     def free(self) -> np.ndarray:
-        """Minimizers without the pull of the extra modulus (trials, d): one public Newton step (maths.md, 9.3)."""
+        """Minimizers without the pull of the extra modulus (trials, d): one public Newton step.
+
+        Proof: proofs/objective.md, 9.3.
+        """
         if self.plan.shape is None:
             return self.minimizer
         pull = self.plan.mechanism.modulus / self.plan.n * (self.minimizer - self.plan.public.centre)
@@ -201,7 +204,7 @@ class ObjectiveOutcome(Outcome):
         return back_transform(self.plan.public.feature_root, self.whitened)
 
     def bands(self) -> Bands | None:
-        """Privacy, sampling and truncation parts around the free minimizer (maths.md, 9.4)."""
+        """Privacy, sampling and truncation parts around the free minimizer (proofs/objective.md, 9.4)."""
         plan, shape, rows = self.plan, self.plan.shape, self._rows
         if shape is None or rows is None:
             return None
@@ -239,7 +242,7 @@ class Free:
 
 
 def glm_bands(shape: Shape, rows: Rows, free: Free, estimate: np.ndarray, n: int, combined: bool) -> Bands:
-    """Bands, all parts from public rows or the release (maths.md, 9.4).
+    """Bands, all parts from public rows or the release (proofs/objective.md, 9.4).
 
     Args:
         combined: around the free minimizer and the public fit by precision (23), never trusted further than alike

@@ -3,7 +3,7 @@
     q = mean w x~ (y - b'(x~'c)) + g,   w = min(1, R/||x~||),   |y - b'| clipped to G,   g ~ N(0, (2 R G/(mu n))^2 I)
     solve  mean_pub w x~ (b'(x~'beta) - b'(x~'c)) = q
 
-for any canonical link (D3 of the derivations; maths.md, 10). Few numbers leave, so it does best at small
+for any canonical link (D3 of the derivations; proofs/score.md, 10). Few numbers leave, so it does best at small
 budgets and in many dimensions; the public side of the equation is a mean of m rows, which leaves a floor at
 large ones. Neighbours: replace-one. Public: the public data with labels, n, R, G.
 """
@@ -81,8 +81,9 @@ class ScorePlan(Plan):
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> ScoreOutcome:
         """The release.
 
-        Guarantee: mu-GDP under replace-one: one Gaussian mechanism of sensitivity ``2 R G/n`` (maths.md, 10), for the
-        bits that leave (maths.md, 14).
+        Guarantee: mu-GDP under replace-one: one Gaussian mechanism of sensitivity ``2 R G/n`` (proofs/score.md, 10),
+        for the
+        bits that leave (proofs/noise.md, 14).
         """
         unit = self.clip.radius * self.bound / FINE / self.n
         return ScoreOutcome(self, noisy_vector(statistic, (1 + SLACK) * 2 * FINE / self.mu, source, trials) * unit)
@@ -180,7 +181,7 @@ class ScoreOutcome(Outcome):
         return back_transform(self.plan.public.feature_root, self.whitened)
 
     def bands(self) -> Bands:
-        """Privacy (with the public side's floor), sampling and truncation parts (maths.md, 9.4 and 10)."""
+        """Privacy (with the public side's floor), sampling and truncation parts (proofs/objective.md, 9.4 and 10)."""
         plan = self.plan
         inverse = np.linalg.inv(plan.shape.hessians(plan.rows, self.free[:1])[0])
         noise = inverse @ plan.doubt @ inverse

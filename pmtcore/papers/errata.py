@@ -1,4 +1,4 @@
-"""Published steps that do not give what is claimed, in a line each; derivations are in docs/maths.md, 8, 12 and 15."""
+"""Published steps that do not give what is claimed, in a line each; derivations are in docs/proofs/errata.md, 8, 12 and 15."""
 
 from __future__ import annotations
 

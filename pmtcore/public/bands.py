@@ -1,4 +1,4 @@
-"""From the parts of an error to standard errors and 95 % limits (maths.md, 7)."""
+"""From the parts of an error to standard errors and 95 % limits (proofs/bands.md, 7)."""
 
 from __future__ import annotations
 

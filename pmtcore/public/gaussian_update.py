@@ -1,4 +1,4 @@
-"""One Gaussian (Kalman) update, and one law for samples that disagree (maths.md, 6.1).
+"""One Gaussian (Kalman) update, and one law for samples that disagree (proofs/shrinkage.md, 6.1).
 
 A prior ``x ~ N(0, V)`` from public rows meets a released statistic ``e = A x + noise``, ``noise ~ N(0, N)``:
 
@@ -61,7 +61,7 @@ def gaussian_update(
     *,
     prior_dof: float = np.inf,
 ) -> GaussianUpdate:
-    """Combine a prior ``N(0, V)`` with an observation ``e = A x + noise`` (maths.md, 6.1).
+    """Combine a prior ``N(0, V)`` with an observation ``e = A x + noise`` (proofs/shrinkage.md, 6.1).
 
     Args:
         prior_covariance: V (..., d, d).

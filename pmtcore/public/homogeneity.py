@@ -4,7 +4,7 @@ The test works in coordinates that whiten the public rows. If both tables are sa
 of the private rows differs from the moment of the public rows (each row whitened as if left out) for three reasons
 only: the public rows are a sample, the private rows are a sample, and noise was added. The null distribution is
 simulated from the public rows by a weighted bootstrap, in the coordinates and with the truncation of the release
-(maths.md, 23). The statistic is
+(proofs/homogeneity.md, 23). The statistic is
 
     T = sum over entries of (released - mean)^2/variance,
 

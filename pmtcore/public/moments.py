@@ -259,7 +259,7 @@ class PublicData:
         """Public rows in whitened coordinates (m, d + 1), as if each had been left out of the whitening.
 
         A row's own share in ``S`` makes it look closer than a new row would: with ``h = ||z~||^2`` the norm of
-        the left-out row is ``(m - 1) h / (m - h)`` (Sherman-Morrison; maths.md, section 4).
+        the left-out row is ``(m - 1) h / (m - h)`` (Sherman-Morrison; proofs/whitening.md, 4).
         """
         if self.rows is None or self.m is None:
             return None

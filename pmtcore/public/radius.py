@@ -1,4 +1,4 @@
-"""Choice of the truncation radius and response scale from public data (``science.md`` 4.2; maths.md, 5).
+"""Choice of the truncation radius and response scale from public data (``science.md`` 4.2; proofs/radius.md, 5).
 
 Each candidate ``(R, c)`` is priced on the public rows. They are whitened as if left out, so that they behave like new
 rows. The price adds the squared bias of truncation (and a share of the same with absolute values, which cannot cancel)

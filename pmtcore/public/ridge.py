@@ -1,4 +1,4 @@
-"""Ridge prior of the coefficients from public rows alone: a centre and its covariance (maths.md, 16).
+"""Ridge prior of the coefficients from public rows alone: a centre and its covariance (proofs/gradients.md, 16).
 
 The penalty is in units of the columns' own spread and leaves the intercept free, so neither the unit nor the offset of
 a column matters. Along a path of penalties each public row is left out once (exactly for least squares, by one Newton

@@ -1,4 +1,4 @@
-"""Public data regularized by their own ridge prior: coordinates, centre and covariance (maths.md, 16).
+"""Public data regularized by their own ridge prior: coordinates, centre and covariance (proofs/gradients.md, 16).
 
 With few public rows per column, least squares on them is unstable, and so is their moment: its Cholesky factor blows up
 a direction that few rows show. Whitening with the least sufficient ridge, around the ridge fit with the least left-out

@@ -3,7 +3,7 @@
 A private row enters a fit clipped to ``||x~|| <= reach R`` with its loss weighted by ``min(1, R/||x~||)``. So its score
 is at most R long, and a row a little outside the ball keeps its direction. ``R`` and ``reach`` are chosen as in
 ``radius``: the price of a candidate is the squared shift that it causes on the public rows plus the variance that the
-noise leaves (maths.md, 9.3).
+noise leaves (proofs/objective.md, 9.3).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where to clip the gradients of a second pass: public rows, and a private histogram of sizes (maths.md, 5.1).
+"""Where to clip the gradients of a second pass: public rows, and a private histogram of sizes (proofs/radius.md, 5.1).
 
 The gradient of one whitened row at the pilot is ``x~ r``. It is clipped in length, where the joint row was truncated
 whole: a row far out with a small residual loses nothing. The bound is chosen as the radius is, by what clipping

@@ -1,4 +1,6 @@
-"""A public fit that no direction can carry away: the ridge prior times a weakly informative one (maths.md, 16).
+"""A public fit that no direction can carry away: the ridge prior times a weakly informative one.
+
+Proof: proofs/gradients.md, 16.
 
 Labels that are almost separated in few public rows have no finite fit, and the public Hessian there has a direction
 without curvature. A normal law of standard deviation 1 on whitened coefficients says that one standard deviation of a

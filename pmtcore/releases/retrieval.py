@@ -1,4 +1,6 @@
-"""Parts of a planned budget as the modulus grows, and the budget that an account's releases retrieved (maths.md, 15.6).
+"""Parts of a planned budget as the modulus grows, and the budget that an account's releases retrieved.
+
+Proof: proofs/erm.md, 15.6.
 
 These are the figures of D's Figure 7 and of the Retrieval page: planned, drawn as noise, spent on the Jacobian,
 returned.

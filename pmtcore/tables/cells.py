@@ -1,4 +1,4 @@
-"""One cell, as text or as a typed scalar, becomes a number, a level, or missing: by itself (maths.md, 20).
+"""One cell, as text or as a typed scalar, becomes a number, a level, or missing: by itself (proofs/rows.md, 20).
 
 Every function here takes an Arrow array of cells and works elementwise: what becomes of a cell depends on that cell
 and on public rules, never on its neighbours. Where a fast conversion of a whole array exists, it is tried first and

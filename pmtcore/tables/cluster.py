@@ -1,7 +1,8 @@
 """Passes over a private table on a Dask cluster: a map over parts of the table, and a tree of integer sums.
 
 Workers read the table where it lies and hand on sums of integers, so a part that is computed twice, in another order
-or on another machine after a worker was lost changes no bit (maths.md, 14). Noise is drawn once, by the coordinator,
+or on another machine after a worker was lost changes no bit (proofs/noise.md, 14). Noise is drawn once, by the
+coordinator,
 after the spend is in the ledger. Sums without noise are private: they stay between coordinator, scheduler and workers,
 whose connections are to be encrypted (``tls://``) where others can listen.
 """

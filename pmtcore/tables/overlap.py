@@ -9,7 +9,7 @@ public rows alone:
     such a row has the mean probability p = 2 f_2/(m f_1), where f_k different rows are there k times among m; and
     q <= 1 - exp(-n p), since 1 - exp(-n p) is concave in p.
 
-Sources: Good (1953), Biometrika 40; proof: maths.md, 23; figures on real tables: decision 0023.
+Sources: Good (1953), Biometrika 40; proof: proofs/homogeneity.md, 23; figures on real tables: decision 0023.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The number of people is public, as the number of rows is without such a column; 
 then sees ``k`` rows of each person and ``n = k N`` in all: their first ``k`` in the order of the table, and rows of
 zeros where somebody has fewer; or with the rule ``mean`` one row of each, their rows weighted to one. Which rows those
 are is decided by a person's own rows alone, so that all rows of one person, exchanged for any number of others, change
-at most ``k`` rows of what a method sees (maths.md, 1). Identifiers are told apart by their
+at most ``k`` rows of what a method sees (proofs/budgets.md, 1). Identifiers are told apart by their
 canonical form (``identifiers``); rows without one are one person's.
 """
 

@@ -2,7 +2,7 @@
 
 A schema holds, for each column, its name and whether it is a number, one of listed levels, or a date; and the
 dialect of text files. With it, :meth:`Column.read` turns any private cell into numbers by looking at that cell
-alone: the property on which every sensitivity rests (maths.md, 20).
+alone: the property on which every sensitivity rests (proofs/rows.md, 20).
 """
 
 from __future__ import annotations

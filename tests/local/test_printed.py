@@ -138,7 +138,8 @@ def test_no_sound_local_method_has_less_noise_than_its_budget():
             found = plan(id, public, 10_000, mu)
             r, y = found.configuration.radius, found.configuration.response_bound
             first, second = found.noise_sds[0], found.noise_sds[-1]
-            t = np.linspace(0, 1, 1001)  # cosine of two rows on the radius with opposite responses (maths.md, 3.5)
+            # cosine of two rows on the radius with opposite responses (proofs/sensitivity.md, 3.5)
+            t = np.linspace(0, 1, 1001)
             cost = 2 * (1 - t**2) * (r**2 / first) ** 2 + 2 * (1 + t) * (r * y / second) ** 2
             assert 0.999 * mu <= math.sqrt(np.max(cost)) <= mu
             assert np.allclose(found.noise_sds[:-4], first)

@@ -242,7 +242,8 @@ def test_the_diameter_is_reached():
     assert np.linalg.norm(a - b) == pytest.approx(made.radius)
     x = np.column_stack([np.ones(40), np.random.default_rng(1).standard_normal((40, 2))])
     labels = public_from_rows(x, None, names(3, True), "y", 0.0, LOGISTIC)
-    for given_public, t, y in ((public, -0.25, (1.0, 1.0)), (labels, 0.25, (0.0, 1.0))):  # maths.md, 3.5: where t = 1/4
+    # proofs/sensitivity.md, 3.5: where t = 1/4
+    for given_public, t, y in ((public, -0.25, (1.0, 1.0)), (labels, 0.25, (0.0, 1.0))):
         papers = setup.moments(given_public, 100, 1.0, True, 0.05)
         far = 1e3 * papers.radius * np.array([[0, 1.0, 0], [0, t, math.sqrt(1 - t * t)]])
         assert 0.999 < moved(papers, *papers.integers(far + papers.shift, np.array(y))) <= 1

@@ -1,4 +1,5 @@
-"""The noise that covers what is not ideal of a minimizer (maths.md, 21): asked for, of the right size, and *added*."""
+"""The noise that covers what is not ideal of a minimizer (proofs/minimizer.md, 21): asked for, of the right size,
+and *added*."""
 
 from __future__ import annotations
 

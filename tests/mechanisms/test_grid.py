@@ -217,7 +217,7 @@ def test_more_rows_than_one_word_holds():
 
 @pytest.mark.parametrize("s", [2, 30, 300])
 def test_discrete_and_rounded_gaussian_are_close_point_by_point(s):
-    """The lemma of maths.md, 14, in high precision, out to 40 standard deviations; and that it is not idle."""
+    """The lemma of proofs/noise.md, 14, in high precision, out to 40 standard deviations; and that it is not idle."""
     with mp.workdps(60):
         total = 1 + 2 * mp.fsum(mp.exp(-mp.mpf(k * k) / (2 * s * s)) for k in range(1, 18 * s))
         worst = mp.mpf(0)
@@ -240,7 +240,8 @@ def delta_mp(mu, epsilon):
 @pytest.mark.parametrize("d", [2, 1000])
 @pytest.mark.parametrize("mu", [1e-6, 0.01, 1.0, 10.0, 100.0])
 def test_the_slack_pays_for_the_grid(mu, d):
-    """Step 3 of maths.md, 14: what was bounded is below mu-GDP's delta at every stated delta; without slack not."""
+    """Step 3 of proofs/noise.md, 14: what was bounded is below mu-GDP's delta at every stated delta; without slack
+    not."""
     size = d * (d + 1) // 2
     with mp.workdps(400):
         h = mp.mpf(size) * mu**2 * (1 + (40 + mp.mpf(mu)) ** 2) / 2**63

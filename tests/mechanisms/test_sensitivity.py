@@ -75,7 +75,7 @@ def test_joint_sensitivity_is_reached():
 @given(NEIGHBOURS)
 def test_two_part_statistics_move_at_most_by_their_sensitivities(id, tables):
     """Gram matrix within the tight sqrt(2) R^2/n, cross moment within 2 R Ry/n, in the integers that noise is added to;
-    both over their noise within mu (maths.md, 3.5)."""
+    both over their noise within mu (proofs/sensitivity.md, 3.5)."""
     base, a, b = tables
     found = plan(id, public(), 5, 1.0)
     change = moved(found, pair(base, a, b)).astype(float)

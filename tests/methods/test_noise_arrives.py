@@ -167,7 +167,7 @@ def spied(id: str, mu: float = MU, n: int = 60, **values):
 
 
 def assert_costs(mu: float) -> None:
-    """The budget less the slack that pays for the discrete Gaussian (maths.md, 14): no more, and hardly less."""
+    """The budget less the slack that pays for the discrete Gaussian (proofs/noise.md, 14): no more, and hardly less."""
     assert mu <= MU / (1 + SLACK) * (1 + 1e-9)
     assert mu == pytest.approx(MU, rel=2e-6)
 

@@ -129,7 +129,10 @@ def test_moor_adds_less():
 
 
 def test_the_response_scale_is_best_where_both_are_equally_long():
-    """The noise on the cross moment is least at c = Rx/Rr, where it is that of releasing it alone (maths.md, 5)."""
+    """The noise on the cross moment is least at c = Rx/Rr, where it is that of releasing it alone.
+
+    Proof: proofs/radius.md, 5.
+    """
     found = papers.response_scale(3.0, 3.0)
     cross = found.curves["noise on the cross moment"]
     assert abs(found.x[np.argmin(cross)] - 3.0) < 0.3 and cross.min() >= 1 and "rides free" in found.sentence

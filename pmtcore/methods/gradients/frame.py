@@ -1,4 +1,6 @@
-"""The public side of gradients in several passes: coordinates, left-out rows, what clipping costs (maths.md, 16).
+"""The public side of gradients in several passes: coordinates, left-out rows, what clipping costs.
+
+Proof: proofs/gradients.md, 16.
 
 Coordinates whiten the features with the least public ridge that is enough. Public rows enter as they would look if
 each had been left out: longer by the share that they have in the whitening, with the residual of a fit without them.

@@ -1,4 +1,4 @@
-"""``pmt-gradients``: a generalized linear fit from clipped gradients in several passes (maths.md, 16).
+"""``pmt-gradients``: a generalized linear fit from clipped gradients in several passes (proofs/gradients.md, 16).
 
     pass k   g = (1/n) sum v_i min(1, R_k/||v_i||) + noise,   v_i = x~_i (y_i - b'(x~_i'theta_k))
     between  theta_{k+1} = theta_k + K (g + what clipping took from public rows - penalty theta_k)
@@ -131,7 +131,7 @@ class GradientPlan(Plan):
         """The release.
 
         Guarantee: mu-GDP under replace-one: clipped gradients of sensitivity ``2 R_k/n`` and matrices of sensitivity
-        ``sqrt(2) B^2/n``, composed adaptively (maths.md, 3.1, 3.4 and 16); all else is post-processing.
+        ``sqrt(2) B^2/n``, composed adaptively (proofs/sensitivity.md, 3.1, 3.4 and 16); all else is post-processing.
         """
         return self._passes(statistic, source, trials, self.n)
 

@@ -1,4 +1,6 @@
-"""One pass after another at released points: bound, gradient, curvature, what they say together (maths.md, 16).
+"""One pass after another at released points: bound, gradient, curvature, what they say together.
+
+Proof: proofs/gradients.md, 16.
 
 State after each pass: points (t, d) and the covariance (t, d, d) of the distance from there to the fit of the private
 rows, both from public and released figures. With the Hessian H, the penalized clipped gradient e and its noise D,
@@ -6,8 +8,9 @@ rows, both from public and released figures. With the Hessian H, the penalized c
     S = H V H + D,   K = V H S^{-1},   point + K e,   V - K H V.
 
 D has the noise, the error of what is added back for clipping, and the error of H along V. Where e is longer than S
-allows, V is widened first (maths.md, 6.1). After a step H is known at another point only, so V gets process noise of
-the size of the step: the filter goes on listening to later gradients.
+allows, V is widened first (proofs/shrinkage.md, 6.1). After a step H is known at another point only, so V gets
+process noise of the
+size of the step: the filter goes on listening to later gradients.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Error bands of ``joint-pmt``, and whether the private rows look like the public ones (maths.md, 7)."""
+"""Error bands of ``joint-pmt``, and whether the private rows look like the public ones (proofs/bands.md, 7)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
     """Privacy, sampling and truncation parts, apart, and 95 % limits of all together, of the first trial.
 
     The limits stand on the unshrunk fit, so they do not assume that the public fit is right; with public rows and
-    without a penalty the two are combined by precision (maths.md, 23), the public one trusted no further than alike
+    without a penalty the two are combined by precision (proofs/homogeneity.md, 23), the public one trusted no
+    further than alike
     samples allow. Where the published coefficient falls outside, the limits are widened to contain it.
 
     Args:

@@ -6,7 +6,8 @@ is the residual of the public fit, so the private rows only have to correct it. 
 
     M = (1/n) sum w (x~, c r~)(x~, c r~)' + G,   G isometric, sigma = sqrt(2) R^2 / (mu n)
 
-Neighbours: replace-one. Public: the public data, n, R and c chosen from them. Proofs: maths.md, 3, 5 and 14.
+Neighbours: replace-one. Public: the public data, n, R and c chosen from them. Proofs: proofs/sensitivity.md, 3, 5
+and 14.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class FirstPass:
         """Joint moments (trials, D, D).
 
         Guarantee: mu-GDP under replace-one, for the bits that leave: one Gaussian mechanism on a statistic of Frobenius
-        sensitivity ``sqrt(2) R^2/n`` (maths.md, 3.1 and 14).
+        sensitivity ``sqrt(2) R^2/n`` (proofs/sensitivity.md, 3.1 and 14).
         """
         return release_integer_moment(total, self.mu, self.n, self.ball.radius, source, trials)
 

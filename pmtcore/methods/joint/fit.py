@@ -2,7 +2,7 @@
 
     delta = P^{-1} q,   beta = beta_B + s_B L_x^{-T} delta,   M = [[P, c q], [c q', c^2 t]]
 
-Post-processing of the first pass, free; proofs in ``docs/maths.md``, 5 to 7.
+Post-processing of the first pass, free; proofs in ``docs/proofs/radius.md``, 5 to 7.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Fit(Protocol):
         """Weights (m,) of public rows in what the fit solves; empty where only a moment is known."""
 
     def noise_covariance(self, penalized: np.ndarray) -> np.ndarray:
-        """Covariance (d, d) from the noise of the equation that is solved, first trial (maths.md, 7).
+        """Covariance (d, d) from the noise of the equation that is solved, first trial (proofs/bands.md, 7).
 
         Args:
             penalized: the correction to the public fit that the solution is (d,); delta itself without a penalty.
@@ -164,7 +164,10 @@ class FirstFit:
 
     @cached_property
     def doubt(self) -> np.ndarray:
-        """Covariance (trials, d, d) of the error of the correction: noise, truncation, what is shrunk (maths.md, 6)."""
+        """Covariance (trials, d, d) of the error of the correction: noise, truncation, what is shrunk.
+
+        Proof: proofs/shrinkage.md, 6.
+        """
         return self._posterior.covariance
 
     @cached_property
@@ -177,7 +180,7 @@ class FirstFit:
         """Correction to the public fit (trials, d), shrunk where noise dominates it.
 
         Empirical Bayes where the noise is above a tenth of the public fit's own variance, positive-part
-        James-Stein below (maths.md, 6).
+        James-Stein below (proofs/shrinkage.md, 6).
         """
         public = self.public
         if not self.shrinks:

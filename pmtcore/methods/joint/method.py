@@ -1,4 +1,4 @@
-"""``joint-pmt``: the joint whitened release, in one pass or more (maths.md, 5 to 7)."""
+"""``joint-pmt``: the joint whitened release, in one pass or more (proofs/radius.md, 5 to 7)."""
 
 from __future__ import annotations
 

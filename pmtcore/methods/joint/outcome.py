@@ -52,7 +52,7 @@ class JointOutcome(Outcome):
         return back_transform(public.feature_root, solved)
 
     def bands(self) -> Bands:
-        """Privacy, sampling and truncation parts, apart, and 95 % limits of all together (maths.md, 7)."""
+        """Privacy, sampling and truncation parts, apart, and 95 % limits of all together (proofs/bands.md, 7)."""
         return bands(self.pilot, self.fit, self.coefficients[0], self.lam)
 
     def joint_moment(self) -> np.ndarray:

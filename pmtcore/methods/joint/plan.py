@@ -1,4 +1,6 @@
-"""``joint-pmt`` with everything public fixed: one pass, or a pilot and a clipped gradient at it (maths.md, 5 and 5.1).
+"""``joint-pmt`` with everything public fixed: one pass, or a pilot and a clipped gradient at it.
+
+Proof: proofs/radius.md, 5 and 5.1.
 
     pilot     at a share of mu^2: the joint moment, hence a Gram matrix P and a correction delta_1
     counting  a histogram of the sizes of gradients at the pilot, which chooses the bound R
@@ -72,7 +74,7 @@ class JointPlan(Plan):
 
         Guarantee: mu-GDP under replace-one, for the bits that leave: a joint moment of sensitivity ``sqrt(2) R^2/n``;
         with a second pass a histogram of sensitivity ``sqrt(2)`` and a mean of vectors no longer than R, composed
-        adaptively (maths.md, 3.1, 3.4 and 14); all else is post-processing.
+        adaptively (proofs/sensitivity.md, 3.1, 3.4 and 14); all else is post-processing.
         """
         moment = self.first.release(statistic.map(lambda pair: pair[0]), source, trials)
         pilot = FirstFit(self.first, moment, self.parameters.shrinkage == "auto")

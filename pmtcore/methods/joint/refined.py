@@ -1,4 +1,4 @@
-"""What clipped gradients after the pilot add: one Gaussian filter over all that was released (maths.md, 5.1).
+"""What clipped gradients after the pilot add: one Gaussian filter over all that was released (proofs/radius.md, 5.1).
 
 Every gradient, divided by the share of rows that are not clipped, is a noisy linear observation of how far its point is
 from the fit, with the Gram matrix as the design. The pilot's Gram matrix is wrong where its ball truncated rows far
@@ -151,7 +151,9 @@ class RefinedFit:
 def raised(
     gram: np.ndarray, step: np.ndarray, seen: np.ndarray, variance: np.ndarray, entry_variance: np.ndarray
 ) -> np.ndarray:
-    """Return Gram matrices (T, d, d) raised where two gradients differ by more than they explain (maths.md, 5.1).
+    """Return Gram matrices (T, d, d) raised where two gradients differ by more than they explain.
+
+    Proof: proofs/radius.md, 5.1.
 
     A truncated row adds ``u u'`` to the Gram matrix, so what a step s misses, ``r = y - P s``, is ``u (u's)``, and
     ``r r'/(r's)`` gives it back. Only where ``r's`` is positive beyond chance; the part of r across the step is

@@ -1,4 +1,7 @@
-"""A second pass at what a first one released: a private histogram, a bound, one clipped gradient (maths.md, 5.1)."""
+"""A second pass at what a first one released: a private histogram, a bound, one clipped gradient.
+
+Proof: proofs/radius.md, 5.1.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +98,7 @@ class SecondPass:
             points: corrections to the public fit that the first pass released (T, d).
 
         Guarantee: ``sqrt(counting_mu^2 + gradient_mu^2)``-GDP under replace-one, for the bits that leave: a histogram
-        of sensitivity ``sqrt(2)``, then a mean of vectors no longer than R (maths.md, 3.4 and 14).
+        of sensitivity ``sqrt(2)``, then a mean of vectors no longer than R (proofs/sensitivity.md, 3.4 and 14).
         """
         counts, trials = None, len(points)
         if not self.clip:

@@ -1,4 +1,4 @@
-"""Derived columns, declared by name: logarithms, squares, products, splines with public knots (maths.md, 18.1).
+"""Derived columns, declared by name: logarithms, squares, products, splines with public knots (proofs/moment.md, 18.1).
 
 ``log(a); square(b); a:b; spline(c, 4)``: each is a rule with public constants, applied to a row by itself. Dummies of
 public levels are columns already and enter products under their own names (``age:sex=M``).
@@ -94,7 +94,7 @@ class Derived:
         """Return rows (k, base) with their derived columns (k, all), each row by itself.
 
         A row of zeros (a missing value, a person's filler) stays one: it adds nothing to a sum, whatever a rule
-        makes of 0 (maths.md, 20).
+        makes of 0 (proofs/rows.md, 20).
         """
         if not self.rules:
             return rows

@@ -170,7 +170,7 @@ class Rows(Influence):
         return float(np.mean(self.weights * (self.inside @ b) ** 2))
 
     def freedom(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """``2/cv^2`` of the mean of squares, as in maths.md, 7."""
+        """``2/cv^2`` of the mean of squares, as in proofs/bands.md, 7."""
         squares = ((self.inside @ a.T) * (self.weights * (self.inside @ b))[:, None]) ** 2
         mean = np.maximum(np.mean(squares, axis=0), 1e-300)
         return np.asarray(2 / np.maximum(np.var(squares, axis=0) / mean**2 / self.m, 8 / self.m))

@@ -1,4 +1,4 @@
-"""Regressions from a released moment and the bands around them: post-processing, free (maths.md, 18.3).
+"""Regressions from a released moment and the bands around them: post-processing, free (proofs/moment.md, 18.3).
 
 In the mechanism's coordinates ``y = root^{-1} z`` the released moment M is ``S = root M root'`` in the units of the
 table. For response t and features F: ``beta = S_FF^{-1} S_Ft``, ``b = root'(e_t - E_F beta)``, ``a_i`` the rows of

@@ -6,7 +6,8 @@ With public rows whitened and measured as in ``norm``, ``y = root^{-1} z`` for t
     M = (1/n) sum w y y' + G,   G isometric, sigma = sqrt(2) R^2/(mu n)
 
 Neighbours: replace-one. Public: the public data, n, the coordinates and the radius chosen from them, the rules of
-derived columns. Goes past the papers: the pilot of ``joint-pmt`` with no column singled out; proof in maths.md, 18.
+derived columns. Goes past the papers: the pilot of ``joint-pmt`` with no column singled out; proof in
+proofs/moment.md, 18.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ class MomentPlan(Plan):
         """The release.
 
         Guarantee: mu-GDP under replace-one: one Gaussian mechanism on a statistic of Frobenius sensitivity
-        ``sqrt(2) R^2/n`` (maths.md, 18.1), its noise integers (maths.md, 14); all else is post-processing.
+        ``sqrt(2) R^2/n`` (proofs/moment.md, 18.1), its noise integers (proofs/noise.md, 14); all else is
+        post-processing.
         """
         found = release_integer_moment(statistic, self.mu, self.n, self.radius, source, trials)
         return MomentOutcome(self, found)
@@ -205,7 +207,7 @@ class MomentOutcome(Outcome):
         return np.array([plan.regression(plan.state(moment)).coefficients for moment in self._combined.moments])
 
     def bands(self) -> Bands:
-        """Of the default regression of the first trial (maths.md, 18.3)."""
+        """Of the default regression of the first trial (proofs/moment.md, 18.3)."""
         return self.plan.regression(self.state()).bands
 
     def record(self, guarantee: Guarantee | None = None) -> Record:

@@ -1,4 +1,6 @@
-"""Which rows count as far out, and from where on they are truncated: both from public rows, free (maths.md, 18.2).
+"""Which rows count as far out, and from where on they are truncated: both from public rows, free.
+
+Proof: proofs/moment.md, 18.2.
 
 Whitened rows are measured in the norm ``z' K^{-p} z``, ``K = mean |z~|^2 z~ z~'``: for Gaussian rows the ordinary
 one, elsewhere directions in which public rows reach far count less. The radius has the least predicted error of a

@@ -161,7 +161,8 @@ class LocalPlan(Plan):
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> LocalOutcome:
         """All people's reports, averaged.
 
-        Guarantee: each report is mu-GDP in its own row, with PrivUnit purely private, for its bits (maths.md, 12).
+        Guarantee: each report is mu-GDP in its own row, with PrivUnit purely private, for its bits (proofs/local.md,
+        12).
         """
         c = self.configuration
         if c.randomizer == "privunit":

@@ -11,7 +11,7 @@
 
 Pure noise is spherical with ``||b||`` of shape d (E8) and spends the epsilon that implies the budget's mu; Gaussian
 noise is accounted as mu-GDP (decision 0014). Responses are clipped and losses continued linearly (E17). Neighbours:
-replace-one. Proofs: ``docs/maths.md``, section 15.
+replace-one. Proofs: ``docs/proofs/erm.md``, 15.
 """
 
 from __future__ import annotations
@@ -152,7 +152,8 @@ class ErmPlan(Plan):
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> ErmOutcome:
         """The release.
 
-        Guarantee: mu-GDP under replace-one; with pure noise epsilon-private, which is more (maths.md, 15.2 to 15.5).
+        Guarantee: mu-GDP under replace-one; with pure noise epsilon-private, which is more (proofs/erm.md, 15.2 to
+        15.5).
         """
         return ErmOutcome(self, self.mechanism.release(statistic, self.n, source, trials))
 

@@ -60,7 +60,7 @@ class TwoPartPlan(Plan):
     Args:
         penalty: what the solve adds to the Gram matrix (d, d), in the coordinates of the statistic.
         response_noise_factor: 1; less only for a printed form that a lab method reproduces.
-        calibration: ``joint``: three quarters of the papers' noise (maths.md, 3.5).
+        calibration: ``joint``: three quarters of the papers' noise (proofs/sensitivity.md, 3.5).
     """
 
     public: PublicData
@@ -96,7 +96,7 @@ class TwoPartPlan(Plan):
         """Two Gaussian mechanisms.
 
         Guarantee: each is ``mu/sqrt(2)``-GDP under replace-one, together mu-GDP (A, Theorem 4.2); jointly calibrated
-        ones together by maths.md, 3.5; for the bits that leave (maths.md, 14).
+        ones together by proofs/sensitivity.md, 3.5; for the bits that leave (proofs/noise.md, 14).
         """
         (gram_sigma, cross_sigma), (gram_unit, cross_unit) = self.sigmas, self.units
         first, second = (1 + SLACK) * gram_sigma / gram_unit, (1 + SLACK) * cross_sigma / cross_unit
@@ -179,7 +179,7 @@ class TwoPartOutcome(Outcome):
         return bool(np.linalg.eigvalsh(self.gram[0])[0] <= 0)
 
     def bands(self) -> Bands | None:
-        """First-order privacy part and the sampling part with the public residual variance (maths.md, 7)."""
+        """First-order privacy part and the sampling part with the public residual variance (proofs/bands.md, 7)."""
         public = self.plan.public
         if self.indefinite or public.m is None or public.m <= public.d:
             return None

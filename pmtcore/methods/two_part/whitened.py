@@ -9,7 +9,7 @@ Rows are rounded to integers and noise is discrete Gaussian. Whitening uses the 
 rotation invariant. Radius ``R^2 = d (1 + log(2n/eta))``. Neighbours: replace-one. Public: ``S_B``, ``sigma_B``, n.
 The budget is a total: the papers' ``mu`` is ``mu/sqrt(2)`` here. Departure by default (``calibration=joint``): noise is
 0.75 of the printed one for ``pmt-ols`` and ``pmt-ridge`` and 0.707 for ``pmt-moment``, which is proved to be enough
-(maths.md, 3.1 and 3.5); ``calibration=papers`` has the printed noise.
+(proofs/sensitivity.md, 3.1 and 3.5); ``calibration=papers`` has the printed noise.
 """
 
 from __future__ import annotations
@@ -118,7 +118,10 @@ class MomentPlan(Plan):
 
     @property
     def sigma(self) -> float:
-        """``2 R^2/(mu n)`` (B, Algorithm 2 line 3), or ``sqrt(2) R^2/(mu n)``, which is tight (maths.md, 3.1)."""
+        """``2 R^2/(mu n)`` (B, Algorithm 2 line 3), or ``sqrt(2) R^2/(mu n)``, which is tight.
+
+        Proof: proofs/sensitivity.md, 3.1.
+        """
         papers = sigma_for(papers_moment_sensitivity(self.radius, self.n), self.mu)
         return papers * calibration_factor("moment", self.calibration)
 
@@ -134,7 +137,7 @@ class MomentPlan(Plan):
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> MomentOutcome:
         """The release.
 
-        Guarantee: mu-GDP under replace-one (B, Theorem 2), for the bits that leave (maths.md, 14).
+        Guarantee: mu-GDP under replace-one (B, Theorem 2), for the bits that leave (proofs/noise.md, 14).
         """
         unit = (self.radius / SCALE) ** 2 / self.n
         noisy = noisy_symmetric(statistic, (1 + SLACK) * self.sigma / unit, source, trials, "papers")
