@@ -5,7 +5,7 @@ have them (gaps, marks of other countries, categories, odd names), some damaged.
 process, with a ledger of its own, and counts: every answer is exit status 0 or 2; no error of the program's own, no
 traceback, no answer after 20 s of computing (90 s on a busy machine), no planted private value in what is printed,
 memory below 1 GB at its peak. Prints one line for each kind of answer and fails on any other, and where fewer than a
-tenth of the releases were made: then it tried too little.
+tenth of the releases are made, beyond doubt (one in a thousand): then it tried too little.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import pandas as pd
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as some
+from scipy.stats import binom
 
 SECRET = "98765.4321"
 CELLS = [
@@ -402,6 +403,8 @@ def main() -> int:
     counts: Counter[str] = Counter()
     bad: list[str] = []
     longest = [0.0]
+    # Hypothesis repeats and shortens what it draws, so that its integers would make the same few files again.
+    numbers = random.Random(chosen.seed)
     with tempfile.TemporaryDirectory() as home:
         os.environ |= {"PMT_LEDGER": str(Path(home) / "l.db"), "XDG_DATA_HOME": home}
         from pmtcore.cli.main import main as command  # noqa: PLC0415  # after its ledger is named
@@ -437,8 +440,9 @@ def main() -> int:
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
-        @given(some.integers(0, 2**62), nested)
-        def one(number: int, drawn: object) -> None:
+        @given(nested)
+        def one(drawn: object) -> None:
+            number = numbers.randrange(2**62)
             asked = commands(work, random.Random(number), drawn, made)
             start, computing = time.monotonic(), time.process_time()
             status, said = run(asked)
@@ -465,7 +469,8 @@ def main() -> int:
     print("\n".join(bad[:20]))
     good, refused = counts["release 0"], counts["release 2"]
     print(f"{good} of {good + refused} releases were made")
-    return int(bool(bad) or peak > 1024 or good < (good + refused) / 10)
+    too_few = binom.cdf(good, good + refused, 0.1) < 1e-3
+    return int(bool(bad) or peak > 1024 or bool(too_few))
 
 
 if __name__ == "__main__":

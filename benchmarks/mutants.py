@@ -604,6 +604,13 @@ def _mutants() -> list[Mutant]:
         f"{fingerprint} -k noisy",
     )
     plant(
+        "fingerprint: whole rows in an order that a row changes",
+        known,
+        "_counts_evidence(cells.named_types, known.named_types, known.complete)",
+        "0.0",
+        f"{fingerprint} -k turn_columns",
+    )
+    plant(
         "fingerprint: equal counts of few rows",
         known,
         "min(_COUNTS_APART, chance - _BY_CHANCE)",
@@ -870,8 +877,8 @@ def _of(file: str, tests: str, *faults: tuple[str, str, str]) -> list[Mutant]:
 def _noise_mutants() -> list[Mutant]:
     """Draws that come again, and covering noise that is asked for and not added."""
     signature = '(self, {}: float, trials: int, size: int) -> np.ndarray:\n        """'
-    integers = "    def integers" + signature.format("sigma") + "OpenDP's"
-    spherical = "    def spherical" + signature.format("scale") + "Exact"
+    integers = "    def integers" + signature.format("sigma") + "Draw with OpenDP's"
+    spherical = "    def spherical" + signature.format("scale") + "Draw exactly"
     drawn = "discrete_gaussian(sigma)([0] * (trials * size)), dtype=np.int64).reshape(trials, size)"
     entropy = "np.frombuffer(os.urandom(8 * trials * size), dtype=np.uint64).reshape(trials, size)"
     found = _of(
@@ -908,8 +915,8 @@ def _noise_mutants() -> list[Mutant]:
         FRESH,
         (
             "fresh: the same bits for every coordinate",
-            "[secrets.randbits(_FIRST) for _ in range(size + 2 * pairs)], _FIRST",
-            "[secrets.randbits(_FIRST)] * size + [secrets.randbits(_FIRST) >> 1] * (2 * pairs), _FIRST",
+            "[secrets.randbits(_FIRST_BITS) for _ in range(size + 2 * pairs)], _FIRST_BITS",
+            "[secrets.randbits(_FIRST_BITS)] * size + [secrets.randbits(_FIRST_BITS) >> 1] * (2 * pairs), _FIRST_BITS",
         ),
     )
     added = "(self.integers(theta) + noise) * self.step"
@@ -946,13 +953,13 @@ def _noise_mutants() -> list[Mutant]:
         COVERING,
         (
             "covering: ten times its share of epsilon",
-            "optimum.pure(found, _ROUNDING_SHARE * self",
-            "optimum.pure(found, 10 * _ROUNDING_SHARE * self",
+            "optimum.pure(minimizers, _ROUNDING_EPSILON_SHARE * self",
+            "optimum.pure(minimizers, 10 * _ROUNDING_EPSILON_SHARE * self",
         ),
         (
             "covering: ten times its share of mu",
-            "optimum.gaussian(found, _ROUNDING_MU * gdp",
-            "optimum.gaussian(found, 10 * _ROUNDING_MU * gdp",
+            "optimum.gaussian(minimizers, _ROUNDING_MU_SHARE * gdp",
+            "optimum.gaussian(minimizers, 10 * _ROUNDING_MU_SHARE * gdp",
         ),
     )
     found += _of(

@@ -19,26 +19,28 @@ from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 from pmtcore.accounting.units import PERSON, ROW, Unit
 from pmtcore.base.checks import InputError, number_between
 
-MU_RANGE = (1e-6, 1e3)  # below, nothing is told; above, nothing is hidden
-_TINY = np.finfo(float).tiny  # in place of 0 under a logarithm
+# Below, a release says nothing; above, it hides nothing.
+MU_RANGE = (1e-6, 1e3)
+# Stands in for 0 under a logarithm.
+_LEAST_POSITIVE = np.finfo(float).tiny
 
 
 class Neighbours(Enum):
-    """Which two tables a guarantee makes hard to tell apart."""
+    """Neighbouring relation: which two tables a guarantee makes hard to distinguish."""
 
     REPLACE_ONE = "replace-one"
     ADD_REMOVE_ONE = "add-remove-one"
 
     @property
     def words(self) -> str:
-        """The relation in one plain sentence."""
+        """Return the relation as a noun phrase."""
         if self is Neighbours.REPLACE_ONE:
             return "two tables with the same number of rows that differ in one row"
         return "two tables of which one has one row more"
 
 
 def log_delta(mu: float, epsilon: np.ndarray | float) -> np.ndarray:
-    """Natural logarithm of the smallest deltas for which mu-GDP implies (epsilon, delta)-DP, at epsilons of any sign.
+    """Return the logarithm of the smallest delta for which mu-GDP implies (epsilon, delta)-DP, at epsilons of any sign.
 
     ``delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)`` (A, Lemma 2.1). Both terms share
     the factor ``exp(-t^2/2)``, ``t = epsilon/mu - mu/2``: taking it out leaves a difference of scaled
@@ -46,15 +48,15 @@ def log_delta(mu: float, epsilon: np.ndarray | float) -> np.ndarray:
     """
     epsilon = np.asarray(epsilon, dtype=float)
     t, u = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    far = np.maximum(t, 0.0)
-    gap = erfcx(far / math.sqrt(2)) - erfcx(np.maximum(u, 0.0) / math.sqrt(2))
-    beyond = -(far**2) / 2 + np.log(np.maximum(gap, _TINY) / 2)
-    near = np.log(np.maximum(ndtr(-t) - np.exp(np.minimum(epsilon + log_ndtr(-u), 0.0)), _TINY))
-    return np.asarray(np.where(t > 0, beyond, near))
+    positive_t = np.maximum(t, 0.0)
+    gap = erfcx(positive_t / math.sqrt(2)) - erfcx(np.maximum(u, 0.0) / math.sqrt(2))
+    upper_tail = -(positive_t**2) / 2 + np.log(np.maximum(gap, _LEAST_POSITIVE) / 2)
+    elsewhere = np.log(np.maximum(ndtr(-t) - np.exp(np.minimum(epsilon + log_ndtr(-u), 0.0)), _LEAST_POSITIVE))
+    return np.asarray(np.where(t > 0, upper_tail, elsewhere))
 
 
 def delta_from_mu(mu: float, epsilon: float) -> float:
-    """The smallest delta at this epsilon for a mu-GDP mechanism (A, Lemma 2.1).
+    """Return the smallest delta at this epsilon for a mu-GDP mechanism (A, Lemma 2.1).
 
     >>> round(delta_from_mu(1.0, 1.0), 6)
     0.126937
@@ -63,7 +65,7 @@ def delta_from_mu(mu: float, epsilon: float) -> float:
 
 
 def epsilon_from_mu(mu: float, delta: float) -> float:
-    """The smallest epsilon at this delta for a mu-GDP mechanism; 0 where delta alone is enough.
+    """Return the smallest epsilon at this delta for a mu-GDP mechanism; 0 where delta alone is enough.
 
     >>> round(epsilon_from_mu(1.0, 1e-6), 4)
     4.8866
@@ -74,14 +76,16 @@ def epsilon_from_mu(mu: float, delta: float) -> float:
     high = mu * (mu + 1)
     while float(log_delta(mu, high)) > goal:
         high *= 2
-    return float(brentq(lambda epsilon: float(log_delta(mu, epsilon)) - goal, 0.0, high, xtol=_TINY, rtol=1e-14))
+    return float(
+        brentq(lambda epsilon: float(log_delta(mu, epsilon)) - goal, 0.0, high, xtol=_LEAST_POSITIVE, rtol=1e-14)
+    )
 
 
 def mu_from_epsilon(epsilon: float, delta: float) -> float:
-    """The largest mu whose mu-GDP implies (epsilon, delta)-DP.
+    """Return the largest mu for which mu-GDP implies (epsilon, delta)-DP.
 
     Raises:
-        InputError: epsilon or delta out of range, or no mu between 1e-6 and 1000 fits.
+        InputError: epsilon or delta is out of range, or no mu between 1e-6 and 1000 fits.
     """
     epsilon, goal = _checked_epsilon(epsilon), math.log(checked_delta(delta))
 
@@ -98,27 +102,27 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
 
 
 def rho_from_mu(mu: float) -> float:
-    """zCDP parameter of a Gaussian mechanism with this mu: ``rho = mu^2 / 2``."""
+    """Return the zCDP parameter of a Gaussian mechanism with this mu: ``rho = mu^2 / 2``."""
     return _checked_mu(mu) ** 2 / 2
 
 
 def mu_from_rho(rho: float) -> float:
-    """GDP parameter of a Gaussian mechanism with this rho: ``mu = sqrt(2 rho)``."""
+    """Return the GDP parameter of a Gaussian mechanism with this rho: ``mu = sqrt(2 rho)``."""
     return math.sqrt(2 * number_between("rho", rho, MU_RANGE[0] ** 2 / 2, MU_RANGE[1] ** 2 / 2))
 
 
 def epsilon_from_rho_bound(rho: float, delta: float) -> float:
-    """The papers' bound ``rho + 2 sqrt(rho log(1/delta))`` (B, Lemma 1): never below the exact answer."""
+    """Return the papers' bound ``rho + 2 sqrt(rho log(1/delta))`` (B, Lemma 1): never below the exact epsilon."""
     return rho + 2 * math.sqrt(-rho * math.log(checked_delta(delta)))
 
 
 def compose(mus: Iterable[float]) -> float:
-    """Total mu of mechanisms run on the same rows: ``sqrt(sum mu_i^2)`` (A, Theorem 2.1)."""
+    """Return the total mu of mechanisms run on the same rows: ``sqrt(sum mu_i^2)`` (A, Theorem 2.1)."""
     return math.sqrt(math.fsum(mu * mu for mu in mus))
 
 
 def attacker_power(mu: float, false_alarms: np.ndarray | float) -> np.ndarray:
-    """Share of cases an optimal attacker detects, at most, at the given false alarm rate.
+    """Return the largest share of cases that an attacker detects at the given false alarm rate.
 
     ``1 - T_mu(alpha) = Phi(Phi^{-1}(alpha) + mu)``, the trade-off curve of mu-GDP (Dong, Roth, Su 2022).
 
@@ -129,9 +133,9 @@ def attacker_power(mu: float, false_alarms: np.ndarray | float) -> np.ndarray:
 
 
 def reporting_delta(n: int) -> float:
-    """The delta at which epsilon is stated when the user names none: the power of ten below ``1/(10 n)``.
+    """Return the delta at which epsilon is stated when the user names none: the power of ten below ``1/(10 n)``.
 
-    Only a point on the curve of a mu-GDP guarantee, not a parameter of any mechanism.
+    It is a point on the curve of a mu-GDP guarantee, not a parameter of any mechanism.
 
     >>> reporting_delta(9568)
     1e-05
@@ -141,7 +145,7 @@ def reporting_delta(n: int) -> float:
 
 @dataclass(frozen=True)
 class Budget:
-    """A total privacy budget in its native unit; the other units are views of it."""
+    """Total privacy budget in its native unit mu; other units are computed from it."""
 
     mu: float
 
@@ -150,27 +154,33 @@ class Budget:
 
     @classmethod
     def from_rho(cls, rho: float) -> Budget:
-        """From a zCDP budget (exact for Gaussian mechanisms)."""
+        """Return the budget of this rho (exact for Gaussian mechanisms)."""
         return cls(mu_from_rho(rho))
 
     @classmethod
     def from_epsilon(cls, epsilon: float, delta: float) -> Budget:
-        """From (epsilon, delta), exact."""
+        """Return the budget of this epsilon and delta, exact."""
         return cls(mu_from_epsilon(epsilon, delta))
 
     @property
     def rho(self) -> float:
-        """The same budget in zCDP."""
+        """Return the same budget in zCDP."""
         return self.mu**2 / 2
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a released figure promises. ``mu = 0`` stands for figures that read no private row.
+    """Privacy guarantee of a released figure; ``mu = 0`` stands for figures that read no private row.
 
-    ``mu`` is of one row. Whoever has up to ``unit.rows`` of them is protected by the guarantee of :attr:`person`: the
+    ``mu`` is of one row. A person with up to ``unit.rows`` rows is protected by the guarantee :attr:`person`: the
     trade-off of mu-GDP composed with itself along a chain of k neighbours is that of ``k mu`` (Dong, Roth and Su 2022,
     theorem 2.14).
+
+    Attributes:
+        mu: of one row.
+        neighbours: neighbouring relation.
+        delta: at which epsilon is stated.
+        unit: unit of protection.
     """
 
     mu: float
@@ -183,35 +193,35 @@ class Guarantee:
 
     @property
     def person(self) -> Guarantee:
-        """The guarantee for a person with all their rows."""
+        """Return the guarantee for a person with all their rows."""
         return Guarantee(self.mu * self.unit.rows, self.neighbours, self.delta, PERSON)
 
     @property
     def rho(self) -> float:
-        """The same guarantee in zCDP."""
+        """Return the same guarantee in zCDP."""
         return self.mu**2 / 2
 
     @property
     def epsilon(self) -> float:
-        """Epsilon at ``delta``."""
+        """Return epsilon at ``delta``."""
         return 0.0 if self.mu == 0 else epsilon_from_mu(self.mu, self.delta)
 
     @property
     def words(self) -> str:
-        """The guarantee in words, with its assumptions: whom it protects is part of it."""
+        """Return the guarantee in words, with its assumptions, including whom it protects."""
         if self.mu == 0:
             return "No private row was read, so nothing was spent."
         power = math.ceil(1000 * float(attacker_power(self.mu * self.unit.rows, 0.05))) / 10
-        plainly = self.unit == ROW
-        whom = self.neighbours.words if plainly else f"two tables that differ in {self.unit.differ},"
-        said = (
+        by_row = self.unit == ROW
+        tables = self.neighbours.words if by_row else f"two tables that differ in {self.unit.differ},"
+        sentence = (
             f"From this release, an attacker who allows 5 % false alarms tells apart "
-            f"{whom} in at most {power:g} % of the cases, whatever else they know."
+            f"{tables} in at most {power:g} % of the cases, whatever else they know."
         )
-        return f"{said} {self.unit.words}" if plainly else said
+        return f"{sentence} {self.unit.words}" if by_row else sentence
 
     def as_dict(self) -> dict[str, Any]:
-        """The guarantee in all three units, rounded up where rounding happens at all."""
+        """Return the guarantee in all three units as plain fields."""
         return {
             "mu": self.mu,
             "rho": self.rho,
@@ -253,7 +263,11 @@ def _checked_epsilon(epsilon: float) -> float:
 
 
 def checked_delta(delta: float) -> float:
-    """A delta, refused unless it lies between 1e-300 and 1, 1 excluded."""
+    """Return a delta.
+
+    Raises:
+        InputError: it does not lie between 1e-300 and 1, 1 excluded.
+    """
     value = number_between("delta", delta, 0.0, 1.0)
     if not 1e-300 <= value < 1:
         raise InputError(f"delta must be between 1e-300 and 1 (1 excluded), got {delta}.")
@@ -261,15 +275,15 @@ def checked_delta(delta: float) -> float:
 
 
 def epsilon_for(mu: float) -> float:
-    """The pure epsilon whose guarantee implies mu-GDP: ``log(Phi(mu/2)/Phi(-mu/2))``."""
+    """Return the pure epsilon whose guarantee implies mu-GDP: ``log(Phi(mu/2)/Phi(-mu/2))``."""
     return float(log_ndtr(mu / 2) - log_ndtr(-mu / 2))
 
 
 def mu_for(epsilon: float) -> float:
-    """The mu that epsilon-privacy implies: ``2 Phi^{-1}(e^eps/(1 + e^eps))``; the inverse of :func:`epsilon_for`."""
+    """Return the mu that epsilon-privacy implies, ``2 Phi^{-1}(e^eps/(1 + e^eps))``; inverse of :func:`epsilon_for`."""
     return implied_mu(number_between("epsilon", epsilon, 1e-6, 500.0))
 
 
 def implied_mu(epsilon: float) -> float:
-    """As :func:`mu_for`, for an epsilon that is known to be one."""
+    """Return the mu of :func:`mu_for` for an epsilon that was checked already."""
     return -2 * float(ndtri(1 / (1 + math.exp(epsilon))))

@@ -20,18 +20,21 @@ from scipy.special import expit
 from pmtcore.accounting.budgets import checked_delta, log_delta
 from pmtcore.base.checks import number_between
 
-_POINTS = 2**15  # of the grid of losses, rounded up to it: a coarser one states more, never less
-_ROUNDING = 1 + 1e-9  # on delta, for what floating point may lose
+# Points of the grid of losses, which are rounded up to it: a coarser grid states more, never less.
+_LOSS_POINTS = 2**15
+# Factor on delta for the rounding errors of floating point.
+_DELTA_MARGIN = 1 + 1e-9
 
 
 def mixed_epsilon(mu: float, pure: Sequence[float], delta: float) -> float:
-    """The epsilon at ``delta`` of a mu-GDP release and purely private ones of these epsilons, on the same rows.
+    """Return the epsilon at ``delta`` of a mu-GDP release and purely private ones on the same rows.
+
+    It is never more than the sum of ``pure`` where ``mu`` is 0.
 
     Args:
         mu: of all Gaussian releases together; 0 where there are none.
         pure: the pure epsilons, under the same neighbouring relation as mu.
-
-    Never more than the sum of ``pure`` where ``mu`` is 0.
+        delta: at which epsilon is stated.
 
     >>> round(mixed_epsilon(0.0, [1.0], 1e-6), 4)
     1.0
@@ -43,23 +46,24 @@ def mixed_epsilon(mu: float, pure: Sequence[float], delta: float) -> float:
     losses, weights = _two_point_losses([value for value in epsilons if value > 0])
 
     def gap(epsilon: float) -> float:
-        return float(weights @ _gaussian_delta(mu, epsilon - losses)) * _ROUNDING - goal
+        return float(weights @ _gaussian_delta(mu, epsilon - losses)) * _DELTA_MARGIN - goal
 
     if gap(0.0) <= 0:
         return 0.0
     high = math.fsum(epsilons) + mu * (mu + 1) + 1e-9
     while gap(high) > 0:
         high *= 2
-    found = float(brentq(gap, 0.0, high, xtol=1e-10, rtol=1e-12)) + 1e-9  # to the private side of the root
-    return min(found, math.fsum(epsilons)) if mu == 0 else found
+    # A little above the root: on the private side.
+    solution = float(brentq(gap, 0.0, high, xtol=1e-10, rtol=1e-12)) + 1e-9
+    return min(solution, math.fsum(epsilons)) if mu == 0 else solution
 
 
 def _two_point_losses(epsilons: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-    """Values of the sum of two-point losses, rounded up to a grid, and their probabilities."""
+    """Return the values of the sum of two-point losses, rounded up to a grid, and their probabilities."""
     total = math.fsum(epsilons)
     if not total > 0:
         return np.zeros(1), np.ones(1)
-    step = min(epsilons) / math.ceil(_POINTS * min(epsilons) / total)  # the smallest loss lies on the grid
+    step = min(epsilons) / math.ceil(_LOSS_POINTS * min(epsilons) / total)  # the smallest loss lies on the grid
     ups = [math.ceil(value / step - 1e-9) for value in epsilons]
     downs = [math.floor(value / step + 1e-9) for value in epsilons]
     weights, low = np.ones(1), 0
@@ -68,13 +72,13 @@ def _two_point_losses(epsilons: Sequence[float]) -> tuple[np.ndarray, np.ndarray
         longer[up + down :] += weights * expit(value)
         longer[: len(weights)] += weights * expit(-value)
         weights, low = longer, low - down
-    kept = weights > 0
-    values = (low + np.arange(len(weights)))[kept] * step
-    return values + 1e-9 * step * len(epsilons), weights[kept]
+    positive = weights > 0
+    values = (low + np.arange(len(weights)))[positive] * step
+    return values + 1e-9 * step * len(epsilons), weights[positive]
 
 
 def _gaussian_delta(mu: float, epsilon: np.ndarray) -> np.ndarray:
-    """``delta_mu`` at any real epsilon, the negative ones included: ``E[(1 - e^(epsilon - L))_+]``."""
+    """Return ``delta_mu`` at any real epsilon, negative ones included: ``E[(1 - e^(epsilon - L))_+]``."""
     if mu == 0:
         return np.asarray(np.maximum(-np.expm1(np.minimum(epsilon, 0.0)), 0.0))
     return np.exp(log_delta(mu, epsilon))

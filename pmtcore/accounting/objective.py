@@ -1,4 +1,4 @@
-"""What a perturbed objective costs where the label fixes the sign of the score, and where not (maths.md, 9)."""
+"""Cost of a perturbed objective where the label fixes the sign of the score, and where it does not (maths.md, 9)."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from pmtcore.accounting.budgets import delta_from_mu
 
 
 def noise_sd(radius: float, mu: float) -> float:
-    """``s = 2 R/mu``: replacing a row is removing one and adding one (maths.md, 9.1)."""
+    """Return ``s = 2 R/mu``: replacing a row is removing one and adding one (maths.md, 9.1)."""
     if not (radius > 0 and mu > 0 and math.isfinite(radius) and math.isfinite(mu)):
         raise ValueError("radius and mu must be positive and finite")
     return 2 * radius / mu
 
 
 def least_modulus(noise: float, reach: float = 1.0) -> float:
-    """``2 s^2 reach``: from here on the Jacobian costs nothing (maths.md, 9.1)."""
+    """Return ``2 s^2 reach``, the modulus from which on the Jacobian costs nothing (maths.md, 9.1)."""
     if not reach >= 1:
         raise ValueError("reach must be at least 1")
     return 2 * noise**2 * reach
 
 
 def delta_sign_fixed(epsilon: float, mu: float, log_jacobian: float) -> float:
-    """Add-remove delta where the label fixes the sign of ``b' - y``: ``delta_mu(eps - c)`` from ``eps = c`` on.
+    """Return the add-remove delta where the label fixes the sign of ``b' - y``: ``delta_mu(eps - c)`` for ``eps >= c``.
 
-    Below, ``1 - exp(eps - c) (1 - delta_mu(0))``: the loss is at most ``(mu Z + mu^2/2)_+ + c``.
+    For smaller eps it is ``1 - exp(eps - c) (1 - delta_mu(0))``: the loss is at most ``(mu Z + mu^2/2)_+ + c``.
 
     Args:
+        epsilon: eps.
         mu: ``G R/s``.
         log_jacobian: ``c = log(1 + B R^2/w)``, ``b'' <= B``, w the modulus.
     """
@@ -40,9 +41,9 @@ def delta_sign_fixed(epsilon: float, mu: float, log_jacobian: float) -> float:
 
 
 def delta_any_sign(epsilon: float, mu: float, log_jacobian: float, replace: bool) -> float:
-    """Delta of the loss ``mu |Z| + mu^2/2 + c`` (add-remove), or ``2 mu chi_2 + 2 mu^2 + c`` (replace-one).
+    """Return delta of the loss ``mu |Z| + mu^2/2 + c`` (add-remove), or ``2 mu chi_2 + 2 mu^2 + c`` (replace-one).
 
-    ``E[(1 - exp(eps - L))_+]`` integrated numerically (maths.md, 9.2).
+    ``E[(1 - exp(eps - L))_+]`` is integrated numerically (maths.md, 9.2).
     """
     size = 2 * mu if replace else mu
     start = max((epsilon - log_jacobian - size**2 / 2) / size, 0.0)
@@ -52,5 +53,5 @@ def delta_any_sign(epsilon: float, mu: float, log_jacobian: float, replace: bool
         return density * -math.expm1(min(epsilon - (size * z + size**2 / 2 + log_jacobian), 0.0))
 
     tail = math.exp(-(start**2) / 2) if replace else 2 * float(ndtr(-start))
-    found = quad(part, start, start + 40, epsabs=1e-14, limit=200)[0]
-    return min(max(found, 0.0), tail)
+    delta = quad(part, start, start + 40, epsabs=1e-14, limit=200)[0]
+    return min(max(delta, 0.0), tail)

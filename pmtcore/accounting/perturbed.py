@@ -1,7 +1,7 @@
-"""What a perturbed objective costs: noise, Jacobian, and what is retrieved (maths.md, 15.2 to 15.5).
+"""Cost of a perturbed objective: noise, Jacobian, and the retrieved budget (maths.md, 15.2 to 15.5).
 
-A promise is (epsilon, delta) with its neighbouring relation, pure where delta is 0; conversions are asked for by
-name and never silent. The cost of the Jacobian is a public number when the modulus is one, so D's retrieved budget
+A promise is (epsilon, delta) with its neighbouring relation, pure where delta is 0; conversions are functions of their
+own and never happen silently. The cost of the Jacobian is public where the modulus is, so D's retrieved budget
 (Prop. 6) becomes an equation that is solved before a private row is read (errata E9, E10, E13).
 """
 
@@ -21,14 +21,16 @@ from pmtcore.base.checks import InputError, number_between, one_of
 from pmtcore.glm.losses import Loss
 
 CHOICES = ("recycle", "return")
-_EPSILONS = (1e-6, 500.0)  # below, nothing is told; above, e^epsilon has no use
-_AWAY = 1e-12  # rounding is to the private side by this share
+# Below, a release says nothing; above, e^epsilon has no use.
+_EPSILON_RANGE = (1e-6, 500.0)
+# Relative margin by which results are rounded to the private side.
+_PRIVATE_MARGIN = 1e-12
 
 
 @final
 @dataclass(frozen=True)
 class Promise:
-    """(epsilon, delta)-privacy under a named relation; pure where delta is 0."""
+    """(epsilon, delta)-privacy under a neighbouring relation; pure where delta is 0."""
 
     epsilon: float
     delta: float
@@ -40,11 +42,11 @@ class Promise:
 
     @property
     def mu(self) -> float | None:
-        """The mu that pure epsilon implies, ``2 Phi^{-1}(e^eps/(1 + e^eps))``; none where delta is not 0."""
+        """Return the mu that pure epsilon implies, ``2 Phi^{-1}(e^eps/(1 + e^eps))``; None where delta is not 0."""
         return implied_mu(min(self.epsilon, 500.0)) if self.delta == 0 else None
 
     def under(self, neighbours: Neighbours) -> Promise:
-        """The same release under another relation.
+        """Return the guarantee of the same release under another relation.
 
         Replacing a row is removing one and adding one: ``2 eps`` and ``(1 + e^eps) delta``. Adding a row is
         replacing an empty one only where n is hidden, so nothing follows the other way.
@@ -60,12 +62,12 @@ class Promise:
 
     @property
     def words(self) -> str:
-        """In one sentence."""
+        """Return the promise in one sentence."""
         kind = "pure" if self.delta == 0 else f"delta = {self.delta:g}"
         return f"epsilon = {self.epsilon:.4g}, {kind}, {self.neighbours.value}: {self.neighbours.words}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields; both relations where both follow, and mu where it does."""
+        """Return plain fields: both relations where both follow, and mu where it does."""
         record: dict[str, Any] = {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -80,7 +82,13 @@ class Promise:
 @final
 @dataclass(frozen=True)
 class Terms:
-    """Public constants of an objective: loss, row bound zeta1, modulus of all that is not data."""
+    """Public constants of an objective.
+
+    Attributes:
+        loss: loss of one row.
+        radius: zeta1, the bound on the length of a row.
+        modulus: w, the modulus of strong convexity of all terms other than the data.
+    """
 
     loss: Loss
     radius: float
@@ -92,46 +100,52 @@ class Terms:
 
     @property
     def gradient(self) -> float:
-        """``zeta1 zeta2``: how far one row moves the gradient."""
+        """Return ``zeta1 zeta2``: the bound on the gradient of one row."""
         return self.radius * self.loss.score
 
     @property
     def kappa(self) -> float:
-        """``R^2/w``: one row's squared length against the modulus."""
+        """Return ``R^2/w``: one row's squared length over the modulus."""
         return self.radius**2 / self.modulus
 
     @property
     def plain(self) -> float:
-        """``log(1 + zeta3/w)``: what the Jacobian costs whatever the loss."""
+        """Return ``log(1 + zeta3/w)``: the cost of the Jacobian for any loss."""
         return math.log1p(self.loss.curvature * self.kappa)
 
 
 @final
 @dataclass(frozen=True)
 class Noise:
-    """The noise b: density proportional to ``exp(-|b|/scale)``, or Gaussian with that standard deviation."""
+    """Law of the noise b: density proportional to ``exp(-|b|/scale)``, or Gaussian.
+
+    Attributes:
+        pure: True for the first law.
+        scale: its scale, or the standard deviation of the Gaussian.
+    """
 
     pure: bool
     scale: float
 
     def sd(self, p: int) -> float:
-        """Standard deviation of one coordinate in p dimensions."""
+        """Return the standard deviation of one coordinate in p dimensions."""
         return self.scale * math.sqrt(p + 1) if self.pure else self.scale
 
 
 @final
 @dataclass(frozen=True)
 class Split:
-    """Where a planned budget goes.
+    """Parts of a planned budget.
 
     Attributes:
-        planned: what was planned.
+        planned: the planned guarantee.
         share: r of D: planned for the noise; the rest is planned for the Jacobian.
-        noise_epsilon: what the noise is drawn at.
-        jacobian_epsilon: what the Jacobian costs.
-        retrieved: the Jacobian's planned share that it does not need.
+        choice: use of the retrieved budget, ``recycle`` or ``return``.
+        noise_epsilon: epsilon at which the noise is drawn.
+        jacobian_epsilon: cost of the Jacobian.
+        retrieved: part of the Jacobian's planned share that it does not need.
         promise: the guarantee: as planned if recycled, smaller if returned.
-        noise: the noise itself.
+        noise: law of the noise.
         gdp: the mu of mu-GDP where that was proved directly; then the promise is its point at one delta.
     """
 
@@ -147,16 +161,16 @@ class Split:
 
     @property
     def mu(self) -> float | None:
-        """The mu that the release costs: proved directly, or implied by pure epsilon; else none."""
+        """Return the mu that the release costs: proved directly, or implied by pure epsilon; else None."""
         return self.promise.mu if self.gdp is None else self.gdp
 
     @property
     def retrieved_share(self) -> float:
-        """Retrieved, of what was planned for the Jacobian (D, Figure 7)."""
+        """Return the retrieved part of the Jacobian's planned share (D, Figure 7)."""
         return self.retrieved / ((1 - self.share) * self.planned.epsilon)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields."""
+        """Return plain fields."""
         return {
             "planned_epsilon": self.planned.epsilon,
             "noise_epsilon": self.noise_epsilon,
@@ -170,19 +184,19 @@ class Split:
 
 
 def jacobian_cost(terms: Terms, noise_epsilon: float, neighbours: Neighbours, delta: float) -> float:
-    """What the Jacobian adds to ``noise_epsilon``: exact for labels, ``log(1 + zeta3/w)`` else (maths.md, 15.3)."""
+    """Return the Jacobian's cost: exact for labels, else ``log(1 + zeta3/w)`` (maths.md, 15.3)."""
     if not terms.loss.free:
         return terms.plain
     if delta == 0:
-        own = noise_epsilon / 2 if neighbours is Neighbours.REPLACE_ONE else noise_epsilon
-        return min(_label_cost(own, terms.kappa), terms.plain)
+        row_epsilon = noise_epsilon / 2 if neighbours is Neighbours.REPLACE_ONE else noise_epsilon
+        return min(_label_cost(row_epsilon, terms.kappa), terms.plain)
     mu = _mu(terms, noise_epsilon, delta, neighbours, free=True)
     limit = mu**2 / 2 if neighbours is Neighbours.REPLACE_ONE else noise_epsilon + mu**2 / 2
     return 0.0 if terms.kappa <= limit else terms.plain
 
 
 def _label_cost(epsilon: float, kappa: float) -> float:
-    """``max over p of p eps + log(1 + p (1 - p) kappa)``, minus eps: 0 from ``kappa <= eps`` on."""
+    """Return ``max over p of p eps + log(1 + p (1 - p) kappa)``, minus eps: 0 from ``kappa <= eps`` on."""
     if kappa <= epsilon:
         return 0.0
     # the derivative eps + (1 - 2p) kappa/(1 + p (1 - p) kappa) vanishes at the larger root of a quadratic
@@ -192,7 +206,7 @@ def _label_cost(epsilon: float, kappa: float) -> float:
 
 
 def _mu(terms: Terms, epsilon: float, delta: float, neighbours: Neighbours, *, free: bool) -> float:
-    """The largest ``zeta1 zeta2/s`` at which Gaussian noise alone keeps (epsilon, delta)."""
+    """Return the largest ``zeta1 zeta2/s`` at which Gaussian noise alone gives (epsilon, delta)."""
     replace = neighbours is Neighbours.REPLACE_ONE
     if terms.loss.signed and not replace:
         return mu_from_epsilon(epsilon, delta)
@@ -204,17 +218,25 @@ def _mu(terms: Terms, epsilon: float, delta: float, neighbours: Neighbours, *, f
 
 @lru_cache(maxsize=4096)
 def _any_sign_mu(epsilon: float, delta: float, replace: bool) -> float:
-    """The largest mu with ``delta_any_sign(epsilon, mu) <= delta``, rounded down."""
+    """Return the largest mu with ``delta_any_sign(epsilon, mu) <= delta``, rounded down."""
 
     def gap(log_mu: float) -> float:
-        found = delta_any_sign(epsilon, math.exp(log_mu), 0.0, replace)
-        return math.log(max(found, 1e-300)) - math.log(delta)
+        reached_delta = delta_any_sign(epsilon, math.exp(log_mu), 0.0, replace)
+        return math.log(max(reached_delta, 1e-300)) - math.log(delta)
 
     return math.exp(float(brentq(gap, math.log(1e-6), math.log(1e3), xtol=1e-12))) * (1 - 1e-9)
 
 
 def noise_for(terms: Terms, noise_epsilon: float, delta: float, neighbours: Neighbours, *, free: bool) -> Noise:
-    """The least noise on the gradient that costs ``noise_epsilon`` (and delta)."""
+    """Return the least noise on the gradient that costs ``noise_epsilon`` (and delta).
+
+    Args:
+        terms: constants of the objective.
+        noise_epsilon: epsilon of the noise.
+        delta: 0 for pure noise.
+        neighbours: neighbouring relation.
+        free: the Jacobian costs nothing.
+    """
     if delta == 0:
         width = 2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0
         return Noise(True, width * terms.gradient / noise_epsilon)
@@ -222,9 +244,9 @@ def noise_for(terms: Terms, noise_epsilon: float, delta: float, neighbours: Neig
 
 
 def equation_4(terms: Terms, noise_epsilon: float, delta: float) -> Noise:
-    """The noise of D, equation 4, for the lab: Gaussian ``sd^2 = 2 (zeta1 zeta2)^2 (r eps - log delta)/(r eps)^2``.
+    """Return the noise of D, equation 4, for the lab, under add-remove-one.
 
-    The pure one is what is needed. Add-remove-one.
+    Gaussian ``sd^2 = 2 (zeta1 zeta2)^2 (r eps - log delta)/(r eps)^2``. The printed pure noise is the least possible.
     """
     if delta == 0:
         return Noise(True, terms.gradient / noise_epsilon)
@@ -232,10 +254,12 @@ def equation_4(terms: Terms, noise_epsilon: float, delta: float) -> Noise:
 
 
 def corollary_5(gradient: float, epsilon: float, delta: float) -> float:
-    """D, equation 12: the least sd of Gaussian noise by the paper's proof, half of epsilon being for the noise.
+    """Return D, equation 12: the least sd of Gaussian noise by the paper's proof, with half of epsilon for the noise.
 
     Args:
         gradient: ``zeta1 zeta2``.
+        epsilon: total budget.
+        delta: of the guarantee.
     """
     tail = -2 * math.log(delta)
     return gradient * (math.sqrt(tail + epsilon) + math.sqrt(tail)) / epsilon
@@ -245,14 +269,16 @@ def spend(terms: Terms, planned: Promise, share: float = 0.5, choice: str = "rec
     """Solve ``eps = eps_b + Jacobian`` for the noise, before a private row is read (``science.md`` 4.5).
 
     Args:
-        share: r of D. It matters for what is called retrieved, and for what is returned.
+        terms: constants of the objective.
+        planned: total budget.
+        share: r of D. It decides how much counts as retrieved, and how much is returned.
         choice: ``recycle`` draws the noise at all that the Jacobian leaves; ``return`` at ``share`` alone, and the
             guarantee is smaller by the rest.
 
     Raises:
-        InputError: a bad budget, or a modulus so small that the Jacobian alone costs more than is there.
+        InputError: the budget is out of range, or the modulus so small that the Jacobian alone costs more.
     """
-    number_between("epsilon", planned.epsilon, *_EPSILONS)
+    number_between("epsilon", planned.epsilon, *_EPSILON_RANGE)
     number_between("share", share, 0.01, 0.99)
     one_of("retrieved budget", choice, CHOICES)
     most = _all_to_noise(terms, planned)
@@ -261,12 +287,12 @@ def spend(terms: Terms, planned: Promise, share: float = 0.5, choice: str = "rec
     total = planned.epsilon if choice == "recycle" else min(drawn + cost, planned.epsilon)
     retrieved = max((1 - share) * planned.epsilon - cost, 0.0)
     promise = Promise(total, planned.delta, planned.neighbours)
-    noise = noise_for(terms, drawn * (1 - _AWAY), planned.delta, planned.neighbours, free=cost == 0.0)
+    noise = noise_for(terms, drawn * (1 - _PRIVATE_MARGIN), planned.delta, planned.neighbours, free=cost == 0.0)
     return Split(planned, share, choice, drawn, cost, retrieved, promise, noise)
 
 
 def _all_to_noise(terms: Terms, planned: Promise) -> float:
-    """The largest ``eps_b`` with ``eps_b + Jacobian(eps_b) <= eps``."""
+    """Return the largest ``eps_b`` with ``eps_b + Jacobian(eps_b) <= eps``."""
 
     def over(drawn: float) -> float:
         return drawn + jacobian_cost(terms, drawn, planned.neighbours, planned.delta) - planned.epsilon
@@ -274,30 +300,32 @@ def _all_to_noise(terms: Terms, planned: Promise) -> float:
     if over(planned.epsilon) <= 0:
         return planned.epsilon
     if planned.delta > 0 or not terms.loss.free:
-        found = planned.epsilon - terms.plain
+        noise_epsilon = planned.epsilon - terms.plain
     else:
         low = 1e-12 * planned.epsilon
-        found = low if over(low) > 0 else float(brentq(over, low, planned.epsilon, xtol=1e-15)) * (1 - _AWAY)
-    if not found > 1e-6 * planned.epsilon:
+        noise_epsilon = (
+            low if over(low) > 0 else float(brentq(over, low, planned.epsilon, xtol=1e-15)) * (1 - _PRIVATE_MARGIN)
+        )
+    if not noise_epsilon > 1e-6 * planned.epsilon:
         raise InputError(
             f"A modulus of {terms.modulus:g} costs epsilon = {terms.plain:.3g} for the Jacobian alone; choose a larger "
             f"modulus or a larger budget."
         )
-    return found
+    return noise_epsilon
 
 
 def exact_delta(terms: Terms, noise: Noise, epsilon: float, neighbours: Neighbours) -> float:
-    """Delta at epsilon that Gaussian noise and this modulus keep, by the bounds of maths.md, 15.4."""
+    """Return the delta at epsilon that Gaussian noise and this modulus give, by the bounds of maths.md, 15.4."""
     if noise.pure:
         raise ValueError("pure noise has no delta")
     mu = terms.gradient / noise.scale
     replace = neighbours is Neighbours.REPLACE_ONE
-    found = [delta_any_sign(epsilon, mu, terms.plain, replace)]
+    bounds = [delta_any_sign(epsilon, mu, terms.plain, replace)]
     if terms.loss.signed and not replace and epsilon >= terms.plain:
-        found.append(delta_from_mu(mu, epsilon - terms.plain))
+        bounds.append(delta_from_mu(mu, epsilon - terms.plain))
     if terms.loss.free:
         if replace and terms.kappa <= mu**2 / 2:
-            found.append(delta_from_mu(2 * mu, epsilon))
+            bounds.append(delta_from_mu(2 * mu, epsilon))
         if not replace and terms.kappa <= epsilon + mu**2 / 2:
-            found.append(delta_from_mu(mu, epsilon))
-    return float(np.min(found))
+            bounds.append(delta_from_mu(mu, epsilon))
+    return float(np.min(bounds))

@@ -1,4 +1,4 @@
-"""The unit of protection: what one person may have in a table, and so what a guarantee is about."""
+"""Unit of protection: how many rows one person may have, and so what a guarantee is about."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any, final
 
 from pmtcore.base.checks import InputError, one_of, whole_number_between
 
-MOST_ROWS = 100_000  # of one person: beyond, no budget that protects them is of use
+# Rows of one person: beyond this no budget that protects them is of use.
+MOST_ROWS = 100_000
 FIRST, MEAN = "first", "mean"
 RULES = (FIRST, MEAN)
 
@@ -16,15 +17,15 @@ RULES = (FIRST, MEAN)
 @final
 @dataclass(frozen=True)
 class Unit:
-    """How many rows of one person count.
+    """Number of rows of one person that count.
 
     Attributes:
-        rows: at most so many; a guarantee for a person is that of so many rows.
-        column: says whose a row is, and the bound is then kept by a rule, however many rows somebody has; empty: the
-            bound is somebody's word.
-        rule: ``first``, the first rows of a person in the order of the table count; ``mean``, a person counts as one
+        rows: largest number; a guarantee for a person is that of so many rows.
+        column: column that identifies the person; the rule then enforces the bound, however many rows somebody has.
+            Where it is empty, the bound is an assertion of the curator.
+        rule: ``first``: the first rows of a person in the order of the table count; ``mean``: a person counts as one
             row, their rows weighted to one.
-        whole: of a total over releases whose units were counted already: the person with all that they have.
+        whole: for a total over releases whose units were counted already: the person with all that they have.
     """
 
     rows: int = 1
@@ -40,7 +41,7 @@ class Unit:
 
     @property
     def differ(self) -> str:
-        """What two neighbouring tables differ in, to follow 'two tables that differ in'."""
+        """Return the difference of two neighbouring tables, to follow 'two tables that differ in'."""
         if self.whole:
             return "all that one person has in them"
         if self.rule == MEAN:
@@ -51,7 +52,7 @@ class Unit:
 
     @property
     def words(self) -> str:
-        """The unit in one sentence."""
+        """Return the unit in one sentence."""
         if self.rule == MEAN:
             return f"Each person (column {self.column!r}) counts as one row, the mean of theirs."
         if self.column:
@@ -59,18 +60,18 @@ class Unit:
         return f"Each person is taken to have at most {_rows(self.rows)}."
 
     def covers(self, wanted: Unit) -> bool:
-        """Whether a guarantee with this unit protects whoever a curator wants protected by ``wanted``."""
+        """Return True where a guarantee with this unit protects everybody whom ``wanted`` protects."""
         if wanted.column and (self.column, self.rule) != (wanted.column, wanted.rule):
             return False
         return self.rows >= wanted.rows
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields."""
+        """Return plain fields."""
         return {"rows": self.rows, "column": self.column, "rule": self.rule}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Unit:
-        """Back from plain fields.
+        """Return the unit of plain fields.
 
         Raises:
             InputError: a field is out of range.
@@ -78,8 +79,10 @@ class Unit:
         return cls(int(fields.get("rows", 1)), str(fields.get("column", "")), str(fields.get("rule", FIRST)))
 
 
-ROW = Unit()  # each person is in one row
-PERSON = Unit(whole=True)  # what totals are about
+# Unit of a person who is in one row.
+ROW = Unit()
+# Unit of totals over releases.
+PERSON = Unit(whole=True)
 
 
 def _rows(count: int) -> str:

@@ -1,10 +1,10 @@
-"""Errata as attacks: an event that one of two neighbouring tables cannot bring about, and the other does.
+"""Errata as attacks: an event that one of two neighbouring tables cannot cause, and the other can (E5, E11, E12).
 
-E5, E11 and E12. Each runs a published step at a claimed (epsilon, 0) on two tables of which one has one row more (an
+Each attack runs a published step at a claimed (epsilon, 0) on two tables of which one has one row more (an
 empty row stands for no row; for E5 one person's row on the radius against one outside), counts the event on both, and
 states its exact probabilities where there are any. The same tables and events are then tried on the sound methods,
-where the claim has to hold: the lower bound on epsilon from the counts (Clopper-Pearson) stays below it. One feature
-throughout; r = 1/2 as in D.
+where the claim must hold: the lower bound on epsilon from the counts (Clopper-Pearson) stays below it. All have one
+feature, and r = 1/2 as in D.
 """
 
 from __future__ import annotations
@@ -33,20 +33,31 @@ from pmtcore.mechanisms.perturbed import Mechanism, add_remove, dp_erm, draw, na
 Table = tuple[tuple[float, float], ...]  # rows (x, y)
 Event = Callable[[np.ndarray], np.ndarray]
 SOUND = ("dp-erm", "napp-public")
-_EMPTY = (0.0, 0.0)  # the row that says nothing
-_SHARE = 0.5  # r of D, as in all its experiments
-_LAM = 0.8  # a lasso weight at which the interval below is reached under one table only
-_ROUNDS = 80  # T of D, Figure 6
-_INSIDE = (0.02, 0.78)  # where the iterated lasso leaves no estimate under the other table, away from both ends
+# A row that carries no information.
+_EMPTY_ROW = (0.0, 0.0)
+# r of D, as in all its experiments.
+_NOISE_SHARE = 0.5
+# A lasso weight at which the interval below is reached under one table only.
+_LASSO_WEIGHT = 0.8
+# T of D, Figure 6.
+_ROUNDS = 80
+# Interval where the iterated lasso leaves no estimate under the other table, away from both ends.
+_FLAT_INTERVAL = (0.02, 0.78)
 
 
 @final
 @dataclass(frozen=True)
 class Counterexample:
-    """Two tables and an event.
+    """Two neighbouring tables and an event that distinguishes them.
 
     Attributes:
+        id: short name.
+        erratum: number in the list of errata.
+        words: description of the published step.
+        event_words: description of the event.
+        loss: loss of one row.
         tables: D, in which the event cannot happen (or hardly), and D', which has one row more.
+        event: from coefficients (trials,) to a mask (trials,).
         exact: probabilities of the event under both, as functions of the claimed epsilon.
         published: coefficients (trials,) of the published method: (rows, epsilon, trials, stream).
     """
@@ -65,12 +76,17 @@ class Counterexample:
 @final
 @dataclass(frozen=True)
 class Attack:
-    """What an attack found.
+    """Result of an attack.
 
     Attributes:
+        id: short name of the counterexample.
+        method: attacked method.
+        words: description of the event.
+        claimed: epsilon that the method claims.
         without, with_row: counts of the event under each table, in ``runs`` runs each.
-        exact: the exact probabilities, of published steps only.
-        tables: what the two are called.
+        runs: number of runs.
+        exact: exact probabilities, of published steps only.
+        tables: names of the two tables in sentences.
     """
 
     id: str
@@ -85,17 +101,17 @@ class Attack:
 
     @property
     def bound(self) -> float:
-        """Lower bound on epsilon from the counts, at 99 %."""
+        """Return the lower bound on epsilon from the counts, at 99 %."""
         return epsilon_bound(self.without, self.runs - self.with_row, self.runs, 0.0)
 
     @property
     def wins(self) -> bool:
-        """Whether the claim is broken."""
+        """Return True where the claim is refuted."""
         return self.bound > self.claimed
 
     @property
     def sentence(self) -> str:
-        """What happened."""
+        """Return the result as a sentence."""
         exact = "" if self.exact is None else f" (exactly {self.exact[0]:.3g} and {self.exact[1]:.3g})"
         return (
             f"{self.method}: {self.words}: {self.without / self.runs:.3g} {self.tables[0]}, "
@@ -104,7 +120,7 @@ class Attack:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields."""
+        """Return plain fields."""
         return {
             "attack": self.id,
             "method": self.method,
@@ -121,38 +137,41 @@ class Attack:
 
 
 def symbol(runs: int = 4000, epsilon: float = 1.0, printed: bool = True) -> Attack:
-    """E5: a device whose row lies outside the radius gives itself away; where devices clip, it does not."""
+    """Run E5: a device whose row lies outside the radius is recognized; where devices clip, it is not."""
     d, mu = 3, mu_from_epsilon(epsilon, 1e-6)
     names = tuple(f"x{j}" for j in range(d))
     made = Configuration(
         "moments", names, "y", np.zeros(d), np.eye(d), radius=5.0, low=0.0, high=1.0, randomizer="gaussian", mu=mu
     )
-    found = symbol_attack(made, runs, SeededNoise(5), printed)
+    result = symbol_attack(made, runs, SeededNoise(5), printed)
     words = "a device answers with a symbol" if printed else "a clipped report looks like the outer row's"
-    counts = round(found.false_alarms * runs), round(found.caught * runs)
+    counts = round(result.false_alarms * runs), round(result.caught * runs)
     tables = ("for a row on the radius", "for one a hundredth outside")
     return Attack("E5", "paper C" if printed else "ours", words, epsilon, *counts, runs, tables=tables)
 
 
 def _noise(loss: Loss, epsilon: float, trials: int, stream: int, floor: float = -math.inf) -> np.ndarray:
-    """b (trials, 1) at ``r eps``, cut off below at ``floor`` as D's equation 9 (by drawing again)."""
-    noise, source = Noise(True, loss.score / (_SHARE * epsilon)), SeededNoise(11, stream)
+    """Draw b (trials, 1) at ``r eps``, cut off below at ``floor`` as in D's equation 9 (by drawing again)."""
+    noise, source = Noise(True, loss.score / (_NOISE_SHARE * epsilon)), SeededNoise(11, stream)
     if floor == 0:
         return np.abs(draw(noise, source, trials, 1))
-    kept = np.empty((0, 1))
-    while len(kept) < trials:
+    accepted = np.empty((0, 1))
+    while len(accepted) < trials:
         more = draw(noise, source, trials, 1)
-        kept = np.vstack([kept, more[more[:, 0] > floor]])
-    return kept[:trials]
+        accepted = np.vstack([accepted, more[more[:, 0] > floor]])
+    return accepted[:trials]
 
 
 def _floor(loss: Loss, epsilon: float) -> float:
-    """Lambda0 at r = 1/2: ``zeta3/(2 (1 - r) eps)``."""
+    """Return Lambda0 at r = 1/2: ``zeta3/(2 (1 - r) eps)``."""
     return loss.curvature / epsilon
 
 
 def _selection(floor: float) -> Callable[[Data, float, int, int], np.ndarray]:
-    """D's equation 8: ``sum l + Lambda0 theta^2 + b |theta|``, b above ``floor``; the better of both half-lines."""
+    """Return D's equation 8: ``sum l + Lambda0 theta^2 + b |theta|``, b above ``floor``.
+
+    The result is the better minimizer of both half-lines.
+    """
 
     def run(data: Data, epsilon: float, trials: int, stream: int) -> np.ndarray:
         b = _noise(data.loss, epsilon, trials, stream, floor)
@@ -171,10 +190,10 @@ def _selection(floor: float) -> Callable[[Data, float, int, int], np.ndarray]:
 
 
 def iterated(rounds: int) -> Callable[[Data, float, int, int], np.ndarray]:
-    """Algorithm 1 with lasso and MOOR, weights as printed, for so many rounds."""
+    """Return Algorithm 1 with lasso and MOOR, weights as printed, for so many rounds."""
 
     def run(data: Data, epsilon: float, trials: int, stream: int) -> np.ndarray:
-        target = Target(kind="lasso", lam=_LAM, floor=_floor(data.loss, epsilon), printed=True)
+        target = Target(kind="lasso", lam=_LASSO_WEIGHT, floor=_floor(data.loss, epsilon), printed=True)
         return iterate(data, _noise(data.loss, epsilon, trials, stream), [target], rounds).theta[:, 0]
 
     return run
@@ -188,22 +207,22 @@ def _laplace(low: float, high: float, scale: float) -> float:
 
 
 def _plus(epsilon: float) -> tuple[float, float]:
-    return 0.0, 1 - math.exp(-0.5 * _SHARE * epsilon)  # theta moves when b < |l'(0)| = 1/2
+    return 0.0, 1 - math.exp(-0.5 * _NOISE_SHARE * epsilon)  # theta moves when b < |l'(0)| = 1/2
 
 
 def _cut(epsilon: float) -> tuple[float, float]:
-    scale = 1 / (_SHARE * epsilon)
+    scale = 1 / (_NOISE_SHARE * epsilon)
     return 0.0, _laplace(-1.0, 0.25, scale) / _laplace(-1.0, 1e9, scale)
 
 
-def _whole(epsilon: float) -> tuple[float, float]:
-    return 0.0, _laplace(-1e9, 0.25, 1 / (_SHARE * epsilon))  # theta < 0 when b < |sum l'(0)| = 1/4
+def _uncut(epsilon: float) -> tuple[float, float]:
+    return 0.0, _laplace(-1e9, 0.25, 1 / (_NOISE_SHARE * epsilon))  # theta < 0 when b < |sum l'(0)| = 1/4
 
 
 def _weights(epsilon: float) -> tuple[float, float]:
-    """In the limit: theta in the open lasso part solves ``theta - 1 + b + 2 Lambda = 0``."""
-    low, high = _INSIDE
-    return 0.0, _laplace(1 - high - 2 * _LAM, 1 - low - 2 * _LAM, 1 / (_SHARE * epsilon))
+    """Return the limit: theta in the open lasso part solves ``theta - 1 + b + 2 Lambda = 0``."""
+    low, high = _FLAT_INTERVAL
+    return 0.0, _laplace(1 - high - 2 * _LASSO_WEIGHT, 1 - low - 2 * _LASSO_WEIGHT, 1 / (_NOISE_SHARE * epsilon))
 
 
 def _negative(theta: np.ndarray) -> np.ndarray:
@@ -211,12 +230,13 @@ def _negative(theta: np.ndarray) -> np.ndarray:
 
 
 def between(theta: np.ndarray) -> np.ndarray:
-    """Whether coefficients lie where the iterated lasso has no curvature."""
-    return (theta > _INSIDE[0]) & (theta < _INSIDE[1])
+    """Return a mask of the coefficients that lie where the iterated lasso has no curvature."""
+    return (theta > _FLAT_INTERVAL[0]) & (theta < _FLAT_INTERVAL[1])
 
 
-_HALF, _FULL = (0.5, 1.0), (1.0, 0.0)  # half a row and a whole one, in the design of E11
-_TIPPED: tuple[Table, Table] = ((_HALF, _EMPTY), (_HALF, _FULL))
+# Half a row and a full one, in the design of E11.
+_HALF, _FULL = (0.5, 1.0), (1.0, 0.0)
+_TIPPED: tuple[Table, Table] = ((_HALF, _EMPTY_ROW), (_HALF, _FULL))
 ATTACKS = {
     attack.id: attack
     for attack in (
@@ -226,7 +246,7 @@ ATTACKS = {
             "NAPP-VS+ (c = 0): without a row to move it the coefficient is 0 whatever b is",
             "the coefficient is not 0",
             losses.LOGISTIC,
-            ((_EMPTY,), ((1.0, 1.0),)),
+            ((_EMPTY_ROW,), ((1.0, 1.0),)),
             lambda theta: theta != 0,
             _plus,
             _selection(0.0),
@@ -250,16 +270,16 @@ ATTACKS = {
             losses.LOGISTIC,
             _TIPPED,
             _negative,
-            _whole,
+            _uncut,
             _selection(-math.inf),
         ),
         Counterexample(
             "iterated-weights",
             "E12",
             "Lasso by iterated weights: without data there is no curvature below Lambda/Lambda0",
-            f"the coefficient lies between {_INSIDE[0]:g} and {_INSIDE[1]:g}",
+            f"the coefficient lies between {_FLAT_INTERVAL[0]:g} and {_FLAT_INTERVAL[1]:g}",
             losses.linear(1.0),
-            ((_EMPTY,), ((1.0, 1.0),)),
+            ((_EMPTY_ROW,), ((1.0, 1.0),)),
             between,
             _weights,
             iterated(_ROUNDS),
@@ -270,6 +290,12 @@ ATTACKS = {
 
 def attack(id: str, method: str = "published", epsilon: float = 1.0, trials: int = 20_000) -> Attack:
     """Run an attack on the published method, or the same tables and event on a sound one.
+
+    Args:
+        id: one of :data:`ATTACKS`.
+        method: ``published``, or one of :data:`SOUND`.
+        epsilon: claimed epsilon.
+        trials: number of runs on each table.
 
     Raises:
         InputError: unknown attack or method, or numbers out of range.
@@ -298,7 +324,7 @@ def attack(id: str, method: str = "published", epsilon: float = 1.0, trials: int
 
 
 def _sound(method: str, loss: Loss, epsilon: float) -> Mechanism:
-    """The sound counterpart at the same claim: same loss, same radius, a lasso target where the attack has one."""
+    """Return the sound counterpart at the same claim, loss and radius, with a lasso target where the attack has one."""
     lasso = 0.1
     if method == "dp-erm":
         return dp_erm(loss, 1.0, add_remove(epsilon, 0.0), 1, lasso=lasso)

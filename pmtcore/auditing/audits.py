@@ -1,4 +1,4 @@
-"""All audits in one run: in steps, stoppable, kept with its date, so that a later visit opens on it."""
+"""Audits of all methods and faults in one run that advances in steps, can be stopped, and is stored with its date."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from pmtcore.auditing.lower_bound import Audit, audit
 from pmtcore.base.paths import assets, cache_directory
 from pmtcore.methods.registry import methods
 
-TRIALS = 10_000  # see a fault of 30 % at a claim of 1, in under a second a method
-CLAIM = 1.0  # where an attacker is neither blind nor certain
+# Enough to detect a fault of 30 % at a claim of 1, in under a second a method.
+TRIALS = 10_000
+# A budget at which an attacker is neither blind nor certain.
+CLAIM = 1.0
 _FILE = "audits.json"
 
 
@@ -28,30 +30,30 @@ class Record:
     found: dict[str, Audit]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields."""
+        """Return plain fields."""
         return {"computed": self.computed, "audits": {id: vars(one) for id, one in self.found.items()}}
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Record:
-        """Back from :meth:`as_dict`; entries of methods that are gone are left out."""
+        """Return the record of :meth:`as_dict`; entries of methods that no longer exist are left out."""
         known = {*(entry.id for entry in methods()), *FAULTS}
         wanted = [item.name for item in fields(Audit)]
-        found = {
+        audits = {
             id: Audit(**{name: values[name] for name in wanted})
             for id, values in record["audits"].items()
             if id in known
         }
-        return cls(str(record["computed"]), found)
+        return cls(str(record["computed"]), audits)
 
 
 def subjects() -> list[str]:
-    """What is audited: every method, then every planted fault."""
+    """Return the ids to audit: every method, then every planted fault."""
     return [*(entry.id for entry in methods()), *FAULTS]
 
 
 @final
 class Sweep:
-    """A run over methods and faults that advances in steps and keeps what it has."""
+    """Run over methods and faults that advances in steps and stores its results so far."""
 
     def __init__(self, ids: Sequence[str] = (), trials: int = TRIALS) -> None:
         self.ids = list(ids) or subjects()
@@ -61,21 +63,21 @@ class Sweep:
 
     @property
     def live(self) -> bool:
-        """Whether work is left and nobody stopped it."""
+        """Return True where work is left and nobody stopped the run."""
         return not self.stopped and len(self.found) < len(self.ids)
 
     @property
     def share(self) -> float:
-        """Share done."""
+        """Return the share of the work that is done."""
         return len(self.found) / len(self.ids)
 
     @property
     def next(self) -> str:
-        """What comes next."""
+        """Return the id of the next audit."""
         return self.ids[len(self.found)]
 
     def step(self) -> bool:
-        """One audit; ``False`` when nothing is left or it was stopped."""
+        """Run one audit; return False when nothing is left or the run was stopped."""
         if not self.live:
             return False
         id = self.next
@@ -83,16 +85,16 @@ class Sweep:
         return True
 
     def stop(self) -> None:
-        """Leave it at what is done."""
+        """Stop; the results so far stay."""
         self.stopped = True
 
     def record(self) -> Record:
-        """What is done, with today's date."""
+        """Return the results so far, with today's date."""
         return Record(datetime.datetime.now(datetime.UTC).date().isoformat(), dict(self.found))
 
 
 def store(record: Record, path: Path | None = None) -> None:
-    """Keep a record for later visits; nothing happens where the folder cannot be written."""
+    """Store a record for later visits; nothing happens where the folder cannot be written."""
     path = cache_directory() / _FILE if path is None else path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +104,7 @@ def store(record: Record, path: Path | None = None) -> None:
 
 
 def stored() -> Record | None:
-    """The latest record that is kept: of this machine, else the one that comes with the project."""
+    """Return the latest stored record: of this machine, else the one that comes with the project."""
     for path in (cache_directory() / _FILE, assets() / _FILE):
         try:
             return Record.from_dict(json.loads(path.read_text(encoding="utf-8")))

@@ -2,7 +2,7 @@
 
 One pass over the private rows per method and budget; the trials are a stack of noise and one batched
 solve. Trials come in fixed blocks, each with its own seeded stream, so that a longer run extends a shorter
-one and a stopped run keeps what it has.
+one and a stopped run retains its results so far.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from pmtcore.public.moments import joint, public_from_rows
 from pmtcore.tables.limits import MAX_CELLS, check_runs
 from pmtcore.tables.problem import Problem
 
-BLOCK = 50  # trials per seeded stream
+# Trials per seeded stream.
+BLOCK = 50
 Scale = Literal["none", "z", "minmax", "max"]
 _LAB = Curator("repeated trials in the lab")
 
@@ -35,7 +36,16 @@ _LAB = Curator("repeated trials in the lab")
 @final
 @dataclass(frozen=True)
 class Summary:
-    """Errors of one method at one budget: Euclidean distance of coefficients to the reference."""
+    """Errors of one method at one budget: Euclidean distance of the coefficients to the reference.
+
+    Attributes:
+        method: id.
+        mu: total budget.
+        x: position on the axis: the budget itself, or rows, penalty, steps.
+        error_median, error_mean, error_sd: over the trials.
+        error_low, error_high: 10 % and 90 % quantiles.
+        trials: number of trials.
+    """
 
     method: str
     mu: float
@@ -48,7 +58,7 @@ class Summary:
     trials: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields."""
+        """Return plain fields."""
         return dict(vars(self))
 
 
@@ -65,7 +75,7 @@ AXES = {
 @final
 @dataclass
 class Cell:
-    """One method at one place: its plan, the statistic once measured, the errors so far."""
+    """One method at one position on the axis: its plan, its statistic once measured, the errors so far."""
 
     entry: Method
     mu: float
@@ -78,22 +88,23 @@ class Cell:
 
     @property
     def trials(self) -> int:
+        """Return the number of trials so far."""
         return sum(len(block) for block in self.errors)
 
 
 @final
 class Comparison:
-    """A run of methods by budgets (or by another axis at one budget) by trials that advances in steps.
+    """Run of methods by budgets (or by another axis at one budget) by trials that advances in steps.
 
     Args:
         problem: the tables.
         methods: ids with parameter values.
         mus: total budgets; one where the axis is another.
-        trials: repetitions per method and place.
+        trials: repetitions per method and position.
         seed: for the lab; the same seed gives the same errors.
         reference: coefficients (d,) that errors are distances to; the non-private fit when ``None``.
-        axis, values: one of :data:`AXES` and where on it; rows are taken at random, with one permutation. Each
-            place has its own non-private fit as reference, with its own rows and penalty.
+        axis: one of :data:`AXES`; rows are taken at random, with one permutation.
+        values: positions on the axis. Each has its own non-private fit as reference, with its own rows and penalty.
 
     Raises:
         InputError: an unknown method or parameter, a method without coefficients, a bad budget or axis.
@@ -145,26 +156,26 @@ class Comparison:
 
     @property
     def live(self) -> bool:
-        """Whether work is left and nobody stopped it."""
+        """Return True where work is left and nobody stopped the run."""
         return not self.stopped and self.trials_done < self.trials
 
     @property
     def trials_done(self) -> int:
-        """Trials that every method and budget has."""
+        """Return the number of trials that every method and budget has."""
         return min(cell.trials for cell in self._cells)
 
     @property
     def share(self) -> float:
-        """Share of the trials done."""
+        """Return the share of the trials that are done."""
         return sum(cell.trials for cell in self._cells) / (self.trials * len(self._cells))
 
     @property
     def seconds_left(self) -> float | None:
-        """Computing time left at the speed so far."""
+        """Return the remaining computing time in seconds at the speed so far, or None before the first step."""
         return self._seconds * (1 - self.share) / self.share if self.share > 0 else None
 
     def step(self) -> bool:
-        """Do one block of trials of the cell that is furthest behind; ``False`` when nothing is left."""
+        """Do one block of trials of the cell with the fewest trials; return False when nothing is left."""
         if not self.live:
             return False
         start = time.monotonic()
@@ -174,14 +185,14 @@ class Comparison:
         return True
 
     def stop(self) -> None:
-        """Leave it at what is done."""
+        """Stop; the results so far stay."""
         self.stopped = True
 
     def extend(self) -> None:
-        """Ask for as many trials again, in whole blocks: the longer run holds the shorter one.
+        """Double the number of trials, in whole blocks: the longer run contains the shorter one.
 
         Raises:
-            InputError: more than are repeated.
+            InputError: more trials than the lab allows.
         """
         self._check(self._problem, 2 * self.trials * len(self._cells))
         for cell in self._cells:  # a block cut short is drawn again, whole
@@ -196,11 +207,11 @@ class Comparison:
         return self
 
     def summaries(self) -> Private[list[Summary]]:
-        """What is there so far. Distances to a private fit are private: for the curator."""
+        """Return the summaries so far. Distances to a private fit are private: for the curator."""
         return Private([summary_of(cell) for cell in self._cells if cell.errors])
 
     def reference_norm(self) -> Private[float]:
-        """Length of the reference coefficients."""
+        """Return the length of the reference coefficients; private."""
         return self._cells[0].reference.map(lambda fit: float(np.linalg.norm(fit)))
 
     def _errors(self, cell: Cell, block: int, trials: int) -> np.ndarray:
@@ -211,10 +222,10 @@ class Comparison:
 
 
 def budget_grid(low: float, high: float, count: int) -> list[float]:
-    """Total budgets evenly on a log axis.
+    """Return total budgets, evenly spaced on a log axis.
 
     Raises:
-        InputError: a bad budget, or the range is upside down.
+        InputError: a bad budget, or the lowest is above the highest.
     """
     if low > high:
         raise InputError(f"The smallest budget ({low:g}) must not be above the largest ({high:g}).")
@@ -224,19 +235,25 @@ def budget_grid(low: float, high: float, count: int) -> list[float]:
 
 
 def grid(low: float, high: float, count: int, whole: bool = False) -> list[float]:
-    """Values evenly on a log axis; whole numbers, each once, if asked.
+    """Return values evenly spaced on a log axis; rounded to distinct whole numbers if asked.
 
     Raises:
-        InputError: the range is upside down or not positive.
+        InputError: the lowest is above the highest or not positive.
     """
     if not 0 < low <= high:
         raise InputError(f"The smallest value ({low:g}) must be positive and not above the largest ({high:g}).")
-    found = np.geomspace(low, high, whole_number_between("values", count, 1, 50))
-    return [float(x) for x in (np.unique(np.round(found)) if whole else found)]
+    values = np.geomspace(low, high, whole_number_between("values", count, 1, 50))
+    return [float(x) for x in (np.unique(np.round(values)) if whole else values)]
 
 
 def varied(problem: Problem, axis: str, x: float, seed: int) -> Problem:
-    """The problem with fewer private or public rows, or another penalty; as it is for other axes.
+    """Return the problem with fewer private or public rows, or another penalty; unchanged for other axes.
+
+    Args:
+        problem: the tables.
+        axis: one of :data:`AXES`.
+        x: position on the axis.
+        seed: of the permutation of the rows.
 
     Raises:
         InputError: more rows than there are, or no public rows to choose from.
@@ -261,14 +278,14 @@ def varied(problem: Problem, axis: str, x: float, seed: int) -> Problem:
 
 
 def _settings(entry: Method, given: Mapping[str, Any], axis: str, x: float) -> dict[str, Any]:
-    """Parameters of a method at a place on the axis; untouched where the method does not know the axis."""
+    """Return the parameters of a method at a position; unchanged where the method has no parameter for the axis."""
     known = {item.name for item in dataclasses.fields(entry.parameters)}
     name = {"penalty": "lam", "steps": "steps"}.get(axis)
     return {**given, name: x} if name is not None and name in known else dict(given)
 
 
 def _sampling_error(problem: Problem) -> float | None:
-    """What the non-private fit itself is expected to be off by, from public rows; ``None`` if unknown."""
+    """Return the expected error of the non-private fit itself, from public rows; None if unknown."""
     if not problem.public.labelled:
         return None
     plan = of_role("public").plan(problem.public, problem.private.n, Budget(1.0), None)
@@ -279,15 +296,19 @@ def _sampling_error(problem: Problem) -> float | None:
 
 
 def distances(coefficients: np.ndarray, reference: Private[np.ndarray]) -> np.ndarray:
+    """Return the distances (trials,) of coefficients (trials, d) to the private reference; NaN becomes infinite."""
     distance = reference.map(lambda fit: np.linalg.norm(coefficients - fit, axis=1)).reveal(_LAB)
     return np.nan_to_num(distance, nan=np.inf)
 
 
 def rescaled(problem: Problem, how: Scale) -> Problem:
-    """The problem with every column rescaled by the whole table, as the papers do: for the lab (E23).
+    """Return the problem with every column rescaled by all rows, as the papers do: for the lab (E23).
 
     ``z``: mean 0 and standard deviation 1; ``minmax``: to [0, 1]; ``max``: divided by the largest absolute
     value. Features and target; the intercept stays 1.
+
+    Raises:
+        InputError: there are no public rows.
     """
     one_of("scale", how, ("none", "z", "minmax", "max"))
     if how == "none":
@@ -319,7 +340,7 @@ def rescaled(problem: Problem, how: Scale) -> Problem:
 
 
 def _affine(table: np.ndarray, how: Scale, fixed: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Shift and width of each column (D,); the first column is left alone when it is the intercept."""
+    """Return shift and width of each column (D,); the first column is unchanged when it is the intercept."""
     shift = np.zeros(table.shape[1])
     if how == "z":
         shift, width = table.mean(axis=0), table.std(axis=0)
@@ -343,6 +364,7 @@ def _comparable(name: str, problem: Problem) -> Method:
 
 
 def summary_of(cell: Cell) -> Summary:
+    """Return the summary of the trials of one cell so far."""
     errors = np.concatenate(cell.errors)
     finite = errors[np.isfinite(errors)]
     with np.errstate(invalid="ignore"):  # between two infinite errors

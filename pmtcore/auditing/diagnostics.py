@@ -1,4 +1,4 @@
-"""Conditioning and row norms, exact (private, for the curator) and as predicted from public figures.
+"""Conditioning and row norms: exact (private, for the curator) and predicted from public figures.
 
 The exact figures are computed from private rows without noise, so they come in a :class:`Private` box; the
 predictions may be shown to anyone.
@@ -20,7 +20,8 @@ from pmtcore.tables.overlap import Overlap, overlap
 from pmtcore.tables.problem import Problem
 
 QUANTILES = np.linspace(0.0, 1.0, 2001)
-_DRAWS = 200  # Wishart draws: their median is known to 2 % of its spread per root of it
+# The median of so many draws is known to 2 % of its spread per root of it.
+_WISHART_DRAWS = 200
 
 
 @final
@@ -42,13 +43,13 @@ class Diagnosis:
     radius: float
 
     def rate(self, radius: float) -> float:
-        """Share of rows that a radius moves."""
+        """Return the share of rows that a radius truncates; NaN where the norms are unknown."""
         if not len(self.norms):
             return math.nan
         return float(1 - np.interp(radius, self.norms, QUANTILES))
 
     def as_dict(self) -> dict[str, Any]:
-        """The keys of the ``describe`` command."""
+        """Return the keys of the ``describe`` command."""
         return {
             "before": self.before.as_dict(),
             "after": self.after.as_dict() if self.after else {},
@@ -58,7 +59,7 @@ class Diagnosis:
 
 
 def exact(problem: Problem, eta: float) -> Private[Diagnosis]:
-    """What the private rows really look like: for the curator."""
+    """Compute the diagnosis of the private rows: for the curator."""
     public, rows, n = problem.public, problem.private, problem.private.n
     radius = papers_radius(public.d, n, eta)
     root = public.feature_root
@@ -81,7 +82,7 @@ def exact(problem: Problem, eta: float) -> Private[Diagnosis]:
 
 
 def predicted(public: PublicData, n: int, eta: float) -> Diagnosis:
-    """What public figures lead one to expect: free, and may be shown to anyone.
+    """Predict the diagnosis from public figures: at no privacy cost, for anyone.
 
     The spectrum after whitening is the mean over Gaussian samples of m rows; the norms are those of public
     rows, each left out of the whitening.
@@ -99,29 +100,29 @@ def predicted(public: PublicData, n: int, eta: float) -> Diagnosis:
 
 
 def _spectrum_in_units(root: np.ndarray, whitened: np.ndarray) -> Conditioning:
-    """Spectrum of ``L M L'`` from singular values of ``L M^{1/2}``: keeps small eigenvalues of raw units."""
+    """Return the spectrum of ``L M L'`` from singular values of ``L M^{1/2}``, which preserves small eigenvalues."""
     values, vectors = np.linalg.eigh(whitened)
     half = vectors * np.sqrt(np.maximum(values, 0.0))
     return Conditioning(np.sort(np.linalg.svd(root @ half, compute_uv=False) ** 2))
 
 
 def expected_after(d: int, m: int) -> Conditioning:
-    """Mean spectrum of the inverse moment of m Gaussian rows: what whitening by m rows leaves, n large.
+    """Return the mean spectrum of the inverse moment of m Gaussian rows: the spectrum after whitening, for large n.
 
     The moment is Wishart, drawn by its Bartlett factor, so that m may be large.
     """
     rng = np.random.default_rng(0)  # a fixed public constant: nothing here is a release
-    factor = np.tril(rng.standard_normal((_DRAWS, d, d)), -1)
-    factor[:, np.arange(d), np.arange(d)] = np.sqrt(rng.chisquare(m - np.arange(d), (_DRAWS, d)))
+    factor = np.tril(rng.standard_normal((_WISHART_DRAWS, d, d)), -1)
+    factor[:, np.arange(d), np.arange(d)] = np.sqrt(rng.chisquare(m - np.arange(d), (_WISHART_DRAWS, d)))
     singular = np.linalg.svd(factor, compute_uv=False)
     return Conditioning(np.sort(np.mean(m / singular**2, axis=0)))
 
 
 def unusual_rows(problem: Problem) -> Private[dict[str, float]]:
-    """Return how many private rows count as rows of zeros, and which share of public rows are private ones; private.
+    """Count the private rows that became rows of zeros, and the share of public rows that are private ones; private.
 
-    The first is how the curator sees that a file was not read as it was meant; the second, with what chance explains
-    of it, that the public rows may not be public.
+    The first figure shows the curator that a file was read with wrong settings; the second, with the part that chance
+    explains, that the public rows may not be public.
     """
     rows = problem.private
     empty = rows.sum(lambda x, y: np.array(np.sum(~x.any(axis=1) & (y == 0))))
@@ -130,7 +131,7 @@ def unusual_rows(problem: Problem) -> Private[dict[str, float]]:
 
 
 def rows_in_words(unusual: Mapping[str, float], n: int) -> list[str]:
-    """Return the same in sentences."""
+    """Return the figures of :func:`unusual_rows` in sentences."""
     empty = int(unusual["empty_rows"])
     lines = [f"{empty:,} of {n:,} private rows lack a value, or cannot be read, and count as rows of zeros."]
     if empty > n / 2:
@@ -139,7 +140,7 @@ def rows_in_words(unusual: Mapping[str, float], n: int) -> list[str]:
 
 
 def overlap_in_words(found: Overlap) -> list[str]:
-    """Return what the curator is told of public rows that are private rows too; nothing where there are none."""
+    """Return the curator's sentences on public rows that are private rows too; none where there are none."""
     if found.share == 0:
         return []
     shared = f"{found.share:.0%} of the different public rows are also private rows"

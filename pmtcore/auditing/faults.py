@@ -1,6 +1,6 @@
 """Planted faults: broken mechanisms that the audit must catch, each by name, and errata as attacks.
 
-Each is what somebody could write by mistake, or what a paper prints; each claims ``mu`` and does not keep it.
+Each is a mistake that somebody could make, or that a paper prints; each claims ``mu`` and does not satisfy it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from pmtcore.auditing.lower_bound import CONFIDENCE, Audit, Runs, audit, bound, 
 from pmtcore.auditing.people import People
 from pmtcore.mechanisms.noise import LabNoise, NoiseSource, SeededNoise, in_the_lab
 
-_FAR = 1e4  # a value that no honest release gives
+# A value that no honest release takes.
+_IMPOSSIBLE_VALUE = 1e4
 
 
 @final
 class Weaker(LabNoise):
-    """Noise a share too small."""
+    """Noise that is too small by a factor."""
 
     secure = False
 
@@ -30,26 +31,26 @@ class Weaker(LabNoise):
         self._source, self._share = source, share
 
     def normal(self, trials: int, size: int) -> np.ndarray:
-        """See :class:`NoiseSource`."""
+        """Draw scaled-down noise. See :class:`NoiseSource`."""
         return np.asarray(self._share * in_the_lab(self._source).normal(trials, size))
 
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
-        """See :class:`NoiseSource`."""
+        """Draw scaled-down noise. See :class:`NoiseSource`."""
         return self._source.integers(self._share * sigma, trials, size)
 
     def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:
-        """See :class:`NoiseSource`."""
+        """Draw scaled-down noise. See :class:`NoiseSource`."""
         return self._source.spherical(self._share * scale, trials, size)
 
     def words(self, trials: int, size: int) -> np.ndarray:
-        """See :class:`NoiseSource`."""
+        """Draw from the source behind. See :class:`NoiseSource`."""
         return self._source.words(trials, size)
 
 
 @final
 @dataclass(frozen=True)
 class Fault:
-    """One planted fault."""
+    """One planted fault: its id, its description, and its audit at a claim with so many trials."""
 
     id: str
     words: str
@@ -57,51 +58,51 @@ class Fault:
 
 
 def _simulated(name: str, mechanism: Callable[[float, int, np.ndarray], np.ndarray], width: int) -> Any:
-    """An audit of a mechanism written as ``f(mu, table, normals (trials, width))``."""
+    """Return an audit of a mechanism written as ``f(mu, table, normals (trials, width))``."""
 
     def run(mu: float, trials: int) -> Audit:
         def runs(which: int, count: int, stream: int) -> np.ndarray:
             return mechanism(mu, which, SeededNoise(3, which, stream).normal(count, width))
 
-        return _found(name, mu, trials, runs)
+        return _audit_of(name, mu, trials, runs)
 
     return run
 
 
-def _found(name: str, mu: float, trials: int, runs: Runs) -> Audit:
+def _audit_of(name: str, mu: float, trials: int, runs: Runs) -> Audit:
     lower, alarms, detections = bound(runs, trials)
     return Audit(name, mu, lower, CONFIDENCE, trials, "planted", alarms, detections, power(mu, trials))
 
 
 def _one_step_more(mu: float, which: int, z: np.ndarray) -> np.ndarray:
-    """Budget split for T = 2 steps, T + 1 = 3 taken: 1.22 times the claim."""
+    """Split the budget for T = 2 steps but take T + 1 = 3: 1.22 times the claim."""
     return which * 1.0 + z[:, :3] / (mu / math.sqrt(2))
 
 
 def _own_radius(mu: float, which: int, z: np.ndarray) -> np.ndarray:
-    """The noise scale follows the largest private row: a row of zeros against a far one."""
+    """Scale the noise by the largest private row: a row of zeros against a distant one."""
     largest = 1.0 if which == 0 else 10.0
     return np.asarray(largest / mu * z[:, :1] ** 2)
 
 
 def _bottom(mu: float, which: int, z: np.ndarray) -> np.ndarray:
-    """A row outside the radius answers with a symbol of its own (E5)."""
-    return np.full((len(z), 1), _FAR) if which else z[:, :1] / mu
+    """Answer with a special symbol for a row outside the radius (E5)."""
+    return np.full((len(z), 1), _IMPOSSIBLE_VALUE) if which else z[:, :1] / mu
 
 
 def _cut_off(mu: float, which: int, z: np.ndarray) -> np.ndarray:
-    """Noise cut off at two standard deviations: beyond, only one of the tables can be."""
+    """Cut noise off at two standard deviations: values beyond are possible under one table only."""
     return np.asarray(which + np.clip(z[:, :1], -2.0, 2.0) / mu)
 
 
 def _own_weights(mu: float, which: int, z: np.ndarray) -> np.ndarray:
-    """A penalty weight computed from the private fit: the noise is divided by a number that depends on the data."""
+    """Compute a penalty weight from the private fit: the noise is divided by a number that depends on the data."""
     weight = 1.0 if which == 0 else 2.0
     return np.asarray((which + z[:, :1] / mu) / weight)
 
 
 def _reused(mu: float, which: int, z: np.ndarray) -> np.ndarray:
-    """The same noise added to two statistics, of which only one moves: their difference has none."""
+    """Add the same noise to two statistics, of which only one depends on the row: their difference has none."""
     noise = z[:, :1] / mu
     return np.hstack([which + noise, noise])
 
@@ -143,10 +144,13 @@ FAULTS = {
 
 
 def wrong_shape(trials: int, p: int = 5, claimed: float = 1.0, shape: float | None = 1.0) -> tuple[float, float]:
-    """E8: ``||b|| ~ Gamma(1)`` in p dimensions in place of ``Gamma(p)``: a lower bound on epsilon at delta 0.
+    """Audit E8: ``||b|| ~ Gamma(1)`` in p dimensions in place of ``Gamma(p)``, at delta 0.
 
     The release is ``x + b``, x on the unit sphere against its opposite; printed shape 1, proved shape p
-    (``shape=None``). Returns claim and bound; near its mode the printed density falls faster than it may.
+    (``shape=None``). Near its mode the printed density falls faster than it may.
+
+    Returns:
+        The claimed epsilon and its lower bound.
     """
     rng = np.random.default_rng(8)
     centre = np.zeros(p)
@@ -158,10 +162,10 @@ def wrong_shape(trials: int, p: int = 5, claimed: float = 1.0, shape: float | No
         length = rng.gamma(p if shape is None else shape, 1 / claimed, count)
         return sign * centre + length[:, None] * direction
 
-    def near(found: np.ndarray) -> np.ndarray:
-        return np.linalg.norm(found - centre, axis=1) < 0.25
+    def near(released: np.ndarray) -> np.ndarray:
+        return np.linalg.norm(released - centre, axis=1) < 0.25
 
     half = trials // 2
-    seen = int(np.sum(near(draw(-1.0, half))))
+    false_alarms = int(np.sum(near(draw(-1.0, half))))
     missed = int(np.sum(~near(draw(1.0, half))))
-    return claimed, epsilon_bound(seen, missed, half, 0.0)
+    return claimed, epsilon_bound(false_alarms, missed, half, 0.0)

@@ -1,9 +1,9 @@
-"""Audit: run a mechanism on two neighbouring tables built to be told apart, and bound its privacy from below.
+"""Audit: run a mechanism on two neighbouring tables built to be distinguishable, and bound its privacy from below.
 
-Half of the runs find the pair of tables, the direction and the threshold; on the other half, false alarms and
+Half of the runs choose the pair of tables, the direction and the threshold; on the other half, false alarms and
 misses of that one test are counted, and Clopper-Pearson gives a lower bound on mu at a stated confidence:
 ``mu >= Phi^{-1}(1 - FPR) - Phi^{-1}(FNR)`` with both rates at their upper limits. A bound above the claim is a
-violation. A bound below it proves nothing: :func:`power` says how small a violation would have been found.
+violation. A bound below it proves nothing: :func:`power` gives the smallest violation that would have been detected.
 """
 
 from __future__ import annotations
@@ -29,27 +29,43 @@ from pmtcore.public.moments import PublicData, public_from_rows
 from pmtcore.public.radius import RESPONSE_SCALES
 from pmtcore.public.ridge_regularized import held
 
-CONFIDENCE = 0.99  # of every bound: one false accusation in a hundred audits at the most
-_ROWS = 8  # private rows; the effect of one against its noise does not depend on their number
-_PUBLIC = 60  # rows enough for two passes, few enough that an audit starts at once
-_FEATURES = 3  # two directions to tell apart, and one more
-_FAR = 1e4  # beyond every radius, so that truncation and not the row decides
-_HALFWAY = float(np.sqrt(RESPONSE_SCALES[0] * RESPONSE_SCALES[-1]))  # no scale is farther from it than a factor 1.7
-_BATCH = 5000  # releases at once: a few tens of megabytes
-_FIRST_SHARE = 0.25  # of the trials, to choose the pair
-_NEIGHBOURS = 10  # on either side of a threshold, of 200 in all: a twentieth of the runs each
-_DELTA = 1e-3  # where 10,000 runs can still see an event
+# Confidence of every bound: at most one false accusation in a hundred audits.
+CONFIDENCE = 0.99
+# The effect of one row relative to its noise does not depend on their number.
+_PRIVATE_ROWS = 8
+# Enough for two passes, few enough that an audit starts at once.
+_PUBLIC_ROWS = 60
+# Two directions to distinguish, and one more.
+_FEATURES = 3
+# Size of the rows: beyond every radius, so that truncation and not the row decides.
+_BEYOND_RADII = 1e4
+# No response scale differs from it by more than a factor 1.7.
+_MIDDLE_RESPONSE_SCALE = float(np.sqrt(RESPONSE_SCALES[0] * RESPONSE_SCALES[-1]))
+# A few tens of megabytes.
+_RELEASES_AT_ONCE = 5000
+# Share of the trials that choose the pair.
+_PAIR_SHARE = 0.25
+# Thresholds on either side, of 200 in all: a twentieth of the runs each.
+_SMOOTHED_THRESHOLDS = 10
+# Delta at which 10,000 runs can still show an event.
+_DELTA = 1e-3
 Runs = Callable[[int, int, int], np.ndarray]  # table (0 or 1), trials, stream -> what is seen (trials, k)
 
 
 @final
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found.
+    """Result of an audit.
 
     Attributes:
-        false_alarms, detections: of the counted test, for the picture.
-        smallest: the smallest true mu that this many trials would have found to be above the claim.
+        method: id.
+        claimed: mu that the method claims.
+        lower_bound: lower bound on mu.
+        confidence: of the bound.
+        trials: number of runs.
+        pair: description of the two tables.
+        false_alarms, detections: rates of the counted test.
+        smallest: the smallest true mu that this many trials would have shown to be above the claim.
     """
 
     method: str
@@ -64,24 +80,24 @@ class Audit:
 
     @property
     def violated(self) -> bool:
-        """Whether the bound is above the claim."""
+        """Return True where the bound is above the claim."""
         return self.lower_bound > self.claimed
 
     @property
     def verdict(self) -> str:
-        """In one sentence."""
+        """Return the result in one sentence."""
         if self.violated:
             return f"violation: at least mu = {self.lower_bound:.3g} where {self.claimed:.3g} was claimed"
         return f"no violation found; a leak of mu = {self.smallest:.3g} on these tables would have been seen"
 
     @property
     def epsilon_lower_bound(self) -> float:
-        """Lower bound on epsilon at delta 0.001, from the same counts."""
+        """Return the lower bound on epsilon at delta 0.001, from the same counts."""
         half = self.trials // 2
         return epsilon_bound(round(self.false_alarms * half), round((1 - self.detections) * half), half, _DELTA)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields."""
+        """Return plain fields."""
         return {
             "method": self.method,
             "claimed": self.claimed,
@@ -113,9 +129,14 @@ def audit(
     """Audit a registered method.
 
     Args:
+        id: the method.
+        mu: total budget.
+        trials: number of runs on each pair of tables.
+        seed: of the noise.
+        noise: a planted fault: another source of noise. For the audit's own tests.
+        change: a planted fault: another plan. For the audit's own tests.
         people: neighbours differ in a person with many rows, and the claim is for a person; ``None``: in a row.
-        noise, change: a planted fault: another noise, another plan. For the audit's own tests.
-        values: parameters of the method.
+        **values: parameters of the method.
 
     Raises:
         InputError: unknown method, or too few trials.
@@ -127,16 +148,16 @@ def audit(
     if people is not None and (entry.local or (people.unit.rule == MEAN and public.family.binary)):
         raise InputError(f"{id} takes no {'people: a report is one' if entry.local else 'means: labels have none'}.")
     k = 1 if people is None else people.unit.rows
-    n = 1 if entry.local else _ROWS * k  # a report's guarantee is its own
+    n = 1 if entry.local else _PRIVATE_ROWS * k  # a report's guarantee is its own
     plan = change(entry.plan(public, n, Budget(mu), make_parameters(entry, values)))
     if plan.mu == 0 and entry.role != "reference":
         return Audit(id, 0.0, 0.0, CONFIDENCE, trials, "no private row is read", 1.0, 1.0, 0.0)
     best: tuple[float, str, Runs] | None = None
     for at, (words, tables) in enumerate(_pairs(public, n, people)):
         runs = _runs(plan, tables, noise, seed, at)
-        found = bound(runs, max(int(trials * _FIRST_SHARE), 500), at)[0]
-        if best is None or found > best[0]:
-            best = (found, words, runs)
+        pair_bound = bound(runs, max(int(trials * _PAIR_SHARE), 500), at)[0]
+        if best is None or pair_bound > best[0]:
+            best = (pair_bound, words, runs)
     if best is None:
         raise InputError(f"There is no worst pair for {id}.")
     lower, alarms, detections = bound(best[2], trials, 1000)
@@ -145,10 +166,13 @@ def audit(
 
 
 def bound(runs: Runs, trials: int, stream: int = 0, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
-    """Lower bound on mu, with the false alarms and detections of the test it stands on.
+    """Return a lower bound on mu, with the rates of false alarms and detections of its test.
 
     Args:
-        runs: what is seen of ``trials`` runs on table 0 or 1; streams differ between learning and counting.
+        runs: outputs of ``trials`` runs on table 0 or 1; streams differ between learning and counting.
+        trials: number of runs on each table.
+        stream: number of this audit's streams.
+        confidence: of the bound.
     """
     half = trials // 2
     a, b = runs(0, half, 2 * stream), runs(1, half, 2 * stream)
@@ -160,15 +184,15 @@ def bound(runs: Runs, trials: int, stream: int = 0, confidence: float = CONFIDEN
 
 
 def mu_bound(alarms: int, misses: int, runs: int, confidence: float = CONFIDENCE) -> float:
-    """``Phi^{-1}(1 - FPR) - Phi^{-1}(FNR)`` at the upper Clopper-Pearson limits, half of the doubt each."""
+    """Return ``Phi^{-1}(1 - FPR) - Phi^{-1}(FNR)`` at the upper Clopper-Pearson limits, half of the error rate each."""
     tail = (1 - confidence) / 2
     upper = [float(beta.isf(tail, k + 1, runs - k)) if k < runs else 1.0 for k in (alarms, misses)]
-    found = -float(ndtri(upper[0])) - float(ndtri(upper[1]))
-    return max(found, 0.0) if math.isfinite(found) else 0.0
+    mu = -float(ndtri(upper[0])) - float(ndtri(upper[1]))
+    return max(mu, 0.0) if math.isfinite(mu) else 0.0
 
 
 def power(claimed: float, trials: int, confidence: float = CONFIDENCE) -> float:
-    """The smallest true mu of a Gaussian mechanism whose expected bound is above the claim."""
+    """Return the smallest true mu of a Gaussian mechanism whose expected bound is above the claim."""
     half = trials // 2
     for ratio in np.geomspace(1.0, 10.0, 400):
         mu = claimed * float(ratio)
@@ -180,14 +204,14 @@ def power(claimed: float, trials: int, confidence: float = CONFIDENCE) -> float:
 
 
 def epsilon_bound(alarms: int, misses: int, runs: int, delta: float, confidence: float = CONFIDENCE) -> float:
-    """Lower bound on epsilon at a delta: ``log((1 - delta - FNR)/FPR)`` at the upper limits."""
+    """Return a lower bound on epsilon at a delta: ``log((1 - delta - FNR)/FPR)`` at the upper limits."""
     tail = (1 - confidence) / 2
     false, missed = (float(beta.isf(tail, k + 1, runs - k)) if k < runs else 1.0 for k in (alarms, misses))
     return max(math.log(max(1 - delta - missed, 1e-300) / false), 0.0)
 
 
 def _direction(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Fisher's direction on robustly scaled columns, so that heavy tails do not hide it."""
+    """Return Fisher's direction on robustly scaled columns, so that heavy tails do not hide it."""
     both = np.vstack([a, b])
     both = np.where(np.isfinite(both), both, 0.0)
     spread = np.quantile(both, 0.84, axis=0) - np.quantile(both, 0.16, axis=0)
@@ -195,21 +219,21 @@ def _direction(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     a, b = (np.clip(np.where(np.isfinite(x), x, 0.0) * scale, -50, 50) for x in (a, b))
     pooled = np.atleast_2d(np.cov(a.T) + np.cov(b.T)) / 2
     width = float(np.trace(pooled)) / len(scale)
-    held = pooled + 1e-9 * (width + 1e-30) * np.eye(len(scale))
-    return np.asarray(np.linalg.solve(held, (b - a).mean(axis=0)) * scale)
+    regularized = pooled + 1e-9 * (width + 1e-30) * np.eye(len(scale))
+    return np.asarray(np.linalg.solve(regularized, (b - a).mean(axis=0)) * scale)
 
 
 def _threshold(a: np.ndarray, b: np.ndarray) -> float:
-    """The threshold around which bounds are best on the learning half: in the mean of its neighbours.
+    """Choose the threshold around which bounds are best on the learning half, averaged over its neighbours.
 
-    One bound far out in the tail may be good by luck, and is then poor in the half that counts.
+    A single bound far out in the tail may be good by chance, and is then poor in the half that counts.
     """
     levels = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0.002, 0.998, 200)))
     alarms = len(a) - np.searchsorted(np.sort(a), levels, side="right")
     misses = np.searchsorted(np.sort(b), levels, side="right")
     bounds = [mu_bound(int(x), int(y), len(a)) for x, y in zip(alarms, misses, strict=True)]
-    wide = np.pad(bounds, _NEIGHBOURS, mode="edge")
-    smooth = np.convolve(wide, np.full(2 * _NEIGHBOURS + 1, 1.0), mode="valid")
+    wide = np.pad(bounds, _SMOOTHED_THRESHOLDS, mode="edge")
+    smooth = np.convolve(wide, np.full(2 * _SMOOTHED_THRESHOLDS + 1, 1.0), mode="valid")
     return float(levels[int(np.argmax(smooth))])
 
 
@@ -224,24 +248,28 @@ def _runs(
 
     def run(which: int, trials: int, stream: int) -> np.ndarray:
         parts = []
-        for start in range(0, trials, _BATCH):
+        for start in range(0, trials, _RELEASES_AT_ONCE):
             source = noise(SeededNoise(seed, pair, which, stream, start))
-            parts.append(plan.perturb(statistics[which], source, min(_BATCH, trials - start)).seen())
+            parts.append(plan.perturb(statistics[which], source, min(_RELEASES_AT_ONCE, trials - start)).seen())
         return np.vstack(parts)
 
     return run
 
 
 def _public(entry: Method) -> PublicData:
-    """Public data of the audit: a fixed draw, labels where the family has them."""
+    """Draw the public data of the audit: a fixed draw, with labels where the family has them."""
     rng = np.random.default_rng(20_261_121)
-    x = rng.standard_normal((_PUBLIC, _FEATURES))
+    x = rng.standard_normal((_PUBLIC_ROWS, _FEATURES))
     chosen = family(next(f for f in ("gaussian", "logistic", "poisson", "boosting") if f in entry.families))
     z = x @ np.array([0.5, -0.5, 0.25])
     if chosen.binary:
-        y = (rng.random(_PUBLIC) < chosen.mean(z)).astype(float)
+        y = (rng.random(_PUBLIC_ROWS) < chosen.mean(z)).astype(float)
     else:
-        y = rng.poisson(chosen.mean(z)).astype(float) if chosen.id == "poisson" else z + rng.standard_normal(_PUBLIC)
+        y = (
+            rng.poisson(chosen.mean(z)).astype(float)
+            if chosen.id == "poisson"
+            else z + rng.standard_normal(_PUBLIC_ROWS)
+        )
     names = tuple(f"x{j + 1}" for j in range(_FEATURES))
     return public_from_rows(x, y, names, "y", 0.0, chosen, 0.0 if chosen.id == "gaussian" else 0.01)
 
@@ -249,11 +277,11 @@ def _public(entry: Method) -> PublicData:
 def _pairs(
     public: PublicData, n: int, people: People | None = None
 ) -> Iterator[tuple[str, tuple[PrivateRows, PrivateRows]]]:
-    """Neighbouring tables (replace-one, a row or a person): worst rows against each other, over several backgrounds."""
+    """Yield neighbouring tables (replace-one, a row or a person): worst rows against each other, over backgrounds."""
     d, binary = public.d, public.family.binary
-    far = _FAR * public.feature_root[:, 0]
-    other = _FAR * public.feature_root[:, -1]
-    low, high = (0.0, 1.0) if binary else (-_FAR, _FAR)
+    far = _BEYOND_RADII * public.feature_root[:, 0]
+    other = _BEYOND_RADII * public.feature_root[:, -1]
+    low, high = (0.0, 1.0) if binary else (-_BEYOND_RADII, _BEYOND_RADII)
     others = n - (1 if people is None else people.unit.rows)
     rest = np.zeros((others, d))
     backgrounds: list[tuple[str, np.ndarray, np.ndarray]] = [("over empty rows", rest, np.zeros(others))]
@@ -279,13 +307,13 @@ def _pairs(
 
 
 def _opposite_residuals(public: PublicData) -> tuple[tuple[np.ndarray, float], tuple[np.ndarray, float]]:
-    """A far row whose scaled residual is as long as its features, of either sign: the joint moment moves the most.
+    """Return two distant rows with opposite residuals as long as their features, which move the joint moment most.
 
-    Each gradient of such a row is beyond its bound, in opposite directions, wherever a pass before it led.
+    Each gradient of such a row is beyond its bound, in opposite directions, wherever a previous pass ended.
     """
-    x = _FAR * public.feature_root[:, 0]
-    level, away = float(x @ public.fit), _FAR * public.residual_scale / _HALFWAY
-    return (x, level - away), (x, level + away)
+    x = _BEYOND_RADII * public.feature_root[:, 0]
+    level, deviation = float(x @ public.fit), _BEYOND_RADII * public.residual_scale / _MIDDLE_RESPONSE_SCALE
+    return (x, level - deviation), (x, level + deviation)
 
 
 def _table(public: PublicData, row: tuple[np.ndarray, float], x: np.ndarray, y: np.ndarray) -> PrivateRows:
@@ -293,6 +321,6 @@ def _table(public: PublicData, row: tuple[np.ndarray, float], x: np.ndarray, y: 
 
 
 def curve_points(found: Audit) -> tuple[np.ndarray, np.ndarray]:
-    """False alarms and the claim's largest detections, for the picture."""
+    """Return false alarm rates and the largest detection rates that the claim allows."""
     alarms = np.linspace(0.001, 0.999, 200)
     return alarms, np.asarray(ndtr(ndtri(alarms) + found.claimed))

@@ -1,7 +1,7 @@
-"""Audit somebody else's estimator: a black box that fits a table, against the epsilon it claims.
+"""Audit of an estimator of somebody else: a black box that fits a table, against the epsilon it claims.
 
 The box is run many times on two tables that differ in one row; the test is learned on half of the runs and
-counted on the other (``audit``). Works with any library: wrap its fit in a function of rows, responses and a run
+counted on the other (``audit``). It works with any library: wrap its fit in a function of rows, responses and a run
 number, and give it an environment of its own.
 """
 
@@ -23,7 +23,7 @@ Table = tuple[np.ndarray, np.ndarray]
 @final
 @dataclass(frozen=True)
 class PeerAudit:
-    """What was found: a lower bound on epsilon at the stated delta."""
+    """Result of an audit: a lower bound on epsilon at the stated delta."""
 
     claimed: float
     delta: float
@@ -35,12 +35,12 @@ class PeerAudit:
 
     @property
     def violated(self) -> bool:
-        """Whether the bound is above the claim."""
+        """Return True where the bound is above the claim."""
         return self.lower_bound > self.claimed
 
     @property
     def sentence(self) -> str:
-        """In one line."""
+        """Return the result in one line."""
         word = "VIOLATION" if self.violated else "no violation found"
         return (
             f"{word}: epsilon at least {self.lower_bound:.3g} (claimed {self.claimed:.3g}) at delta {self.delta:g}, "
@@ -55,9 +55,11 @@ def audit_estimator(
     """Audit a black box.
 
     Args:
-        fit: from rows (n, d), responses (n,) and a run number to what it publishes, any shape.
+        fit: from rows (n, d), responses (n,) and a run number to its output, of any shape.
         tables: two tables of equal shape that differ in one row.
-        epsilon, delta: what it claims.
+        epsilon: claimed epsilon.
+        delta: claimed delta.
+        trials: number of runs on each table.
 
     Raises:
         InputError: the tables are not neighbours.
@@ -71,21 +73,23 @@ def audit_estimator(
 
     def runs(which: int, count: int, stream: int) -> np.ndarray:
         rows, responses = tables[which]
-        seen = [np.ravel(fit(rows.copy(), responses.copy(), stream * trials + which * 10**9 + t)) for t in range(count)]
-        return _views(np.asarray(seen, dtype=float))
+        outputs = [
+            np.ravel(fit(rows.copy(), responses.copy(), stream * trials + which * 10**9 + t)) for t in range(count)
+        ]
+        return _views(np.asarray(outputs, dtype=float))
 
     half = trials // 2
     _, alarms, detections = bound(runs, trials)
-    found = max(
+    lower_bound = max(
         epsilon_bound(round(alarms * half), round((1 - detections) * half), half, delta),
         epsilon_bound(round((1 - detections) * half), round(alarms * half), half, delta),
     )
-    return PeerAudit(epsilon, delta, found, CONFIDENCE, trials, alarms, detections)
+    return PeerAudit(epsilon, delta, lower_bound, CONFIDENCE, trials, alarms, detections)
 
 
-def _views(seen: np.ndarray) -> np.ndarray:
-    """What is published, its size on a log scale, and whether it is a number at all."""
-    finite = np.isfinite(seen)
-    values = np.where(finite, seen, 0.0)
+def _views(outputs: np.ndarray) -> np.ndarray:
+    """Return the outputs, their size on a log scale, and a large value where they are not finite."""
+    finite = np.isfinite(outputs)
+    values = np.where(finite, outputs, 0.0)
     size = np.log(np.abs(values) + 1e-12)
     return np.hstack([np.clip(values, -1e6, 1e6), np.where(finite, size, 50.0)])

@@ -1,4 +1,4 @@
-"""Neighbours of an audit that differ in a person: tables of people with any number of rows, bounded as a release is."""
+"""Neighbours of an audit that differ in a person: tables of people with any number of rows, bounded as in a release."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from pmtcore.accounting.units import Unit
 from pmtcore.base.records import PrivateRows
 from pmtcore.tables.persons import bounded
 
-_COLUMN = "person"  # any name
+# Any name will do.
+_COLUMN = "person"
 
 
 @final
 @dataclass(frozen=True)
 class People:
-    """Who is in the tables of an audit.
+    """People in the tables of an audit.
 
     Attributes:
-        unit: what is claimed to be kept of each person.
+        unit: claimed bound on the rows of each person.
         have: rows of the attacked person in the one table and in the other.
-        kept: what is kept in truth; ``None``: the unit. Another one is a planted fault.
+        kept: bound that is applied; ``None``: the claimed one. Another one is a planted fault.
     """
 
     unit: Unit
@@ -31,7 +32,7 @@ class People:
 
     @classmethod
     def of(cls, rows: int, rule: str, kept: int | None = None) -> People:
-        """People of whom so many rows count by that rule.
+        """Return people of whom so many rows count by that rule.
 
         Raises:
             InputError: no such rule, or a number that does not go with it.
@@ -41,22 +42,24 @@ class People:
     def table(
         self, which: int, row: tuple[np.ndarray, float], rest: tuple[np.ndarray, np.ndarray], names: tuple[str, ...]
     ) -> PrivateRows:
-        """The attacked person, with many copies of their worst row, before others with as many rows as count.
+        """Return a table of the attacked person, with many copies of their worst row, before the others.
 
         Args:
-            which: of the two tables.
-            rest: rows (n, d), (n,) of the others.
+            which: number of the table, 0 or 1.
+            row: features (d,) and response of the attacked person.
+            rest: rows (n, d), (n,) of the others, who have as many rows each as count.
+            names: names of the features.
         """
         have, k = self.have[which], self.unit.rows
         x = np.vstack([np.tile(row[0], (have, 1)), rest[0]])
         y = np.concatenate([np.full(have, row[1]), rest[1]])
         others = 1 + np.arange(len(rest[1])) // k
-        whose = np.concatenate([np.zeros(have, dtype=int), others])
+        person = np.concatenate([np.zeros(have, dtype=int), others])
         rows = PrivateRows.from_arrays(x, y, names)
-        return bounded(rows, whose, 1 + len(rest[1]) // k, self.kept or self.unit)
+        return bounded(rows, person, 1 + len(rest[1]) // k, self.kept or self.unit)
 
     @property
     def words(self) -> str:
-        """The neighbours in words, after the pair of rows."""
+        """Return the neighbours in words, after the pair of rows."""
         counts = " and ".join(f"{count:,}" for count in self.have)
         return f"as all {counts} rows of one person"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
-_WHOLE = 1e9  # beyond, nobody counts the digits
-_TINY = 1e-4  # below, too many zeros to count
+# From here on a figure is written with a power of ten.
+_LARGEST_WRITTEN_OUT = 1e9
+# Below this a figure would have too many zeros and is written with a power of ten.
+_SMALLEST_WRITTEN_OUT = 1e-4
 
 
 def count(value: float) -> str:
-    """A whole number with thousands apart.
+    """Write a whole number with thousands separators.
 
     >>> count(31561)
     '31,561'
@@ -18,7 +20,7 @@ def count(value: float) -> str:
 
 
 def figure(value: float | None, digits: int = 3) -> str:
-    """A figure rounded to significant digits, written out.
+    """Write a figure rounded to significant digits.
 
     >>> figure(2049.6), figure(0.00984), figure(1.0), figure(3e-9), figure(float("inf")), figure(float("nan"))
     ('2,050', '0.00984', '1', '3e-9', 'infinite', 'unknown')
@@ -29,7 +31,7 @@ def figure(value: float | None, digits: int = 3) -> str:
         return "infinite" if value > 0 else "minus infinite"
     if value == 0:
         return "0"
-    if not _TINY <= abs(value) < _WHOLE:
+    if not _SMALLEST_WRITTEN_OUT <= abs(value) < _LARGEST_WRITTEN_OUT:
         mantissa, power = f"{value:.{digits - 1}e}".split("e")
         return f"{float(mantissa):g}e{int(power)}"
     rounded = float(f"{value:.{digits}g}")
@@ -39,7 +41,9 @@ def figure(value: float | None, digits: int = 3) -> str:
 
 
 def percent(share: float, digits: int = 2) -> str:
-    """A share in per cent; a share that is small but not zero never reads as zero, nor one below all as all.
+    """Write a share in per cent.
+
+    A share that is small but not zero never reads as zero, and one below 1 never reads as 100 %.
 
     >>> percent(0.0), percent(0.034), percent(2e-7), percent(0.99999), percent(1.0)
     ('0 %', '3.4 %', 'less than 0.01 %', 'more than 99.99 %', '100 %')
@@ -55,7 +59,7 @@ def percent(share: float, digits: int = 2) -> str:
 
 
 def power_of_ten(delta: float) -> str:
-    """A delta.
+    """Write a delta.
 
     >>> power_of_ten(1e-05), power_of_ten(0.0)
     ('1e-5', '0')
@@ -65,7 +69,7 @@ def power_of_ten(delta: float) -> str:
 
 
 def plural(many: int, one: str, several: str = "") -> str:
-    """A number with its noun.
+    """Write a number with its noun.
 
     >>> plural(1, "release"), plural(0, "row"), plural(2000, "row")
     ('1 release', 'no row', '2,000 rows')
@@ -76,7 +80,7 @@ def plural(many: int, one: str, several: str = "") -> str:
 
 
 def listing(items: list[str]) -> str:
-    """Names in a sentence.
+    """Join names for a sentence.
 
     >>> listing(["a"]), listing(["a", "b", "c"])
     ('a', 'a, b and c')

@@ -1,4 +1,4 @@
-"""Where the project's own files lie: in the source tree, or installed beside the package."""
+"""Paths of the project's own files, in the source tree or installed beside the package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def application() -> Path | None:
-    """The folder of ``app.py``; ``None`` where only the package is installed."""
+    """Return the folder of ``app.py``; ``None`` where only the package is installed."""
     for folder in (_PACKAGE.parent, _PACKAGE.parent / "second_moment_app"):
         if (folder / "app.py").is_file() and (folder / "pages" / "common").is_dir():
             return folder
@@ -17,11 +17,11 @@ def application() -> Path | None:
 
 
 def assets() -> Path:
-    """The folder of the demo tables and the gallery's figures, there or not."""
+    """Return the folder of the demo tables and the gallery's figures, whether it exists or not."""
     return (application() or _PACKAGE.parent) / "assets"
 
 
 def cache_directory() -> Path:
-    """Return the folder where recomputed figures are kept: ``PMT_GALLERY_DIR``, or the user's cache."""
+    """Return the folder of recomputed figures: ``PMT_GALLERY_DIR``, or the user's cache."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get("PMT_GALLERY_DIR") or Path(home) / "second-moment" / "gallery")

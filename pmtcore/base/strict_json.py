@@ -1,34 +1,35 @@
-"""JSON that somebody else wrote."""
+"""Strict parsing of JSON that somebody else wrote."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-_DIGITS = 300  # of a whole number; longer ones are no floating-point number either
+# Digits of a whole number; a longer one overflows a floating-point number too.
+_MOST_DIGITS = 300
 
 
 def parsed(data: str | bytes) -> Any:
-    """What a JSON text holds.
+    """Parse a JSON text.
 
     Raises:
-        ValueError: not JSON, nested too deep to be read, with a whole number that no float can hold, or with a name
-            twice in one object, of which other readers might take the other.
+        ValueError: not JSON, nested too deep to be read, with a whole number that no float can represent, or with a
+            name twice in one object, of which other readers might take the other.
     """
     try:
-        return json.loads(data, parse_int=_whole, object_pairs_hook=_once)
+        return json.loads(data, parse_int=_whole_number, object_pairs_hook=_unique_names)
     except RecursionError:
         raise ValueError("nested too deep") from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         raise ValueError("a name twice in one object")
-    return found
+    return fields
 
 
-def _whole(text: str) -> int:
-    if len(text) > _DIGITS:
+def _whole_number(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
         raise ValueError("a whole number of too many digits")
     return int(text)

@@ -19,6 +19,7 @@ def following(asked: bool, problem: Any, request: Any) -> Iterator[Any]:
     Raises:
         KeyboardInterrupt: with a sentence on what is spent.
     """
+    from pmtcore.releases.outcome import NOTHING  # noqa: PLC0415
     from pmtcore.releases.progress import Report  # noqa: PLC0415
     from pmtcore.releases.release import progress_of  # noqa: PLC0415
 
@@ -39,7 +40,7 @@ def following(asked: bool, problem: Any, request: Any) -> Iterator[Any]:
     try:
         yield found
     except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(str(stop) or "nothing was released and nothing was spent") from None
+        raise KeyboardInterrupt(str(stop) or f"Stopped. {NOTHING}") from None
     finally:
         if said and terminal:
             sys.stderr.write("\r\x1b[K")

@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         why = error.strerror or "the file cannot be used"
         return _complain(f"{why}: {error.filename}{kept}" if error.filename else f"{why}; nothing was printed.{kept}")
     except KeyboardInterrupt as stop:
-        return _complain(f"stopped{f': {stop}' if str(stop) else ''}.{kept}", STOPPED)
+        return _complain(f"{stop}{kept}" if str(stop) else f"Stopped.{kept}", STOPPED)
     except (Exception, MemoryError) as error:
         if verbose or os.environ.get("PMT_DEBUG"):
             raise

@@ -1,8 +1,7 @@
 """Families of canonical generalized linear models: one small record each (A, Section 5.2).
 
 The loss of a row is ``b(z) - y z`` with ``z = x' beta``; ``b'`` is the mean, ``b''`` the slope of the mean.
-Every family here has ``|b'''| <= b''``, on which the step rule of ``newton`` stands. A new family is one
-record.
+Every family here has ``|b'''| <= b''``, which the step rule of ``newton`` relies on. A new family is one record.
 """
 
 from __future__ import annotations
@@ -22,15 +21,17 @@ Curve = Callable[[np.ndarray], np.ndarray]
 @final
 @dataclass(frozen=True, eq=False)
 class Family:
-    """A canonical family.
+    """Canonical family of a generalized linear model.
 
     Attributes:
+        id: short name in requests and records.
+        title: name in sentences.
         loss: ``b(z)``.
         mean: ``b'(z)``.
         slope: ``b''(z)``.
         largest_mean: ``max |b'|`` over ``|z| <= r``, as a function of r.
         largest_slope: ``max b''`` over ``|z| <= r``, as a function of r.
-        binary: whether responses are labels 0 and 1, so that ``|b' - y| <= 1`` with a sign the label fixes.
+        binary: True where responses are labels 0 and 1, so that ``|b' - y| <= 1`` with a sign the label fixes.
     """
 
     id: str
@@ -90,9 +91,9 @@ _ALSO = {"linear": "gaussian"}
 
 
 def family(id: str) -> Family:
-    """The family of that id; ``linear`` is another word for ``gaussian``.
+    """Return the family of that id; ``linear`` is another word for ``gaussian``.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such family.
     """
     return FAMILIES[one_of("family", _ALSO.get(id, id), FAMILIES)]

@@ -1,9 +1,8 @@
 """Losses of one row with the bounds that privacy needs: ``|l'| <= score``, ``l'' <= curvature`` (maths.md, 15.1).
 
-D asks for a bound on the gradient and uses it as one on ``l'``; for unbounded responses, and for Poisson, there is
+D requires a bound on the gradient and uses it as one on ``l'``; for unbounded responses, and for Poisson, there is
 no finite one (E17). So responses are clipped to a declared range, and losses that grow faster than linearly are
 continued linearly beyond a declared bound: convex, once differentiable, and the bounds hold everywhere.
-
 ``z = x' theta``; derivatives are with respect to z.
 """
 
@@ -26,17 +25,19 @@ Curve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 @final
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """A loss of one row.
+    """Loss of one row, with its bounds.
 
     Attributes:
+        id: short name in requests and records.
+        title: name in sentences.
         value, first, second: ``l, l', l''`` as functions of (z, y), broadcast together.
         low, high: declared range of responses; others are clipped to it.
         score: bound on ``|l'|`` (zeta2 of D, as it is used).
         curvature: bound on ``l''``; with rows of length zeta1, ``zeta3 = curvature zeta1^2``.
-        signed: whether the response alone fixes the sign of ``l'``, whatever theta is.
-        free: whether besides ``l'' <= |l'| (1 - |l'|)``, on which the free Jacobian stands (maths.md, 15.3).
+        signed: True where the response alone fixes the sign of ``l'``, whatever theta is.
+        free: True where besides ``l'' <= |l'| (1 - |l'|)``, so that the Jacobian costs nothing (maths.md, 15.3).
         augmented: responses of augmented rows at which ``l'(0)`` is not 0 (D, Table 1; E15).
-        at_zero: the share of ``l''(0)`` that augmented rows realize: 1, or 1/2 at a kink (E16).
+        at_zero: share of ``l''(0)`` that augmented rows realize: 1, or 1/2 at a kink (E16).
     """
 
     id: str
@@ -54,12 +55,12 @@ class Loss:
     at_zero: float = 1.0
 
     def responses(self, y: np.ndarray) -> np.ndarray:
-        """Responses clipped to the declared range."""
+        """Clip responses to the declared range."""
         return np.clip(y, self.low, self.high)
 
 
 def linear(bound: float = 1.0, response: float = math.inf) -> Loss:
-    """Squared loss ``(z - y)^2/2``, continued linearly beyond residuals of size ``bound`` (Huber's loss).
+    """Return the squared loss ``(z - y)^2/2``, continued linearly beyond residuals of size ``bound`` (Huber's loss).
 
     Args:
         bound: residuals within it are squared; it is also the bound on ``|l'|``.
@@ -89,10 +90,14 @@ def linear(bound: float = 1.0, response: float = math.inf) -> Loss:
 
 
 def poisson(response: float, predictor: float) -> Loss:
-    """``e^z - y z``, responses clipped to ``[0, response]``, ``e^z`` continued linearly beyond ``z = predictor``.
+    """Return ``e^z - y z`` with responses clipped to ``[0, response]``, linear beyond ``z = predictor``.
+
+    Args:
+        response: bound on the responses.
+        predictor: value of z beyond which ``e^z`` is continued linearly.
 
     Raises:
-        InputError: a slope ``e^predictor`` below the response bound: such a loss falls for ever.
+        InputError: the slope ``e^predictor`` is below the response bound, so the loss would be unbounded below.
     """
     most = number_between("response bound", response, 1e-9, 1e9)
     end = number_between("predictor bound", predictor, -50.0, 50.0)
@@ -124,7 +129,7 @@ def poisson(response: float, predictor: float) -> Loss:
 
 
 def _labels(family: Family) -> Loss:
-    """The loss of a canonical family of labels 0 and 1, ``b(z) - y z``."""
+    """Return the loss of a canonical family of labels 0 and 1, ``b(z) - y z``."""
     return Loss(
         family.id,
         family.title,
@@ -178,13 +183,16 @@ HINGE = Loss(
 
 
 def loss(id: str, *, bound: float = 1.0, response: float = math.inf, predictor: float | None = None) -> Loss:
-    """The loss of that id with declared bounds; labels 0 and 1 need none.
+    """Return the loss of that id with declared bounds; labels 0 and 1 need none.
 
     Args:
+        id: one of linear, poisson, logistic, boosting, hinge.
+        bound: for the linear loss, the residual beyond which it is continued linearly.
+        response: bound on the responses.
         predictor: for Poisson; the logarithm of the response bound if ``None``.
 
     Raises:
-        InputError: there is none, or Poisson without a finite response bound.
+        InputError: there is no such loss, or Poisson has no finite response bound.
     """
     one_of("loss", id, ("linear", "poisson", "logistic", "boosting", "hinge"))
     if id == "linear":

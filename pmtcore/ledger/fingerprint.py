@@ -21,7 +21,7 @@ import math
 import os
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, final
 
@@ -72,9 +72,18 @@ class Cells:
     def types(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the different rows as hashes, sorted, and how often each is there.
 
-        Columns come in an order of their contents: by how often the value of the smallest hash is there.
+        Columns come in an order of their contents, by how often the value of the smallest hash is there, so that names
+        do not matter. Where two columns are nearly equal in that, one row can exchange them.
         """
-        columns = sorted(self.varying, key=lambda j: (int(self.values[j][1][0]), int(self.values[j][0][0])))
+        return self._counted(sorted(self.varying, key=lambda j: (int(self.values[j][1][0]), int(self.values[j][0][0]))))
+
+    @cached_property
+    def named_types(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same with columns in the order of their names, which no row can change."""
+        return self._counted(sorted(self.varying, key=lambda j: self.names[j]))
+
+    def _counted(self, columns: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the different rows of columns in this order as hashes, sorted, and how often each is there."""
         rows = np.zeros(len(self.hashes), dtype=np.uint64)
         with np.errstate(over="ignore"):
             for j in columns:
@@ -103,6 +112,7 @@ class Sketch:
         sample: hashes (r, d) of rows in these columns.
         types: how often each different row is there, by its hash: those with the smallest hashes.
         complete: whether these are all different rows.
+        named_types: the same, of hashes with the columns in the order of their names.
     """
 
     rows: int
@@ -110,6 +120,7 @@ class Sketch:
     sample: np.ndarray  # (r, d)
     types: Mapping[int, int]
     complete: bool = False
+    named_types: Mapping[int, int] = field(default_factory=dict)
 
     def as_text(self, key: bytes) -> str:
         """For the database, closed with the key."""
@@ -121,6 +132,7 @@ class Sketch:
                 "counts": {},  # of versions before 0.2, which compared columns one by one
                 "types": {str(value): often for value, often in self.types.items()},
                 "complete": self.complete,
+                "named_types": {str(value): often for value, often in self.named_types.items()},
             }
         )
         salt = os.urandom(16)
@@ -139,10 +151,13 @@ class Sketch:
         except zlib.error:
             raise ValueError("a fingerprint cannot be opened") from None
         flat = np.frombuffer(base64.b85decode(found["sample"]), dtype="<u8")
-        types = {int(value): int(often) for value, often in found.get("types", {}).items()}
+        types, named = (
+            {int(value): int(often) for value, often in found.get(which, {}).items()}
+            for which in ("types", "named_types")
+        )
         names = tuple(found["names"])
         sample = flat.reshape(-1, len(names)) if names else np.empty((0, 0), dtype=np.uint64)
-        return cls(int(found["rows"]), names, sample, types, bool(found.get("complete", False)))
+        return cls(int(found["rows"]), names, sample, types, bool(found.get("complete", False)), named)
 
 
 def _closed(data: bytes, key: bytes) -> bytes:
@@ -193,10 +208,16 @@ def sketch(cells: Cells) -> Sketch:
         hashes = hashes[cells.first]
     with np.errstate(over="ignore"):
         order = np.argsort((hashes * _ODD).sum(axis=1, dtype=np.uint64), kind="stable")
-    types, often = cells.types
-    kept = dict(zip(types[:_TYPES].tolist(), often[:_TYPES].tolist(), strict=True)) if cells.varying else {}
+    types, named = (_fewest(counted) if cells.varying else {} for counted in (cells.types, cells.named_types))
     names = tuple(cells.names[j] for j in columns)
-    return Sketch(len(cells.hashes), names, hashes[order[:SAMPLE]][:, columns], kept, len(types) <= _TYPES)
+    complete = len(cells.types[0]) <= _TYPES
+    return Sketch(len(cells.hashes), names, hashes[order[:SAMPLE]][:, columns], types, complete, named)
+
+
+def _fewest(counted: tuple[np.ndarray, np.ndarray]) -> dict[int, int]:
+    """Return the rows with the smallest hashes, and how often each is there."""
+    types, often = counted
+    return dict(zip(types[:_TYPES].tolist(), often[:_TYPES].tolist(), strict=True))
 
 
 def columns_kept(cells: Cells) -> list[int]:
@@ -241,7 +262,11 @@ def evidence(cells: Cells, known: Sketch) -> float:
         return 0.0
     pairs = _paired(cells, known)
     found = _rows_found(cells, known, pairs) if pairs else 0
-    return max(float(found), _counts_evidence(cells, known))
+    counts = (
+        _counts_evidence(cells.types, known.types, known.complete),
+        _counts_evidence(cells.named_types, known.named_types, known.complete),
+    )
+    return max(float(found), *counts)
 
 
 def overlap(cells: Cells, known: Sketch) -> float:
@@ -343,18 +368,23 @@ def _between_others(known: Sketch, pairs: list[tuple[int, int]], bits: np.ndarra
     return np.asarray(told.max(axis=1) + max(np.log2(n / different), 0.0) + 1.0)
 
 
-def _counts_evidence(cells: Cells, known: Sketch) -> float:
+def _counts_evidence(counted: tuple[np.ndarray, np.ndarray], known: Mapping[int, int], complete: bool) -> float:
     """Return the evidence that whole rows are there equally often, in rows: a row exchanged changes it by about one.
 
     Two draws of a population differ by about ``0.4 sqrt(2 c)`` rows in a row that is there c times: where that adds up
     to little (few rows, few different ones), equal counts say nothing.
+
+    Args:
+        counted: of the table at hand, its different rows as hashes and how often each is there.
+        known: the same of the known table: all of them, or those with the smallest hashes.
+        complete: whether these are all.
     """
-    if not known.types:
+    if not known:
         return 0.0
-    types, often = cells.types
-    last = 2**64 if known.complete else max(known.types) + 1
+    types, often = counted
+    last = 2**64 if complete else max(known) + 1
     mine = dict(zip(types.tolist(), often.tolist(), strict=True))
-    names = known.types.keys() | {value for value in mine if value < last}
-    apart = sum(abs(known.types.get(name, 0) - mine.get(name, 0)) for name in names) / 2
-    chance = sum(0.4 * math.sqrt(2 * often) for often in known.types.values())
+    names = known.keys() | {value for value in mine if value < last}
+    apart = sum(abs(known.get(name, 0) - mine.get(name, 0)) for name in names) / 2
+    chance = sum(0.4 * math.sqrt(2 * often) for often in known.values())
     return max(THRESHOLD + min(_COUNTS_APART, chance - _BY_CHANCE) - apart, 0.0)

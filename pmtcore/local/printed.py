@@ -1,4 +1,4 @@
-"""The local algorithms as paper C prints them, for the lab, and what an attacker makes of them (E5, E6, E7).
+"""The local algorithms as paper C prints them, for the lab, and attacks on them (E5, E6, E7).
 
 * E5: a device whose row lies outside the radius answers with a symbol that no other device gives.
 * E6: the classical Gaussian formula, at half of epsilon and delta for each of the two parts.
@@ -19,21 +19,22 @@ from pmtcore.accounting.budgets import delta_from_mu
 from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.noise import NoiseSource
 
-_OUTSIDE = 1.01  # of the radius: where the attacker's second candidate lies
+# Distance of the attacker's second candidate, in units of the radius.
+_OUTSIDE_FACTOR = 1.01
 
 
 def outside(configuration: Configuration, features: np.ndarray) -> np.ndarray:
-    """Which rows (k, d) the printed algorithm answers with a symbol instead of a number (k,)."""
+    """Return a mask (k,) of the rows (k, d) that the printed algorithm answers with a symbol instead of a number."""
     return np.linalg.norm(features - configuration.shift, axis=1) > configuration.radius
 
 
 def classical_size(epsilon: float, delta: float) -> float:
-    """Noise over ``r^2`` and over ``r Y``: ``sqrt(32 log(2.5/delta))/epsilon`` (C, Lemma 4 and Algorithms 1 to 4)."""
+    """Return noise over ``r^2`` and ``r Y``: ``sqrt(32 log(2.5/delta))/epsilon`` (C, Lemma 4 and Algorithms 1 to 4)."""
     return math.sqrt(32 * math.log(2.5 / delta)) / epsilon
 
 
 def printed_sds(configuration: Configuration, epsilon: float, delta: float) -> np.ndarray:
-    """The printed noise on each coordinate of a report (dimension,).
+    """Return the printed noise on each coordinate of a report (dimension,).
 
     Every entry of the upper triangle of ``x x'`` has the same noise, so an off-diagonal entry counts sqrt(2)
     times in the coordinates of a report.
@@ -47,7 +48,12 @@ def printed_sds(configuration: Configuration, epsilon: float, delta: float) -> n
 @final
 @dataclass(frozen=True)
 class ClassicalCheck:
-    """Claimed and exact delta of the classical calibration: of one part at epsilon/2, of both at epsilon."""
+    """Claimed and exact delta of the classical calibration.
+
+    Attributes:
+        part_claimed, part_exact: of one part at epsilon/2.
+        total_claimed, total_exact: of both parts at epsilon.
+    """
 
     part_claimed: float
     part_exact: float
@@ -56,7 +62,7 @@ class ClassicalCheck:
 
 
 def classical_check(epsilon: float, delta: float) -> ClassicalCheck:
-    """What the classical formula gives against what it claims, for the cross moment (E6).
+    """Compare the delta that the classical formula claims with the exact one, for the cross moment (E6).
 
     Sensitivity ``2 r Y`` over the printed noise is mu of a part; both parts together have at most sqrt(2) times it.
     """
@@ -69,11 +75,12 @@ def classical_check(epsilon: float, delta: float) -> ClassicalCheck:
 @final
 @dataclass(frozen=True)
 class Attack:
-    """How an attacker fares who sees one report and is to say which of two rows it came from.
+    """Error rates of an attacker who sees one report and must say which of two rows it came from.
 
     Attributes:
         caught: share of reports of the row outside that the attacker names as such.
         false_alarms: share of reports of the row on the radius that the attacker names so too.
+        trials: number of reports of each row.
     """
 
     caught: float
@@ -82,22 +89,23 @@ class Attack:
 
 
 def symbol_attack(configuration: Configuration, trials: int, source: NoiseSource, printed: bool) -> Attack:
-    """A row on the radius against one a hundredth further out in the same direction, a report of each per trial.
+    """Attack a row on the radius and one a hundredth further out in the same direction.
 
-    The attacker's rule: a symbol means the row outside. Where devices clip instead there is no symbol, and the
-    rule is the best that is left: a report longer than usual in the direction of the rows.
+    In each trial the attacker sees one report of each. The attacker's rule: a symbol means the row outside. Where
+    devices clip instead there is no symbol, and the best remaining rule is a report longer than usual in the direction
+    of the rows.
     """
     c = configuration
     direction = np.zeros((1, c.d))
     direction[0, -1] = 1.0
-    said = []
-    for reach in (1.0 - 1e-9, _OUTSIDE):
+    named_outside = []
+    for reach in (1.0 - 1e-9, _OUTSIDE_FACTOR):
         row = reach * c.radius * direction + c.shift
         rows, response = np.repeat(row, trials, axis=0), np.full(trials, c.high)
         if printed:
-            said.append(outside(c, rows))
+            named_outside.append(outside(c, rows))
             continue
         expected = c.statistic(row, response[:1])[0]
         reports = c.randomize(rows, response, source)
-        said.append((reports - expected) @ (expected / c.noise_sds() ** 2) > 0)
-    return Attack(float(np.mean(said[1])), float(np.mean(said[0])), trials)
+        named_outside.append((reports - expected) @ (expected / c.noise_sds() ** 2) > 0)
+    return Attack(float(np.mean(named_outside[1])), float(np.mean(named_outside[0])), trials)

@@ -1,9 +1,9 @@
-"""Files of reports, read in constant memory without trusting a byte of them.
+"""Reading of report files in constant memory, without trusting any byte of them.
 
 A line in the form that :func:`pmtcore.local.protocol.report_lines` writes is recognized by one regular expression
-that never goes back; its numbers are read by the block. Any other line goes through the standard library's
-JSON, alone. A block reader of JSON is not used: one hostile line was enough to crash it or to hang it, or to
-take its neighbours with it.
+without backtracking; its numbers are read by the block. Any other line goes through the standard library's
+JSON parser, alone. A block reader of JSON is not used: one hostile line was enough to crash it, to make it hang, or to
+discard its neighbours as well.
 """
 
 from __future__ import annotations
@@ -24,9 +24,12 @@ from pmtcore.local.protocol import VERSION, Configuration
 from pmtcore.local.tally import Tally
 
 SCHEMA = pa.schema([("v", pa.int64()), ("c", pa.string()), ("id", pa.string()), ("r", pa.list_(pa.float64()))])
-_BLOCK = 16 * 2**20  # bytes: constant memory, and few enough blocks that reading is fast
-_ROWS = 50_000  # of a batch of Parquet: a few megabytes
-_BESIDE, _EACH = 60, 14  # bytes of a report beside its numbers, and of a number, at least in an honest one
+# Constant memory, and few enough blocks that reading is fast.
+_BLOCK = 16 * 2**20
+# Rows of a batch of Parquet: a few megabytes.
+_ROWS_PER_BATCH = 50_000
+# Least bytes of an honest report besides its numbers, and of one number.
+_BYTES_BESIDES, _BYTES_PER_NUMBER = 60, 14
 _NUMBER = rb"-?\d{1,25}+(?:\.\d{1,25}+)?+(?:e[+-]?\d{1,3}+)?+"
 _REPORT = re.compile(
     rb'\{"v":(\d{1,9}+),"c":"([0-9a-f]{16})","id":"([0-9a-f]{1,16}+)","r":\[('
@@ -38,9 +41,9 @@ _REPORT = re.compile(
 
 
 def tally_file(path: Path, made: Configuration) -> Tally:
-    """A file of reports, Parquet or JSON lines.
+    """Tally a file of reports, Parquet or JSON lines.
 
-    The filter of ids is sized once, by the most reports that a file of this size can hold.
+    The filter of ids is sized once, by the largest number of reports that a file of this size can contain.
 
     Raises:
         InputError: no regular file, not Parquet although named so, or Parquet with other columns.
@@ -50,7 +53,7 @@ def tally_file(path: Path, made: Configuration) -> Tally:
         raise InputError(f"There is no file of reports {str(path)!r}; check the path.")
     if path.suffix == ".parquet":
         return _parquet(path, made)
-    tally = Tally(made, path.stat().st_size // (_BESIDE + _EACH * made.dimension))
+    tally = Tally(made, path.stat().st_size // (_BYTES_BESIDES + _BYTES_PER_NUMBER * made.dimension))
     for block, cut in _blocks(path):
         tally.counts["unreadable"] += cut
         _lines(tally, block)
@@ -58,38 +61,38 @@ def tally_file(path: Path, made: Configuration) -> Tally:
 
 
 def _blocks(path: Path) -> Iterator[tuple[bytes, bool]]:
-    """Whole lines in blocks, and whether a line was dropped because it is longer than a block."""
+    """Yield blocks of complete lines, each with True where a line was dropped because it is longer than a block."""
     with path.open("rb") as stream:
-        rest, dropping = b"", False
+        remainder, dropping = b"", False
         while block := stream.read(_BLOCK):
             if dropping:
                 _, newline, block = block.partition(b"\n")
                 dropping = not newline
-            whole, _, rest = (rest + block).rpartition(b"\n")
-            cut = len(rest) > _BLOCK
-            if cut:
-                rest, dropping = b"", True
-            yield whole, cut
-        yield rest, False
+            complete, _, remainder = (remainder + block).rpartition(b"\n")
+            too_long = len(remainder) > _BLOCK
+            if too_long:
+                remainder, dropping = b"", True
+            yield complete, too_long
+        yield remainder, False
 
 
 def _lines(tally: Tally, data: bytes) -> None:
-    """A block of lines: reports as they should be together, others one by one."""
-    found = [(line, _REPORT.fullmatch(line)) for line in data.split(b"\n")]
+    """Add a block of lines: well-formed reports together, others one by one."""
+    matched = [(line, _REPORT.fullmatch(line)) for line in data.split(b"\n")]
     version, digest = str(VERSION).encode(), tally.configuration.digest.encode()
-    plain = [match for _, match in found if match is not None]
-    mine = [match for match in plain if match[1] == version and match[2] == digest]
-    whole = [match for match in mine if match[4].count(b",") == tally.configuration.dimension - 1]
-    tally.counts["other version or configuration"] += len(plain) - len(mine)
-    tally.counts["wrong dimension"] += len(mine) - len(whole)
-    if whole:
-        ids = np.asarray([int(match[3], 16) for match in whole], dtype=np.uint64)
-        tally.add(_numbers(b"\n".join([match[4] for match in whole]), tally.configuration.dimension), ids)
-    tally.add_lines([line for line, match in found if match is None])
+    well_formed = [match for _, match in matched if match is not None]
+    mine = [match for match in well_formed if match[1] == version and match[2] == digest]
+    of_dimension = [match for match in mine if match[4].count(b",") == tally.configuration.dimension - 1]
+    tally.counts["other version or configuration"] += len(well_formed) - len(mine)
+    tally.counts["wrong dimension"] += len(mine) - len(of_dimension)
+    if of_dimension:
+        ids = np.asarray([int(match[3], 16) for match in of_dimension], dtype=np.uint64)
+        tally.add(_numbers(b"\n".join([match[4] for match in of_dimension]), tally.configuration.dimension), ids)
+    tally.add_lines([line for line, match in matched if match is None])
 
 
 def _numbers(text: bytes, columns: int) -> np.ndarray:
-    """Numbers (k, columns) from comma-separated lines whose form was checked."""
+    """Parse numbers (k, columns) from comma-separated lines whose form was checked."""
     names = [f"r{j}" for j in range(columns)]
     table = pcsv.read_csv(
         pa.BufferReader(text),
@@ -103,7 +106,7 @@ def _parquet(path: Path, made: Configuration) -> Tally:
     try:
         reports = pq.ParquetFile(path)
         tally = Tally(made, reports.metadata.num_rows)
-        for batch in reports.iter_batches(_ROWS):
+        for batch in reports.iter_batches(_ROWS_PER_BATCH):
             _columns(tally, pa.Table.from_batches([batch]))
     except (pa.ArrowException, OSError):
         if not path.exists():
@@ -124,5 +127,5 @@ def _columns(tally: Tally, table: pa.Table) -> None:
 
 
 def _plain_ids(table: pa.Table) -> bool:
-    """Whether every id is hexadecimal, so that a block can be read at once."""
+    """Return True where every id is hexadecimal, so that a block can be read at once."""
     return bool(pc.all(pc.match_substring_regex(table.column("id"), "^[0-9a-f]{1,16}$")).as_py())

@@ -1,4 +1,4 @@
-"""Publishing a configuration: radius, whitening and bounds from public rows and n, for nothing."""
+"""Choice of a published configuration: radius, whitening and bounds from public rows and n, at no privacy cost."""
 
 from __future__ import annotations
 
@@ -14,27 +14,31 @@ from pmtcore.mechanisms.randomizers import PrivUnit
 from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.shape import Clip
 
-_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)  # of public lengths: radii to try; the price is flat between
-_ROOM = 1.5  # times the largest public response: private ones reach further than few public ones
+# Quantiles of public lengths that are tried as radii; the price is flat between them.
+_RADIUS_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+# Factor on the largest public response: private ones reach further than few public ones.
+_RESPONSE_ROOM = 1.5
 
 
 def response_range(public: PublicData, bound: float) -> tuple[float, float]:
-    """Responses are clipped to it: labels 0 and 1; else declared, or 1.5 times the largest public response.
+    """Return the range that responses are clipped to.
+
+    It is 0 to 1 for labels; else the declared bound, or 1.5 times the largest public response.
 
     Raises:
-        InputError: neither declared nor to be had from public rows.
+        InputError: no bound is declared and public rows have no target.
     """
     if public.family.binary:
         return 0.0, 1.0
     if not bound:
         if public.rows is None or not public.labelled:
             raise InputError("Responses need a declared bound (response_bound) where public rows have no target.")
-        bound = _ROOM * float(np.max(np.abs(public.rows[:, -1])))
+        bound = _RESPONSE_ROOM * float(np.max(np.abs(public.rows[:, -1])))
     return (0.0 if public.family.id == "poisson" else -bound), bound
 
 
 def features(public: PublicData) -> np.ndarray:
-    """Public features (m, d).
+    """Return the public features (m, d).
 
     Raises:
         InputError: only a moment matrix is known.
@@ -47,7 +51,7 @@ def features(public: PublicData) -> np.ndarray:
 def whitened(
     public: PublicData, n: int, mu: float, randomizer: str, bound: float = 0.0, epsilon: float | None = None
 ) -> Configuration:
-    """The ``whitened`` scheme (``science.md`` 4.4), its radius chosen by predicted variance at n reports."""
+    """Return the ``whitened`` scheme (``science.md`` 4.4), its radius chosen by predicted variance at n reports."""
     low, high = response_range(public, bound)
     x = whiten(public.feature_root, features(public))
     if randomizer == "privunit" and epsilon is not None:
@@ -77,16 +81,21 @@ def whitened(
         inverse = np.linalg.pinv(gram)
         return float(np.trace(inverse @ (sampling + noise * np.eye(public.d)) @ inverse))
 
-    radii = [float(r) for r in np.unique(np.quantile(norms, _QUANTILES)) if r > 0]
+    radii = [float(r) for r in np.unique(np.quantile(norms, _RADIUS_QUANTILES)) if r > 0]
     return Configuration(**fields, radius=min(radii, key=price))
 
 
 def moments(public: PublicData, n: int, mu: float, gaussian: bool, zeta: float, bound: float = 0.0) -> Configuration:
-    """The papers' scheme; features centred with the public mean.
+    """Return the papers' scheme; features are centred with the public mean.
 
     Args:
+        public: public data with rows.
+        n: number of reports.
+        mu: budget of a report.
         gaussian: ``r^2 = 5 p ||S||_2 log(n/zeta)`` (C, Algorithms 1 and 3); else the longest public row, with
             which every row complies that the papers' bounded design has (Algorithms 2 and 4; E7).
+        zeta: failure probability of the radius.
+        bound: declared bound on responses, 0 if none.
     """
     low, high = response_range(public, bound)
     shift, _ = _centred(public)
@@ -108,7 +117,7 @@ def moments(public: PublicData, n: int, mu: float, gaussian: bool, zeta: float, 
 
 
 def moments_radius(public: PublicData, n: int, gaussian: bool, zeta: float) -> float:
-    """The radius of :func:`moments`, before any response bound is known."""
+    """Return the radius of :func:`moments`, which needs no response bound."""
     _, centred = _centred(public)
     if not gaussian:
         return float(np.max(np.linalg.norm(centred, axis=1)))
@@ -117,7 +126,7 @@ def moments_radius(public: PublicData, n: int, gaussian: bool, zeta: float) -> f
 
 
 def _centred(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
-    """The public mean, 0 for an intercept, and the public rows less it."""
+    """Return the public mean, 0 for an intercept, and the public rows minus it."""
     x = features(public)
     shift = np.mean(x, axis=0)
     if public.has_intercept:

@@ -20,29 +20,42 @@ from pmtcore.base.records import Curator, Private, PrivateRows
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.whitening import Block, Product
 
-BITS = 15  # products of two entries, summed over blocks, stay below 2^53
+# Products of two entries of so many bits, summed over blocks, stay below 2^53.
+BITS = 15
 SCALE = 2**BITS
-SLACK = 2.0**-20  # more noise, for the difference between the discrete and the continuous Gaussian (maths.md, 14)
-FINE = 2**30  # steps to a bound where only sums are taken, not products
-_WORD = 32  # sums are kept as two words, so that any number of rows has room
-_FLUSH = 2**22  # columns whose products of 15 bits each add up to less than 2^53
-_SMALL = 2**28  # upper words below it leave three bits of 63 for noise
+# Relative increase of the noise, for the difference between discrete and continuous Gaussian (maths.md, 14).
+SLACK = 2.0**-20
+# Grid steps to a bound where only sums are taken, not products.
+FINE = 2**30
+# Sums are stored as two words of so many bits, so that any number of rows has room.
+_WORD = 32
+# Columns whose products of 15 bits each add up to less than 2^53.
+_COLUMNS_PER_FLUSH = 2**22
+# Upper words below this leave three bits of 63 for noise.
+_LEAST_LARGE_WORD = 2**28
 _MECHANISM = Curator("integer noise is added to it")
 
 
 def squared_norms(rows: np.ndarray) -> np.ndarray:
-    """Squared lengths (k,), summed column by column."""
-    found = np.zeros(len(rows))
+    """Return the squared lengths (k,) of rows (k, D), summed column by column, so that no block changes a bit."""
+    total = np.zeros(len(rows))
     for j in range(rows.shape[1]):
-        found += rows[:, j] * rows[:, j]
-    return found
+        total += rows[:, j] * rows[:, j]
+    return total
 
 
 def grid_rows(rows: np.ndarray, radius: float, scale: int = SCALE) -> np.ndarray:
-    """Rows (k, D) truncated to the radius, as integers in units of ``R/scale``; never longer than ``scale``.
+    """Truncate rows to the radius and round them towards zero to integers, never longer than ``scale``.
 
-    A row that has no finite length (it overflowed on the way) counts as a row of zeros: what becomes of a row is
-    decided by that row alone, and a row never becomes anything longer than the radius.
+    A row without a finite length (it overflowed on the way) becomes a row of zeros. Each row is decided by itself.
+
+    Args:
+        rows: real rows (k, D).
+        radius: R, the bound on the length of a row.
+        scale: number of grid steps to the radius.
+
+    Returns:
+        Integers (k, D) in units of ``R/scale``.
     """
     with np.errstate(all="ignore"):  # a length that overflows is infinite, and handled as such
         length = np.sqrt(squared_norms(rows))
@@ -57,20 +70,33 @@ def grid_rows(rows: np.ndarray, radius: float, scale: int = SCALE) -> np.ndarray
 
 
 def squared_norms_int(rows: np.ndarray) -> np.ndarray:
-    """Squared lengths of integer rows, exact."""
+    """Return the exact squared lengths (k,) of integer rows (k, D)."""
     return np.asarray(np.sum(rows * rows, axis=1))
 
 
 def integer_sum(rows: PrivateRows, integers: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Private[np.ndarray]:
-    """Integers that each block of rows comes to, added up for any number of rows."""
+    """Add up integers over the blocks of a private table, for any number of rows.
+
+    Args:
+        rows: the private rows.
+        integers: from a block (features, response) to its integers.
+    """
     return rows.sum(lambda x, y: in_words(integers(x, y))).map(from_words)
 
 
 def truncated(block: Block, length: float, steps: int) -> np.ndarray:
-    """Columns (E, k) of a block no longer than ``length``, as integers in units of ``length/steps``, in place.
+    """Truncate the columns of a block to ``length`` and round them to integers, in place.
 
-    Never longer than ``steps``: the computed length is wrong by less than 2^-42 of itself for up to 1000 coordinates,
-    which the factor's ``1 - 2^-40`` pays for; rounding is towards zero.
+    No column becomes longer than ``steps``: the computed length is wrong by less than 2^-42 of itself for up to 1000
+    coordinates, which the factor's ``1 - 2^-40`` pays for; rounding is towards zero.
+
+    Args:
+        block: columns (E, k); its buffer is overwritten.
+        length: bound, in the units of the block.
+        steps: number of grid steps to the bound.
+
+    Returns:
+        Integers (E, k) in units of ``length/steps``.
     """
     z = block.values
     reach = length if block.lift is None else length / block.lift
@@ -81,41 +107,45 @@ def truncated(block: Block, length: float, steps: int) -> np.ndarray:
 @final
 @dataclass(frozen=True, eq=False)
 class MomentSum:
-    """``sum z z'`` over rows truncated to a radius, in integers of units ``(radius/2^15)^2``, as words (2, E, E).
+    """Exact ``sum z z'`` over rows truncated to a radius, in units ``(radius/2^15)^2``, as words (2, E, E).
 
     Args:
-        product: with one unit for all outputs.
+        product: whitening product with one unit for all outputs.
+        radius: bound on the length of a whitened row.
     """
 
     product: Product
     radius: float
 
     def __call__(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
-        """Of the rows (n, d), (n,) of one block of a table."""
+        """Return the sum over one block of a table, features (n, d) and responses (n,)."""
         return self.of(self.product.blocks(features, response))
 
     def of(self, blocks: Iterable[Block]) -> np.ndarray:
-        """Of whitened blocks, which are used up."""
-        wide, done = len(self.product.units), 0
-        total, part = np.zeros((wide, wide), dtype=np.int64), np.zeros((wide, wide))
+        """Return the sum over whitened blocks, whose buffers are overwritten."""
+        outputs, columns = len(self.product.units), 0
+        total, part = np.zeros((outputs, outputs), dtype=np.int64), np.zeros((outputs, outputs))
         for block in blocks:
             z = truncated(block, self.radius / float(self.product.units[0]), SCALE)
             part += z @ z.T
-            done += z.shape[1]
-            if done > _FLUSH:
+            columns += z.shape[1]
+            if columns > _COLUMNS_PER_FLUSH:
                 total += part.astype(np.int64)
-                part[:], done = 0.0, 0
+                part[:], columns = 0.0, 0
         return in_words(total + part.astype(np.int64))
 
 
 def in_words(total: np.ndarray) -> np.ndarray:
-    """Integers as two words, the upper one first (2, ...): such sums of any number of blocks fit into 63 bits each."""
+    """Split integers into two words, the upper one first, shape (2, ...).
+
+    Sums of such words over any number of blocks fit into 63 bits each.
+    """
     return np.stack([total >> _WORD, total & (2**_WORD - 1)])
 
 
 def from_words(words: np.ndarray) -> np.ndarray:
-    """The integers behind a sum of words: 64 bits where they fit with room for noise, else of any size (objects)."""
-    if np.all(np.abs(words[0]) < _SMALL) and np.all(words[1] < 2**_WORD * _SMALL):
+    """Join sums of words to integers: of 64 bits where they fit with room for noise, else Python integers."""
+    if np.all(np.abs(words[0]) < _LEAST_LARGE_WORD) and np.all(words[1] < 2**_WORD * _LEAST_LARGE_WORD):
         return np.asarray(words[0] * 2**_WORD + words[1])
     return np.asarray(words[0].astype(object) * 2**_WORD + words[1].astype(object))
 
@@ -123,10 +153,15 @@ def from_words(words: np.ndarray) -> np.ndarray:
 def release_integer_moment(
     total: Private[np.ndarray], mu: float, n: int, radius: float, source: NoiseSource, trials: int = 1
 ) -> np.ndarray:
-    """The mean moment (trials, D, D) in real units with discrete Gaussian noise.
+    """Return the mean moment (trials, D, D) in real units with discrete Gaussian noise.
 
     Args:
-        total: integers in units of ``(radius/2^15)^2`` (D, D), or one for each trial.
+        total: integers in units of ``(radius/2^15)^2``, shape (D, D), or one matrix for each trial.
+        mu: budget of each trial.
+        n: public number of rows.
+        radius: bound on the length of a row.
+        source: source of the noise.
+        trials: number of independent releases.
 
     Guarantee: ``mu^2/2``-zCDP under replace-one, exactly, for the bits that leave; and the epsilon of mu-GDP at every
     delta between 1e-300 and 1/2, for mu up to 100 and D up to 1000 (maths.md, 14). A seeded source gives rounded
@@ -146,23 +181,28 @@ def release_integer_moment(
 
 
 def integer_vectors(rows: PrivateRows, transform: Any, bound: float) -> Private[np.ndarray]:
-    """``sum v`` of rows (k, d) clipped in length to the bound, in units of ``bound/2^30`` (d,), exact, private.
+    """Return the exact private ``sum v`` (d,) of rows clipped to the bound, in units of ``bound/2^30``.
 
     Args:
+        rows: the private rows.
         transform: from a block (features, response) to rows (k, d) before clipping, elementwise.
+        bound: bound on the length of a row.
     """
-    found = rows.sum(lambda x, y: in_words(grid_rows(transform(x, y), bound, FINE).sum(axis=0)))
-    return found.map(from_words)
+    total = rows.sum(lambda x, y: in_words(grid_rows(transform(x, y), bound, FINE).sum(axis=0)))
+    return total.map(from_words)
 
 
 def release_integers(
     total: Private[np.ndarray], sensitivity: float, mu: float, source: NoiseSource, trials: int = 1
 ) -> np.ndarray:
-    """Integers (trials, k) with discrete Gaussian noise, in their own units.
+    """Return integers (trials, k) with discrete Gaussian noise, in their own units.
 
     Args:
-        total: (k,), or one for each trial (trials, k).
+        total: private integers (k,), or one vector for each trial (trials, k).
         sensitivity: Euclidean, in the same units; large, so that the grid is fine beside the noise.
+        mu: budget of each trial.
+        source: source of the noise.
+        trials: number of independent releases.
 
     Guarantee: as :func:`release_integer_moment`.
     """
@@ -172,5 +212,5 @@ def release_integers(
 
 
 def integer_sd(sensitivity: float, mu: float) -> float:
-    """Scale of the discrete Gaussian at which integers of this sensitivity cost mu (maths.md, 14)."""
+    """Return the scale of the discrete Gaussian at which integers of this sensitivity cost mu (maths.md, 14)."""
     return (1 + SLACK) * sensitivity / mu

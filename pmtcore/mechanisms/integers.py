@@ -1,8 +1,8 @@
-"""Integer statistics of two parts and of iterations, and their noise (maths.md, 14 and 19).
+"""Integer statistics of two-part and iterative methods, and their noise (maths.md, 14 and 19).
 
-A row enters as integers no longer than a power of two, decided by itself; what depends on released coefficients is an
-integer factor of it, no larger than another. Sums are float matrix products of integers below 2^53: exact, whatever the
-order, for any number of trials at once. One path for lab and release.
+A row becomes integers no longer than a power of two, from that row alone; a quantity that depends on released
+coefficients is a bounded integer factor of the row. Sums are float matrix products of integers below 2^53: exact in any
+order, for any number of trials at once. Lab and release use the same code.
 """
 
 from __future__ import annotations
@@ -18,27 +18,39 @@ from pmtcore.glm.families import Family
 from pmtcore.mechanisms.grid import SCALE, grid_rows
 from pmtcore.mechanisms.noise import Form, NoiseSource
 
-FACTOR = 2**16  # steps of rows and of factors where they are multiplied once: n 2^32 has room for 2^30 rows
-COARSE = 2**11  # steps of rows where they are multiplied twice, and by a slope of
-SLOPES = 2**10  # steps: n 2^32 as well; it is for a Hessian, whose error only slows Newton's steps
-_EXACT = 4096  # rows of 2^15 steps whose squares a float matrix product adds up exactly: 2^42 of 2^53
-_NUMBERS = 4_000_000  # in memory at once
+# Steps of rows and of factors where they are multiplied once: n 2^32 has room for 2^30 rows.
+FACTOR = 2**16
+# Steps of rows where they are multiplied twice, and by a slope.
+COARSE = 2**11
+# Steps of a slope: n 2^32 as well. It is for a Hessian, whose error only slows Newton's steps.
+SLOPES = 2**10
+# Rows of 2^15 steps whose squares a float matrix product adds up exactly: 2^42 of 2^53.
+_ROWS_PER_EXACT_PRODUCT = 4096
+# Numbers in memory at once.
+_NUMBERS_AT_ONCE = 4_000_000
 _MECHANISM = Curator("integer noise is added to it")
 
 
 def grid_numbers(values: np.ndarray, bound: float, steps: int) -> np.ndarray:
-    """Numbers clipped to the bound, as integers in units of ``bound/steps``, towards zero; what is no number is 0."""
+    """Clip numbers to the bound and round them towards zero to units of ``bound/steps``; NaN becomes 0."""
     with np.errstate(all="ignore"):
         share = np.clip(values / bound, -1.0, 1.0)
     return np.trunc(np.where(np.isnan(share), 0.0, share) * (steps * (1 - 2.0**-40)))
 
 
 def gram_and_cross(features: np.ndarray, response: np.ndarray, radius: float, bound: float) -> np.ndarray:
-    """Exact sums of ``k k'`` and ``k l`` (d, d + 1): rows in units of ``radius/2^15``, responses of ``bound/2^15``."""
+    """Return the exact sums of ``k k'`` and ``k l``, shape (d, d + 1).
+
+    Args:
+        features: rows (n, d), truncated here to the radius and rounded to units of ``radius/2^15``.
+        response: responses (n,), clipped here to the bound and rounded to units of ``bound/2^15``.
+        radius: bound on the length of a row.
+        bound: bound on the size of a response.
+    """
     z = np.column_stack([grid_rows(features, radius), grid_numbers(response, bound, SCALE)])
     total = np.zeros((z.shape[1] - 1, z.shape[1]), dtype=np.int64)
-    for start in range(0, len(z), _EXACT):
-        part = z[start : start + _EXACT]
+    for start in range(0, len(z), _ROWS_PER_EXACT_PRODUCT):
+        part = z[start : start + _ROWS_PER_EXACT_PRODUCT]
         total += (part[:, :-1].T @ part).astype(np.int64)
     return total
 
@@ -46,10 +58,17 @@ def gram_and_cross(features: np.ndarray, response: np.ndarray, radius: float, bo
 def noisy_symmetric(
     total: Private[np.ndarray], scale: float, source: NoiseSource, trials: int, form: Form
 ) -> np.ndarray:
-    """Symmetric integers (d, d), or one for each trial, with discrete Gaussian noise: (trials, d, d), as floats.
+    """Return symmetric integers with discrete Gaussian noise, shape (trials, d, d), as floats.
 
     ``papers``: the same noise on the whole upper triangle (``SG_d`` of A). ``isometric``: off the diagonal
     ``scale/sqrt(2)``, which is private with the same Frobenius sensitivity.
+
+    Args:
+        total: private integers (d, d), or one matrix for each trial.
+        scale: scale of the noise on the diagonal.
+        source: source of the noise.
+        trials: number of independent releases.
+        form: shape of the noise.
 
     Guarantee: mu-GDP for ``scale = (1 + SLACK) sensitivity/mu`` (maths.md, 2 and 14).
     """
@@ -57,17 +76,23 @@ def noisy_symmetric(
     d = value.shape[-1]
     rows, columns = np.triu_indices(d, 1)
     corner = np.arange(d)
-    beside = scale if form == "papers" else scale / np.sqrt(2)
-    found = np.empty((trials, d, d))
-    found[:, corner, corner], found[:, rows, columns] = source.noisy(
-        [(value[..., corner, corner], scale), (value[..., rows, columns], beside)], trials
+    off_diagonal = scale if form == "papers" else scale / np.sqrt(2)
+    noisy = np.empty((trials, d, d))
+    noisy[:, corner, corner], noisy[:, rows, columns] = source.noisy(
+        [(value[..., corner, corner], scale), (value[..., rows, columns], off_diagonal)], trials
     )
-    found[:, columns, rows] = found[:, rows, columns]
-    return found
+    noisy[:, columns, rows] = noisy[:, rows, columns]
+    return noisy
 
 
 def noisy_vector(total: Private[np.ndarray], scale: float, source: NoiseSource, trials: int) -> np.ndarray:
-    """Integers (k,), or one vector for each trial, with discrete Gaussian noise: (trials, k), as floats.
+    """Return integers with discrete Gaussian noise, shape (trials, k), as floats.
+
+    Args:
+        total: private integers (k,), or one vector for each trial.
+        scale: scale of the noise.
+        source: source of the noise.
+        trials: number of independent releases.
 
     Guarantee: as :func:`noisy_symmetric`, sensitivity in Euclidean norm.
     """
@@ -79,12 +104,12 @@ def noisy_vector(total: Private[np.ndarray], scale: float, source: NoiseSource, 
 @final
 @dataclass(frozen=True, eq=False)
 class WholeRows:
-    """Rows of an iteration: directions in integers, lengths, responses.
+    """Rows for the passes of an iteration: integer directions, lengths, responses.
 
     Attributes:
-        whole: (n, d), integers no longer than ``FACTOR``.
-        length: (n,), what one ``FACTOR`` is; the same for all rows that were truncated to a radius.
-        response: (n,).
+        whole: integers (n, d), no longer than ``FACTOR``.
+        length: length that one ``FACTOR`` stands for (n,); the same for all rows that were truncated to a radius.
+        response: responses (n,).
     """
 
     whole: np.ndarray
@@ -93,27 +118,31 @@ class WholeRows:
 
     @classmethod
     def within(cls, features: np.ndarray, response: np.ndarray, radius: float) -> WholeRows:
-        """Rows (n, d) truncated to a radius."""
+        """Truncate rows (n, d) to a radius."""
         return cls(grid_rows(features, radius, FACTOR).astype(float), np.full(len(features), radius), response)
 
     @classmethod
     def of_any_length(cls, features: np.ndarray, response: np.ndarray) -> WholeRows:
-        """Rows (n, d) as they are: a direction and a length; one that is not finite is a row of zeros."""
+        """Split rows (n, d) into direction and length, untruncated; a row that is not finite becomes zeros."""
         with np.errstate(all="ignore"):
-            top = np.max(np.abs(features), axis=1)
-            unit = features / np.maximum(top, 1e-300)[:, None]
-            length = top * np.linalg.norm(unit, axis=1)
-            good = np.isfinite(length) & (length > 0)
+            largest = np.max(np.abs(features), axis=1)
+            unit = features / np.maximum(largest, 1e-300)[:, None]
+            length = largest * np.linalg.norm(unit, axis=1)
+            usable = np.isfinite(length) & (length > 0)
             unit = (
-                np.where(good[:, None], unit, 0.0) * (np.where(good, top, 0.0) / np.where(good, length, 1.0))[:, None]
+                np.where(usable[:, None], unit, 0.0)
+                * (np.where(usable, largest, 0.0) / np.where(usable, length, 1.0))[:, None]
             )
-        return cls(grid_rows(unit, 1.0, FACTOR).astype(float), np.where(good, length, 0.0), response)
+        return cls(grid_rows(unit, 1.0, FACTOR).astype(float), np.where(usable, length, 0.0), response)
 
     def scores(self, family: Family, theta: np.ndarray, bound: float, *, clipped: bool) -> np.ndarray:
-        """``sum a k`` (t, d) at coefficients (t, d): a the residual in units of ``bound/FACTOR``, clipped to it.
+        """Return ``sum a k`` (t, d): a is the residual clipped to the bound, in units of ``bound/FACTOR``.
 
         Args:
-            clipped: whether the bound is one on the residual times the row's length, so that the gradient is clipped.
+            family: family of the response.
+            theta: coefficients (t, d).
+            bound: bound on a.
+            clipped: the bound applies to the residual times the row's length, so that the gradient is clipped.
         """
 
         def factor(z: np.ndarray, part: slice) -> np.ndarray:
@@ -128,7 +157,13 @@ class WholeRows:
         return total
 
     def hessians(self, family: Family, theta: np.ndarray, bound: float) -> np.ndarray:
-        """``sum w k k'`` (t, d, d) at coefficients (t, d): slopes in units of ``bound/2^10``, rows of 2^11 steps."""
+        """Return ``sum w k k'`` (t, d, d): slopes w in units of ``bound/2^10``, rows k of 2^11 steps.
+
+        Args:
+            family: family of the response.
+            theta: coefficients (t, d).
+            bound: bound on the slope.
+        """
         t, d = theta.shape
         upper = np.triu_indices(d)
         packed = np.zeros((t, len(upper[0])), dtype=np.int64)
@@ -136,21 +171,24 @@ class WholeRows:
             k = np.trunc(self.whole[part] * (COARSE / FACTOR))
             w = grid_numbers(family.slope(z), bound, SLOPES)
             packed += (w.T @ (k[:, upper[0]] * k[:, upper[1]])).astype(np.int64)
-        found = np.empty((t, d, d), dtype=np.int64)
-        found[:, upper[0], upper[1]] = packed
-        found[:, upper[1], upper[0]] = packed
-        return found
+        hessians = np.empty((t, d, d), dtype=np.int64)
+        hessians[:, upper[0], upper[1]] = packed
+        hessians[:, upper[1], upper[0]] = packed
+        return hessians
 
     def _along(self, theta: np.ndarray, width: int = 1) -> Iterator[tuple[slice, np.ndarray]]:
-        """Blocks of rows and their ``x'theta`` (k, t)."""
-        step = max(256, _NUMBERS // max(3 * len(theta), width))
+        """Yield blocks of rows and their linear predictors ``x'theta`` (k, t)."""
+        step = max(256, _NUMBERS_AT_ONCE // max(3 * len(theta), width))
         for start in range(0, len(self.response), step):
             part = slice(start, start + step)
             yield part, (self.whole[part] @ theta.T) * (self.length[part] / FACTOR)[:, None]
 
 
 def at(steps: Private[WholeRows], sums: Callable[[WholeRows], np.ndarray]) -> Private[np.ndarray]:
-    """A sum over the rows of an iteration, private; whether something overflowed on the way is private too."""
+    """Return a private sum over the rows of an iteration.
+
+    Floating-point warnings are suppressed, since they would tell that a private row overflowed.
+    """
 
     def quietly(rows: WholeRows) -> np.ndarray:
         with np.errstate(all="ignore"):

@@ -1,10 +1,10 @@
-"""Noise: where it comes from, what shape it has, and the only mechanisms that open a private figure.
+"""Sources of noise, the shape of the noise, and the only mechanisms that open a private figure.
 
 Calibration: a statistic with l2 (Frobenius) sensitivity ``s`` plus ``N(0, (s/mu)^2)`` in each coordinate is
 mu-GDP (A, Theorem 2.2). Proofs: ``docs/maths.md``, section 2.
 
 The source of noise is always an argument: :class:`SecureNoise` for releases, :class:`SeededNoise` for the lab. There is
-no default. What a release may use has integers only, so a sound method cannot add noise in floating point.
+no default. The source for releases has integers only, so a sound method cannot add noise in floating point.
 """
 
 from __future__ import annotations
@@ -27,14 +27,19 @@ _MECHANISM = Curator("a mechanism adds noise to it")
 
 
 class NoiseSource(ABC):
-    """Integers and bits, which is all that sound methods take. ``secure``: whether a release may use them."""
+    """Source of random integers and bits, which is all that sound methods use.
+
+    Attributes:
+        secure: True where a release may use this source.
+        seed: seed of a reproducible source, else None.
+    """
 
     secure: bool
     seed: int | None = None
 
     @abstractmethod
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
-        """Independent discrete Gaussian integers of scale ``sigma``, shape (trials, size); each call a fresh stream."""
+        """Draw independent discrete Gaussian integers of scale ``sigma``, shape (trials, size), from a fresh stream."""
 
     def noisy(self, parts: Sequence[tuple[np.ndarray, float]], trials: int) -> list[np.ndarray]:
         """Return the integers of one statistic with discrete Gaussian noise, each part at its own scale.
@@ -44,6 +49,7 @@ class NoiseSource(ABC):
 
         Args:
             parts: integers (k,) or (trials, k), and the scale of their noise.
+            trials: independent releases.
 
         Returns:
             For each part (trials, k).
@@ -52,23 +58,26 @@ class NoiseSource(ABC):
 
     @abstractmethod
     def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:
-        """Integer vectors (trials, size), each the rounding of one of density proportional to ``exp(-|b|/scale)``."""
+        """Draw integer vectors (trials, size).
+
+        Each is the rounding of a real vector of density proportional to ``exp(-|b|/scale)``.
+        """
 
     @abstractmethod
     def words(self, trials: int, size: int) -> np.ndarray:
-        """Independent uniform 64-bit words (trials, size); each call is a fresh stream."""
+        """Draw independent uniform 64-bit words (trials, size) from a fresh stream."""
 
 
 class LabNoise(NoiseSource):
-    """A source that also has numbers in floating point, whose bits would tell rows apart: for the lab."""
+    """Source of noise in floating point, whose bits could distinguish rows: for the lab only."""
 
     @abstractmethod
     def normal(self, trials: int, size: int) -> np.ndarray:
-        """Independent N(0, 1) numbers of shape (trials, size); each call is a fresh stream."""
+        """Draw independent N(0, 1) numbers of shape (trials, size) from a fresh stream."""
 
 
 def in_the_lab(source: NoiseSource) -> LabNoise:
-    """The source, which must be one of the lab.
+    """Return the source, which must be one of the lab.
 
     Raises:
         TypeError: it is not; a method that asks for numbers in floating point is no method for a release.
@@ -80,20 +89,20 @@ def in_the_lab(source: NoiseSource) -> LabNoise:
 
 @final
 class SecureNoise(NoiseSource):
-    """From the operating system's entropy: bits, and integers that are sampled exactly. Nothing in floating point."""
+    """Source from the operating system's entropy: bits and exactly sampled integers, nothing in floating point."""
 
     secure = True
 
     def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:
-        """Exact (maths.md, 21). See :meth:`NoiseSource.spherical`."""
+        """Draw exactly (maths.md, 21). See :meth:`NoiseSource.spherical`."""
         return np.stack([spherical_integers(scale, size) for _ in range(trials)])
 
     def words(self, trials: int, size: int) -> np.ndarray:
-        """See :meth:`NoiseSource.words`."""
+        """Draw from the operating system. See :meth:`NoiseSource.words`."""
         return np.frombuffer(os.urandom(8 * trials * size), dtype=np.uint64).reshape(trials, size)
 
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
-        """OpenDP's exact sampler (maths.md, 14). See :meth:`NoiseSource.integers`."""
+        """Draw with OpenDP's exact sampler (maths.md, 14). See :meth:`NoiseSource.integers`."""
         if trials * size == 0:
             return np.zeros((trials, size), dtype=np.int64)
         return np.asarray(discrete_gaussian(sigma)([0] * (trials * size)), dtype=np.int64).reshape(trials, size)
@@ -101,10 +110,12 @@ class SecureNoise(NoiseSource):
 
 @final
 class SeededNoise(LabNoise):
-    """Reproducible, for the lab. More trials extend fewer: row t does not depend on how many follow.
+    """Reproducible source for the lab.
+
+    More trials extend fewer: row t does not depend on how many trials follow.
 
     Args:
-        seed: what the user set.
+        seed: seed set by the user.
         path: further integers that separate streams under one seed (method, block of trials).
     """
 
@@ -115,50 +126,53 @@ class SeededNoise(LabNoise):
         self._streams = np.random.SeedSequence((self.seed, *path))
 
     def normal(self, trials: int, size: int) -> np.ndarray:
-        """See :meth:`LabNoise.normal`."""
+        """Draw from a seeded stream. See :meth:`LabNoise.normal`."""
         (stream,) = self._streams.spawn(1)
         return np.random.Generator(np.random.PCG64DXSM(stream)).standard_normal((trials, size))
 
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
-        """Rounded Gaussians: what the exact sampler gives where sigma is large. See :meth:`NoiseSource.integers`."""
+        """Round Gaussian numbers, which is the law of the exact sampler where sigma is large.
+
+        See :meth:`NoiseSource.integers`.
+        """
         return np.rint(sigma * self.normal(trials, size)).astype(np.int64)
 
     def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:
-        """See :meth:`NoiseSource.spherical`."""
+        """Round vectors of :func:`spherical`. See :meth:`NoiseSource.spherical`."""
         return np.rint(scale * spherical(self, trials, size)).astype(np.int64)
 
     def words(self, trials: int, size: int) -> np.ndarray:
-        """See :meth:`NoiseSource.words`."""
+        """Draw from a seeded stream. See :meth:`NoiseSource.words`."""
         (stream,) = self._streams.spawn(1)
         return np.random.Generator(np.random.PCG64DXSM(stream)).integers(0, 2**64, (trials, size), dtype=np.uint64)
 
 
 @final
 class ZeroNoise(LabNoise):
-    """No noise at all: for the algebra in tests and demonstrations."""
+    """Source of zeros, for the algebra in tests and demonstrations."""
 
     secure = False
 
     def normal(self, trials: int, size: int) -> np.ndarray:
-        """See :meth:`LabNoise.normal`."""
+        """Return zeros. See :meth:`LabNoise.normal`."""
         return np.zeros((trials, size))
 
     def integers(self, sigma: float, trials: int, size: int) -> np.ndarray:
-        """See :meth:`NoiseSource.integers`."""
+        """Return zeros. See :meth:`NoiseSource.integers`."""
         return np.zeros((trials, size), dtype=np.int64)
 
     def spherical(self, scale: float, trials: int, size: int) -> np.ndarray:
-        """See :meth:`NoiseSource.spherical`."""
+        """Return zeros. See :meth:`NoiseSource.spherical`."""
         return np.zeros((trials, size), dtype=np.int64)
 
     def words(self, trials: int, size: int) -> np.ndarray:
-        """See :meth:`NoiseSource.words`: all zero."""
+        """Return zeros. See :meth:`NoiseSource.words`."""
         return np.zeros((trials, size), dtype=np.uint64)
 
 
 @cache
 def discrete_gaussian(sigma: float) -> Any:
-    """OpenDP's exact discrete Gaussian on vectors of integers, at this scale or, by its own rounding, above it."""
+    """Return OpenDP's exact discrete Gaussian on integer vectors, at this scale or, by its own rounding, above it."""
     import opendp.prelude as dp  # noqa: PLC0415  # only real releases need it
 
     dp.enable_features("contrib")
@@ -166,14 +180,14 @@ def discrete_gaussian(sigma: float) -> Any:
 
 
 def uniform(source: NoiseSource, trials: int, size: int) -> np.ndarray:
-    """Independent numbers from (0, 1), shape (trials, size), from the same source as the noise."""
+    """Draw independent numbers from (0, 1), shape (trials, size), from the same source as the noise."""
     return np.asarray(ndtr(in_the_lab(source).normal(trials, size)))
 
 
 def spherical(source: NoiseSource, trials: int, size: int) -> np.ndarray:
-    """Vectors (trials, size) of density proportional to ``exp(-|b|)`` in floating point, for the lab.
+    """Draw vectors (trials, size) of density proportional to ``exp(-|b|)`` in floating point, for the lab.
 
-    A direction times a length that is ``Gamma(size)`` (E8): a sum of ``-log U``.
+    Each is a direction times a length that is ``Gamma(size)`` (E8), drawn as a sum of ``-log U``.
     """
     direction = in_the_lab(source).normal(trials, size)
     direction = direction / np.maximum(np.linalg.norm(direction, axis=1), 1e-300)[:, None]
@@ -182,14 +196,18 @@ def spherical(source: NoiseSource, trials: int, size: int) -> np.ndarray:
 
 
 def sigma_for(sensitivity: float, mu: float) -> float:
-    """Noise standard deviation at which a statistic of this l2 sensitivity is mu-GDP."""
+    """Return the noise standard deviation at which a statistic of this l2 sensitivity is mu-GDP.
+
+    Raises:
+        ValueError: sensitivity or mu is not positive and finite.
+    """
     if not (sensitivity > 0 and mu > 0 and np.isfinite(sensitivity) and np.isfinite(mu)):
         raise ValueError("sensitivity and mu must be positive and finite")
     return sensitivity / mu
 
 
 def symmetric_noise(source: NoiseSource, trials: int, d: int, form: Form) -> np.ndarray:
-    """Symmetric matrices of unit noise, (trials, d, d).
+    """Draw symmetric matrices of unit noise, (trials, d, d).
 
     ``papers``: upper triangle with diagonal i.i.d. N(0, 1), mirrored (``SG_d`` of A). ``isometric``: the same
     with the off-diagonal variance halved, which is N(0, I) in the coordinates ``(M_ii, sqrt(2) M_ij)`` where
@@ -208,7 +226,14 @@ def symmetric_noise(source: NoiseSource, trials: int, d: int, form: Form) -> np.
 def release_symmetric(
     statistic: Private[np.ndarray], sigma: float, source: NoiseSource, trials: int, form: Form
 ) -> np.ndarray:
-    """A private symmetric matrix (d, d), or one for each trial, plus independent noise: (trials, d, d).
+    """Return a private symmetric matrix plus independent noise, shape (trials, d, d).
+
+    Args:
+        statistic: private matrix (d, d), or one for each trial.
+        sigma: standard deviation of the noise on the diagonal.
+        source: source of the noise.
+        trials: number of independent releases.
+        form: shape of the noise, see :func:`symmetric_noise`.
 
     Guarantee: mu-GDP for ``sigma = sensitivity / mu``, sensitivity in Frobenius norm (``docs/maths.md``, 2).
     """
@@ -217,7 +242,13 @@ def release_symmetric(
 
 
 def release_vector(statistic: Private[np.ndarray], sigma: float, source: NoiseSource, trials: int) -> np.ndarray:
-    """A private vector (k,), or one for each trial, plus independent noise: (trials, k).
+    """Return a private vector plus independent noise, shape (trials, k).
+
+    Args:
+        statistic: private vector (k,), or one for each trial.
+        sigma: standard deviation of the noise on each coordinate.
+        source: source of the noise.
+        trials: number of independent releases.
 
     Guarantee: mu-GDP for ``sigma = sensitivity / mu``, sensitivity in Euclidean norm (``docs/maths.md``, 2).
     """

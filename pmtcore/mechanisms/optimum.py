@@ -1,9 +1,9 @@
-"""Publishing a minimizer that was found in floating point, with a proof for the bits that leave (maths.md, 21).
+"""Release of a minimizer that was computed in floating point, with a proof for the bits that leave (maths.md, 21).
 
-The ideal mechanism has real numbers, a continuous perturbation b and the exact minimizer. What is computed has b on a
-grid and a minimizer found to a tolerance; by strong convexity the two lie within a public distance of each other. The
-computed one is moved into a ball (the distance holds there whatever the rows are), rounded to integers, and gets
-integer noise that covers the distance: a second mechanism, paid for, composed with the ideal one.
+The ideal mechanism has real numbers, a continuous perturbation b and the exact minimizer. The computed one has b on a
+grid and a minimizer within a tolerance; by strong convexity the two lie within a public distance of each other. The
+computed minimizer is projected onto a ball (where the distance holds whatever the rows are), rounded to integers, and
+gets integer noise that covers the distance: a second mechanism, paid for, composed with the ideal one.
 """
 
 from __future__ import annotations
@@ -18,16 +18,20 @@ from pmtcore.glm.newton import ROWS_AT_ONCE
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.noise import NoiseSource
 
-_UNIT = 2.0**-53  # relative error of one operation
-_OPERATIONS = 64  # beside the sums: products, differences, the ulps of an exponential; a bound with room
-_SDS = 40.0  # length of b in sds beyond which everything is counted as failed (e^-800)
-_STEPS = 2.0**60  # to the radius of the ball, at most: integers have 63 bits
+# Relative error of one floating-point operation.
+_UNIT_ROUNDOFF = 2.0**-53
+# Operations besides the sums: products, differences, the ulps of an exponential; a bound with room.
+_FURTHER_OPERATIONS = 64
+# Length of b in standard deviations beyond which the mechanism counts as failed (probability e^-800).
+_NOISE_LENGTH_SDS = 40.0
+# Grid steps to the radius of the ball, at most: integers have 63 bits.
+_MOST_STEPS_TO_BALL = 2.0**60
 
 
 @final
 @dataclass(frozen=True)
 class Doubt:
-    """What floating point may leave of a gradient at theta: ``fixed + slope |theta - c|``."""
+    """Bound on the rounding error of a gradient at theta: ``fixed + slope |theta - c|``."""
 
     fixed: float
     slope: float
@@ -39,9 +43,12 @@ class Sums:
     """Public constants of a perturbed objective over n rows in d dimensions.
 
     Attributes:
-        length: of a row times its weight, at most.
-        row: length of a row.
-        score, curvature: bounds on ``|l'|`` and ``l''``.
+        n: number of rows.
+        d: number of coefficients.
+        length: bound on a row's length times its weight.
+        row: bound on the length of a row.
+        score: bound on ``|l'|``.
+        curvature: bound on ``l''``.
         response: bound on responses.
         held: Frobenius norm of the quadratic term.
         centre: length of its centre.
@@ -63,29 +70,32 @@ class Sums:
 
     @property
     def doubt(self) -> Doubt:
-        """Sums in blocks of 4096 rows, then over blocks, in any order within a block; each l' rounded."""
-        depth = min(self.n, ROWS_AT_ONCE) + math.ceil(self.n / ROWS_AT_ONCE) + _OPERATIONS
+        """Return the bound on the rounding error of the gradient.
+
+        It holds for sums in blocks of 4096 rows, then over blocks, in any order within a block, with each l' rounded.
+        """
+        depth = min(self.n, ROWS_AT_ONCE) + math.ceil(self.n / ROWS_AT_ONCE) + _FURTHER_OPERATIONS
         by_theta = self.n * self.length * self.curvature * (self.d + 8) * self.row + 2 * (self.d + 8) * self.held
         fixed = (
             depth * self.n * self.length * (self.score + self.curvature * self.response)
             + by_theta * self.centre
-            + 4 * (_SDS * math.sqrt(self.d) * self.noise + self.sharp)
+            + 4 * (_NOISE_LENGTH_SDS * math.sqrt(self.d) * self.noise + self.sharp)
         )
-        return Doubt(2 * _UNIT * fixed, 2 * _UNIT * by_theta)
+        return Doubt(2 * _UNIT_ROUNDOFF * fixed, 2 * _UNIT_ROUNDOFF * by_theta)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """How a minimizer leaves.
+    """Release of a computed minimizer.
 
     Attributes:
-        centre: (d,), middle of the ball.
-        ball: its radius.
-        modulus: of strong convexity.
-        wanted: length of the gradient at which a minimizer counts as found, if floating point can tell.
-        doubt: what it can tell.
-        step_of_noise: of the grid of b.
+        centre: middle of the ball (d,).
+        ball: radius of the ball.
+        modulus: modulus of strong convexity.
+        wanted: length of the gradient at which the search ends, if floating point can resolve it.
+        doubt: bound on the rounding error of the gradient.
+        step_of_noise: step of the grid of b.
     """
 
     centre: np.ndarray
@@ -96,48 +106,48 @@ class Optimum:
     step_of_noise: float
 
     def tolerance(self, theta: np.ndarray) -> np.ndarray:
-        """Length of the gradient (t,) that ends the search at coefficients (t, d): never below what rounding leaves.
+        """Return the length of the gradient (t,) that ends the search at coefficients (t, d).
 
-        A public rule: a release must not fail because of a row.
+        It is never below the rounding error. The rule is public: a release must not fail because of a row.
         """
         away = np.linalg.norm(theta - self.centre, axis=1)
         return np.asarray(max(self.wanted, self.doubt.fixed) + self.doubt.slope * away)
 
     @property
     def distance(self) -> float:
-        """How far the computed minimizer, moved into the ball, may lie from the ideal one, moved into it too."""
+        """Return an upper bound on the distance between computed and exact minimizer after projection onto the ball."""
         slip = self.step_of_noise * math.sqrt(len(self.centre)) / 2
         fixed = (max(self.wanted, self.doubt.fixed) + self.doubt.fixed + slip) / self.modulus
         slope = 2 * self.doubt.slope / self.modulus
-        found = fixed + 2 * self.ball * slope + 8 * _UNIT * self.ball
+        bound = fixed + 2 * self.ball * slope + 8 * _UNIT_ROUNDOFF * self.ball
         if slope > 0.25 or fixed > self.ball / 2:  # then only that both lie in the ball
             return 2 * self.ball
-        return min(found, 2 * self.ball)
+        return min(bound, 2 * self.ball)
 
     @property
     def step(self) -> float:
-        """One step of the grid on which the minimizer leaves."""
-        return max(2 * self.distance / FINE, self.ball / _STEPS)
+        """Return the step of the grid on which the minimizer is released."""
+        return max(2 * self.distance / FINE, self.ball / _MOST_STEPS_TO_BALL)
 
     @property
     def sensitivity(self) -> float:
-        """How many steps apart the integers of two neighbours lie, at most, given the ideal minimizer."""
+        """Return how many steps the integers of two neighbours differ by, at most, given the ideal minimizer."""
         return FINE + math.sqrt(len(self.centre))
 
     @property
     def moved(self) -> float:
-        """The same in the units of the coefficients."""
+        """Return the sensitivity in the units of the coefficients."""
         return self.sensitivity * self.step
 
     def integers(self, theta: np.ndarray) -> np.ndarray:
-        """Coefficients (t, d) moved into the ball, in steps from its centre."""
-        away = theta - self.centre
-        length = np.linalg.norm(away, axis=1)
-        inside = away * np.minimum(1.0, self.ball / np.maximum(length, 1e-300))[:, None]
+        """Project coefficients (t, d) onto the ball and return them in steps from its centre."""
+        deviation = theta - self.centre
+        length = np.linalg.norm(deviation, axis=1)
+        inside = deviation * np.minimum(1.0, self.ball / np.maximum(length, 1e-300))[:, None]
         return np.rint(inside / self.step).astype(np.int64)
 
     def gaussian(self, theta: np.ndarray, mu: float, source: NoiseSource) -> np.ndarray:
-        """Coefficients (t, d) with discrete Gaussian noise.
+        """Return coefficients (t, d) with discrete Gaussian noise.
 
         Guarantee: mu-GDP given the ideal minimizer (maths.md, 21).
         """
@@ -145,7 +155,7 @@ class Optimum:
         return np.asarray(self.centre + (self.integers(theta) + noise) * self.step)
 
     def pure(self, theta: np.ndarray, epsilon: float, source: NoiseSource) -> np.ndarray:
-        """Coefficients (t, d) with spherical integer noise.
+        """Return coefficients (t, d) with spherical integer noise.
 
         Guarantee: epsilon-private given the ideal minimizer (maths.md, 21).
         """

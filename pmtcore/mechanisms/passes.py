@@ -1,8 +1,8 @@
-"""Sums that a method of several looks releases: lengths counted, clipped gradients, curvatures at released points.
+"""Statistics that a multi-pass method releases: histograms of gradient lengths, clipped gradients, curvatures.
 
 At each of ``t`` released points a row gives the gradient ``x~ (y - b'(x~'theta))``, clipped in length, or the
-curvature ``b'' x~ x~'``, truncated in ``sqrt(b'') |x~|``. Both are a direction in integers times a rounded length, so
-what is added up is exact whatever the order, and what leaves has discrete Gaussian noise (maths.md, 14), in the lab as
+curvature ``b'' x~ x~'``, truncated in ``sqrt(b'') |x~|``. Both are an integer direction times a rounded length, so
+the sums are exact in any order, and the released figures have discrete Gaussian noise (maths.md, 14), in the lab as
 in a release.
 """
 
@@ -23,11 +23,16 @@ from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import STEPS, Turned, in_steps
 
 _MECHANISM = Curator("integer noise is added to it")
-_NUMBERS = 2**19  # held at once for each quantity: points times columns of a block
-SIZES = 2**14  # steps of a clipped length: with those of a direction 2^36, and 2^13 columns have room below 2^53
-GRADIENT = STEPS * SIZES  # units to the bound of a sum of clipped gradients
-GRADIENT_SENSITIVITY = 2.0  # replace-one, of a sum of vectors no longer than 1
-CURVATURE_SENSITIVITY = math.sqrt(2)  # of a sum of uu', |u| <= 1
+# Numbers in memory at once for each quantity: points times columns of a block.
+_NUMBERS_AT_ONCE = 2**19
+# Steps of a clipped length: with those of a direction 2^36, and 2^13 columns have room below 2^53.
+SIZES = 2**14
+# Units to the bound of a sum of clipped gradients.
+GRADIENT = STEPS * SIZES
+# Replace-one sensitivity of a sum of vectors no longer than 1.
+GRADIENT_SENSITIVITY = 2.0
+# Replace-one sensitivity of a sum of uu', |u| <= 1.
+CURVATURE_SENSITIVITY = math.sqrt(2)
 
 
 def release_gradients(
@@ -37,7 +42,14 @@ def release_gradients(
     n: int,
     source: NoiseSource,
 ) -> np.ndarray:
-    """Mean clipped gradients (t, d) in units of their bounds.
+    """Return mean clipped gradients (t, d) in units of their bounds, with noise.
+
+    Args:
+        rows: private quantized rows.
+        sums: points and bounds.
+        mu: budget of each point.
+        n: public number of rows.
+        source: source of the noise.
 
     Guarantee: mu-GDP under replace-one for each point: a sum of vectors no longer than the bound (maths.md, 3.4, 14).
     """
@@ -53,7 +65,14 @@ def release_curvatures(
     n: int,
     source: NoiseSource,
 ) -> np.ndarray:
-    """Mean truncated curvatures (t, d, d), with isometric noise.
+    """Return mean truncated curvatures (t, d, d), with isometric noise.
+
+    Args:
+        rows: private quantized rows.
+        sums: points and bounds.
+        mu: budget of each point.
+        n: public number of rows.
+        source: source of the noise.
 
     Guarantee: mu-GDP under replace-one for each point: a moment of vectors no longer than the bound, of Frobenius
     sensitivity ``sqrt(2) bound^2/n`` (maths.md, 3.1 and 14).
@@ -78,8 +97,9 @@ class LengthCounts:
     A row of zeros (a missing value, a person's filler) is in no bin: it has no gradient to clip.
 
     Args:
-        points: (t, d).
-        edges: of the bins (K + 1,), the first 0; all beyond the last counts in the last bin.
+        family: family of the response.
+        points: coefficients (t, d).
+        edges: edges of the bins (K + 1,), the first 0; lengths beyond the last edge count in the last bin.
     """
 
     family: Family
@@ -87,7 +107,7 @@ class LengthCounts:
     edges: np.ndarray
 
     def __call__(self, pieces: Iterable[Turned]) -> np.ndarray:
-        """Of the pieces of one block of a table."""
+        """Return the histograms of one block of a table, given in pieces."""
         below = np.zeros((len(self.points), len(self.edges)), dtype=np.int64)  # rows below each edge
         points = in_steps(self.points)
         for piece in pieces:
@@ -108,7 +128,8 @@ class GradientSum:
     """``sum v min(1, R/|v|)``, ``v = x~ (y - b'(x~'theta))``, in integers of ``R/2^36``, as words (2, t, d).
 
     Args:
-        points: (t, d).
+        family: family of the response.
+        points: coefficients (t, d).
         bounds: R (t,).
     """
 
@@ -117,7 +138,7 @@ class GradientSum:
     bounds: np.ndarray
 
     def __call__(self, pieces: Iterable[Turned]) -> np.ndarray:
-        """Of the pieces of one block of a table."""
+        """Return the sums over one block of a table, given in pieces."""
         total = np.zeros(self.points.shape, dtype=np.int64)
         points = in_steps(self.points)
         for piece in pieces:
@@ -133,10 +154,11 @@ class GradientSum:
 class CurvatureSum:
     """``sum uu' min(1, B^2/|u|^2)``, ``u = x~ sqrt(b''(x~'theta))``, in integers of ``(B/2^15)^2``.
 
-    As words (2, t, d, d).
+    The result is in words (2, t, d, d).
 
     Args:
-        points: (t, d).
+        family: family of the response.
+        points: coefficients (t, d).
         bounds: B (t,).
     """
 
@@ -145,7 +167,7 @@ class CurvatureSum:
     bounds: np.ndarray
 
     def __call__(self, pieces: Iterable[Turned]) -> np.ndarray:
-        """Of the pieces of one block of a table."""
+        """Return the sums over one block of a table, given in pieces."""
         t, d = self.points.shape
         total = np.zeros((t, d, d), dtype=np.int64)
         points = in_steps(self.points)
@@ -161,22 +183,22 @@ class CurvatureSum:
 
 
 def _along(piece: Turned, directions: np.ndarray, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """``x~'theta`` (t', k) at some of the points (t, d), which are in steps, at a time."""
-    many = max(_NUMBERS // directions.shape[1], 1)
+    """Yield ``x~'theta`` (t', k) for some of the points (t, d) at a time; points are in grid steps."""
+    many = max(_NUMBERS_AT_ONCE // directions.shape[1], 1)
     for first in range(0, len(points), many):
         part = slice(first, first + many)
         yield part, piece.along(directions, points[part])
 
 
 def _rounded(shares: np.ndarray) -> np.ndarray:
-    """Shares of the bound clipped to 1, as integers, to the nearest: no bias, and never beyond; no number is 0."""
+    """Clip shares of the bound to 1 and round them to the nearest integer, so without bias; NaN becomes 0."""
     if np.isnan(shares.sum()):  # infinities of both signs too, which are clipped as they are
         shares = np.where(np.isnan(shares), 0.0, shares)
-    found = np.clip(shares, -1.0, 1.0, out=shares)
-    found *= SIZES
-    return np.rint(found, out=found)
+    clipped = np.clip(shares, -1.0, 1.0, out=shares)
+    clipped *= SIZES
+    return np.rint(clipped, out=clipped)
 
 
 def _sizes(family: Family, piece: Turned, along: np.ndarray) -> np.ndarray:
-    """``|x~| (y - b')`` (t, k)."""
+    """Return the signed gradient lengths ``|x~| (y - b')`` (t, k)."""
     return np.asarray(np.subtract(piece.response, family.mean(along)) * piece.lengths)

@@ -1,4 +1,4 @@
-"""Objective perturbation for any of the losses: ``dp-erm``, and ``napp-public`` on the same ground.
+"""Objective perturbation for any of the losses: the mechanism of ``dp-erm`` and ``napp-public``.
 
     minimize  sum_i l(x_i' theta; y_i) + b' theta + sum_j q_j (theta_j - c_j)^2/2 + sum_j lam_j |theta_j|
 
@@ -30,20 +30,35 @@ from pmtcore.mechanisms.optimum import Optimum, Sums
 from pmtcore.mechanisms.truncation import bounded
 
 _MECHANISM = Curator("objective perturbation: only the minimizer with its noise leaves")
-_ROUNDING_SHARE = 0.01  # of epsilon, for what is computed not being the ideal: its noise must stay below b's
-_ROUNDING_MU = 0.02  # of mu, for the same where the guarantee is one: 0.02 % more noise in the objective
-_TOLERANCE = 1e-8  # of the noise on the gradient: below, its own noise would not be seen beside the objective's
-_LEAST = 1e-9  # of zeta3: a modulus of nothing would leave the fit nowhere to stop
-_CERTAINLY_NOISE = 50.0  # sds of the tiny noise: what is smaller is 0 with a lasso
-_FAR = 100.0  # radius of the ball, times |centre| plus the predictor at which a loss of this curvature saturates
-_LEVELS = 20_000  # quantiles of a variance: far more than trials
+# Share of epsilon for the error of the computed minimizer: its noise must stay below that of b.
+_ROUNDING_EPSILON_SHARE = 0.01
+# Share of mu for the same: it costs 0.02 % more noise in the objective.
+_ROUNDING_MU_SHARE = 0.02
+# Gradient at which the search ends, in units of its noise: the noise that covers the error is then negligible.
+_GRADIENT_TOLERANCE = 1e-8
+# Modulus in units of zeta3 below which the fit would have no unique minimum.
+_LEAST_RELATIVE_MODULUS = 1e-9
+# With a lasso, released coefficients below this many standard deviations of the covering noise are 0.
+_NEGLIGIBLE_SDS = 50.0
+# Radius of the ball, over |centre| plus the predictor at which a loss of this curvature saturates.
+_RADIUS_PER_SCALE = 100.0
+# Quantiles of a variance: far more than trials.
+_VARIANCE_QUANTILES = 20_000
 Rows = tuple[np.ndarray, np.ndarray]  # features (n, p), responses (n,)
 
 
 @final
 @dataclass(frozen=True)
 class Mechanism:
-    """Everything public fixed: constants of the objective, the budget's parts, penalties (p,)."""
+    """Perturbed objective with everything public fixed.
+
+    Attributes:
+        terms: constants of the objective.
+        split: parts of the budget.
+        ridge: q (p,).
+        centre: c (p,).
+        lasso: lam (p,).
+    """
 
     terms: Terms
     split: Split
@@ -59,15 +74,15 @@ class Mechanism:
 
     @property
     def noise(self) -> Noise:
-        """The noise b."""
+        """Return the law of the noise b."""
         return self.split.noise
 
     def rows(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Clipped rows and responses, (n, p + 1); a row that is not finite is a row of zeros."""
+        """Clip features (n, p) and responses (n,) and join them (n, p + 1); a row that is not finite becomes zeros."""
         return np.column_stack([bounded(x, self.terms.radius), self.terms.loss.responses(y)])
 
     def optimum(self, n: int) -> Optimum:
-        """How near the computed minimizer of n rows is to the ideal one, and how it leaves."""
+        """Return, for n rows, the bound on the error of the computed minimizer, and its release grid."""
         p, loss, centre = len(self.ridge), self.terms.loss, float(np.linalg.norm(self.centre))
         largest = max(abs(loss.low), abs(loss.high))
         sums = Sums(
@@ -83,56 +98,58 @@ class Mechanism:
             noise=self.noise.sd(p),
             sharp=float(np.sum(self.lasso)),
         )
-        wanted = _TOLERANCE * self.noise.sd(p)
-        ball = _FAR * (centre + loss.score / loss.curvature)
+        wanted = _GRADIENT_TOLERANCE * self.noise.sd(p)
+        ball = _RADIUS_PER_SCALE * (centre + loss.score / loss.curvature)
         return Optimum(self.centre, ball, self.terms.modulus, wanted, sums.doubt, self.noise.scale / FINE)
 
     def release(self, rows: Private[np.ndarray], n: int, source: NoiseSource, trials: int) -> np.ndarray:
         """Return minimizers (trials, p), each with its own noise.
 
         Args:
-            rows: what :meth:`rows` made, (n, p + 1).
-            n: the public number of rows; where it was declared, how many are at hand is private.
+            rows: private rows as :meth:`rows` returns them, (n, p + 1).
+            n: public number of rows; where it was declared, the number of rows at hand is private.
+            source: source of the noise.
+            trials: number of independent releases.
 
         Guarantee: ``split.promise`` (maths.md, 15.2 to 15.5) for the bits that leave (maths.md, 21). A hundredth of
-        epsilon, or a fiftieth of mu, pays for what is computed not being the ideal; coefficients that only this tiny
-        noise keeps from 0 are set to 0, which is post-processing.
+        epsilon, or a fiftieth of mu, pays for the error of the computed minimizer; coefficients that only the small
+        covering noise distinguishes from 0 are set to 0, which is post-processing.
         """
         value = rows.reveal(_MECHANISM)
         p, optimum = len(self.ridge), self.optimum(n)
         drawn = source.spherical if self.noise.pure else source.integers
-        found = minimize(
+        minimizers = minimize(
             Data(self.terms.loss, value[:, :p], value[:, p]),
             Penalty.of(drawn(FINE, trials, p) * (self.noise.scale / FINE), self.ridge, self.centre, self.lasso),
             optimum.tolerance,
         ).theta
         gdp = self.split.gdp
         if gdp is None:
-            released = optimum.pure(found, _ROUNDING_SHARE * self.split.planned.epsilon, source)
+            released = optimum.pure(minimizers, _ROUNDING_EPSILON_SHARE * self.split.planned.epsilon, source)
         else:
-            released = optimum.gaussian(found, _ROUNDING_MU * gdp, source)
-        tiny = (np.abs(released) < _CERTAINLY_NOISE * self.covering(n)) & (self.lasso > 0)
-        return np.where(tiny, 0.0, released)
+            released = optimum.gaussian(minimizers, _ROUNDING_MU_SHARE * gdp, source)
+        negligible = (np.abs(released) < _NEGLIGIBLE_SDS * self.covering(n)) & (self.lasso > 0)
+        return np.where(negligible, 0.0, released)
 
     def covering(self, n: int) -> float:
-        """Standard deviation of a coordinate of the noise that covers what is not ideal, on n rows."""
+        """Return the standard deviation per coordinate of the noise that covers the minimizer's error, on n rows."""
         moved = self.optimum(n).moved
         if self.split.gdp is not None:
-            return (1 + SLACK) * moved / (_ROUNDING_MU * self.split.gdp)
-        return Noise(True, moved / (_ROUNDING_SHARE * self.split.planned.epsilon)).sd(len(self.ridge))
+            return (1 + SLACK) * moved / (_ROUNDING_MU_SHARE * self.split.gdp)
+        return Noise(True, moved / (_ROUNDING_EPSILON_SHARE * self.split.planned.epsilon)).sd(len(self.ridge))
 
     def parts(self, n: int) -> tuple[Spend, ...]:
-        """The perturbed objective, its Jacobian included, and what is computed less the ideal, on n rows."""
+        """Return the spends on n rows: the perturbed objective with its Jacobian, and the error of the minimizer."""
         p, split = len(self.ridge), self.split
         statistic, moved, sd = "sum of scores, in a perturbed objective", 2 * self.terms.gradient, self.noise.sd(p)
         rest, covering = self.optimum(n).moved, self.covering(n)
         if split.gdp is not None:
-            mu = split.gdp * math.sqrt(1 - _ROUNDING_MU**2)
+            mu = split.gdp * math.sqrt(1 - _ROUNDING_MU_SHARE**2)
             return (
                 Spend(statistic, moved, sd, mu),
                 Spend.gaussian("computed less ideal minimizer", rest, covering / (1 + SLACK)),
             )
-        paid = _ROUNDING_SHARE * split.planned.epsilon
+        paid = _ROUNDING_EPSILON_SHARE * split.planned.epsilon
         return (
             Spend.pure(statistic, moved, sd, split.promise.epsilon - paid),
             Spend.pure("computed less ideal minimizer", rest, covering, paid),
@@ -140,14 +157,14 @@ class Mechanism:
 
 
 def draw(noise: Noise, source: NoiseSource, trials: int, p: int) -> np.ndarray:
-    """The noise b (trials, p) in floating point, for the lab: Gaussian, or spherical with length ``Gamma(p)`` (E8)."""
+    """Draw b (trials, p) in floating point, for the lab: Gaussian, or spherical with length ``Gamma(p)`` (E8)."""
     return np.asarray(
         noise.scale * (spherical(source, trials, p) if noise.pure else in_the_lab(source).normal(trials, p))
     )
 
 
 def draw_sampled(noise: Noise, source: NoiseSource, trials: int, p: int) -> np.ndarray:
-    """Pure noise as D's text samples it (E8), for the lab: a length that is ``Gamma(1)`` of twice the scale."""
+    """Draw pure noise as D's text samples it (E8), for the lab: a length that is ``Gamma(1)`` of twice the scale."""
     direction = spherical(source, trials, p)
     direction /= np.maximum(np.linalg.norm(direction, axis=1), 1e-300)[:, None]
     length = -np.log(np.maximum(uniform(source, trials, 1), 1e-300))
@@ -155,14 +172,14 @@ def draw_sampled(noise: Noise, source: NoiseSource, trials: int, p: int) -> np.n
 
 
 def draw_above(noise: Noise, cut: float, source: NoiseSource, trials: int, p: int) -> np.ndarray:
-    """The noise (trials, p) given that every coordinate is above ``-cut``, ``cut >= 0`` (D, equations 9 and 10), lab.
+    """Draw noise (trials, p) given that every coordinate is above ``-cut``, ``cut >= 0`` (D, equations 9 and 10), lab.
 
     The spherical law is a Gaussian whose variance is ``Gamma((p + 1)/2)``; given it, coordinates are truncated normals.
     The variance is drawn from a fine grid of its quantiles, each weighted by the odds that all coordinates pass.
     """
     scale = np.full(trials, noise.scale)
     if noise.pure:
-        levels = (np.arange(_LEVELS) + 0.5) / _LEVELS
+        levels = (np.arange(_VARIANCE_QUANTILES) + 0.5) / _VARIANCE_QUANTILES
         roots = np.sqrt(gamma((p + 1) / 2, scale=2).ppf(levels))
         odds = np.cumsum(ndtr(cut / (noise.scale * roots)) ** p)
         scale = noise.scale * roots[np.searchsorted(odds / odds[-1], uniform(source, trials, 1)[:, 0])]
@@ -174,26 +191,29 @@ Budgeted = Promise | Gdp
 
 
 def for_solver(planned: Budgeted) -> Budgeted:
-    """What is left of a budget for the ideal optimum: less a millionth where noise is discrete Gaussian (maths.md,
-    16)."""
+    """Return the budget left for the exact minimizer after reserving the share of the solver's error.
+
+    The reserve is 2 % of mu (in quadrature) or 1 % of epsilon. A mu also loses a millionth for noise that is
+    discrete Gaussian (maths.md, 16).
+    """
     if isinstance(planned, Gdp):
-        return replace(planned, mu=planned.mu * math.sqrt(1 - _ROUNDING_MU**2) / (1 + SLACK))
-    return replace(planned, epsilon=planned.epsilon * (1 - _ROUNDING_SHARE))
+        return replace(planned, mu=planned.mu * math.sqrt(1 - _ROUNDING_MU_SHARE**2) / (1 + SLACK))
+    return replace(planned, epsilon=planned.epsilon * (1 - _ROUNDING_EPSILON_SHARE))
 
 
 def with_solver(split: Split, planned: Budgeted) -> Split:
-    """A split with the solver's share counted in again."""
+    """Return the split with the solver's reserve added back; the inverse of :func:`for_solver`."""
     if isinstance(planned, Gdp):
-        whole = (1 + SLACK) / math.sqrt(1 - _ROUNDING_MU**2)
-        total = planned if split.gdp is None else replace(planned, mu=split.gdp * whole)
+        inflation = (1 + SLACK) / math.sqrt(1 - _ROUNDING_MU_SHARE**2)
+        total = planned if split.gdp is None else replace(planned, mu=split.gdp * inflation)
         return replace(split, planned=planned.promise, promise=total.promise, gdp=min(total.mu, planned.mu))
-    extra = _ROUNDING_SHARE * planned.epsilon
+    extra = _ROUNDING_EPSILON_SHARE * planned.epsilon
     total_epsilon = min(split.promise.epsilon + extra, planned.epsilon)
     return replace(split, planned=planned, promise=replace(split.promise, epsilon=total_epsilon))
 
 
 def expected_noise(terms: Terms, planned: Budgeted) -> Noise:
-    """The noise at all that the Jacobian leaves, roughly: for choosing among moduli."""
+    """Return approximately the noise at all that the Jacobian leaves of the budget, for choosing among moduli."""
     inner = for_solver(planned)
     if isinstance(inner, Gdp):
         return Noise(False, terms.gradient / noise_size(terms, inner.mu, inner.neighbours, rough=True))
@@ -201,10 +221,17 @@ def expected_noise(terms: Terms, planned: Budgeted) -> Noise:
 
 
 def parts(terms: Terms, planned: Budgeted, share: float, choice: str) -> Split:
-    """Where a budget goes, the solver's share counted in."""
+    """Split a budget between noise and Jacobian, the solver's reserve included.
+
+    Args:
+        terms: constants of the objective.
+        planned: total budget.
+        share: share r of D that is planned for the noise.
+        choice: use of the retrieved budget.
+    """
     inner = for_solver(planned)
-    found = spend_mu(terms, inner, share, choice) if isinstance(inner, Gdp) else spend(terms, inner, share, choice)
-    return with_solver(found, planned)
+    split = spend_mu(terms, inner, share, choice) if isinstance(inner, Gdp) else spend(terms, inner, share, choice)
+    return with_solver(split, planned)
 
 
 def dp_erm(
@@ -217,14 +244,20 @@ def dp_erm(
     ridge: float = 0.0,
     lasso: float | np.ndarray = 0.0,
 ) -> Mechanism:
-    """The baseline (Kifer, Smith, Thakurta 2012; D, equation 2): ``Lambda0 ||theta||^2`` beside the target.
+    """Return the baseline (Kifer, Smith, Thakurta 2012; D, equation 2): ``Lambda0 ||theta||^2`` besides the target.
 
-    Noise at the share r of the budget, the least ``Lambda0`` that the rest pays for, nothing retrieved. With an
-    epsilon ``Lambda0 = zeta3/(2 (1 - r) eps)``, as printed. Gaussian noise is calibrated exactly, which is less than
-    the printed bound. The ridge target is met by the larger of the two, as D does.
+    The noise has the share r of the budget, ``Lambda0`` is the least that the rest pays for, and nothing is retrieved.
+    With an epsilon ``Lambda0 = zeta3/(2 (1 - r) eps)``, as printed. Gaussian noise is calibrated exactly, which is less
+    than the printed bound. The ridge target is met by the larger of the two, as D does.
 
     Args:
-        ridge, lasso: the target ``ridge ||theta||^2 + lasso |theta|_1``; both are an elastic net.
+        loss: loss of one row.
+        radius: bound on the length of a row.
+        planned: total budget.
+        p: number of coefficients.
+        share: r.
+        ridge: of the target ``ridge ||theta||^2 + lasso |theta|_1``; with ``lasso`` an elastic net.
+        lasso: of the same target.
     """
     sharp = np.broadcast_to(np.asarray(lasso, dtype=float), (p,))
     inner = for_solver(planned)
@@ -234,15 +267,19 @@ def dp_erm(
         least = least_modulus(start, size, inner.mu, inner.neighbours) / 2
     else:
         size, least = 0.0, loss.curvature * radius**2 / (2 * (1 - share) * inner.epsilon)
-    least = max(least, _LEAST * loss.curvature * radius**2)  # a modulus of nothing leaves the fit nowhere to stop
+    least = max(
+        least, _LEAST_RELATIVE_MODULUS * loss.curvature * radius**2
+    )  # a modulus of nothing leaves the fit nowhere to stop
     own = max(ridge, least) if not np.any(sharp) else ridge + least
     terms = Terms(loss, radius, 2 * own)
-    split = stated(terms, size, inner, share, "none") if isinstance(inner, Gdp) else _kept(terms, inner, share)
+    split = (
+        stated(terms, size, inner, share, "none") if isinstance(inner, Gdp) else _nothing_retrieved(terms, inner, share)
+    )
     return Mechanism(terms, with_solver(split, planned), np.full(p, 2 * own), np.zeros(p), sharp)
 
 
-def _kept(terms: Terms, inner: Promise, share: float) -> Split:
-    """Noise at the share, nothing retrieved."""
+def _nothing_retrieved(terms: Terms, inner: Promise, share: float) -> Split:
+    """Return the split with noise at the share and nothing retrieved."""
     drawn = share * inner.epsilon
     return Split(
         planned=inner,
@@ -267,12 +304,17 @@ def napp_public(
     choice: str = "recycle",
     lasso: float | np.ndarray = 0.0,
 ) -> Mechanism:
-    """``napp-public``: penalty ``sum_j v_j (theta_j - c_j)^2`` from public data, the rest retrieved with a proof.
+    """Return ``napp-public``: penalty ``sum_j v_j (theta_j - c_j)^2`` from public data; the rest is retrieved.
 
     Args:
+        loss: loss of one row.
+        radius: bound on the length of a row.
+        planned: total budget.
         weights: v (p,), public.
         centre: c (p,), public.
-        share, choice: r of D, and what is done with what is retrieved; before a private row is read.
+        share: r of D, chosen before a private row is read.
+        choice: use of the retrieved budget, chosen before a private row is read.
+        lasso: lasso weights, one or (p,).
     """
     weights = np.asarray(weights, dtype=float)
     terms = Terms(loss, radius, 2 * float(np.min(weights)))
@@ -281,5 +323,5 @@ def napp_public(
 
 
 def add_remove(epsilon: float, delta: float) -> Promise:
-    """A promise under add-remove-one."""
+    """Return a promise under add-remove-one."""
     return Promise(epsilon, delta, Neighbours.ADD_REMOVE_ONE)

@@ -1,7 +1,7 @@
-"""Rows as directions and lengths, in integers: what every method of several looks works on (maths.md, 14).
+"""Quantized rows (integer direction and length), shared by all multi-pass methods (maths.md, 14).
 
-A whitened row ``x~`` becomes ``x~/|x~|`` in whole multiples of ``2^-22``, no longer than 1, beside ``|x~|`` and the
-response. What depends on a released point is ``x~'theta``, a product of integers that stays below 2^53, so it has the
+A whitened row ``x~`` becomes ``x~/|x~|`` in whole multiples of ``2^-22``, no longer than 1, besides ``|x~|`` and the
+response. A released point enters through ``x~'theta``, a product of integers that stays below 2^53. So it has the
 same bits wherever a block is cut, and costs d products where whitening again would cost d squared.
 """
 
@@ -16,22 +16,26 @@ import numpy as np
 from pmtcore.base.records import MOST_KEPT, Pieces, PrivateRows, Store
 from pmtcore.mechanisms.whitening import Block, Product, Whitening
 
-STEPS = 2**22  # of a direction: with the 2^30 of a point below 2^53, and a word of 32 bits holds it
-_BELOW = STEPS * (1 - 2.0**-40)  # pays for what the computed length is wrong by (maths.md, 14)
-_POINT = 30  # bits of a point's coordinates
-_BESIDE = 16  # bytes of a row's length and response
+# Steps of a direction: with the 2^30 of a point below 2^53, and a word of 32 bits holds it.
+STEPS = 2**22
+# The margin covers the error of the computed length (maths.md, 14).
+_SCALE_WITH_MARGIN = STEPS * (1 - 2.0**-40)
+# Bits of the coordinates of a point.
+_POINT_BITS = 30
+# Bytes of a row's length and response.
+_BYTES_BESIDES = 16
 
 
 @final
 class Turned:
-    """Some rows; columns beyond ``rows`` are zeros.
+    """Some quantized rows, as columns; columns beyond ``rows`` are zeros.
 
     Args:
-        rows: how many columns stand for rows.
-        lengths: in whitened units (k,).
-        response: (k,).
-        made: whitened features first, and their lengths as they are there (k,), while the block's buffers are theirs.
-        held: directions (d, k), of rows that are kept.
+        rows: number of columns that stand for rows.
+        lengths: lengths in whitened units (k,).
+        response: responses (k,).
+        made: whitened block, the lengths of its columns (k,) and the number of features, while its buffers are valid.
+        held: directions (d, k) of rows that stay in memory between passes.
     """
 
     def __init__(
@@ -47,55 +51,59 @@ class Turned:
 
     @property
     def block(self) -> Block:
-        """The whitened block of rows that are not kept, before any direction was asked for."""
+        """Return the whitened block of rows that are not kept, before any direction was computed.
+
+        Raises:
+            ValueError: only directions were kept.
+        """
         if self._made is None:
             raise ValueError("whitened rows are not kept")
         return self._made[0]
 
     def kept(self, store: Store) -> Turned:
-        """See :class:`pmtcore.base.records.Piece`; the whitened block stays as it is."""
+        """Return a copy whose directions stay in the store; the whitened block stays as it is."""
         held = store.copy(self._turned(), np.int32)
         lengths, response = (store.copy(values, np.float64) for values in (self.lengths, self.response))
         return Turned(self.rows, lengths, response, held=held)
 
     @property
     def directions(self) -> np.ndarray:
-        """``2^22 x~/|x~|`` (d, k), rounded towards zero; never longer than 2^22."""
+        """Return ``2^22 x~/|x~|`` (d, k), rounded towards zero; never longer than 2^22."""
         if self._held is not None:
             return self._held.astype(float)
         turned = self._turned()
         return np.trunc(turned, out=turned)
 
     def _turned(self) -> np.ndarray:
-        """Directions that are still to be rounded, in the block's spare buffer."""
+        """Compute the unrounded directions in the block's spare buffer."""
         if self._made is None:
             raise ValueError("there is no block to turn")
         block, lengths, d = self._made
-        return np.multiply(block.values[:d], _BELOW / np.maximum(lengths, 1e-300), out=block.spare[:d])
+        return np.multiply(block.values[:d], _SCALE_WITH_MARGIN / np.maximum(lengths, 1e-300), out=block.spare[:d])
 
     def along(self, directions: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """``x~'theta`` (t, k) at points (t, d) as :func:`in_steps` gives them: an exact product of integers."""
-        found = points @ directions
-        found *= self.lengths
-        return np.asarray(found)
+        """Return ``x~'theta`` (t, k) at points (t, d) from :func:`in_steps`: an exact product of integers."""
+        predictors = points @ directions
+        predictors *= self.lengths
+        return np.asarray(predictors)
 
 
 def in_steps(points: np.ndarray) -> np.ndarray:
-    """Points (t, d) to 30 bits of their length, over the steps of a direction: whole multiples of a power of two."""
-    power = _POINT - np.frexp(np.linalg.norm(points, axis=1))[1][:, None]
+    """Round points (t, d) to 30 bits of their length, over the steps of a direction: multiples of a power of two."""
+    power = _POINT_BITS - np.frexp(np.linalg.norm(points, axis=1))[1][:, None]
     return np.asarray(np.ldexp(np.rint(np.ldexp(points, power)) / STEPS, -power))
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Turning:
-    """From a block of a table to its rows as directions.
+    """Quantizer: from a block of a table to its quantized rows.
 
     Args:
         product: d whitened features with one unit, and after them the response; nothing after them where the response
             is taken as it is.
-        d: features.
-        scale: what the product multiplies the response with.
+        d: number of features.
+        scale: factor of the response in the product.
     """
 
     product: Product
@@ -104,14 +112,14 @@ class Turning:
 
     @classmethod
     def features_only(cls, root: np.ndarray, intercept: bool) -> Turning:
-        """``L^{-1} x`` for the public root (d, d) of the features, and responses as they are."""
+        """Quantize ``L^{-1} x`` for the public Cholesky factor (d, d) of the features; responses stay as they are."""
         d = len(root)
         factor = np.eye(d + 1)
         factor[:d, :d] = root
         return cls(Whitening(factor, intercept).through(np.eye(d, d + 1), d), d)
 
     def __call__(self, features: np.ndarray, response: np.ndarray) -> Iterator[Turned]:
-        """Of the rows (n, d), (n,) of one block of a table, some at a time."""
+        """Yield the rows (n, d), (n,) of one block of a table, some at a time."""
         d, unit, at = self.d, float(self.product.units[0]), 0
         whitened = len(self.product.units) > d
         for block in self.product.blocks(features, response if whitened else np.broadcast_to(0.0, len(response))):
@@ -126,10 +134,10 @@ class Turning:
             at += block.rows
 
     def pieces(self, rows: PrivateRows, most: int = MOST_KEPT) -> Pieces[Turned]:
-        """Private rows for several looks; ``most`` bytes are kept between them."""
+        """Return private rows for several passes; at most ``most`` bytes stay in memory between them."""
         return rows.pieces(self, bytes_kept(self.d), most)
 
 
 def bytes_kept(d: int) -> int:
-    """What a row of d features takes that is kept between looks."""
-    return 4 * d + _BESIDE
+    """Return the bytes that a row of d features takes between passes."""
+    return 4 * d + _BYTES_BESIDES

@@ -1,12 +1,12 @@
 """Randomizers of one bounded vector whose guarantee holds for the bits that leave (maths.md, 12).
 
-*Gaussian*: the vector is rounded towards zero to integers, discrete Gaussian integers are added (maths.md, 14).
+*Gaussian*: the vector is rounded towards zero to integers, and discrete Gaussian integers are added (maths.md, 14).
 
-*PrivUnit* (Bhowmick et al. 2018), made finite: directions are drawn without looking at the row, and one of them is
+*PrivUnit* (Bhowmick et al. 2018), made finite: directions are drawn independently of the row, and one of them is
 chosen: one of the ``winners`` nearest to the row's direction with probability ``keep``, one of the others otherwise.
 Only the choice depends on the row, and it is a choice among finitely many, so epsilon is a ratio of two rational
-numbers and no bit of the report knows more than the choice. A vector shorter than the bound is first turned into a unit
-vector with the right mean: its direction or the opposite one. Epsilon-privacy implies mu-GDP with
+numbers and no bit of the report depends on more than the choice. A vector shorter than the bound is first replaced by a
+random unit vector with the right mean: its direction or the opposite one. Epsilon-privacy implies mu-GDP with
 ``mu = 2 Phi^{-1}(e^eps/(1 + e^eps))``, so a budget in mu is met by the epsilon that this gives.
 """
 
@@ -26,27 +26,40 @@ from pmtcore.mechanisms.grid import FINE, SLACK, grid_rows
 from pmtcore.mechanisms.noise import NoiseSource
 
 _MECHANISM = Curator("local randomizers: every row is randomized on its own")
-_MARGIN = 2.0**-40  # of each probability, for its rounding and for words not being a multiple of the choices
-_REST = 2.0**-30  # least probability of the others: one that rounds to 0 would tell both sides apart for certain
-_PIECE = 6.0  # epsilon of one choice; a larger one is spent on several, which costs less than millions of directions
-_MOST_POWER = 9  # 512 directions: at epsilon 6 five of them are winners, near the best cap's share
-_ROOM_POWER = 2  # four times e^epsilon directions: a few winners, so that their number can be near the best share
-_CANDIDATES = 24  # numbers of winners that are tried: between two of them the variance differs by less than 1 %
-_NODES = 400  # of the quadrature for the mean of the winners; relative error below 1e-9
-_MIRRORS = 4  # two leave a bias of 1 % in the mean of rows that share their directions, four none that 1e5 rows show
-_CHUNK = 200_000  # scores in memory at once; rows of one chunk share their directions, so not many at a time
+# Relative margin of each probability, for its rounding and for words not being a multiple of the choices.
+# Relative margin of each probability, for its rounding and for words not being a multiple of the choices.
+_MARGIN = 2.0**-40
+# Least probability of the others: one that rounds to 0 would tell both sides apart for certain.
+# Least probability of the others: one that rounds to 0 would tell both sides apart for certain.
+_REST = 2.0**-30
+# Epsilon of one choice; a larger one is spent on several, which costs less than millions of directions.
+_MOST_EPSILON_PER_CHOICE = 6.0
+# At most 2^9 = 512 directions: at epsilon 6 five of them are winners, near the best cap's share.
+_MOST_POWER = 9
+# Four times e^epsilon directions: a few winners, so that their number can be near the best share.
+_ROOM_POWER = 2
+# Numbers of winners that are tried: between two of them the variance differs by less than 1 %.
+_CANDIDATES = 24
+# Nodes of the quadrature for the mean of the winners; relative error below 1e-9.
+_NODES = 400
+# Two mirrors leave a bias of 1 % in the mean of rows that share their directions, four none that 1e5 rows show.
+_MIRRORS = 4
+# Scores in memory at once; rows of one chunk share their directions, so not many at a time.
+_CHUNK = 200_000
 
 
 @final
 @dataclass(frozen=True)
 class PrivUnit:
-    """The randomizer at one epsilon in d dimensions.
+    """Finite PrivUnit randomizer at one epsilon.
 
     Attributes:
+        d: dimension of the vectors.
+        epsilon: budget of a report.
         pieces: independent choices, each at ``epsilon/pieces``; the report is their mean.
         directions: number of directions, in opposite pairs, of which one is chosen.
-        winners: how many of them count as near.
-        keep: probability of a near one.
+        winners: number of directions that count as near.
+        keep: probability of choosing a near one.
         shrink: ``E<v, u>``; reports are divided by it.
     """
 
@@ -60,28 +73,33 @@ class PrivUnit:
 
     @classmethod
     def at(cls, d: int, epsilon: float) -> PrivUnit:
-        """The number of winners with the least variance; for d = 1 this is randomized response."""
+        """Return the randomizer with the number of winners of least variance; for d = 1 it is randomized response."""
         number_between("epsilon", epsilon, 1e-6, 500.0)
         if d == 1:
-            keep = _kept(epsilon, 1, 2)
+            keep = _keep_probability(epsilon, 1, 2)
             return cls(1, epsilon, 1, 2, 1, keep, 2 * keep - 1)
-        pieces = math.ceil(epsilon / _PIECE)
+        pieces = math.ceil(epsilon / _MOST_EPSILON_PER_CHOICE)
         return cls(d, epsilon, pieces, *_best(d, epsilon / pieces))
 
     @property
     def log_ratio(self) -> float:
-        """Largest log ratio of the probabilities of a report, from the parameters: at most epsilon."""
+        """Return the largest log ratio of the probabilities of a report, from the parameters: at most epsilon."""
         one = math.log(self.keep) - math.log(self.winners)
         other = math.log1p(-self.keep) - math.log(self.directions - self.winners)
         return self.pieces * (one - other)
 
     @property
     def variance(self) -> float:
-        """Variance of a coordinate of a report of the zero vector, at bound 1."""
+        """Return the variance of a coordinate of a report of the zero vector, at bound 1."""
         return 1 / (self.shrink**2 * self.d * self.pieces)
 
     def randomize(self, vectors: np.ndarray, bound: float, source: NoiseSource) -> np.ndarray:
-        """Unbiased reports (k, d) of vectors (k, d) of length at most ``bound``.
+        """Return unbiased reports (k, d).
+
+        Args:
+            vectors: (k, d), of length at most ``bound``.
+            bound: bound on the length.
+            source: source of the noise.
 
         Guarantee: epsilon-LDP for each row, so mu-GDP with :func:`mu_for` (maths.md, 12).
         """
@@ -98,47 +116,47 @@ class PrivUnit:
         return np.asarray(bound / (self.shrink * self.pieces) * total)
 
     def _choose(self, unit: np.ndarray, source: NoiseSource) -> np.ndarray:
-        """One direction (k, d) for each unit vector (k, d).
+        """Choose one direction (k, d) for each unit vector (k, d).
 
-        All directions are made of random words alone: a set for these rows, reflected for each of them at four random
+        All directions are made of random words alone: one set for these rows, reflected for each row at four random
         hyperplanes.
         """
         k, d = unit.shape
         half = _directions(source, self.directions // 2, d)
         mirrors = [_directions(source, k, d) for _ in range(_MIRRORS if d > 1 else 0)]
-        seen = unit
+        reflected = unit
         for mirror in mirrors:
-            seen = _reflected(seen, mirror)
-        scores = seen @ half.T  # (k, directions/2)
+            reflected = _reflected(reflected, mirror)
+        scores = reflected @ half.T  # (k, directions/2)
         order = np.argpartition(np.column_stack([-scores, scores]), self.winners - 1, axis=1)
         words = source.words(k, 2)
         near = _share(words[:, 0]) < self.keep
         among = np.where(near, self.winners, self.directions - self.winners).astype(np.uint64)
         at = _below(words[:, 1], among) + np.where(near, 0, self.winners)
         chosen = order[np.arange(k), at]
-        found = np.where(chosen < len(half), 1.0, -1.0)[:, None] * half[chosen % len(half)]
+        direction = np.where(chosen < len(half), 1.0, -1.0)[:, None] * half[chosen % len(half)]
         for mirror in reversed(mirrors):
-            found = _reflected(found, mirror)
-        return found
+            direction = _reflected(direction, mirror)
+        return direction
 
 
 def _share(words: np.ndarray) -> np.ndarray:
-    """Words as numbers from [0, 1), multiples of 2^-53: a comparison with a double has an exact probability."""
+    """Return words as numbers from [0, 1), multiples of 2^-53: a comparison with a double has an exact probability."""
     return (words >> np.uint64(11)).astype(float) * 2.0**-53
 
 
 def _below(words: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """``floor(word bound / 2^64)``, exactly, for bounds below 2^32."""
+    """Return ``floor(word bound / 2^64)``, exactly, for bounds below 2^32."""
     high, low = words >> np.uint64(32), words & np.uint64(0xFFFFFFFF)
     return ((high * bounds + (low * bounds >> np.uint64(32))) >> np.uint64(32)).astype(np.int64)
 
 
 def _directions(source: NoiseSource, count: int, d: int) -> np.ndarray:
-    """Directions (count, d) from random words alone."""
+    """Draw directions (count, d) from random words alone."""
     if d == 1:
         return np.ones((count, 1))
-    found = ndtri(((source.words(count, d) >> np.uint64(12)).astype(float) + 0.5) * 2.0**-52)
-    return np.asarray(found / np.linalg.norm(found, axis=1)[:, None])
+    normal = ndtri(((source.words(count, d) >> np.uint64(12)).astype(float) + 0.5) * 2.0**-52)
+    return np.asarray(normal / np.linalg.norm(normal, axis=1)[:, None])
 
 
 def _reflected(rows: np.ndarray, mirror: np.ndarray) -> np.ndarray:
@@ -147,19 +165,19 @@ def _reflected(rows: np.ndarray, mirror: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def _best(d: int, epsilon: float) -> tuple[int, int, float, float]:
-    """Directions, winners, ``keep`` and ``shrink`` of one choice at epsilon."""
+    """Return directions, winners, ``keep`` and ``shrink`` of one choice at epsilon."""
     directions = 2 ** min(math.ceil(epsilon / math.log(2)) + _ROOM_POWER, _MOST_POWER)
-    found = []
+    choices = []
     for winners in np.unique(np.geomspace(1, directions // 2, _CANDIDATES).astype(int)).tolist():
-        keep = _kept(epsilon, winners, directions)
+        keep = _keep_probability(epsilon, winners, directions)
         shrink = _mean_of_winners(d, directions // 2, winners) * (keep - (1 - keep) * winners / (directions - winners))
-        found.append((shrink, winners, keep))
-    shrink, winners, keep = max(found)
+        choices.append((shrink, winners, keep))
+    shrink, winners, keep = max(choices)
     return directions, winners, keep, shrink
 
 
 def _mean_of_winners(d: int, pairs: int, winners: int) -> float:
-    """``E<v, u>`` of a winner: the mean of the ``winners`` largest of ``pairs`` values ``|<v, u>|``.
+    """Compute ``E<v, u>`` of a winner: the mean of the ``winners`` largest of ``pairs`` values ``|<v, u>|``.
 
     ``(pairs/winners) int q(s) P(Bin(pairs - 1, s) < winners) ds``, q the upper quantile of ``|<v, u>|``.
     """
@@ -172,8 +190,8 @@ def _mean_of_winners(d: int, pairs: int, winners: int) -> float:
     return float(pairs / winners * np.sum(weights * end * root * quantile * inside))
 
 
-def _kept(epsilon: float, winners: int, directions: int) -> float:
-    """Probability of the winners, rounded to the private side: the others always keep a share."""
+def _keep_probability(epsilon: float, winners: int, directions: int) -> float:
+    """Return the probability of the winners, rounded to the private side: the others always have a share."""
     odds = epsilon + math.log(winners) - math.log(directions - winners)
     return min(1 / (1 + math.exp(-max(odds, -700.0))) * (1 - _MARGIN), 1 - _REST)
 
@@ -181,38 +199,50 @@ def _kept(epsilon: float, winners: int, directions: int) -> float:
 @final
 @dataclass(frozen=True)
 class Gaussian:
-    """Discrete Gaussian noise on a vector no longer than ``bound``, in units of ``bound/2^30``."""
+    """Discrete Gaussian noise on a bounded vector, in units of ``bound/2^30``.
+
+    Attributes:
+        mu: budget of a report.
+        bound: bound on the length of a vector.
+    """
 
     mu: float
     bound: float
 
     @cached_property
     def scale(self) -> float:
-        """Scale of the integer noise: sensitivity ``2 2^30`` over mu."""
+        """Return the scale of the integer noise: sensitivity ``2 2^30`` over mu."""
         return (1 + SLACK) * 2 * FINE / self.mu
 
     @property
     def sd(self) -> float:
-        """Standard deviation of each coordinate, in the units of the vector."""
+        """Return the standard deviation of each coordinate, in the units of the vector."""
         return self.scale * self.bound / FINE
 
     def integers(self, vectors: np.ndarray) -> np.ndarray:
-        """Vectors (k, d) as integers, none longer than ``2^30``."""
+        """Return vectors (k, d) as integers, none longer than ``2^30``."""
         return grid_rows(vectors, self.bound, FINE)
 
     def randomize(self, vectors: np.ndarray, source: NoiseSource) -> np.ndarray:
-        """Vectors (k, d) with noise.
+        """Return vectors (k, d) with noise.
 
         Guarantee: mu-GDP for each row, for the bits that leave (maths.md, 12 and 14).
         """
-        whole = self.integers(vectors)
-        return np.asarray((whole + source.integers(self.scale, *whole.shape)).astype(float) * (self.bound / FINE))
+        integers = self.integers(vectors)
+        return np.asarray((integers + source.integers(self.scale, *integers.shape)).astype(float) * (self.bound / FINE))
 
 
 def release_mean(
     statistic: Private[np.ndarray], source: NoiseSource, trials: int, by: PrivUnit, bound: float
 ) -> np.ndarray:
-    """Mean reports (trials, d) of rows (n, d) by PrivUnit.
+    """Return mean reports (trials, d) of rows by PrivUnit.
+
+    Args:
+        statistic: private rows (n, d).
+        source: source of the noise.
+        trials: number of independent collections.
+        by: the randomizer.
+        bound: bound on the length of a row.
 
     Guarantee: that of the randomizer, for each row.
     """
@@ -223,16 +253,23 @@ def release_mean(
 def release_sums(
     statistic: Private[np.ndarray], source: NoiseSource, trials: int, scales: np.ndarray, n: int
 ) -> np.ndarray:
-    """Sums of n integer reports (trials, dimension) from the sum (dimension,) of what they say without noise.
+    """Return sums of n integer reports (trials, dimension).
 
     The noise of all reports together is one discrete Gaussian of scale ``sqrt(n)`` times that of each
     (``scales``, (dimension,)): the distribution of n of them up to what a grid of 2^30 steps shows.
 
+    Args:
+        statistic: private sum (dimension,) of the reports without noise.
+        source: source of the noise.
+        trials: number of independent collections.
+        scales: scale of the noise of one report (dimension,).
+        n: number of reports.
+
     Guarantee: at least that of one report, for every row (maths.md, 12).
     """
     value = statistic.reveal(_MECHANISM)
-    found = np.empty((trials, len(value)), dtype=np.int64)
+    noisy = np.empty((trials, len(value)), dtype=np.int64)
     for scale in np.unique(scales):
         at = np.flatnonzero(scales == scale)
-        found[:, at] = value[at] + source.integers(float(scale) * math.sqrt(n), trials, len(at))
-    return found
+        noisy[:, at] = value[at] + source.integers(float(scale) * math.sqrt(n), trials, len(at))
+    return noisy

@@ -1,8 +1,8 @@
 """Spherical noise of density proportional to ``exp(-|b|/scale)``, rounded to integers exactly (maths.md, 21).
 
-The real vector is a function of uniform random numbers whose bits are drawn as they are needed: interval arithmetic
-(mpmath) encloses it, and where the enclosure holds more than one integer vector, more bits are drawn. So what comes out
-is the rounding of a real vector of that density, as far out as it may lie.
+The real vector is a function of uniform random numbers whose bits are drawn as they are needed. Interval arithmetic
+(mpmath) encloses it; where the enclosure holds more than one integer vector, more bits are drawn. The result is the
+rounding of a real vector of that density, however long it may be.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 
-_FIRST, _MORE = 192, 128  # bits: enough for scales of 2^60 at the first try, in all but one of 2^60 cases
+# Random bits at first, and added at each further try: the first suffice for scales of 2^60 but once in 2^60 cases.
+_FIRST_BITS, _MORE_BITS = 192, 128
 
 
 def spherical_integers(scale: float, size: int) -> np.ndarray:
-    """One vector of integers (size,): the rounding of a real one with density proportional to ``exp(-|b|/scale)``."""
+    """Draw the rounding (size,) of a real vector with density proportional to ``exp(-|b|/scale)``."""
     from mpmath.ctx_iv import MPIntervalContext  # noqa: PLC0415  # only real releases need it
 
     pairs = (size + 1) // 2
-    words, bits = [secrets.randbits(_FIRST) for _ in range(size + 2 * pairs)], _FIRST
+    words, bits = [secrets.randbits(_FIRST_BITS) for _ in range(size + 2 * pairs)], _FIRST_BITS
     while True:
         context = MPIntervalContext()
         context.prec = bits + 32
@@ -31,11 +32,11 @@ def spherical_integers(scale: float, size: int) -> np.ndarray:
             for k in outside:
                 words[size + 2 * k : size + 2 * k + 2] = [secrets.randbits(bits), secrets.randbits(bits)]
             continue
-        found = _rounded(context, unit[:size], turned, scale)
-        if found is not None:
-            return np.asarray(found, dtype=np.int64)
-        words = [word << _MORE | secrets.randbits(_MORE) for word in words]
-        bits += _MORE
+        rounded = _rounded(context, unit[:size], turned, scale)
+        if rounded is not None:
+            return np.asarray(rounded, dtype=np.int64)
+        words = [word << _MORE_BITS | secrets.randbits(_MORE_BITS) for word in words]
+        bits += _MORE_BITS
 
 
 def _inside(a: Any, b: Any) -> bool:
@@ -43,7 +44,7 @@ def _inside(a: Any, b: Any) -> bool:
 
 
 def _rounded(context: Any, lengths: list[Any], pairs: list[Any], scale: float) -> list[int] | None:
-    """The integer vector that these intervals leave; none where they leave more than one.
+    """Return the integer vector that these intervals enclose, or None where they enclose more than one.
 
     Length: a sum of ``-log U``, which is Gamma(size). Direction: normal numbers by the polar method, over their length.
     """
@@ -61,18 +62,18 @@ def _rounded(context: Any, lengths: list[Any], pairs: list[Any], scale: float) -
     norm = context.sqrt(sum((value**2 for value in normal[:size]), context.mpf(0)))
     if not norm.a > 0:
         return None
-    found = []
+    integers = []
     for value in normal[:size]:
         real = context.mpf(scale) * length * value / norm + 0.5
         low, high = _floor(real.a), _floor(real.b)
         if low != high:
             return None
-        found.append(low)
-    return found
+        integers.append(low)
+    return integers
 
 
 def _floor(end: Any) -> int:
-    """Floor of an interval's end, which is a binary fraction, in integers."""
+    """Return the floor of an interval's end, which is a binary fraction, computed in integers."""
     sign, mantissa, exponent, _ = end._mpi_[0]
     whole = int(mantissa) << exponent if exponent >= 0 else int(mantissa)
     whole = -whole if sign else whole

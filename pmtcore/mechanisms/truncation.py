@@ -8,28 +8,30 @@ import numpy as np
 
 from pmtcore.base.checks import number_between
 
-SHORTER = 1 - 2.0**-40  # past what rounding may have added to a length
+# Factor that makes up for the rounding error of a computed length.
+SHORTER = 1 - 2.0**-40
 
 
 def papers_radius(d: int, n: int, eta: float) -> float:
-    """``R = sqrt(d (1 + log(2n/eta)))`` (A and B, Algorithm 1); for a response, ``d = 1``."""
+    """Return ``R = sqrt(d (1 + log(2n/eta)))`` (A and B, Algorithm 1); for a response, ``d = 1``."""
     return math.sqrt(d * (1 + math.log(2 * n / eta)))
 
 
 def trace_radius(trace: float, d: int, n: int, eta: float) -> float:
-    """``R = sqrt(tr(Sigma) + d log(2n/eta))`` (B, Algorithm 4; A, Theorem 4.3 has ``log(n/eta)``)."""
+    """Return ``R = sqrt(tr(Sigma) + d log(2n/eta))`` (B, Algorithm 4; A, Theorem 4.3 has ``log(n/eta)``)."""
     return math.sqrt(trace + d * math.log(2 * n / eta))
 
 
 def truncate(rows: np.ndarray, radius: float) -> np.ndarray:
-    """Rows (k, d) moved to the ball: ``x min(1, R/||x||)``."""
+    """Project rows (k, d) onto the ball: ``x min(1, R/||x||)``."""
     return rows * length_weights(np.linalg.norm(rows, axis=1), radius)[:, None]
 
 
 def bounded(rows: np.ndarray, radius: float) -> np.ndarray:
-    """Rows (k, d) no longer than the radius, in real arithmetic on what is stored; each by itself.
+    """Truncate rows (k, d) so that the stored numbers are no longer than the radius in real arithmetic.
 
-    Nothing overflows: a row is measured against its largest entry first. One that is not finite is a row of zeros.
+    Each row is decided by itself. Nothing overflows: a row is divided by its largest entry first. A row that is not
+    finite becomes a row of zeros.
     """
     with np.errstate(all="ignore"):
         top = np.max(np.abs(rows), axis=1)
@@ -41,22 +43,22 @@ def bounded(rows: np.ndarray, radius: float) -> np.ndarray:
 
 
 def length_weights(lengths: np.ndarray, radius: float | np.ndarray) -> np.ndarray:
-    """``min(1, R/||x||)``: what vectors of these lengths are multiplied by to lie in the ball."""
+    """Return ``min(1, R/||x||)``: the factors that bring vectors of these lengths into the ball."""
     return np.minimum(1.0, radius / np.maximum(lengths, 1e-300))
 
 
 def ball_weights(squared_norms: np.ndarray, radius: float | np.ndarray) -> np.ndarray:
-    """``w = min(1, R^2/||z||^2)``: truncating a row in both factors of ``z z'`` is weighting it once."""
+    """Return ``w = min(1, R^2/||z||^2)``: truncating a row in both factors of ``z z'`` is weighting it once."""
     return np.minimum(1.0, radius**2 / np.maximum(squared_norms, 1e-300))
 
 
 def truncation_rate(norms: np.ndarray, radius: float) -> float:
-    """Share of rows outside the radius."""
+    """Return the share of rows outside the radius."""
     return float(np.mean(norms > radius))
 
 
 def moment_sensitivity(radius: float, n: int) -> float:
-    """Replace-one Frobenius sensitivity of ``(1/n) sum x x'``, ``||x|| <= R``: ``sqrt(2) R^2/n``, tight.
+    """Return the replace-one Frobenius sensitivity of ``(1/n) sum x x'``, ``||x|| <= R``: ``sqrt(2) R^2/n``, tight.
 
     ``||aa' - bb'||_F^2 = |a|^4 + |b|^4 - 2 (a.b)^2 <= 2 R^4``, reached by orthogonal rows at the radius.
     """
@@ -64,27 +66,27 @@ def moment_sensitivity(radius: float, n: int) -> float:
 
 
 def papers_moment_sensitivity(radius: float, n: int) -> float:
-    """The papers' bound on the same: ``2 R^2/n`` (B, Theorem 2)."""
+    """Return the papers' bound on the same sensitivity: ``2 R^2/n`` (B, Theorem 2)."""
     return 2 * radius**2 / n
 
 
 def cross_sensitivity(radius: float, response_bound: float, n: int) -> float:
-    """Replace-one sensitivity of ``(1/n) sum x y``, ``||x|| <= R``, ``|y| <= Ry``: ``2 R Ry/n``, tight."""
+    """Return the replace-one sensitivity of ``(1/n) sum x y``, ``||x|| <= R``, ``|y| <= Ry``: ``2 R Ry/n``, tight."""
     return 2 * radius * response_bound / n
 
 
 def moment_and_cross_cost(gram: float, cross: float) -> float:
-    """Replace-one ``mu^2`` of ``sum x x'`` and ``sum x y`` released together, tight (maths.md, 3.5).
+    """Return the replace-one ``mu^2`` of ``sum x x'`` and ``sum x y`` released together, tight (maths.md, 3.5).
 
     No row moves both as far as it can move either: the second moves most where two rows point the same way, the first
     where they are orthogonal. ``max over t of 2 (1 - t^2) gram + 2 (1 + t) cross``.
 
     Args:
-        gram: ``R^4/sigma_1^2``, noise in a norm no longer than Frobenius'.
+        gram: ``R^4/sigma_1^2``, for noise in a norm no longer than Frobenius'.
         cross: ``R^2 Ry^2/sigma_2^2``, at least half of ``gram``, for which this is proved.
 
     Raises:
-        ValueError: another share.
+        ValueError: ``cross`` is less than half of ``gram``.
     """
     if not (gram > 0 and 2 * cross >= gram * (1 - 1e-9)):
         raise ValueError("the cross moment must have at least half of the moment's share")
@@ -93,13 +95,13 @@ def moment_and_cross_cost(gram: float, cross: float) -> float:
 
 
 def calibration_factor(of: str, calibration: str) -> float:
-    """How much of the papers' noise is enough where parts are calibrated together (maths.md, 3.5 and 3.6).
+    """Return the share of the papers' noise that suffices for joint calibration (maths.md, 3.5 and 3.6).
 
     Args:
         of: ``two parts`` (``2 R^2`` and ``2 R Ry``, half of mu^2 each), ``moment`` (``2 R^2``), ``labels`` (Hessian
             ``R^2/2`` and score ``2 R`` of a loss with ``b'' <= p (1 - p)``), ``three parts`` (smallest eigenvalue
             ``R^2``, moment ``sqrt(2) R^2``, cross moment ``2 R Ry``, a third each).
-        calibration: ``joint``, or ``papers``: each part by itself, and 1.
+        calibration: ``joint``; or ``papers``, which calibrates each part by itself and gives 1.
     """
     if calibration == "papers":
         return 1.0
@@ -112,5 +114,9 @@ def calibration_factor(of: str, calibration: str) -> float:
 
 
 def checked_eta(eta: float) -> float:
-    """A failure probability, refused unless it lies between 1e-9 and 0.999."""
+    """Return a failure probability.
+
+    Raises:
+        InputError: it does not lie between 1e-9 and 0.999.
+    """
     return number_between("eta", eta, 1e-9, 0.999)

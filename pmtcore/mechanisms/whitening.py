@@ -3,11 +3,11 @@
     t = rint(2^a (x - m x_0)/s)          every cell on a grid of its column, centred and scaled by public figures
     Z = W t,   W = rint(2^b A L^{-1} s)  a matrix product of integers whose sums stay below 2^53: exact in any order
 
-``m`` and ``s`` are the public means (where there is an intercept ``x_0``) and deviations, ``L`` the public root, ``A``
-what is wanted of the whitened row. Where one product of 53 bits is too coarse for a badly conditioned ``L``, cells and
-matrix are split in two and three products are added, each exact, in a fixed order. A row with a cell too far out is
-scaled down by a power of two of its own, which :attr:`Block.lift` gives back; one that is not finite is a row of zeros.
-What becomes of a row is decided by that row alone.
+``m`` and ``s`` are the public means (where there is an intercept ``x_0``) and deviations, ``L`` the public Cholesky
+factor, ``A`` the wanted linear map of the whitened row. Where one product of 53 bits is too coarse for a badly
+conditioned ``L``, cells and matrix are split in two and three products are added, each exact, in a fixed order. A row
+with a cell beyond the grid is scaled down by its own power of two, which :attr:`Block.lift` gives back; one that is not
+finite becomes a row of zeros. Each row is decided by itself.
 """
 
 from __future__ import annotations
@@ -21,16 +21,26 @@ from typing import final
 import numpy as np
 from scipy.linalg import solve_triangular
 
-EXACT = 53  # bits that a double holds: sums of integers below 2^53 are exact in any order
-_RANGE = 7  # a cell up to 2^7 public deviations off is taken as it is; beyond, its row is scaled down
-_CELL_BITS = 15  # of a whitened row's usual length that the rounding of cells leaves: as many as the grid of moments
-_MATRIX_BITS = 18  # that the rounding of the matrix leaves: 1e-6 of a coefficient, a hundredth of sampling at n = 1e8
-_HALF = 26  # bits of a cell's half where one product is too coarse
-_FARTHEST = 500  # powers of two by which a row may be scaled down; a cell beyond 2^507 deviations is not a number
-_CELLS = 90_000  # of a block: two buffers of these fit into a second-level cache of 1 MB
-_FEWEST, MOST_COLUMNS = 512, 8192  # columns of a block; more of them would leave sums of 40 bits no room below 2^53
-_STRIP = 40  # outputs of one matrix product: narrower ones use less of a triangle, and BLAS less of a core
-_TILE = 64  # rows: blocks are whole tiles, so that loops are long and numpy adds in one order
+# Bits that a double holds: sums of integers below 2^53 are exact in any order.
+EXACT = 53
+# A cell up to 2^7 public deviations off is taken as it is; beyond, its row is scaled down.
+_RANGE_BITS = 7
+# Bits of a whitened row's usual length that the rounding of cells leaves: as many as the grid of moments has.
+_LENGTH_BITS = 15
+# Bits that the rounding of the matrix leaves: 1e-6 of a coefficient, a hundredth of sampling at n = 1e8.
+_MATRIX_BITS = 18
+# Bits of a cell's half where one product is too coarse.
+_HALF_BITS = 26
+# Powers of two by which a row may be scaled down; a cell beyond 2^507 deviations counts as not finite.
+_MOST_HALVINGS = 500
+# Cells of a block: two buffers of these fit into a second-level cache of 1 MB.
+_CELLS_PER_BLOCK = 90_000
+# Least and largest number of columns of a block; more would leave sums of 40 bits no room below 2^53.
+_FEWEST, MOST_COLUMNS = 512, 8192
+# Outputs of one matrix product: narrower strips use less of a triangle, and BLAS less of a core.
+_OUTPUTS_PER_PRODUCT = 40
+# Blocks are whole tiles of rows, so that loops are long and numpy adds in one order.
+_ROWS_PER_TILE = 64
 
 Strips = list[tuple[slice, int]]
 
@@ -41,10 +51,10 @@ class Block:
     """Some rows as columns.
 
     Attributes:
-        values: whole multiples (E, k) of the units of the product; the buffer is used again for the next block.
-        spare: a buffer (D, k) for the block's own use.
-        lift: what each column has to be multiplied with (k,), powers of two; ``None`` where that is 1.
-        rows: how many columns stand for rows; the others are zeros.
+        values: whole multiples (E, k) of the units of the product; the buffer is reused for the next block.
+        spare: buffer (D, k) for the block's own use.
+        lift: factor of each column (k,), powers of two; ``None`` where all are 1.
+        rows: number of columns that stand for rows; the others are zeros.
     """
 
     values: np.ndarray
@@ -54,27 +64,28 @@ class Block:
     _known: tuple[int, np.ndarray | None] = (0, None)  # coordinates whose squares are added up
 
     def lengths(self, coordinates: int) -> np.ndarray:
-        """Lengths (k,) of the first coordinates of each column, not lifted; added in an order that no block changes.
+        """Return the lengths (k,) of the first coordinates of each column, not lifted.
 
-        Asked for more coordinates, it goes on from the squares of those before.
+        They are added in an order that no block changes. A call for more coordinates continues from the squares of the
+        call before.
         """
         first, before = self._known
         part = self.values[first:coordinates]
-        found = np.add.reduce(np.multiply(part, part, out=self.spare[: len(part)]), axis=0)
+        squares = np.add.reduce(np.multiply(part, part, out=self.spare[: len(part)]), axis=0)
         if before is not None:
-            found += before
-        self._known = coordinates, found
-        return np.asarray(np.sqrt(found))
+            squares += before
+        self._known = coordinates, squares
+        return np.asarray(np.sqrt(squares))
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Whitening:
-    """``L^{-1} z`` of joint rows ``z = (x, y)`` for a public root.
+    """``L^{-1} z`` of joint rows ``z = (x, y)`` for a public Cholesky factor.
 
     Args:
         factor: L (D, D), lower triangular.
-        intercept: whether the first feature is 1 in every row (and 0 in a row that was left out).
+        intercept: the first feature is 1 in every row (and 0 in a row that was left out).
     """
 
     factor: np.ndarray
@@ -82,7 +93,7 @@ class Whitening:
 
     @cached_property
     def shift(self) -> np.ndarray:
-        """Public means (D,), 0 for the intercept itself; 0 without an intercept."""
+        """Return the public means (D,), 0 for the intercept itself; 0 without an intercept."""
         if not self.intercept:
             return np.zeros(len(self.factor))
         means = self.factor[:, 0] / self.factor[0, 0]
@@ -91,62 +102,62 @@ class Whitening:
 
     @cached_property
     def spread(self) -> np.ndarray:
-        """Public deviations (D,), root mean squares without an intercept."""
-        found = np.linalg.norm(self.factor[:, 1 if self.intercept else 0 :], axis=1)
+        """Return the public standard deviations (D,), root mean squares without an intercept."""
+        deviations = np.linalg.norm(self.factor[:, 1 if self.intercept else 0 :], axis=1)
         if self.intercept:
-            found[0] = 1.0
-        return found
+            deviations[0] = 1.0
+        return deviations
 
     @cached_property
     def tiles(self) -> tuple[np.ndarray, np.ndarray]:
-        """Shifts and scales of the features of as many rows as a tile has (64 d,)."""
-        return np.tile(self.shift[:-1], _TILE), np.tile(2.0**self.cell_bits / self.spread[:-1], _TILE)
+        """Return shifts and scales of the features, repeated for as many rows as a tile has (64 d,)."""
+        return np.tile(self.shift[:-1], _ROWS_PER_TILE), np.tile(2.0**self.cell_bits / self.spread[:-1], _ROWS_PER_TILE)
 
     @cached_property
     def base(self) -> np.ndarray:
-        """From centred, scaled rows to whitened ones (D, D)."""
-        found = solve_triangular(self.factor, np.diag(self.spread), lower=True)
+        """Return the map (D, D) from centred, scaled rows to whitened ones."""
+        inverse = solve_triangular(self.factor, np.diag(self.spread), lower=True)
         if self.intercept:
-            found[:, 0] = 0.0
-            found[0, 0] = 1 / self.factor[0, 0]
-        return np.asarray(found)
+            inverse[:, 0] = 0.0
+            inverse[0, 0] = 1 / self.factor[0, 0]
+        return np.asarray(inverse)
 
     @cached_property
     def halved(self) -> bool:
-        """Whether cells and matrix are split in two: one product of 53 bits would be too coarse."""
+        """Return True where one product of 53 bits would be too coarse, so that cells and matrix are split in two."""
         return self._spare < 0
 
     @cached_property
     def cell_bits(self) -> int:
-        """``a``: a cell is a multiple of ``2^-a`` deviations."""
+        """Return ``a``: a cell is a multiple of ``2^-a`` deviations."""
         if self.halved:
-            return 2 * _HALF - 1 - _RANGE
+            return 2 * _HALF_BITS - 1 - _RANGE_BITS
         return math.ceil(self._needed[0]) + self._spare // 2
 
     @cached_property
     def _needed(self) -> tuple[float, float]:
-        """Bits after the point that cells and matrix need."""
+        """Return the bits after the binary point that cells and matrix need."""
         longest = float(np.max(np.linalg.norm(self.base, axis=1)))
         back = float(np.linalg.norm(np.linalg.inv(self.base), 2))
         usual = math.log2(len(self.factor)) / 2
-        return max(_CELL_BITS - usual + math.log2(max(longest, 1.0)), 1.0), _MATRIX_BITS + math.log2(max(back, 1.0))
+        return max(_LENGTH_BITS - usual + math.log2(max(longest, 1.0)), 1.0), _MATRIX_BITS + math.log2(max(back, 1.0))
 
     @cached_property
     def _spare(self) -> int:
-        """Bits of one product beyond what is needed."""
+        """Return the bits of one product beyond the needed ones."""
         widest = float(np.max(np.sum(np.abs(self.base), axis=1)))
         cells, matrix = (math.ceil(bits) for bits in self._needed)
-        return EXACT - 1 - _RANGE - cells - matrix - math.ceil(math.log2(max(widest, 1.0)))
+        return EXACT - 1 - _RANGE_BITS - cells - matrix - math.ceil(math.log2(max(widest, 1.0)))
 
     def through(self, wanted: np.ndarray, alike: int) -> Product:
-        """The product that yields ``wanted @ L^{-1} z``.
+        """Return the product that yields ``wanted @ L^{-1} z``.
 
         Args:
             wanted: (E, D), public.
-            alike: how many of its first rows share one unit; the others have each their own.
+            alike: number of its first rows that share one unit; each other row has its own.
         """
         matrix = np.asarray(wanted @ self.base)
-        room = EXACT - (_HALF if self.halved else self.cell_bits + _RANGE)
+        room = EXACT - (_HALF_BITS if self.halved else self.cell_bits + _RANGE_BITS)
         sums = np.sum(np.abs(matrix), axis=1)
         sums[:alike] = np.max(sums[:alike])
         bits = np.floor(np.log2((2.0**room - matrix.shape[1]) / np.maximum(sums, 2.0**-100)))[:, None]
@@ -156,7 +167,7 @@ class Whitening:
             return Product(self, first, None, units)
         finer = room - 1 - math.ceil(math.log2(matrix.shape[1]))
         rest = np.rint(np.ldexp(np.ldexp(matrix, bits.astype(int)) - first, finer))
-        return Product(self, first, np.ldexp(rest, _HALF - 1 - finer), units)
+        return Product(self, first, np.ldexp(rest, _HALF_BITS - 1 - finer), units)
 
 
 @final
@@ -165,9 +176,10 @@ class Product:
     """Whitened rows times a public matrix, in integers.
 
     Attributes:
-        first: (E, D) integers.
-        rest: what they leave of the matrix (E, D), for the halves of split cells; ``None`` where nothing is split.
-        units: what 1 of each output means (E,), powers of two.
+        whitening: the public whitening.
+        first: integer matrix (E, D).
+        rest: remainder of the matrix (E, D), for the halves of split cells; ``None`` where nothing is split.
+        units: value of 1 in each output (E,), powers of two.
     """
 
     whitening: Whitening
@@ -177,12 +189,12 @@ class Product:
 
     @property
     def columns(self) -> int:
-        """Rows of the table in one block."""
+        """Return the number of rows of the table in one block."""
         wide = max(self.first.shape)
-        return int(min(max(2 ** round(math.log2(_CELLS / wide)), _FEWEST), MOST_COLUMNS))
+        return int(min(max(2 ** round(math.log2(_CELLS_PER_BLOCK / wide)), _FEWEST), MOST_COLUMNS))
 
     def blocks(self, features: np.ndarray, response: np.ndarray) -> Iterator[Block]:
-        """Rows (n, d), (n,) in blocks; each block is to be done with before the next is asked for."""
+        """Yield rows (n, d), (n,) in blocks; each block must be used up before the next is asked for."""
         outputs, width = self.first.shape
         step = self.columns
         most = min(step, _whole(len(response)))
@@ -209,38 +221,39 @@ class Product:
         return self.rest is not None
 
     def _cells(self, x: np.ndarray, y: np.ndarray, t: np.ndarray, s: np.ndarray) -> np.ndarray | None:
-        """Rounded cells of features (k, d) into ``t``, of responses (k,) into ``s``.
+        """Round the cells of features (k, d) into ``t`` and of responses (k,) into ``s``.
 
-        Returns powers of two (k,) by which far rows were scaled down, if there are any.
+        Returns:
+            Powers of two (k,) by which distant rows were scaled down, or None where there are none.
         """
-        found, count = self.whitening, len(y)
-        shift, scale = found.tiles
+        whitening, count = self.whitening, len(y)
+        shift, scale = whitening.tiles
         if t.flags.c_contiguous:
             wide = t.reshape(-1, len(shift))  # tiles of rows, so that the inner loops are long
         else:
             wide, scale = t.T, scale[: t.shape[1], None]
-        if found.intercept and not np.all(x[:, 0] == 1.0):
-            np.subtract(x, found.shift[:-1] * x[:, :1], out=t[:count])
-            np.subtract(y, found.shift[-1] * x[:, 0], out=s[:count])
+        if whitening.intercept and not np.all(x[:, 0] == 1.0):
+            np.subtract(x, whitening.shift[:-1] * x[:, :1], out=t[:count])
+            np.subtract(y, whitening.shift[-1] * x[:, 0], out=s[:count])
         elif x.flags.c_contiguous and t.flags.c_contiguous and count == len(s):
             np.subtract(x.reshape(wide.shape), shift, out=wide)
-            np.subtract(y, found.shift[-1], out=s)
+            np.subtract(y, whitening.shift[-1], out=s)
         else:
-            np.subtract(x.T, found.shift[:-1, None], out=t[:count].T)
-            np.subtract(y, found.shift[-1], out=s[:count])
+            np.subtract(x.T, whitening.shift[:-1, None], out=t[:count].T)
+            np.subtract(y, whitening.shift[-1], out=s[:count])
         t[count:], s[count:] = 0.0, 0.0
         np.rint(np.multiply(wide, scale, out=wide), out=wide)
-        np.rint(np.multiply(s, 2.0**found.cell_bits / found.spread[-1], out=s), out=s)
-        most = 2.0 ** (found.cell_bits + _RANGE)
+        np.rint(np.multiply(s, 2.0**whitening.cell_bits / whitening.spread[-1], out=s), out=s)
+        most = 2.0 ** (whitening.cell_bits + _RANGE_BITS)
         if t.max() <= most and t.min() >= -most and s.max() <= most and s.min() >= -most:  # false for what is no number
             return None
         return _scaled_down(t, s, most)
 
     def _in_halves(self, t: np.ndarray, s: np.ndarray, high: np.ndarray, high_s: np.ndarray, z: np.ndarray) -> None:
-        """Three exact products, added in this order."""
+        """Compute three exact products and add them in this order."""
         if self.rest is None:
             raise ValueError("nothing is split")
-        half = 2.0 ** (_HALF - 1)
+        half = 2.0 ** (_HALF_BITS - 1)
         for cells, upper in ((t, high), (s, high_s)):
             np.rint(np.multiply(cells, 1 / half, out=upper), out=upper)
             cells -= upper * half  # the lower half, exact
@@ -253,7 +266,7 @@ class Product:
 
 
 def _times(matrix: np.ndarray, strips: Strips, t: np.ndarray, s: np.ndarray, z: np.ndarray) -> None:
-    """``matrix @ (t, s)'`` into ``z`` (E, k): integers, exact, so zeros above a triangle may be left out of the sum."""
+    """Write ``matrix @ (t, s)'`` to ``z`` (E, k): exact integers, so zeros above a triangle may be left out."""
     for rows, wide in strips:
         np.matmul(matrix[rows, :wide], t[:, :wide].T, out=z[rows])
     for row in np.flatnonzero(matrix[:, -1]):  # few outputs have the response
@@ -261,17 +274,17 @@ def _times(matrix: np.ndarray, strips: Strips, t: np.ndarray, s: np.ndarray, z: 
 
 
 def _strips(matrix: np.ndarray) -> Strips:
-    """Some rows at a time, and before which column they end in zeros, the last column aside."""
-    found = []
-    for strip in np.array_split(np.arange(len(matrix)), max(round(len(matrix) / _STRIP), 1)):
+    """Return groups of rows, each with the column (the last one aside) from which on they are zero."""
+    strips = []
+    for strip in np.array_split(np.arange(len(matrix)), max(round(len(matrix) / _OUTPUTS_PER_PRODUCT), 1)):
         rows = slice(int(strip[0]), int(strip[-1]) + 1)
         used = np.flatnonzero(np.any(matrix[rows, :-1], axis=0))
-        found.append((rows, int(used[-1]) + 1 if len(used) else 1))
-    return found
+        strips.append((rows, int(used[-1]) + 1 if len(used) else 1))
+    return strips
 
 
 def _laid_out_as(x: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """A buffer for features (k, d), by columns where they are: what is done to each cell is the same."""
+    """Return a buffer for features (k, d) in their own memory order; the arithmetic of each cell is the same."""
     d = x.shape[1]
     if x.strides[0] == x.itemsize and d > 1:
         return cells.reshape(d, -1).T
@@ -279,15 +292,15 @@ def _laid_out_as(x: np.ndarray, cells: np.ndarray) -> np.ndarray:
 
 
 def _whole(rows: int) -> int:
-    """Rows rounded up to whole tiles."""
-    return -(-max(rows, 1) // _TILE) * _TILE
+    """Round a number of rows up to whole tiles."""
+    return -(-max(rows, 1) // _ROWS_PER_TILE) * _ROWS_PER_TILE
 
 
 def _scaled_down(t: np.ndarray, s: np.ndarray, most: float) -> np.ndarray:
-    """Rows brought within ``most`` by powers of two (k,); one that is not finite becomes zeros."""
+    """Scale rows down to ``most`` by powers of two (k,), which are returned; a row that is not finite becomes zeros."""
     length = np.maximum(np.max(np.abs(t), axis=1), np.abs(s))  # nan where there is one
-    lost = ~(length <= most * 2.0**_FARTHEST)
-    t[lost], s[lost], length[lost] = 0.0, 0.0, 0.0
+    unusable = ~(length <= most * 2.0**_MOST_HALVINGS)
+    t[unusable], s[unusable], length[unusable] = 0.0, 0.0, 0.0
     power = np.where(length > most, np.frexp(length / most)[1], 0)
     np.copyto(t, np.rint(np.ldexp(t, -power[:, None])))
     np.copyto(s, np.rint(np.ldexp(s, -power)))

@@ -1,1 +1,1 @@
-"""What is free: whitening, radius, public fits, gradient sizes, error bands, all from public figures alone."""
+"""Public side of a release: whitening, clipping bounds, public fits and their uncertainty; all from public figures."""

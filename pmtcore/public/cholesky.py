@@ -1,4 +1,4 @@
-"""Roots of equilibrated moments, and which columns stand in the way of one."""
+"""Cholesky factors of equilibrated moments, and the error that names a collinear column."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ import numpy as np
 from pmtcore.base.checks import InputError, listed
 
 INTERCEPT = "(intercept)"
-_DEPENDENT = 1e-6  # share of a column's length left after regressing it on those before it
+# A column counts as collinear where regressing it on the columns before it leaves less than this share of its length.
+_LEAST_INDEPENDENT_SHARE = 1e-6
 
 
 def column_scale(scale: np.ndarray, names: tuple[str, ...], target: str) -> np.ndarray:
-    """The columns' sizes (d + 1,) as they are.
+    """Return the column sizes unchanged, or raise where one of them is 0.
+
+    Args:
+        scale: size of each column, the target last, shape (d + 1,).
+        names: names of the d features.
+        target: name of the target.
 
     Raises:
-        InputError: one of them is 0.
+        InputError: a column is zero in every row.
     """
     zero = [name for name, size in zip((*names, target), scale, strict=False) if not size > 0]
     if zero:
@@ -25,18 +31,36 @@ def column_scale(scale: np.ndarray, names: tuple[str, ...], target: str) -> np.n
 
 
 def ridge_rows(names: tuple[str, ...], ridge: float) -> np.ndarray:
-    """Rows whose moment is ``ridge`` on the diagonal of the features, nothing on intercept and response."""
+    """Return rows whose moment is ``ridge`` on the diagonal of the features, and 0 for intercept and response.
+
+    Args:
+        names: names of the d features; the intercept is recognized by its name.
+        ridge: weight of each feature.
+
+    Returns:
+        Diagonal matrix (d + 1, d + 1).
+    """
     weights = [0.0 if name == INTERCEPT else math.sqrt(ridge) for name in names]
     return np.diag([*weights, 0.0])
 
 
 def positive_root(upper: np.ndarray, names: tuple[str, ...], target: str, with_target: bool = True) -> np.ndarray:
-    """Lower triangular root with a positive diagonal from the upper factor of an equilibrated moment."""
+    """Return the lower triangular Cholesky factor, with a positive diagonal.
+
+    Args:
+        upper: upper triangular factor of an equilibrated moment.
+        names: names of the features, in the order of the columns.
+        target: name of the target, which is the last column.
+        with_target: require that the features do not determine the target exactly.
+
+    Raises:
+        InputError: a column is a linear combination of the columns before it.
+    """
     upper = upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]
     for j, name in enumerate(names):
-        if not upper[j, j] > _DEPENDENT:
+        if not upper[j, j] > _LEAST_INDEPENDENT_SHARE:
             raise InputError(_dependence(upper, j, name, names))
-    if with_target and not upper[-1, -1] > _DEPENDENT:
+    if with_target and not upper[-1, -1] > _LEAST_INDEPENDENT_SHARE:
         raise InputError(
             f"The public rows fit {target!r} exactly, so they say nothing about its spread; add public rows, "
             f"or leave out a feature that repeats the target."

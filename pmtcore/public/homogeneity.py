@@ -1,14 +1,14 @@
-"""Do the private rows look like the public ones? A released Gram matrix against what public rows lead one to expect.
+"""Homogeneity test: does a released Gram matrix of the private rows agree with the public rows?
 
-Where rows are alike, a moment of private rows in coordinates that whiten the public ones differs from what public rows
-(each as if left out) lead one to expect only because the public rows are a sample, the private rows are one, and noise
-was added. That is acted out on public rows alone (maths.md, 23), in the very coordinates and the ball of the release:
-they stand for the population, which weights drawn anew make, all of them, however many. What is seen is then held
-against what was acted out:
+The test works in coordinates that whiten the public rows. If both tables are samples of one population, then a moment
+of the private rows differs from the moment of the public rows (each row whitened as if left out) for three reasons
+only: the public rows are a sample, the private rows are a sample, and noise was added. The null distribution is
+simulated from the public rows by a weighted bootstrap, in the coordinates and with the truncation of the release
+(maths.md, 23). The statistic is
 
-    T = sum over entries of (seen - mean)^2/variance,
+    T = sum over entries of (released - mean)^2/variance,
 
-scaled to the mean and the spread that T has when nothing is wrong. Everything is public but the released matrix.
+with mean and variance of the simulated matrices. Only the released matrix comes from private rows.
 """
 
 from __future__ import annotations
@@ -23,90 +23,119 @@ from scipy.stats import chi2
 from pmtcore.public.moments import PublicData
 from pmtcore.public.radius import Ball
 
-FALSE_ALARMS = 0.01  # planned; 0.05 and less measured, down to two public rows more than columns
-_DRAWS, _WIDE = 200, 40  # a third of the draws where there are more columns than that
-_MOST_SUMS = 1000  # sums of rows that are drawn with weights: their variance is known to 1 in sqrt(500)
-_NUMBERS = 2**21  # of sums that are held at once: 16 MB
-_LEAST_FREEDOM = 1.0  # degrees of freedom: no law has a heavier tail than one squared Gaussian
+# The planned rate; at most 0.05 was measured, down to two public rows more than columns.
+FALSE_ALARMS = 0.01
+# A third of the draws is enough, and affordable, where there are more columns than this.
+_DRAWS, _MANY_COLUMNS = 200, 40
+# Groups of rows that are drawn with weights: their variance is known to 1 in sqrt(500).
+_MOST_GROUPS = 1000
+# Numbers in memory at once for the sums of rows: 16 MB.
+_NUMBERS_AT_ONCE = 2**21
+# Degrees of freedom of the fitted law: no law here has a heavier tail than one squared Gaussian.
+_LEAST_LAW_DOF = 1.0
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Acted:
-    """Weighted Gram matrices that alike rows would release, without noise: (draws, entries), upper triangles."""
+class BootstrapNull:
+    """Null distribution of the released Gram matrix, without noise, as bootstrap draws.
+
+    Attributes:
+        moments: upper triangles of the drawn Gram matrices, shape (draws, entries).
+        diagonal: for each entry, True where it lies on the diagonal, shape (entries,).
+    """
 
     moments: np.ndarray
     diagonal: np.ndarray  # (entries,), whether an entry is on the diagonal
 
     def test(self, gram: np.ndarray, noise: float) -> float:
-        """The chance (p-value) of a difference like that of a released matrix (d, d) where rows are alike.
+        """Return the p-value of a released Gram matrix under the null distribution.
 
         Args:
-            noise: variance on an entry off the diagonal; twice that on it.
+            gram: released matrix (d, d).
+            noise: variance of the noise on an entry off the diagonal; the diagonal has twice that variance.
+
+        Returns:
+            Probability of a difference at least as large where both tables come from one population. It combines the
+            share of the draws with a chi-squared law fitted to them, which reaches beyond the number of draws.
         """
-        own = noise * np.where(self.diagonal, 2.0, 1.0)
-        middle = np.mean(self.moments, axis=0)
-        variance = np.var(self.moments, axis=0, ddof=1) + own + 1e-300
-        seen = float(np.sum((gram[np.triu_indices(len(gram))] - middle) ** 2 / variance))
+        noise_variance = noise * np.where(self.diagonal, 2.0, 1.0)
+        mean_entry = np.mean(self.moments, axis=0)
+        variance = np.var(self.moments, axis=0, ddof=1) + noise_variance + 1e-300
+        statistic = float(np.sum((gram[np.triu_indices(len(gram))] - mean_entry) ** 2 / variance))
         rng = np.random.default_rng(0)
-        noisy = self.moments + np.sqrt(own) * rng.standard_normal(self.moments.shape)
-        acted = np.sum((noisy - middle) ** 2 / variance, axis=1)
-        mean, spread = float(np.mean(acted)), float(np.var(acted, ddof=1))
-        freedom = max(2 * mean**2 / max(spread, 1e-300), _LEAST_FREEDOM)
-        smooth = float(chi2.sf(seen / mean * freedom, freedom))
-        counted = (1 + int(np.sum(acted >= seen))) / (1 + len(acted))
-        return max(smooth, counted) if counted > 1 / (1 + len(acted)) else min(smooth, counted)
+        noisy = self.moments + np.sqrt(noise_variance) * rng.standard_normal(self.moments.shape)
+        simulated = np.sum((noisy - mean_entry) ** 2 / variance, axis=1)
+        mean, spread = float(np.mean(simulated)), float(np.var(simulated, ddof=1))
+        dof = max(2 * mean**2 / max(spread, 1e-300), _LEAST_LAW_DOF)
+        fitted_p = float(chi2.sf(statistic / mean * dof, dof))
+        empirical_p = (1 + int(np.sum(simulated >= statistic))) / (1 + len(simulated))
+        return max(fitted_p, empirical_p) if empirical_p > 1 / (1 + len(simulated)) else min(fitted_p, empirical_p)
 
 
-_CACHE: WeakKeyDictionary[PublicData, dict[tuple[Ball, int], Acted]] = WeakKeyDictionary()  # public figures only
+# Public figures only.
+_CACHE: WeakKeyDictionary[PublicData, dict[tuple[Ball, int], BootstrapNull]] = WeakKeyDictionary()
 
 
-def acted(public: PublicData, ball: Ball, n: int) -> Acted:
-    """What n alike private rows, truncated to the ball, would show of the Gram matrix.
+def acted(public: PublicData, ball: Ball, n: int) -> BootstrapNull:
+    """Simulate the Gram matrix that n private rows of the public population would release, without noise.
+
+    Args:
+        public: public data with rows.
+        ball: truncation that the release applies.
+        n: number of private rows.
 
     Raises:
-        ValueError: no public rows.
+        ValueError: there are no public rows.
     """
     rows = public.whitened
     if rows is None or public.m is None:
         raise ValueError("public rows are needed")
-    kept = _CACHE.setdefault(public, {})
-    if (ball, n) not in kept:
-        freedom = max(public.m - public.whitened_columns - 1, 1.0)
-        kept[ball, n] = _act(rows, ball, 1 / freedom + 1 / n, freedom)
-    return kept[ball, n]
+    by_release = _CACHE.setdefault(public, {})
+    if (ball, n) not in by_release:
+        dof = max(public.m - public.whitened_columns - 1, 1.0)
+        by_release[ball, n] = _simulate(rows, ball, 1 / dof + 1 / n, dof)
+    return by_release[ball, n]
 
 
-def _act(rows: np.ndarray, ball: Ball, doubt: float, freedom: float) -> Acted:
-    """Draw Gram matrices of the law that alike rows have, around the mean of all public rows.
+def _simulate(rows: np.ndarray, ball: Ball, relative_variance: float, dof: float) -> BootstrapNull:
+    """Draw Gram matrices around the mean of all public rows from the weighted bootstrap.
 
     With weights ``1 + w g_i``, g standard Gaussian, a draw is the mean plus ``w sum_i g_i v_i``; many rows are first
-    added up, with random signs, to :data:`_MOST_SUMS` sums S_b. Then ``sum_b g_b S_b`` has the same mean, and in
+    added up, with random signs, to :data:`_MOST_GROUPS` sums S_b. Then ``sum_b g_b S_b`` has the same mean, and in
     expectation over the signs the same covariance ``sum_i v_i v_i'``, rare rows included.
 
     Args:
         rows: public rows (m, d + 1), whitened as if left out.
-        doubt: variance of a mean of rows, in units of one row's; ``freedom``: how well few rows know even that.
+        ball: truncation that the release applies.
+        relative_variance: variance of a difference of means of rows, in units of the variance of one row.
+        dof: degrees of freedom of the public variance estimate; few rows widen the draws.
     """
     rng, m, d = np.random.default_rng(0), len(rows), rows.shape[1] - 1
     upper = np.triu_indices(d)
-    draws = _DRAWS if d <= _WIDE else _DRAWS // 3
-    wide = np.sqrt(doubt * freedom / rng.chisquare(freedom, draws) / m)
-    z, inside = rows[:, :d], ball.weights(rows)
+    draws = _DRAWS if d <= _MANY_COLUMNS else _DRAWS // 3
+    scale = np.sqrt(relative_variance * dof / rng.chisquare(dof, draws) / m)
+    features, inside = rows[:, :d], ball.weights(rows)
     signs = rng.choice([-1.0, 1.0], m)
-    found = np.zeros((draws, len(upper[0])))
-    parts = np.array_split(rng.permutation(m), min(m, _MOST_SUMS))
-    at_once = 1 + _NUMBERS // len(upper[0])
-    for start in range(0, len(parts), at_once):
-        some = parts[start : start + at_once]
-        sums = np.array([((z[part] * (inside * signs)[part, None]).T @ z[part])[upper] for part in some])
-        found += rng.standard_normal((draws, len(some))) @ sums
-    middle = ((z * inside[:, None]).T @ z / m)[upper]
-    return Acted(middle + found * wide[:, None], upper[0] == upper[1])
+    deviations = np.zeros((draws, len(upper[0])))
+    groups = np.array_split(rng.permutation(m), min(m, _MOST_GROUPS))
+    at_once = 1 + _NUMBERS_AT_ONCE // len(upper[0])
+    for start in range(0, len(groups), at_once):
+        batch = groups[start : start + at_once]
+        sums = np.array(
+            [((features[group] * (inside * signs)[group, None]).T @ features[group])[upper] for group in batch]
+        )
+        deviations += rng.standard_normal((draws, len(batch))) @ sums
+    middle = ((features * inside[:, None]).T @ features / m)[upper]
+    return BootstrapNull(middle + deviations * scale[:, None], upper[0] == upper[1])
 
 
 def words(chance: float) -> str | None:
-    """The verdict in words; ``None`` where nothing speaks against rows being alike."""
+    """Return the finding as a sentence, or None where the p-value is at least :data:`FALSE_ALARMS`.
+
+    Args:
+        chance: p-value of :meth:`BootstrapNull.test`.
+    """
     if chance >= FALSE_ALARMS:
         return None
     return (

@@ -1,9 +1,10 @@
-"""What public rows give ``napp-public``: centre, weights, and the modulus with the least predicted error.
+"""Public inputs of ``napp-public``: centre, weights, and the modulus with the least predicted error.
 
-All of it reads public rows and sizes only, so it is free. The public fit has a ridge chosen by approximate
-leave-one-out; its doubt is a sandwich with left-out residuals at the least ridge within a standard error of the best,
-so that a fit which chance shrank to nothing is not believed; the modulus is the one whose noise and pull together
-are predicted to cost least, noise at what that modulus's Jacobian leaves of the budget.
+Everything here reads public rows and sizes only, so it costs no privacy. The ridge of the public fit is chosen by
+approximate leave-one-out. The covariance of the fit is a sandwich estimate with left-out residuals, at the least ridge
+within one standard error of the best, so that a fit which was shrunk to nothing by chance does not look certain. The
+modulus is the one with the least predicted error from its noise and its pull together, where the noise is what the
+Jacobian of that modulus leaves of the budget.
 """
 
 from __future__ import annotations
@@ -22,20 +23,22 @@ from pmtcore.mechanisms.perturbed import Budgeted, expected_noise
 
 _RIDGES = np.geomspace(1e-8, 10.0, 12)
 _MODULI = np.geomspace(1e-2, 1e7, 19)  # in units of zeta3
-_FINE = 3  # points either side of the best of the coarse grid
-_SMALL = 0.05  # of the largest public coefficient: below, weights grow no further
+# Points on either side of the best modulus of the coarse grid.
+_REFINED_POINTS = 3
+# Share of the largest public coefficient below which weights grow no further.
+_LEAST_RELATIVE_SIZE = 0.05
 
 
 @final
 @dataclass(frozen=True)
 class PublicFit:
-    """The public fit.
+    """Coefficients of the public fit, with its curvature and uncertainty.
 
     Attributes:
         theta: coefficients (p,).
-        hessian: (p, p), of the mean loss.
+        hessian: Hessian (p, p) of the mean loss.
         doubt: covariance (p, p) of the fit.
-        m: public rows.
+        m: number of public rows.
     """
 
     theta: np.ndarray
@@ -44,43 +47,52 @@ class PublicFit:
     m: int
 
     def prior(self, n: int) -> np.ndarray:
-        """Covariance (p, p) of a fit to n private rows around this one, if rows are alike."""
+        """Return the covariance (p, p) of a fit to n private rows around this fit, for rows of one population."""
         return np.asarray(self.doubt * (1 + self.m / n))
 
     def weights(self, gamma: float) -> np.ndarray:
-        """``|theta|^-gamma``, 1 at its least (p,)."""
+        """Return the penalty weights ``|theta|^-gamma`` (p,), scaled so that the least weight is 1.
+
+        Coefficients below a twentieth of the largest one count as that twentieth, which bounds the weights.
+        """
         size = np.abs(self.theta)
-        held = np.maximum(size, _SMALL * max(float(size.max()), 1e-300))
-        return np.asarray((held.max() / held) ** gamma)
+        floored = np.maximum(size, _LEAST_RELATIVE_SIZE * max(float(size.max()), 1e-300))
+        return np.asarray((floored.max() / floored) ** gamma)
 
 
 def public_fit(loss: Loss, x: np.ndarray, y: np.ndarray, penalty: np.ndarray | float = 0.0) -> PublicFit:
-    """The fit to public rows (m, p), its ridge chosen by approximate leave-one-out.
+    """Fit public rows with a ridge chosen by approximate leave-one-out.
 
     Args:
-        penalty: ridge weights (p,) per row that the problem itself has: they are part of what is fitted.
+        loss: loss of one row.
+        x: features (m, p).
+        y: responses (m,).
+        penalty: ridge weights (p,) per row that belong to the problem itself; they are part of what is fitted.
     """
     data = Data(loss, x, loss.responses(y))
     m, p = x.shape
-    unit = float(np.mean(np.sum(x**2, axis=1))) / p * m
-    ridges = (_RIDGES * unit * loss.curvature)[:, None]
-    own = m * np.broadcast_to(np.asarray(penalty, dtype=float), (p,))
-    theta = minimize(data, Penalty.of(np.zeros((len(ridges), p)), ridges + own), 1e-9 * m).theta
+    row_scale = float(np.mean(np.sum(x**2, axis=1))) / p * m
+    ridges = (_RIDGES * row_scale * loss.curvature)[:, None]
+    problem_penalty = m * np.broadcast_to(np.asarray(penalty, dtype=float), (p,))
+    theta = minimize(data, Penalty.of(np.zeros((len(ridges), p)), ridges + problem_penalty), 1e-9 * m).theta
     hessian = data.derivatives(theta)[1]
-    inverse = np.linalg.inv(hessian + (ridges + own)[:, :, None] * np.eye(p))
+    inverse = np.linalg.inv(hessian + (ridges + problem_penalty)[:, :, None] * np.eye(p))
     z = x @ theta.T  # (m, k)
     leverage = np.minimum(np.einsum("ij,kjl,il->ik", x, inverse, x), 1e12)
     first, second = loss.first(z, data.y[:, None]), loss.second(z, data.y[:, None])
     left_out = z + leverage * first / np.maximum(1 - leverage * second, 0.05)
     values = loss.value(left_out, data.y[:, None])  # (m, k)
     best = int(np.argmin(values.mean(axis=0)))
-    apart = values - values[:, [best]]
-    held = int(np.argmax(apart.mean(axis=0) <= apart.std(axis=0) / np.sqrt(m)))  # the least ridge that may be as good
-    residual = loss.first(left_out[:, held], data.y)
-    spread = x @ inverse[held] * residual[:, None]
-    pull = float(ridges[held, 0]) ** 2 * float(np.mean(theta[held] ** 2)) * inverse[held] @ inverse[held]
-    curvature = hessian[best] / m + 1e-3 * loss.curvature * unit / m * np.eye(p)
-    return PublicFit(theta[best], curvature, spread.T @ spread + pull, m)
+    excess = values - values[:, [best]]
+    # The ridges ascend, so the first within one standard error of the best is the least that may be as good.
+    sparing = int(np.argmax(excess.mean(axis=0) <= excess.std(axis=0) / np.sqrt(m)))
+    residual = loss.first(left_out[:, sparing], data.y)
+    influence = x @ inverse[sparing] * residual[:, None]
+    shrinkage_variance = (
+        float(ridges[sparing, 0]) ** 2 * float(np.mean(theta[sparing] ** 2)) * inverse[sparing] @ inverse[sparing]
+    )
+    curvature = hessian[best] / m + 1e-3 * loss.curvature * row_scale / m * np.eye(p)
+    return PublicFit(theta[best], curvature, influence.T @ influence + shrinkage_variance, m)
 
 
 def best_weights(
@@ -93,13 +105,22 @@ def best_weights(
     *,
     penalty: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Weights v (p,) with the least predicted squared error of predictions.
+    """Return the penalty weights v (p,) with the least predicted squared error of predictions.
 
-    To first order the release is off by ``A^{-1} (b + q (theta* - c))``, ``A = n H + q``: noise and pull, the noise
-    at all that the Jacobian leaves.
+    To first order the release is off by ``A^{-1} (b + q (theta* - c))``, ``A = n H + q``: noise and pull. The noise is
+    what the budget allows after the Jacobian is paid for.
 
     Args:
-        penalty: ridge weights (p,) that the problem itself has, on the sum of losses.
+        loss: loss of one row.
+        radius: bound on the length of a row.
+        planned: budget of the release.
+        n: number of private rows.
+        public: the public fit.
+        gamma: exponent of the adaptive weights.
+        penalty: ridge weights (p,) of the problem itself, on the sum of losses.
+
+    Raises:
+        InputError: no modulus fits the budget.
     """
     shape, prior = public.weights(gamma), public.prior(n)
     p, scale = len(shape), loss.curvature * radius**2
@@ -112,12 +133,14 @@ def best_weights(
             return math.inf
         q = np.diag(modulus * shape)
         inverse = np.linalg.inv(n * curvature + q)
-        doubt = inverse @ (noise.sd(p) ** 2 * np.eye(p) + q @ prior @ q) @ inverse
-        return float(np.trace(public.hessian @ doubt))
+        covariance = inverse @ (noise.sd(p) ** 2 * np.eye(p) + q @ prior @ q) @ inverse
+        return float(np.trace(public.hessian @ covariance))
 
-    coarse = [error(scale * m) for m in _MODULI]
-    at = int(np.argmin(coarse))
-    if not math.isfinite(coarse[at]):
+    errors = [error(scale * m) for m in _MODULI]
+    best = int(np.argmin(errors))
+    if not math.isfinite(errors[best]):
         raise InputError("No modulus fits this budget; choose a larger budget.")
-    near = scale * np.geomspace(_MODULI[max(at - 1, 0)], _MODULI[min(at + 1, len(_MODULI) - 1)], 2 * _FINE + 1)
+    near = scale * np.geomspace(
+        _MODULI[max(best - 1, 0)], _MODULI[min(best + 1, len(_MODULI) - 1)], 2 * _REFINED_POINTS + 1
+    )
     return np.asarray(min(near, key=lambda m: error(float(m))) * shape / 2)

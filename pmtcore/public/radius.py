@@ -1,13 +1,14 @@
-"""The truncation radius and response scale, chosen from public data: free (``science.md`` 4.2; maths.md, 5).
+"""Choice of the truncation radius and response scale from public data (``science.md`` 4.2; maths.md, 5).
 
-Each candidate ``(R, c)`` is priced on the public rows, whitened as if left out, so that they behave as new
-rows: what truncation would move the fit by (a bias, and the same in absolute value, which cannot cancel)
-plus the privacy noise at ``n`` rows and this budget. The largest radius within 5 % of the best is taken.
+Each candidate ``(R, c)`` is priced on the public rows. They are whitened as if left out, so that they behave like new
+rows. The price adds the squared bias of truncation (and a share of the same with absolute values, which cannot cancel)
+and the variance of the privacy noise at ``n`` rows and this budget. Of the radii within 5 % of the best price, the
+largest is taken. The choice costs no privacy.
 
 The price is the error of predictions (coefficients in whitened units), so the choice does not depend on the
 units of the table; prices in raw or in standardized coefficients chose the same radii within noise on the
-real tables (decision 0004). Tried and set aside in the design: subtracting the sampling variance from the
-bias, tail extrapolation, separate boxes for features and response.
+real tables (decision 0004). Three variants were tried and rejected: subtracting the sampling variance from the
+bias, extrapolating the tail, and separate boxes for features and response.
 """
 
 from __future__ import annotations
@@ -24,24 +25,37 @@ from pmtcore.mechanisms.noise import sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
 from pmtcore.public.moments import PublicData
 
-# half powers of 2: between two the price changes by a few percent (science.md 4.1)
+# Half powers of 2: between neighbours the price changes by a few percent (science.md 4.1).
 RESPONSE_SCALES = (1.0, 1.4, 2.0, 2.8)
-_CANDIDATES = 30  # radii on a log grid, a tenth apart
-_MOST_ROWS = 2000  # public rows behind a choice; more change it by less than its tolerance
-_TOLERANCE = 1.05  # the largest radius within 5 % of the best: a price read off public rows is no better known
-ABSOLUTE_SHARE = 0.05  # of the bias that cannot cancel, counted as bias (science.md 4.2)
+# Number of radii on a log grid: they are a tenth apart.
+_RADII_TRIED = 30
+# Public rows behind a choice: more of them change it by less than its tolerance.
+_MOST_PUBLIC_ROWS = 2000
+# The largest radius within 5 % of the best is taken: a price estimated on public rows is no better known.
+_PRICE_TOLERANCE = 1.05
+# Share of the absolute shift, which cannot cancel, that counts as bias (science.md 4.2).
+ABSOLUTE_SHARE = 0.05
 
 
 @final
 @dataclass(frozen=True)
 class Ball:
-    """Truncation of the joint row ``(x~, c r~)`` to ``||.|| <= radius``."""
+    """Truncation of the joint row ``(x~, c r~)`` to ``||.|| <= radius``.
+
+    Attributes:
+        radius: R, in whitened units.
+        response_scale: c.
+    """
 
     radius: float
     response_scale: float
 
     def weights(self, rows: np.ndarray) -> np.ndarray:
-        """Weights (k,) of whitened joint rows (k, d + 1), the response not yet scaled."""
+        """Return the truncation weights (k,) of whitened joint rows.
+
+        Args:
+            rows: whitened joint rows (k, d + 1), the response not yet multiplied by the response scale.
+        """
         scaled = np.sum(rows[:, :-1] ** 2, axis=1) + (self.response_scale * rows[:, -1]) ** 2
         return ball_weights(scaled, self.radius)
 
@@ -49,7 +63,14 @@ class Ball:
 @final
 @dataclass(frozen=True)
 class _Candidates:
-    """K balls with what does not depend on the budget: bias, and ``||P_w^{-1}||_F^2`` that noise is scaled by."""
+    """Candidate balls with the parts of their price that do not depend on the budget.
+
+    Attributes:
+        radii: (K,).
+        scales: response scales (K,).
+        bias: squared bias of truncation (K,).
+        spread: ``||P_w^{-1}||_F^2`` (K,), the factor on the variance of the noise.
+    """
 
     radii: np.ndarray
     scales: np.ndarray
@@ -57,11 +78,17 @@ class _Candidates:
     spread: np.ndarray
 
     def best(self, prior: float, n: int, mu: float) -> Ball:
-        """The largest radius priced within 5 % of the best, at the best response scale."""
+        """Return the largest ball priced within 5 % of the best, at the response scale of the best.
+
+        Args:
+            prior: expected squared size of the correction.
+            n: number of private rows.
+            mu: budget of the moment.
+        """
         variance = (sigma_for(moment_sensitivity(1.0, n), mu) * self.radii**2) ** 2 / 2
         price = self.bias + variance * (1 / self.scales**2 + prior) * self.spread
         scale = self.scales[np.argmin(price)]
-        near = (price <= _TOLERANCE * np.min(price)) & (self.scales == scale)
+        near = (price <= _PRICE_TOLERANCE * np.min(price)) & (self.scales == scale)
         return Ball(float(np.max(self.radii[near])), float(scale))
 
 
@@ -69,7 +96,13 @@ _CACHE: WeakKeyDictionary[PublicData, _Candidates] = WeakKeyDictionary()  # publ
 
 
 def accurate_ball(public: PublicData, n: int, mu: float) -> Ball:
-    """The ball with the smallest predicted error at this budget."""
+    """Return the ball with the smallest predicted error at this budget.
+
+    Args:
+        public: public data; without rows, :func:`moment_only_ball` decides.
+        n: number of private rows.
+        mu: budget of the moment.
+    """
     if public.whitened is None or public.m is None:
         return moment_only_ball(public.d + 1)
     if public not in _CACHE:
@@ -79,7 +112,10 @@ def accurate_ball(public: PublicData, n: int, mu: float) -> Ball:
 
 
 def covering_ball(public: PublicData, factor: float) -> Ball:
-    """``R^2 = factor`` times the largest left-out public norm^2: for bands that hold, not for least noise."""
+    """Return the ball with ``R^2 = factor`` times the largest left-out squared norm of a public row.
+
+    It truncates almost no row, so confidence intervals keep their coverage; its noise is not the least.
+    """
     rows = public.whitened
     if rows is None:
         ball = moment_only_ball(public.d + 1)
@@ -88,55 +124,79 @@ def covering_ball(public: PublicData, factor: float) -> Ball:
 
 
 def inference_ball(public: PublicData, n: int, mu: float) -> Ball:
-    """Four times the largest public norm^2 where the noise is then below the sampling error, else twice."""
+    """Return the ball for confidence intervals: the wider one where its noise is below the sampling error.
+
+    The wider ball has four times, the narrower one twice the largest squared norm of a public row.
+    """
     wide = covering_ball(public, 4.0)
     sigma = sigma_for(moment_sensitivity(wide.radius, n), mu)
     return wide if sigma**2 / 2 < 1 / n else covering_ball(public, 2.0)
 
 
 def moment_only_ball(dimension: int) -> Ball:
-    """Without public rows: the radius that Gaussian rows leave once in a thousand, and a fifth more room."""
+    """Return the ball for data without public rows.
+
+    Its squared radius is 1.2 times the 0.999 quantile of the squared norm of a Gaussian row.
+
+    Args:
+        dimension: number of coordinates of a row.
+    """
     return Ball(math.sqrt(1.2 * float(chi2.ppf(0.999, dimension))), 1.0)
 
 
 def cut_off(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """What weights (m,) take from the gradients ``x~ r~`` of whitened joint rows (m, D): (m, d)."""
+    """Return the part (m, d) of each gradient ``x~ r~`` that truncation removes.
+
+    Args:
+        rows: whitened joint rows (m, d + 1).
+        weights: truncation weights (m,).
+    """
     return np.asarray(((1 - weights) * rows[:, -1])[:, None] * rows[:, :-1])
 
 
 def truncation_variance(public: PublicData, ball: Ball) -> float:
-    """What truncation moves ``q`` by on public rows, squared, per coordinate; 0 where only a moment is known."""
+    """Return the squared shift of ``q`` by truncation on the public rows, per coordinate.
+
+    Returns 0 where only a moment is known.
+    """
     rows = public.whitened
     if rows is None:
         return 0.0
-    lost = cut_off(rows, ball.weights(rows))
-    together, apart = np.mean(lost, axis=0), np.mean(np.linalg.norm(lost, axis=1))
-    return float(np.sum(together**2) + ABSOLUTE_SHARE * apart**2) / public.d
+    removed = cut_off(rows, ball.weights(rows))
+    mean, mean_size = np.mean(removed, axis=0), np.mean(np.linalg.norm(removed, axis=1))
+    return float(np.sum(mean**2) + ABSOLUTE_SHARE * mean_size**2) / public.d
 
 
 def _candidates(rows: np.ndarray) -> _Candidates:
-    rows = rows[:: math.ceil(len(rows) / _MOST_ROWS)]
+    rows = rows[:: math.ceil(len(rows) / _MOST_PUBLIC_ROWS)]
     norms = np.linalg.norm(rows, axis=1)
-    radii = np.geomspace(0.5 * float(np.median(norms)), 4 * float(np.max(norms)), _CANDIDATES)
-    scales = np.repeat(RESPONSE_SCALES, _CANDIDATES)
+    radii = np.geomspace(0.5 * float(np.median(norms)), 4 * float(np.max(norms)), _RADII_TRIED)
+    scales = np.repeat(RESPONSE_SCALES, _RADII_TRIED)
     radii = np.tile(radii, len(RESPONSE_SCALES))
     squared = np.sum(rows[:, :-1] ** 2, axis=1) + (scales[:, None] * rows[:, -1]) ** 2  # (K, m)
     weights = ball_weights(squared, radii[:, None])
     price, spread = np.empty(len(radii)), np.empty(len(radii))
-    whole: tuple[float, float] | None = None
-    for k in range(len(radii)):  # one candidate at a time: all at once would need K m d numbers
+    untruncated: tuple[float, float] | None = None
+    # One candidate at a time: all at once would need K m d numbers.
+    for k in range(len(radii)):
         cut = weights[k] < 1
-        if whole is None or np.any(cut):
-            found = _priced(rows, weights[k], cut)
-            whole = whole if np.any(cut) else found  # the same for all radii that cut no row
+        if untruncated is None or np.any(cut):
+            result = _priced(rows, weights[k], cut)
+            untruncated = untruncated if np.any(cut) else result  # the same for all radii that cut no row
         else:
-            found = whole
-        price[k], spread[k] = found
+            result = untruncated
+        price[k], spread[k] = result
     return _Candidates(radii, scales, price, spread)
 
 
 def _priced(rows: np.ndarray, weights: np.ndarray, cut: np.ndarray) -> tuple[float, float]:
-    """Bias of weights (m,), its absolute part included, and ``||P_w^{-1}||_F^2``."""
+    """Return the squared bias of truncation, its absolute part included, and ``||P_w^{-1}||_F^2``.
+
+    Args:
+        rows: whitened joint rows (m, d + 1).
+        weights: truncation weights (m,).
+        cut: True for the rows that are truncated (m,).
+    """
     features, m = rows[:, :-1] * np.sqrt(weights)[:, None], len(rows)
     gram = features.T @ features / m
     try:
@@ -144,5 +204,5 @@ def _priced(rows: np.ndarray, weights: np.ndarray, cut: np.ndarray) -> tuple[flo
     except np.linalg.LinAlgError:
         inverse = np.linalg.pinv(gram, hermitian=True)
     moves = cut_off(rows[cut], weights[cut]) @ inverse
-    together, apart = np.sum(moves, axis=0) / m, np.sum(np.abs(moves), axis=0) / m
-    return float(np.sum(together**2) + ABSOLUTE_SHARE * np.sum(apart**2)), float(np.sum(inverse**2))
+    mean, mean_size = np.sum(moves, axis=0) / m, np.sum(np.abs(moves), axis=0) / m
+    return float(np.sum(mean**2) + ABSOLUTE_SHARE * np.sum(mean_size**2)), float(np.sum(inverse**2))

@@ -1,14 +1,14 @@
-"""A ridge prior from public rows alone: where the coefficients lie, and how far that is to be doubted (maths.md, 16).
+"""Ridge prior of the coefficients from public rows alone: a centre and its covariance (maths.md, 16).
 
-The penalty is in units of the columns' own spread, the intercept free, so that neither units nor an offset of a column
-matter. Along a path of penalties every public row is left out once (exactly for least squares, by one Newton step
-elsewhere). Two penalties are read off: the best one gives the fit and its covariance
+The penalty is in units of the columns' own spread and leaves the intercept free, so neither the unit nor the offset of
+a column matters. Along a path of penalties each public row is left out once (exactly for least squares, by one Newton
+step elsewhere). Two penalties are read off the path. The best one gives the fit and its covariance
 
     b = argmin mean loss + (lam/2)||beta||^2 + (a/2) beta'D beta,   C = (phi/m) (H + lam I + a D)^{-1},
 
-``phi`` the left-out dispersion, a at most 0.3 in C, 0.03 for least squares. The least one within a standard error of
-the best that leaves no more columns than half the rows is enough to whiten with, at most 0.1: it keeps a direction that
-few public rows show from being blown up. With many rows both are next to nothing.
+with ``phi`` the left-out dispersion, and a at most 0.3 in C, 0.03 for least squares. The least one within a standard
+error of the best that leaves at most half as many columns as rows serves for whitening, at most 0.1: it bounds the
+factor by which a direction that few public rows show is blown up. With many rows both penalties are next to nothing.
 """
 
 from __future__ import annotations
@@ -23,28 +23,35 @@ import numpy as np
 from pmtcore.glm.families import Family
 from pmtcore.public.moments import PublicData
 
-_PENALTIES = np.append(np.geomspace(30.0, 1e-5, 14), 0.0)  # of the spread; from nothing left to no effect
-_STEPS = 60  # of Newton; never met
-_NEAR = 1e-6  # relative: below what any figure prints
-_LEAST_SLACK = 0.02  # of a row's own share: a left-out prediction never moves by more than fifty residuals
-_LEAST_DISPERSION = 0.3  # few public labels that happen to fit well do not make a model certain
-# where a score of rows decide, leaving one out tells little of the penalty: coordinates and doubt rely on no more of it
-_MOST_WHITENING, _MOST_BELIEVED = 0.1, 0.3
-# For least squares: bands of 35 settings of *tune* covered 0.93, 0.93, 0.95, 0.95 at 0.3 and 0.95 to 0.96 at 0.03
-_MOST_BELIEVED_LINEAR = 0.03
-_SHOWN = 0.5  # columns for each row that whitening may rest on: two rows show a direction, one may blow it up
-_HELD = 1e-10  # of the spread: a direction without curvature keeps a solution
+# Penalties in units of the spread, from one that leaves no coefficient to one without effect.
+_PENALTY_PATH = np.append(np.geomspace(30.0, 1e-5, 14), 0.0)
+# Bound on Newton steps; it is never met.
+_MOST_NEWTON_STEPS = 60
+# Largest move of a prediction that ends Newton's method: below what any figure prints.
+_STEP_TOLERANCE = 1e-6
+# Least value of 1 - leverage * slope: a left-out prediction never moves by more than fifty residuals.
+_LEAST_RESIDUAL_SHARE = 0.02
+# Few public labels that happen to fit well do not make a model certain.
+_DISPERSION_FLOOR = 0.3
+# With some twenty rows leave-one-out says little about the penalty, so whitening and covariance use at most these.
+_MOST_WHITENING_PENALTY, _MOST_COVARIANCE_PENALTY = 0.1, 0.3
+# For least squares: intervals of 35 settings of *tune* covered 0.93, 0.93, 0.95, 0.95 at 0.3 and 0.95 to 0.96 at 0.03.
+_MOST_COVARIANCE_PENALTY_LINEAR = 0.03
+# Columns per public row that whitening may rest on: two rows show a direction, one may blow it up.
+_COLUMNS_PER_ROW = 0.5
+# Ridge, in units of the spread, that gives a direction without curvature a solution.
+_STABILIZING_RIDGE = 1e-10
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class RidgePrior:
-    """Coefficients (d,) in the units of the table and their covariance (d, d), from public rows.
+    """Centre and covariance of the coefficients in the units of the table, from public rows.
 
     Attributes:
-        fit: the ridge fit at the best left-out penalty.
-        covariance: of the distance from it to the population's own fit.
-        whitening: penalty that is enough to whiten with, in units of :attr:`spread`.
+        fit: ridge fit (d,) at the penalty with the least left-out loss.
+        covariance: covariance (d, d) of the difference between this fit and the population's own fit.
+        whitening: penalty for whitening, in units of :attr:`spread`.
         penalty: penalty of the fit, in the same units.
         spread: squared spread of each column (d,); 0 for the intercept.
         dispersion: left-out ``phi``: mean squared residual over mean slope.
@@ -58,20 +65,38 @@ class RidgePrior:
     dispersion: float
 
     def whitening_root(self, x: np.ndarray) -> np.ndarray:
-        """``L_x`` (d, d): of the moment of public features (m, d) with the ridge that is enough."""
+        """Return the Cholesky factor ``L_x`` (d, d) of the public feature moment with the whitening ridge.
+
+        Args:
+            x: public features (m, d).
+        """
         rows = np.vstack([x / math.sqrt(len(x)), np.diag(np.sqrt(self.whitening * self.spread))])
         upper = np.linalg.qr(rows, mode="r")
         return np.asarray((upper * np.sign(np.diag(upper))[:, None]).T)
 
     def whitened(self, root: np.ndarray, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """Centre (d,) and covariance (d, d) in coordinates ``root' beta/scale``."""
+        """Return centre (d,) and covariance (d, d) in the coordinates ``root' beta/scale``.
+
+        Args:
+            root: Cholesky factor (d, d) of the features.
+            scale: unit of the response.
+        """
         return root.T @ self.fit / scale, root.T @ self.covariance @ root / scale**2
 
 
 @final
 @dataclass(frozen=True)
 class _Point:
-    """One penalty of the path: fit, left-out losses (m,), penalized Hessian (d, d), dispersion, columns it leaves."""
+    """Ridge fit at one penalty of the path.
+
+    Attributes:
+        penalty: in units of the spread.
+        fit: coefficients (d,).
+        losses: left-out losses (m,).
+        hessian: penalized Hessian (d, d) of the mean loss.
+        dispersion: left-out mean squared residual over mean slope.
+        columns: effective number of columns, the trace of the hat matrix.
+    """
 
     penalty: float
     fit: np.ndarray
@@ -85,10 +110,10 @@ _CACHE: WeakKeyDictionary[PublicData, RidgePrior] = WeakKeyDictionary()  # publi
 
 
 def ridge_prior(public: PublicData) -> RidgePrior:
-    """The prior that these public rows give.
+    """Return the ridge prior of these public rows; it is computed once per table.
 
     Raises:
-        ValueError: no public rows, or rows without the response.
+        ValueError: there are no public rows, or rows without the response.
     """
     if public.rows is None or not public.labelled:
         raise ValueError("labelled public rows are needed")
@@ -100,58 +125,72 @@ def ridge_prior(public: PublicData) -> RidgePrior:
 
 
 def prior_of(family: Family, x: np.ndarray, y: np.ndarray, free: np.ndarray, lam: float) -> RidgePrior:
-    """The prior from rows (m, d) and (m,).
+    """Estimate the ridge prior from rows.
 
     Args:
-        free: (d,), 0 for the intercept, 1 elsewhere.
-        lam: the problem's own penalty, part of what is fitted.
+        family: family of the response.
+        x: features (m, d).
+        y: responses (m,).
+        free: 0 for the intercept, 1 for each other column, shape (d,).
+        lam: penalty of the problem itself, part of what is fitted.
     """
     m = len(x)
     spread = free * (np.mean(x**2, axis=0) - (np.mean(x, axis=0) ** 2 if not free.all() else 0.0))
     path, fit = [], np.zeros(x.shape[1])
-    for a in _PENALTIES:
-        held = np.diag(a * spread + lam * free + _HELD * np.maximum(spread, _NEAR))
-        path.append(_left_out(family, x, y, float(a), held, _ridge_fit(family, x, y, held, fit)))
+    for a in _PENALTY_PATH:
+        penalty_matrix = np.diag(a * spread + lam * free + _STABILIZING_RIDGE * np.maximum(spread, _STEP_TOLERANCE))
+        path.append(_left_out(family, x, y, float(a), penalty_matrix, _ridge_fit(family, x, y, penalty_matrix, fit)))
         fit = path[-1].fit
     best = min(path, key=lambda point: float(np.mean(point.losses)))
-    apart = [point.losses - best.losses for point in path]
-    enough = [p.penalty for p, each in zip(path, apart, strict=True) if np.mean(each) <= np.std(each) / np.sqrt(m)]
-    most = _MOST_BELIEVED_LINEAR if family.id == "gaussian" else _MOST_BELIEVED
-    believed = best.hessian - np.diag(max(best.penalty - most, 0.0) * spread)
-    covariance = best.dispersion / m * np.linalg.inv(believed)
-    sure = [point.penalty for point in path if point.columns <= _SHOWN * m]
-    whitening = min(max(min(enough), min(sure)), _MOST_WHITENING)
+    excess_losses = [point.losses - best.losses for point in path]
+    as_good = [
+        p.penalty
+        for p, excess in zip(path, excess_losses, strict=True)
+        if np.mean(excess) <= np.std(excess) / np.sqrt(m)
+    ]
+    most = _MOST_COVARIANCE_PENALTY_LINEAR if family.id == "gaussian" else _MOST_COVARIANCE_PENALTY
+    curvature = best.hessian - np.diag(max(best.penalty - most, 0.0) * spread)
+    covariance = best.dispersion / m * np.linalg.inv(curvature)
+    supported = [point.penalty for point in path if point.columns <= _COLUMNS_PER_ROW * m]
+    whitening = min(max(min(as_good), min(supported)), _MOST_WHITENING_PENALTY)
     return RidgePrior(best.fit, covariance, whitening, best.penalty, spread, best.dispersion)
 
 
-def _ridge_fit(family: Family, x: np.ndarray, y: np.ndarray, held: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Newton's method, damped where a step would move a prediction by more than 1."""
+def _ridge_fit(
+    family: Family, x: np.ndarray, y: np.ndarray, penalty_matrix: np.ndarray, start: np.ndarray
+) -> np.ndarray:
+    """Minimize the penalized mean loss by Newton's method, from ``start``.
+
+    A step that would move a prediction by more than 1 is damped.
+    """
     fit = start.copy()
-    for _ in range(_STEPS):
+    for _ in range(_MOST_NEWTON_STEPS):
         z = x @ fit
-        gradient = x.T @ (family.mean(z) - y) / len(x) + held @ fit
-        hessian = (x * family.slope(z)[:, None]).T @ x / len(x) + held
+        gradient = x.T @ (family.mean(z) - y) / len(x) + penalty_matrix @ fit
+        hessian = (x * family.slope(z)[:, None]).T @ x / len(x) + penalty_matrix
         step = np.linalg.solve(hessian, gradient)
         move = float(np.max(np.abs(x @ step)))
         linear = family.id == "gaussian"
         fit = fit - (step if move < 1 or linear else step * np.log1p(move) / move)
-        if move < _NEAR or linear:
+        if move < _STEP_TOLERANCE or linear:
             break
     return fit
 
 
 def _left_out(
-    family: Family, x: np.ndarray, y: np.ndarray, penalty: float, held: np.ndarray, fit: np.ndarray
+    family: Family, x: np.ndarray, y: np.ndarray, penalty: float, penalty_matrix: np.ndarray, fit: np.ndarray
 ) -> _Point:
-    """Losses of all rows, each left out: ``z - h r/(1 - h b'')``, exact for least squares."""
+    """Compute the losses of all rows, each as if left out: ``z - h r/(1 - h b'')``, exact for least squares."""
     m, z = len(x), x @ fit
     slope = family.slope(z)
-    hessian = (x * slope[:, None]).T @ x / m + held
-    own = np.einsum("ij,jk,ik->i", x, np.linalg.inv(hessian), x, optimize=True) / m
-    left = z - own * (y - family.mean(z)) / np.maximum(1 - own * slope, _LEAST_SLACK)
-    residual = y - family.mean(left)
-    columns = float(np.sum(own * slope))
-    freedom = 1 + columns / m
-    dispersion = float(np.mean(residual**2) / max(float(np.mean(family.slope(left))), 1e-300)) / freedom
-    least = 0.0 if family.id == "gaussian" else _LEAST_DISPERSION
-    return _Point(penalty, fit, family.loss(left) - y * left, hessian, max(dispersion, least), columns)
+    hessian = (x * slope[:, None]).T @ x / m + penalty_matrix
+    leverage = np.einsum("ij,jk,ik->i", x, np.linalg.inv(hessian), x, optimize=True) / m
+    left_out = z - leverage * (y - family.mean(z)) / np.maximum(1 - leverage * slope, _LEAST_RESIDUAL_SHARE)
+    residual = y - family.mean(left_out)
+    columns = float(np.sum(leverage * slope))
+    inflation = 1 + columns / m
+    dispersion = float(np.mean(residual**2) / max(float(np.mean(family.slope(left_out))), 1e-300)) / inflation
+    dispersion_floor = 0.0 if family.id == "gaussian" else _DISPERSION_FLOOR
+    return _Point(
+        penalty, fit, family.loss(left_out) - y * left_out, hessian, max(dispersion, dispersion_floor), columns
+    )

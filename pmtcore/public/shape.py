@@ -1,9 +1,9 @@
-"""What public rows say of a generalized linear fit in whitened coordinates, and the truncation chosen from them.
+"""Linearized public fit of a generalized linear model in whitened coordinates, and the clip chosen from it.
 
-A private row enters a fit clipped to ``||x~|| <= reach R`` with its loss weighted by ``min(1, R/||x~||)``:
-so its score is at most R long, and the direction of rows a little outside the ball is kept. ``R`` and
-``reach`` are chosen as in ``radius``: each candidate is priced by the shift it causes on the public rows
-plus the variance that the noise leaves (maths.md, 9.3).
+A private row enters a fit clipped to ``||x~|| <= reach R`` with its loss weighted by ``min(1, R/||x~||)``. So its score
+is at most R long, and a row a little outside the ball keeps its direction. ``R`` and ``reach`` are chosen as in
+``radius``: the price of a candidate is the squared shift that it causes on the public rows plus the variance that the
+noise leaves (maths.md, 9.3).
 """
 
 from __future__ import annotations
@@ -21,33 +21,54 @@ from pmtcore.mechanisms.truncation import bounded, length_weights
 from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.radius import ABSOLUTE_SHARE, moment_only_ball
 
-REACHES = (1.0, 1.5, 2.0, 3.0, 4.0)  # rows shortened beyond the bound on their gradients, or not at all
-_RADII = 16  # on a log grid, a tenth apart
-_FAR = 1e100  # of a whitened row: its square is a number, and no radius is as long
-_MOST_ROWS = 4000  # public rows behind a choice; more change it by less than its own doubt
-_MOST_KEPT = 200  # columns: above, 80 inverses of (d, d) are more than 25 MB
+# From rows shortened to the bound on their gradients to rows hardly shortened at all.
+REACHES = (1.0, 1.5, 2.0, 3.0, 4.0)
+# Number of radii on a log grid: they are a tenth apart.
+_RADII_TRIED = 16
+# Cap on the length of a whitened row: its square is still a number, and no radius is as long.
+_LENGTH_CAP = 1e100
+# Public rows behind a choice: more of them change it by less than its own uncertainty.
+_MOST_PUBLIC_ROWS = 4000
+# Above this number of columns 80 inverses of (d, d) are more than 25 MB and are not cached.
+_MOST_CACHED_COLUMNS = 200
 _SCANS: WeakKeyDictionary[PublicData, dict[Any, Any]] = WeakKeyDictionary()  # public figures only
 
 
 @final
 @dataclass(frozen=True)
 class Clip:
-    """Rows are clipped to ``reach * radius``, their loss weighted by ``min(1, radius/||x||)``."""
+    """Clipping of rows to ``reach * radius``, with the loss weighted by ``min(1, radius/||x||)``.
+
+    Attributes:
+        radius: bound on the length of a score, in whitened units.
+        reach: bound on the length of a row, in units of the radius.
+    """
 
     radius: float
     reach: float = 1.0
 
     def factors(self, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What rows of these lengths are multiplied by (k,), and their weights (k,)."""
+        """Return the factors (k,) that shorten rows of these lengths, and their weights (k,).
+
+        Args:
+            norms: lengths of the rows (k,).
+        """
         outer = self.radius * self.reach
         factor = length_weights(norms, outer)
         return factor, length_weights(norms * factor, self.radius)
 
     def apply(self, features: np.ndarray, response: np.ndarray, norms: np.ndarray | None = None) -> Rows:
-        """The clipped and weighted rows; ``norms`` where they are not the rows' own. A row without a finite length is
-        a row of zeros: it gets no weight that is not a number."""
+        """Clip and weight rows.
+
+        A row without a finite length becomes a row of zeros, so that its weight is a number.
+
+        Args:
+            features: whitened features (k, d).
+            response: responses (k,).
+            norms: lengths (k,) to clip by, where they are not the rows' own.
+        """
         if norms is None:
-            features = bounded(features, _FAR)
+            features = bounded(features, _LENGTH_CAP)
             norms = np.linalg.norm(features, axis=1)
         factor, weights = self.factors(norms)
         return Rows(features * factor[:, None], response, weights)
@@ -56,10 +77,15 @@ class Clip:
 @final
 @dataclass(frozen=True)
 class Shape:
-    """The public fit linearized: rows (m, d) whitened, their left-out lengths, Hessian, influence.
+    """Linearization of the public fit.
 
-    ``influence`` (m, d) is ``H^{-1} x r`` with residuals as if the row had been left out; the public fit's
-    own covariance is ``influence' influence / m^2``.
+    Attributes:
+        public: the public data.
+        rows: whitened rows, features (m, d).
+        norms: left-out lengths of the rows (m,).
+        hessian: penalized Hessian (d, d) of the mean loss at the centre.
+        influence: ``H^{-1} x r`` (m, d), with residuals as if the row had been left out; the public fit's
+            own covariance is ``influence' influence / m^2``.
     """
 
     public: PublicData
@@ -70,7 +96,13 @@ class Shape:
 
     @classmethod
     def of(cls, public: PublicData) -> Shape:
-        """From public rows; without labels, residuals have the size that the family says."""
+        """Linearize the fit to public rows.
+
+        Without labels the residuals have the size that the family implies, with alternating signs.
+
+        Raises:
+            ValueError: there are no public rows.
+        """
         if public.rows is None or public.m is None or public.whitened is None:
             raise ValueError("public rows are needed")
         features = whiten(public.feature_root, public.rows[:, :-1])
@@ -78,8 +110,8 @@ class Shape:
         hessian = rows.sums(public.family, public.centre[None])[1][0] / public.m + public.penalty
         inverse = np.linalg.pinv(hessian, hermitian=True)
         slope = public.family.slope(features @ public.centre)
-        own = np.minimum(np.einsum("ij,jk,ik->i", features, inverse, features) * slope / public.m, 0.9)
-        residual = (public.rows[:, -1] - public.family.mean(features @ public.centre)) / (1 - own)
+        leverage = np.minimum(np.einsum("ij,jk,ik->i", features, inverse, features) * slope / public.m, 0.9)
+        residual = (public.rows[:, -1] - public.family.mean(features @ public.centre)) / (1 - leverage)
         if not public.labelled:
             residual = np.sqrt(slope) * np.where(np.arange(public.m) % 2, 1.0, -1.0)
         norms = np.linalg.norm(public.whitened[:, :-1], axis=1)
@@ -87,24 +119,34 @@ class Shape:
 
     @cached_property
     def covariance(self) -> np.ndarray:
-        """Covariance (d, d) of the public fit, and of a private fit of n rows about ``m/n`` times it."""
+        """Return the covariance (d, d) of the public fit; a private fit of n rows has about ``m/n`` times it."""
         return np.asarray(self.influence.T @ self.influence / len(self.influence) ** 2)
 
     def prior(self, n: int) -> np.ndarray:
-        """Covariance (d, d) of the fit to n private rows around the public fit, if rows are alike."""
+        """Return the covariance (d, d) of the fit to n private rows around the public fit, for one population."""
         return np.asarray(self.covariance * (1 + len(self.influence) / n))
 
     def clipped(self, clip: Clip) -> Rows:
-        """The public rows clipped as private ones would be: by their left-out lengths."""
+        """Return the public rows clipped by their left-out lengths, as private rows would be."""
         return clip.apply(self.rows.features, self.rows.response, self.norms)
 
     def hessians(self, rows: Rows, theta: np.ndarray) -> np.ndarray:
-        """Penalized Hessians (t, d, d) of the mean loss of clipped public rows at coefficients (t, d)."""
-        found = rows.sums(self.public.family, theta)[1] / len(rows.response)
-        return np.asarray(found + self.public.penalty + 1e-9 * np.eye(theta.shape[1]))
+        """Return the penalized Hessians (t, d, d) of the mean loss of clipped public rows.
+
+        Args:
+            rows: clipped public rows.
+            theta: coefficients (t, d).
+        """
+        mean = rows.sums(self.public.family, theta)[1] / len(rows.response)
+        return np.asarray(mean + self.public.penalty + 1e-9 * np.eye(theta.shape[1]))
 
     def moves(self, rows: Rows, inverse: np.ndarray) -> np.ndarray:
-        """What clipping each public row moves the public fit by, to first order (m, d)."""
+        """Return the shift (m, d) of the public fit by clipping each public row, to first order.
+
+        Args:
+            rows: clipped public rows.
+            inverse: inverse Hessian (d, d) of the clipped fit.
+        """
         if not self.public.labelled:
             return np.zeros_like(self.influence)
         mean, centre = self.public.family.mean, self.public.centre
@@ -116,10 +158,13 @@ class Shape:
 @final
 @dataclass(frozen=True)
 class Candidate:
-    """What one clip does to the public fit, whatever the noise: computed once per public table.
+    """Effect of one clip on the public fit, apart from the noise; computed once per public table.
 
-    ``inverse`` (d, d) of the clipped Hessian, ``bias`` squared of what clipping moves, ``doubt`` (d, d) of the score
-    equation's public side.
+    Attributes:
+        clip: the clip.
+        inverse: inverse (d, d) of the clipped Hessian.
+        bias: squared shift of the fit by clipping.
+        doubt: covariance (d, d) of the public side of the score equation, or None where it does not enter.
     """
 
     clip: Clip
@@ -129,7 +174,13 @@ class Candidate:
 
     @classmethod
     def of(cls, shape: Shape, clip: Clip, from_public: bool) -> Candidate:
-        """Of one clip."""
+        """Compute the effect of one clip.
+
+        Args:
+            shape: linearization of the public fit.
+            clip: the clip.
+            from_public: include the variance of the public side of the score equation.
+        """
         rows = shape.clipped(clip)
         inverse = np.linalg.inv(shape.hessians(rows, shape.public.centre[None])[0])
         moves = shape.moves(rows, inverse)
@@ -137,7 +188,7 @@ class Candidate:
         return cls(clip, inverse, float(bias), score_doubt(shape, rows) if from_public else None)
 
     def price(self, prior: np.ndarray, noise: float) -> float:
-        """Predicted squared error of predictions: clipping's shift, and the variance left after shrinking.
+        """Return the predicted squared error of predictions: clipping's shift, and the variance left after shrinking.
 
         Args:
             prior: covariance (d, d) of the private fit around the public one.
@@ -150,7 +201,7 @@ class Candidate:
 
 
 def score_doubt(shape: Shape, rows: Rows) -> np.ndarray:
-    """Covariance (d, d) of the public side of the score equation: it is a mean of m rows (D3)."""
+    """Return the covariance (d, d) of the public side of the score equation: it is a mean of m rows (D3)."""
     spread = np.sqrt(np.einsum("ij,jk,ik->i", rows.features, shape.covariance, rows.features))
     slope = shape.public.family.slope(rows.features @ shape.public.centre)
     parts = rows.features * (rows.weights * slope * spread)[:, None]
@@ -160,7 +211,17 @@ def score_doubt(shape: Shape, rows: Rows) -> np.ndarray:
 def choose_clip(
     public: PublicData, n: int, noise: float, reaches: tuple[float, ...] = REACHES, from_public: bool = False
 ) -> Clip:
-    """The clip with the smallest price, from public rows alone; without rows, what Gaussian rows leave rarely."""
+    """Choose the clip with the smallest price, from public rows alone.
+
+    Without public rows the radius is that of :func:`moment_only_ball`.
+
+    Args:
+        public: the public data.
+        n: number of private rows.
+        noise: standard deviation of the noise on the mean score at radius 1.
+        reaches: values of ``reach`` to choose from.
+        from_public: include the variance of the public side of the score equation.
+    """
     if public.rows is None:
         return Clip(moment_only_ball(public.d).radius)
     shape, candidates = _scan(public, reaches, from_public)
@@ -169,21 +230,23 @@ def choose_clip(
 
 
 def _scan(public: PublicData, reaches: tuple[float, ...], from_public: bool) -> tuple[Shape, tuple[Candidate, ...]]:
-    """All clips to choose from, for these public rows; kept as long as the rows are, where they fit."""
-    kept = _SCANS.setdefault(public, {})
-    if (reaches, from_public) not in kept:
+    """Return the linearization and all candidate clips of these public rows; cached where they are small."""
+    scans = _SCANS.setdefault(public, {})
+    if (reaches, from_public) not in scans:
         shape = _thinned(Shape.of(public))
-        radii = np.geomspace(0.5 * float(np.median(shape.norms)), 1.5 * float(np.max(shape.norms)), _RADII)
-        found = (Candidate.of(shape, Clip(float(radius), reach), from_public) for reach in reaches for radius in radii)
-        if public.d > _MOST_KEPT:
-            return shape, tuple(found)
-        kept[reaches, from_public] = shape, tuple(found)
-    return kept[reaches, from_public]
+        radii = np.geomspace(0.5 * float(np.median(shape.norms)), 1.5 * float(np.max(shape.norms)), _RADII_TRIED)
+        candidates = (
+            Candidate.of(shape, Clip(float(radius), reach), from_public) for reach in reaches for radius in radii
+        )
+        if public.d > _MOST_CACHED_COLUMNS:
+            return shape, tuple(candidates)
+        scans[reaches, from_public] = shape, tuple(candidates)
+    return scans[reaches, from_public]
 
 
 def _thinned(shape: Shape) -> Shape:
-    """Every k-th row where there are very many: prices need no more."""
-    step = math.ceil(len(shape.norms) / _MOST_ROWS)
+    """Return every k-th row where there are very many: prices need no more."""
+    step = math.ceil(len(shape.norms) / _MOST_PUBLIC_ROWS)
     if step == 1:
         return shape
     rows = Rows(shape.rows.features[::step], shape.rows.response[::step], shape.rows.weights[::step])

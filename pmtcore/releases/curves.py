@@ -1,7 +1,7 @@
 """Prediction curves: every method at a ladder of budgets, computed once per table; a slider only reads them.
 
-Nothing is interpolated where a figure is shown: the ladder's rungs are budgets people say, and any other budget
-that is asked for is computed and kept. Only the reverse question is read off between rungs.
+A displayed figure is never interpolated: the ladder's rungs are budgets that people name, and any other budget
+that is asked for is computed and stored. Only the reverse question is interpolated between rungs.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from pmtcore.releases.planning import Planned, index, planned
 
 # About four rungs an octave of use, from where nothing can be had to where nothing is protected.
 LADDER = (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
-_START = 1.0  # where a method is tried first: whether it predicts at all
+# Budget at which a method is tried first, to learn whether it predicts at all.
+_FIRST_MU = 1.0
 
 
 @final
 class Curves:
-    """Predicted errors of all sound methods that predict, filled in steps; reads public figures and n alone.
+    """Predicted errors of all sound methods that predict, computed in steps from public figures and n alone.
 
     Args:
         public: the public side.
-        n: private rows.
+        n: number of private rows.
+        ladder: budgets.
     """
 
     def __init__(self, public: PublicData, n: int, ladder: Iterable[float] = LADDER) -> None:
@@ -38,28 +40,28 @@ class Curves:
         self._candidates = sorted(candidates, key=lambda entry: entry.id != best)
         self._found: dict[tuple[str, float], Planned] = {}
         self._refused: set[str] = set()
-        self._work = [(e.id, _START) for e in self._candidates]
-        self._work += [(e.id, mu) for e in self._candidates for mu in self.ladder if mu != _START]
+        self._work = [(e.id, _FIRST_MU) for e in self._candidates]
+        self._work += [(e.id, mu) for e in self._candidates for mu in self.ladder if mu != _FIRST_MU]
         self._steps = len(self._work)
         self.stopped = False
 
     @property
     def ids(self) -> list[str]:
-        """Methods known to predict, the recommended one first."""
-        return [entry.id for entry in self._candidates if (entry.id, _START) in self._found]
+        """Return the methods known to predict, the recommended one first."""
+        return [entry.id for entry in self._candidates if (entry.id, _FIRST_MU) in self._found]
 
     @property
     def live(self) -> bool:
-        """Whether rungs are missing and nobody stopped it."""
+        """Return True where rungs are missing and nobody stopped the computation."""
         return bool(self._work) and not self.stopped
 
     @property
     def share(self) -> float:
-        """Share of the work done."""
+        """Return the share of the work that is done."""
         return 1 - len(self._work) / self._steps if self._steps else 1.0
 
     def step(self) -> bool:
-        """Compute one rung of one method; ``False`` when nothing is left or it was stopped."""
+        """Compute one rung of one method; return False when nothing is left or it was stopped."""
         if not self.live:
             return False
         id, mu = self._work.pop(0)
@@ -68,20 +70,20 @@ class Curves:
         return True
 
     def known(self) -> bool:
-        """Whether every method has been tried once, so that :attr:`ids` is complete."""
-        return not any(mu == _START for _, mu in self._work)
+        """Return True where every method has been tried once, so that :attr:`ids` is complete."""
+        return not any(mu == _FIRST_MU for _, mu in self._work)
 
     def first(self, id: str) -> None:
-        """Try this method next to come, where it is one of the candidates: somebody asks for it."""
+        """Try this method at once, where it is one of the candidates."""
         if any(entry.id == id for entry in self._candidates) and id not in self._refused:
-            self._try(id, _START)
+            self._try(id, _FIRST_MU)
 
     def stop(self) -> None:
-        """Leave it at what is done; what is asked for later is still computed."""
+        """Stop; a budget that is asked for later is still computed."""
         self.stopped = True
 
     def at(self, id: str, mu: float) -> Planned:
-        """One method at one budget, exact; kept.
+        """Return the prediction of one method at one budget, exact; it is stored.
 
         Raises:
             InputError: the method has no prediction for these public data.
@@ -91,17 +93,17 @@ class Curves:
         return self._found[id, mu]
 
     def at_budget(self, mu: float) -> list[Planned]:
-        """Return the plans of all methods at this budget that are there already."""
+        """Return the predictions of all methods at this budget that are computed already."""
         return [one for one in self.drawn() if one.mu == mu]
 
     def drawn(self) -> list[Planned]:
-        """All that is there, by method and budget."""
+        """Return all predictions so far, by method and budget."""
         order = {entry.id: at for at, entry in enumerate(self._candidates)}
-        found = [self._found[key] for key in sorted(self._found, key=lambda key: (order.get(key[0], 99), key[1]))]
-        return [one for one in found if one.method not in self._refused]
+        predictions = [self._found[key] for key in sorted(self._found, key=lambda key: (order.get(key[0], 99), key[1]))]
+        return [one for one in predictions if one.method not in self._refused]
 
     def budget_for(self, id: str, coefficient: str, half_width: float) -> float | None:
-        """The smallest total budget for a 95 % half-width, read off between rungs on log axes.
+        """Return the smallest total budget for a 95 % half-width, interpolated between rungs on log axes.
 
         ``None`` where the last rung is not enough. A width that the first rung already has gives the first rung.
         """

@@ -1,8 +1,8 @@
-"""How far a release is, how long it still takes, and the last moment at which stopping costs nothing.
+"""Progress of a release, its remaining time, and the last moment at which stopping costs nothing.
 
-A release looks at the table once to know it again, then spends, then looks at it for each pass of its method. What is
-told are rows, which are public in number, and times. Stop is heard until the spend; from then on the release finishes,
-since what is spent stays spent.
+A release reads the table once for its fingerprint, then spends, then reads it for each pass of its method. Progress
+consists of row counts, whose total is public, and times. Stop is obeyed until the spend; from then on the release
+finishes, since a spent budget stays spent.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import final
 
 from pmtcore.base.checks import InputError
 
-_SOON = 0.3  # seconds of a look before the time left is told from its speed
+# Seconds of a pass before the remaining time is estimated from its speed.
+_SECONDS_BEFORE_ESTIMATE = 0.3
 
 
 class Stopped(InputError):
-    """A release was stopped in time: nothing was spent."""
+    """Error of a release that was stopped before the spend."""
 
     def __init__(self) -> None:
         super().__init__("Stopped before the spend: nothing was released, and nothing was spent.")
@@ -27,14 +28,14 @@ class Stopped(InputError):
 @final
 @dataclass(frozen=True)
 class Report:
-    """Where a release is.
+    """Progress of a release.
 
     Attributes:
-        spent: whether the budget is spent.
-        look: which of the looks, from 1; 0 before the first.
-        looks: how many there are at most.
-        share: of this look (0 to 1).
-        left: seconds that this look and those after it still take at this speed; ``None`` where that is not known yet.
+        spent: True once the budget is spent.
+        look: number of the pass, from 1; 0 before the first.
+        looks: largest number of passes.
+        share: share of this pass that is done (0 to 1).
+        left: seconds that this pass and those after it still take at this speed; ``None`` where that is not known yet.
     """
 
     spent: bool
@@ -45,12 +46,12 @@ class Report:
 
     @property
     def whole(self) -> float:
-        """Share of all (0 to 1)."""
+        """Return the share of all passes that is done (0 to 1)."""
         return min((max(self.look - 1, 0) + self.share) / max(self.looks, 1), 1.0)
 
     @property
     def words(self) -> str:
-        """A sentence."""
+        """Return the progress as a sentence."""
         what = f"look {self.look} of at most {self.looks} at the private rows" if self.spent else "before the spend"
         left = "" if self.left is None else f", about {in_time(self.left)} left in all"
         return f"{what}: {self.share:.0%}{left}"
@@ -58,11 +59,11 @@ class Report:
 
 @final
 class Progress:
-    """Counts the rows of a release, tells where it is, and hears Stop while that is in time.
+    """Counter of the rows of a release, which reports progress and obeys Stop until the spend.
 
     Args:
-        n: rows of a look.
-        looks: at the table, at most.
+        n: rows of a pass.
+        looks: largest number of passes over the table.
         tell: called after each block of rows.
         stop: asked after each block before the spend.
     """
@@ -75,46 +76,46 @@ class Progress:
 
     @property
     def spent(self) -> bool:
-        """Whether the spend was begun."""
+        """Return True once the spend was begun."""
         return self._spent
 
     def begin(self) -> None:
-        """A look begins."""
+        """Begin a pass."""
         self.check()
         self._look, self._rows, self._start = self._look + 1, 0, time.monotonic()
 
     def rows(self, count: int) -> None:
-        """So many rows more were looked at.
+        """Count rows of the pass, and report.
 
         Raises:
-            Stopped: asked to, before the spend.
+            Stopped: a stop was asked for before the spend.
         """
         self.check()
         self._rows += count
         share = min(self._rows / max(self._n, 1), 1.0)
-        gone = time.monotonic() - self._start
+        elapsed = time.monotonic() - self._start
         left = None
-        if gone > _SOON and share > 0:
-            left = gone / share * (1 - share + max(self._looks - self._look, 0))
+        if elapsed > _SECONDS_BEFORE_ESTIMATE and share > 0:
+            left = elapsed / share * (1 - share + max(self._looks - self._look, 0))
         self._tell(Report(self._spent, self._look, self._looks, share, left))
 
     def check(self) -> None:
-        """Hear Stop, where it is in time.
+        """Obey Stop, if the budget is not spent yet.
 
         Raises:
-            Stopped: asked to, before the spend.
+            Stopped: a stop was asked for before the spend.
         """
         if not self._spent and self._stop():
             raise Stopped
 
     def spend(self) -> None:
-        """The budget is about to be spent: the last moment to stop."""
+        """Mark the spend, the last moment at which Stop is obeyed."""
         self.check()
         self._spent, self._look = True, 0
 
 
 def in_time(seconds: float) -> str:
-    """A duration in words."""
+    """Return a duration in words."""
     if seconds < 100:
         return f"{max(round(seconds), 1)} s"
     return f"{seconds / 60:.0f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"

@@ -1,6 +1,7 @@
-"""Where a planned budget goes as the modulus grows, and what an account's releases retrieved (maths.md, 15.6).
+"""Parts of a planned budget as the modulus grows, and the budget that an account's releases retrieved (maths.md, 15.6).
 
-The picture of D's Figure 7 and of the Retrieval page: planned, drawn as noise, spent on the Jacobian, given back.
+These are the figures of D's Figure 7 and of the Retrieval page: planned, drawn as noise, spent on the Jacobian,
+returned.
 """
 
 from __future__ import annotations
@@ -35,8 +36,11 @@ class Plan:
     """A planned budget; rows have length 1, so the modulus w is in units of the squared row bound.
 
     Attributes:
+        loss: id of the loss.
+        epsilon, delta: planned guarantee.
+        relation: name of the neighbouring relation.
         share: r, planned for the noise.
-        choice: what is done with what is retrieved.
+        choice: use of the retrieved budget.
     """
 
     loss: str
@@ -48,11 +52,11 @@ class Plan:
 
     @property
     def promise(self) -> Promise:
-        """What is planned."""
+        """Return the planned guarantee."""
         return Promise(self.epsilon, self.delta, RELATIONS[self.relation])
 
     def at(self, modulus: float) -> Split:
-        """Where it goes at this modulus.
+        """Split the budget at this modulus.
 
         Raises:
             InputError: a budget out of range, or a modulus whose Jacobian alone costs more.
@@ -60,36 +64,36 @@ class Plan:
         return spend(Terms(LOSSES[self.loss], 1.0, modulus), self.promise, self.share, self.choice)
 
     def along(self, moduli: Sequence[float]) -> tuple[list[float], list[Split]]:
-        """The same for many, those left out whose Jacobian costs more than there is."""
-        kept: list[float] = []
-        found: list[Split] = []
+        """Return moduli and splits, without the moduli whose Jacobian costs more than the budget."""
+        affordable: list[float] = []
+        splits: list[Split] = []
         for modulus in moduli:
             try:
-                found.append(self.at(modulus))
+                splits.append(self.at(modulus))
             except InputError:
                 continue
-            kept.append(modulus)
-        return kept, found
+            affordable.append(modulus)
+        return affordable, splits
 
     def over_epsilon(self, epsilons: Sequence[float], modulus: float) -> tuple[list[float], list[Split]]:
-        """The same modulus at other budgets."""
-        kept: list[float] = []
-        found: list[Split] = []
+        """Return budgets and splits at one modulus, without the budgets that do not pay for its Jacobian."""
+        affordable: list[float] = []
+        splits: list[Split] = []
         for epsilon in epsilons:
             try:
-                found.append(Plan(self.loss, epsilon, self.delta, self.relation, self.share, self.choice).at(modulus))
+                splits.append(Plan(self.loss, epsilon, self.delta, self.relation, self.share, self.choice).at(modulus))
             except InputError:
                 continue
-            kept.append(epsilon)
-        return kept, found
+            affordable.append(epsilon)
+        return affordable, splits
 
     @property
     def least(self) -> float:
-        """D's ``2 Lambda0 = zeta3/((1 - r) eps)``, the unit in which moduli are asked for."""
+        """Return D's ``2 Lambda0 = zeta3/((1 - r) eps)``, the unit in which moduli are given."""
         return LOSSES[self.loss].curvature / ((1 - self.share) * self.epsilon)
 
     def conversion(self, promise: Promise) -> str:
-        """The same guarantee under the other relation, or why there is none."""
+        """Return the same guarantee under the other relation in words, or why there is none."""
         if promise.neighbours is Neighbours.ADD_REMOVE_ONE:
             other = promise.under(Neighbours.REPLACE_ONE)
             return (
@@ -107,6 +111,6 @@ def _words(promise: Promise) -> str:
 
 
 def retrieved(account: Account) -> float:
-    """Epsilon that the releases of an account retrieved, in all."""
+    """Return the total epsilon that the releases of an account retrieved."""
     records = [entry.record for entry in account.entries if entry.record is not None]
     return math.fsum(float(record["public"].get("retrieved_epsilon", 0.0)) for record in records)

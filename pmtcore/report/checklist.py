@@ -15,7 +15,7 @@ from pmtcore.methods.registry import method
 
 
 def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Questions with their answers, in order."""
+    """Return questions with their answers, in order."""
     entry, promise = method(record["method"]), record["guarantee"]
     person, note = of_person(promise), person_note(promise)
     relation = promise["neighbours"]

@@ -20,8 +20,8 @@ _TODO = "TODO"
 
 
 def entry(record: Mapping[str, Any], date: str = "", purpose: str = "") -> str:
-    """The draft as YAML text; strings are quoted as JSON, which YAML reads."""
-    found, promise = method(record["method"]), record["guarantee"]
+    """Return the draft as YAML text; strings are quoted as JSON, which YAML reads."""
+    method_entry, promise = method(record["method"]), record["guarantee"]
     unit = unit_of(promise)
     names = [name for name in record["coefficients"] if name != "(intercept)"]
     tree: dict[str, Any] = {
@@ -50,7 +50,7 @@ def entry(record: Mapping[str, Any], date: str = "", purpose: str = "") -> str:
                 "privacy_parameters_description": record["guarantee_in_words"],
             },
             "model": {
-                "model_name": "Local" if found.local else "Central",
+                "model_name": "Local" if method_entry.local else "Central",
                 "release_type": "One release",
                 "release_type_description": "Static",
                 "access_type": "Non-interactive",
@@ -63,9 +63,9 @@ def entry(record: Mapping[str, Any], date: str = "", purpose: str = "") -> str:
             },
             "implementation": {
                 "pre_processing_eda_hyperparameter_tuning": _TODO,
-                "mechanisms": f"{found.title} ({found.id}), {source(found.id)}; "
+                "mechanisms": f"{method_entry.title} ({method_entry.id}), {source(method_entry.id)}; "
                 f"noise: {record['public'].get('noise', '')}",
-                "justification": found.standing_reason,
+                "justification": method_entry.standing_reason,
             },
             "resources": {"sources": _TODO, "registry_authors": [_TODO]},
         },
@@ -74,7 +74,7 @@ def entry(record: Mapping[str, Any], date: str = "", purpose: str = "") -> str:
 
 
 def _yaml(value: Mapping[str, Any], depth: int) -> list[str]:
-    """Mappings, lists of scalars, scalars."""
+    """Write mappings, lists of scalars and scalars as lines."""
     lines: list[str] = []
     pad = "  " * depth
     for key, item in value.items():

@@ -13,12 +13,12 @@ from pmtcore.base.escaping import html as escape
 
 
 def curve(mu: float) -> str:
-    """The attacker's detections against false alarms, as a drawing."""
+    """Draw the attacker's detections against false alarms."""
     if mu == 0:
         return ""
     alarms = np.linspace(0.0, 1.0, 101)[1:-1]
-    found = attacker_power(mu, alarms)
-    points = " ".join(f"{40 + 300 * a:.1f},{230 - 200 * b:.1f}" for a, b in zip(alarms, found, strict=True))
+    detections = attacker_power(mu, alarms)
+    points = " ".join(f"{40 + 300 * a:.1f},{230 - 200 * b:.1f}" for a, b in zip(alarms, detections, strict=True))
     at = float(attacker_power(mu, 0.05))
     return (
         '<svg class="small" viewBox="0 0 420 270" role="img" '
@@ -32,13 +32,13 @@ def curve(mu: float) -> str:
     )
 
 
-def forest(found: Mapping[str, Any]) -> str:
-    """Coefficients times the public spread of their feature, with 95 % limits, as a drawing."""
-    spread = dict(zip(found["coefficients"], found["public"].get("spread", []), strict=False))
-    shown = [n for n in found["coefficients"] if n in found["bands"] and n != "(intercept)" and spread.get(n)]
+def forest(release: Mapping[str, Any]) -> str:
+    """Draw coefficients times the public spread of their feature, with 95 % limits."""
+    spread = dict(zip(release["coefficients"], release["public"].get("spread", []), strict=False))
+    shown = [n for n in release["coefficients"] if n in release["bands"] and n != "(intercept)" and spread.get(n)]
     if not shown or len(shown) > 120:
         return ""
-    ends = [spread[n] * found["bands"][n][side] for n in shown for side in ("low", "high")] + [0.0]
+    ends = [spread[n] * release["bands"][n][side] for n in shown for side in ("low", "high")] + [0.0]
     low, high = min(ends), max(ends)
     width = (high - low) or 1.0
 
@@ -47,8 +47,8 @@ def forest(found: Mapping[str, Any]) -> str:
 
     lines = [f'<line x1="{x(0):.1f}" y1="10" x2="{x(0):.1f}" y2="{26 * len(shown) + 16}" stroke="#6b727b"/>']
     for at, name in enumerate(shown):
-        y, band = 26 * at + 26, found["bands"][name]
-        a, b, c = (x(spread[name] * v) for v in (band["low"], band["high"], found["coefficients"][name]))
+        y, band = 26 * at + 26, release["bands"][name]
+        a, b, c = (x(spread[name] * v) for v in (band["low"], band["high"], release["coefficients"][name]))
         lines.append(
             f'<text x="270" y="{y + 4}" text-anchor="end">{escape(name if len(name) <= 40 else name[:39] + "…")}</text>'
         )
@@ -68,7 +68,7 @@ def forest(found: Mapping[str, Any]) -> str:
 
 
 def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose cells are escaped already."""
+    """Write a table whose cells are escaped already."""
     top = "".join(f'<th scope="col">{name}</th>' for name in head)
     body = "\n".join(
         "<tr>" + f'<th scope="row">{row[0]}</th>' + "".join(f"<td>{cell}</td>" for cell in row[1:]) + "</tr>"
@@ -81,7 +81,7 @@ def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> s
 
 
 def number(value: Any) -> str:
-    """A figure in four digits, escaped."""
+    """Write a figure in four digits, escaped."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return escape(str(value))
     return f"{value:.4g}" if math.isfinite(value) else "unknown"

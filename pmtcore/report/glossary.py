@@ -13,7 +13,7 @@ from typing import final
 @final
 @dataclass(frozen=True)
 class Term:
-    """One entry."""
+    """One entry of the glossary."""
 
     id: str
     name: str
@@ -22,7 +22,7 @@ class Term:
 
     @property
     def words(self) -> str:
-        """Both sentences."""
+        """Return both sentences."""
         return f"{self.plain} {self.more}".strip()
 
 
@@ -187,22 +187,26 @@ GLOSSARY = {term.id: term for term in _ENTRIES}
 
 
 def term(id: str) -> Term:
-    """The entry; ``KeyError`` where there is none, so that a page cannot ask for words that do not exist."""
+    """Return the entry.
+
+    Raises:
+        KeyError: there is no such entry, so that a page cannot ask for words that do not exist.
+    """
     return GLOSSARY[id]
 
 
 def help_for(*ids: str) -> str:
-    """Help for a control: the plain sentences of one or more terms."""
+    """Return the help of a control: the plain sentences of one or more terms."""
     return "\n\n".join(f"**{GLOSSARY[id].name}**: {GLOSSARY[id].words}" for id in ids)
 
 
 def entries(ids: Iterable[str] = ()) -> list[Term]:
-    """Entries by id in the glossary's order; all without ids."""
+    """Return entries by id in the glossary's order; all without ids."""
     wanted = set(ids)
     return [term for term in _ENTRIES if not wanted or term.id in wanted]
 
 
 def markdown() -> str:
-    """The glossary as a table for the documentation."""
+    """Write the glossary as a table for the documentation."""
     rows = [f"| {term.name} | {term.words} |" for term in _ENTRIES]
     return "\n".join(["| term | meaning |", "|---|---|", *rows])

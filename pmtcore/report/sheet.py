@@ -9,7 +9,7 @@ from pmtcore.base.escaping import cell
 
 
 def csv(table: pd.DataFrame) -> str:
-    """Comma-separated values with a header: names and texts that look like a formula are texts, numbers are numbers."""
+    """Write comma-separated values with a header; text that looks like a formula is quoted, numbers stay numbers."""
     shown = table.copy()
     for at, kind in enumerate(table.dtypes):
         if not pd.api.types.is_numeric_dtype(kind):

@@ -45,25 +45,27 @@ OBJECT = pa.struct(
 
 
 def numbers(cells: pa.Array, decimal: str | None = ".") -> np.ndarray:
-    """Cells as floats (k,), NaN where missing: no number, not finite, or beyond 1e150.
+    """Read cells as floats (k,), NaN where missing: no number, not finite, or beyond 1e150.
 
-    ``true`` and ``false`` count as 1 and 0. Thousands may be set apart by a space, an apostrophe, or whichever of
+    ``true`` and ``false`` count as 1 and 0. Thousands may be separated by a space, an apostrophe, or whichever of
     point and comma is not the decimal mark.
 
     Args:
-        decimal: the decimal mark of numbers written as text; ``None``: a point, or a single comma without one.
+        cells: any Arrow array.
+        decimal: decimal mark of numbers written as text; ``None``: a point, or a single comma without one.
     """
-    found = _numbers(cells, decimal)
-    if len(found) and found.max() <= LARGEST and found.min() >= -LARGEST:  # false for what is no number
-        return found
+    values = _numbers(cells, decimal)
+    if len(values) and values.max() <= LARGEST and values.min() >= -LARGEST:  # false for what is no number
+        return values
     with np.errstate(invalid="ignore"):
-        return np.where(np.abs(found) <= LARGEST, found, np.nan)
+        return np.where(np.abs(values) <= LARGEST, values, np.nan)
 
 
 def texts(cells: pa.Array) -> pa.Array:
-    """Cells as stripped text, null where missing. A typed scalar has one text: the integer 1 and the float 1.0 are 1.
+    """Read cells as stripped text, null where missing.
 
-    Bytes are read as UTF-8, what is not UTF-8 replaced; lists, structures and spans of time have no text.
+    A typed scalar has one text: the integer 1 and the float 1.0 are 1. Bytes are read as UTF-8, with invalid bytes
+    replaced; lists, structures and durations have no text.
     """
     kind = cells.type
     if kind == OBJECT:
@@ -80,13 +82,13 @@ def texts(cells: pa.Array) -> pa.Array:
 
 
 def codes(cells: pa.Array, levels: Sequence[str]) -> np.ndarray:
-    """Place of each cell's level (k,); ``ABSENT`` for a missing cell, ``UNSEEN`` for any other text.
+    """Return the place of each cell's level (k,); ``ABSENT`` for a missing cell, ``UNSEEN`` for any other text.
 
     A cell is the level of the same text; failing that, the only level that is the same number (``true`` is 1).
     """
     exact, by_number = _places(tuple(levels))
-    found = texts(cells).dictionary_encode()
-    different = found.dictionary
+    encoded = texts(cells).dictionary_encode()
+    different = encoded.dictionary
     values = numbers(different)
     table = np.asarray(
         [
@@ -95,13 +97,13 @@ def codes(cells: pa.Array, levels: Sequence[str]) -> np.ndarray:
         ],
         dtype=np.int64,
     )
-    at = found.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)
+    at = encoded.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)
     return np.append(table, ABSENT)[at]
 
 
 @lru_cache(maxsize=256)
 def _places(levels: tuple[str, ...]) -> tuple[dict[str, int], dict[float, int]]:
-    """Levels by their text and, where only one is that number, by their number."""
+    """Index levels by their text and, where only one is that number, by their number."""
     by_number: dict[float, int] = {}
     for at, value in enumerate(numbers(pa.array(levels, pa.large_string())).tolist()):
         if value == value:
@@ -110,25 +112,25 @@ def _places(levels: tuple[str, ...]) -> tuple[dict[str, int], dict[float, int]]:
 
 
 def days(cells: pa.Array) -> np.ndarray:
-    """Dates as days since 1970-01-01 (k,), with the time of day as a fraction; NaN where missing.
+    """Read dates as days since 1970-01-01 (k,), with the time of day as a fraction; NaN where missing.
 
     Text is read in ISO order (2020-12-31, 2020-12-31 23:59:59) or with points (31.12.2020); other text, and a date
-    that is none, is missing.
+    that does not exist, is missing.
     """
     if cells.type == OBJECT:
         return np.where(_flags(cells), _plain(cells.field("day")), days(cells.field("text")))
     if pt.is_date(cells.type) or pt.is_timestamp(cells.type):
         return _typed_days(cells)
-    found = texts(cells)
-    form = pc.fill_null(pc.match_substring_regex(found, rf"\A(?:{_DATE}|{_DOTTED})\z"), False)
-    text = pc.if_else(form, found, pa.scalar(None, found.type)).dictionary_encode()
+    stripped = texts(cells)
+    form = pc.fill_null(pc.match_substring_regex(stripped, rf"\A(?:{_DATE}|{_DOTTED})\z"), False)
+    text = pc.if_else(form, stripped, pa.scalar(None, stripped.type)).dictionary_encode()
     table = [_day(value) for value in text.dictionary.to_pylist()]
     at = text.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)
     return np.append(np.asarray(table, dtype=float), np.nan)[at]
 
 
 def canonical(text: str) -> str:
-    """The name of a level: ``1.0`` and ``1`` are one; ``01`` is a code and stays."""
+    """Return the name of a level: ``1.0`` and ``1`` are one level; ``01`` is a code and stays."""
     text = text.strip()
     if not re.fullmatch(_NUMBER, text) or _CODE.match(text):
         return text
@@ -139,7 +141,7 @@ def canonical(text: str) -> str:
 
 
 def _typed_days(cells: pa.Array) -> np.ndarray:
-    """Days (k,) of typed dates; multiplied as floats, so that no date of any year wraps around into another."""
+    """Return the days (k,) of typed dates; multiplied as floats, so that no date of any year overflows into another."""
     kind = cells.type
     if pt.is_date32(kind):
         return _plain(cells.cast(pa.int32()).cast(pa.float64()))
@@ -189,16 +191,16 @@ def _from_text(cells: pa.Array, decimal: str | None) -> np.ndarray:
     if decimal != ".":
         text = _with_point(text, decimal)
     form = pc.fill_null(pc.match_substring_regex(text, rf"\A(?:{_NUMBER})\z"), False)
-    found = _plain(pc.if_else(form, text, pa.scalar(None, text.type)).cast(pa.float64()))
+    values = _plain(pc.if_else(form, text, pa.scalar(None, text.type)).cast(pa.float64()))
     if not pc.all(form).as_py():
         lower = pc.utf8_lower(text)
         for word, value in (("true", 1.0), ("false", 0.0)):
-            found[pc.fill_null(pc.equal(lower, word), False).to_numpy(zero_copy_only=False)] = value
-    return found
+            values[pc.fill_null(pc.equal(lower, word), False).to_numpy(zero_copy_only=False)] = value
+    return values
 
 
 def _ungrouped(text: pa.Array, decimal: str | None) -> pa.Array:
-    """Numbers whose thousands are set apart, without the marks: 1.234,5 under the comma, 1,234.5 under the point."""
+    """Remove thousands separators: from 1.234,5 under the comma, from 1,234.5 under the point."""
     marks = _APART + {".": ",", ",": ".", None: ""}[decimal]
     groups = "|".join(f"(?:{re.escape(mark)}[0-9]{{3}})+" for mark in marks)
     point = {".": r"\.", ",": ",", None: "[.,]"}[decimal]
@@ -209,7 +211,7 @@ def _ungrouped(text: pa.Array, decimal: str | None) -> pa.Array:
 
 
 def _with_point(text: pa.Array, decimal: str | None) -> pa.Array:
-    """Numbers with a decimal comma, with a point; under the comma a point is no mark at all."""
+    """Replace a decimal comma by a point; under the comma a point is not a decimal mark."""
     changed = pc.replace_substring(text, ",", ".", max_replacements=1)
     pointed = pc.match_substring(text, ".")
     other = pa.scalar(None, text.type) if decimal == "," else text
@@ -217,12 +219,12 @@ def _with_point(text: pa.Array, decimal: str | None) -> pa.Array:
 
 
 def _plain(cells: pa.Array) -> np.ndarray:
-    """Floats (k,), NaN for null; an array of one's own."""
+    """Return floats (k,), NaN for null, in a new array."""
     return np.array(cells.to_numpy(zero_copy_only=False), dtype=float)
 
 
 def _printed(cells: pa.Array) -> pa.Array:
-    """Typed scalars as text; a type that Arrow cannot print is missing throughout, a cell by itself."""
+    """Write typed scalars as text; a type that Arrow cannot print is missing throughout."""
     try:
         cells[:0].cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -241,13 +243,13 @@ def _printed_alone(cell: pa.Array) -> pa.Array:
 
 
 def _unmarked(text: pa.Array) -> pa.Array:
-    """Null in place of the markers of a missing value."""
+    """Replace the markers of a missing value by null."""
     marked = pc.is_in(text, value_set=pa.array(MISSING, text.type))
     return pc.if_else(marked, pa.scalar(None, text.type), text)
 
 
 def _in_utf8(cells: pa.Array) -> pa.Array:
-    """Text cells that are UTF-8: a file may say so of bytes that are not, which are then replaced in their cell."""
+    """Return text cells as valid UTF-8: a file may claim so of invalid bytes, which are replaced in their cell."""
     try:
         cells.validate(full=True)
     except pa.ArrowInvalid:
@@ -256,7 +258,7 @@ def _in_utf8(cells: pa.Array) -> pa.Array:
 
 
 def _decoded(cells: pa.Array) -> pa.Array:
-    """Bytes as UTF-8 text, cell by cell."""
+    """Decode bytes as UTF-8 text, cell by cell."""
     return pa.array(
         [None if cell is None else cell.decode("utf-8", "replace") for cell in cells.to_pylist()], pa.large_string()
     )
@@ -283,7 +285,7 @@ def from_objects(values: Sequence[Any]) -> pa.Array:
 
 
 def _by_kind(values: Sequence[Any]) -> pa.Array:
-    """Objects as their readings; those of one Arrow type are read at once, elementwise."""
+    """Read objects by type; those of one Arrow type are read at once, elementwise."""
     count = len(values)
     groups: dict[pa.DataType, tuple[list[int], list[pa.Scalar | Any]]] = {}
     for at, value in enumerate(values):
@@ -338,7 +340,7 @@ def _whole_number(value: int) -> tuple[pa.DataType, Any]:
 
 
 def _decimal_number(value: decimals.Decimal) -> tuple[pa.DataType, Any]:
-    """A decimal at its own scale: one at the scale of a column would be written as its neighbours are."""
+    """Convert a decimal at its own scale: at the scale of a column it would be written as its neighbours are."""
     if not value.is_finite() or abs(value.adjusted()) > _BEYOND:
         return pa.large_string(), None
     scale = max(0, -int(value.as_tuple().exponent))
@@ -348,5 +350,5 @@ def _decimal_number(value: decimals.Decimal) -> tuple[pa.DataType, Any]:
 
 
 def _flags(cells: pa.Array) -> np.ndarray:
-    """Which objects (k,) are typed."""
+    """Return a mask (k,) of the objects that are typed."""
     return np.asarray(cells.field("typed").to_numpy(zero_copy_only=False), dtype=bool)

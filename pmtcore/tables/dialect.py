@@ -51,30 +51,35 @@ class Dialect:
         one_of("quoting", self.quoting, QUOTING)
 
     def mark(self, separator: str | None) -> str | None:
-        """The decimal mark of numbers in a file of this separator, as :func:`pmtcore.tables.cells.numbers` takes it."""
+        """Return the decimal mark of numbers in a file of this separator, for :func:`pmtcore.tables.cells.numbers`."""
         if separator in (None, ","):
             return None if self.decimal == "," and separator == "," else "."
         return None if self.decimal == "either" else self.decimal
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields."""
+        """Return plain fields."""
         return asdict(self)
 
 
 @final
 @dataclass(frozen=True)
 class Header:
-    """The first line of a text file: what separates its cells, and the names."""
+    """First line of a text file: the separator of its cells, and the names."""
 
     separator: str
     names: tuple[str, ...]
 
 
 def header_of(line: bytes, where: str, hide_names: bool) -> Header:
-    """The header of a file, from its first line that is not blank.
+    """Parse the header of a file, from its first line that is not blank.
+
+    Args:
+        line: the line.
+        where: name of the file in messages.
+        hide_names: leave names out of messages, since they are private.
 
     Raises:
-        InputError: no header row, one column, a name missing or there twice; the sentence never holds a private name.
+        InputError: no header row, one column, a name missing or twice; the message never contains a private name.
     """
     if line.startswith(_UTF16):
         raise InputError(f"{where} is written in UTF-16 ('Unicode text'); save it as CSV in UTF-8.")
@@ -95,10 +100,10 @@ def header_of(line: bytes, where: str, hide_names: bool) -> Header:
 
 
 def check_names(names: Sequence[str], where: str, hide_names: bool) -> None:
-    """Refuse too many columns, and names that are missing or there twice.
+    """Check the names of the columns.
 
     Raises:
-        InputError: as said.
+        InputError: too many columns, or a name that is missing or there twice.
     """
     if len(names) > MAX_COLUMNS:
         raise InputError(f"{where} has {len(names)} columns; at most {MAX_COLUMNS} are read: leave columns out.")
@@ -112,10 +117,12 @@ def check_names(names: Sequence[str], where: str, hide_names: bool) -> None:
 
 
 def public_dialect(data: bytes, header: Header, where: str) -> Dialect:
-    """The dialect of a public text, whose every line may be looked at.
+    """Infer the dialect of a public text, all of whose lines may be read.
 
     Args:
         data: the whole text, or its first megabytes.
+        header: its header.
+        where: name of the file in messages.
 
     Raises:
         InputError: rows whose number of cells differs from the header's.
@@ -140,7 +147,7 @@ def public_dialect(data: bytes, header: Header, where: str) -> Dialect:
 
 
 def decoded_line(line: bytes) -> str:
-    """A header line as text, whatever its encoding."""
+    """Decode a header line, whatever its encoding."""
     line = line.removeprefix(BOM)
     try:
         return line.decode("utf-8")
@@ -149,7 +156,7 @@ def decoded_line(line: bytes) -> str:
 
 
 def _fit(lines: list[str], header: Header, quoting: str, more: int = 0) -> float:
-    """Share of lines with as many cells as the header has names, and so many more."""
+    """Return the share of lines with as many cells as the header has names, plus ``more``."""
     quotes: Literal[0, 3] = csv.QUOTE_NONE if quoting == "none" else csv.QUOTE_MINIMAL
     count = 0
     for line in lines[:5000]:
@@ -170,7 +177,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _decimal(lines: list[str], separator: str) -> str:
-    """The decimal mark that public numbers have; ``either`` where none has one.
+    """Infer the decimal mark of public numbers; ``either`` where none has one.
 
     Three digits after a single mark may be thousands: other numbers decide first.
     """

@@ -30,7 +30,7 @@ _FEWEST_ROWS = 2  # a level seen once is a dummy that one public row decides
 @final
 @dataclass(frozen=True)
 class Gaps:
-    """Which rows (k,) of a block lack a value: missing ones, and categories that nobody knows."""
+    """Masks of the rows (k,) of a block that lack a value: missing ones, and unknown categories."""
 
     missing: np.ndarray
     unseen: np.ndarray
@@ -59,17 +59,17 @@ class Feature:
 
     @property
     def name(self) -> str:
-        """Of the column."""
+        """Return the name of the column."""
         return self.column.name
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of its features."""
+        """Return the names of its features."""
         return (self.name,) if self.dummies is None else tuple(f"{self.name}={level}" for level in self.dummies)
 
-    def encode(self, found: pa.Array, decimal: str | None) -> tuple[np.ndarray, Gaps]:
-        """Features (k, w), NaN where there is no value, and the gaps."""
-        values = self.column.read(found, decimal)
+    def encode(self, column_cells: pa.Array, decimal: str | None) -> tuple[np.ndarray, Gaps]:
+        """Encode cells as features (k, w), NaN where there is no value, and return the gaps."""
+        values = self.column.read(column_cells, decimal)
         missing = np.isnan(values)
         if self.dummies is None:
             return values[:, None], Gaps(missing, np.zeros(len(values), dtype=bool))
@@ -80,11 +80,11 @@ class Feature:
         return block, Gaps(missing, unseen)
 
     def filled(self, block: np.ndarray, gaps: Gaps) -> np.ndarray:
-        """Missing values filled in: the public median, or the reference; unknown categories stay unknown."""
+        """Fill in missing values: the public median, or the reference; unknown categories stay unknown."""
         return np.where(gaps.missing[:, None], self.fill, block)
 
     def _table(self) -> np.ndarray:
-        """Dummies of each known level, and a last row of NaN."""
+        """Return the dummies of each known level, and a last row of NaN."""
         dummies = self.dummies or ()
         places = [self.home if level in self.merged else level for level in self.column.levels]
         rows = [[float(place == dummy) for dummy in dummies] for place in places]
@@ -92,7 +92,7 @@ class Feature:
 
 
 def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: str | None) -> Feature:
-    """A feature from the public cells of its column.
+    """Make a feature from the public cells of its column.
 
     Raises:
         InputError: no value at all, too many categories, or fewer than two.
@@ -116,7 +116,7 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
 
 
 def numeric(name: str) -> Feature:
-    """A number of a column nobody has public rows of."""
+    """Return a numeric feature of a column without public rows."""
     return Feature(Column(name), float("nan"))
 
 
@@ -125,7 +125,7 @@ def _blank(public: pa.ChunkedArray) -> int:
 
 
 def _categories(name: str, counts: dict[str, int], choices: Choices) -> Feature:
-    """Levels of a categorical column: public ones with at least two rows, or the declared among them."""
+    """Make the feature of a categorical column: public levels with at least two rows, or the declared among them."""
     declared = {cells.canonical(level) for level in choices.levels.get(name, ())}
     if not declared and len(counts) > MAX_LEVELS:
         dates = "; dates are read as 2020-12-31 or 31.12.2020" if any(map(_SLASHED.fullmatch, counts)) else ""
@@ -149,18 +149,18 @@ def _categories(name: str, counts: dict[str, int], choices: Choices) -> Feature:
 
 
 def category_notes(features: Sequence[Feature], unseen: str) -> tuple[str, ...]:
-    """What becomes of each kind of category, in words: a sentence for all columns of which it is true."""
-    found = [one for one in features if one.dummies is not None]
-    if not found:
+    """Describe the treatment of each kind of category: one sentence for all columns to which it applies."""
+    categorical = [one for one in features if one.dummies is not None]
+    if not categorical:
         return ()
-    notes = [f"Categories are compared with {', '.join(f'{one.reference!r} of {one.name!r}' for one in found)}."]
-    for one in found:
+    notes = [f"Categories are compared with {', '.join(f'{one.reference!r} of {one.name!r}' for one in categorical)}."]
+    for one in categorical:
         if one.merged:
             become = "missing" if one.home is None else repr(one.home)
             few = f"Categories of {one.name!r} with fewer than two public rows"
             notes.append(f"{few} count as {become}: {listed(sorted(one.merged))}.")
     for become, homes in (("missing", False), (repr(OTHER), True)):
-        names = [one.name for one in found if (one.home is not None) == homes]
+        names = [one.name for one in categorical if (one.home is not None) == homes]
         if names and unseen == "other":
             notes.append(f"Categories of {listed(names, 99)} that the public table does not have count as {become}.")
     return tuple(notes)

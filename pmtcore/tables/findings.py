@@ -32,13 +32,13 @@ _ROUNDS = 12  # repairs that follow from one another
 @final
 @dataclass(frozen=True)
 class Repair:
-    """A change of the choices, and what to write on its button."""
+    """Change of the choices, with the label of its button."""
 
     label: str
     changes: Mapping[str, Any] = field(default_factory=dict)
 
     def apply(self, choices: Choices) -> Choices:
-        """The choices with the change."""
+        """Return the choices with the change."""
         return replace(choices, **dict(self.changes))
 
 
@@ -63,16 +63,16 @@ class Finding:
 def findings(
     private: Table, public: Table | MomentTable, choices: Choices, public_rows: int | None = None
 ) -> tuple[Finding, ...]:
-    """All findings, those that stop first."""
-    found = [*_tables(private, public, choices), *_columns(private, public, choices)]
+    """Return all findings, those that stop first."""
+    collected = [*_tables(private, public, choices), *_columns(private, public, choices)]
     if isinstance(public, Table):
-        found += [*_target(public, choices), *_features(private, public, choices)]
-    found += _rest(private, public, choices, public_rows, any(one.stops for one in found))
-    return tuple(sorted(found, key=lambda one: not one.stops))
+        collected += [*_target(public, choices), *_features(private, public, choices)]
+    collected += _rest(private, public, choices, public_rows, any(one.stops for one in collected))
+    return tuple(sorted(collected, key=lambda one: not one.stops))
 
 
 def repaired(private: Table, public: Table | MomentTable, choices: Choices) -> Choices:
-    """The choices after the recommended repair of everything that stops, as far as there is one."""
+    """Return the choices after the recommended repair of everything that stops, as far as there is one."""
     for _ in range(_ROUNDS):
         first = next((one for one in findings(private, public, choices) if one.stops and one.repairs), None)
         if first is None:
@@ -133,7 +133,7 @@ def _other_target(private: Table, public: Table | MomentTable) -> tuple[Repair, 
 
 
 def _target(public: Table, choices: Choices) -> Iterator[Finding]:
-    """A target that does not suit its regression."""
+    """Yield findings on a target that does not suit its regression."""
     name = choices.target
     if name not in public.columns:
         return
@@ -164,7 +164,7 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
 
 
 def _as_labels(levels: list[str], family: str = "logistic") -> tuple[Repair, ...]:
-    """Labels: two as they are, of more each of the most frequent against the rest."""
+    """Return repairs that make labels: two levels as they are, of more each of the most frequent against the rest."""
     title = FAMILIES[family].title.capitalize()
     if len(levels) == 2:
         return (Repair(f"{title} regression of the two labels", {"family": family, "positive": None}),)
@@ -175,7 +175,7 @@ def _as_labels(levels: list[str], family: str = "logistic") -> tuple[Repair, ...
 
 
 def _features(private: Table, public: Table, choices: Choices) -> Iterator[Finding]:
-    """Columns that are text although most cells are numbers, dates, and what no regression can use."""
+    """Yield findings on text columns that are mostly numbers, on dates, and on columns no regression can use."""
     chosen = choices.features or tuple(name for name in public.columns if name in private.columns)
     for name in chosen:
         if name == choices.target or name not in public.columns:
@@ -205,7 +205,7 @@ def _without(private: Table, public: Table | MomentTable, choices: Choices, name
 def _rest(
     private: Table, public: Table | MomentTable, choices: Choices, public_rows: int | None, stopped: bool
 ) -> list[Finding]:
-    """What only the attempt shows: the first thing that stops it, or the notes of what was taken care of."""
+    """Yield findings that only the attempt shows: the first error that stops it, or its notes."""
     try:
         side = public_side(private, public, choices, public_rows)
     except InputError as error:
@@ -232,7 +232,7 @@ def _about(note: str) -> About:
 
 
 def _stopping(sentence: str, private: Table, public: Table | MomentTable, choices: Choices) -> Finding:
-    """A finding made of the sentence that stopped the attempt, with the repair that lifts it."""
+    """Make a finding of the sentence that stopped the attempt, with the repair that removes it."""
     repairs: list[Repair] = []
     about: About = "other"
     if "missing values" in sentence or "levels that the public table does not have" in sentence:
@@ -253,7 +253,7 @@ def _stopping(sentence: str, private: Table, public: Table | MomentTable, choice
 
 
 def _fewer(private: Table, public: Table | MomentTable, choices: Choices) -> Iterator[Repair]:
-    """The first half of the features, where there are too few public rows for all."""
+    """Yield the repair of too few public rows: the first half of the features."""
     every = choices.features or tuple(n for n in public.columns if n in private.columns and n != choices.target)
     if len(every) > 1:
         half = every[: len(every) // 2]

@@ -28,11 +28,13 @@ _FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # SplitMix64's: every bit o
 
 
 def hashed(table: Table, key: bytes, dialect: Dialect | None = None, watch: Watch | None = None) -> Cells:
-    """The cells of a table as hashes of what they say, under the ledger's key: of all rows, or of those chosen.
+    """Hash the cells of a table by their content, under the ledger's key: of all rows, or of chosen ones.
 
     Args:
-        dialect: how the table is written; ``None``: in the usual way.
-        watch: told how far the look at the table is.
+        table: the table.
+        key: of the ledger.
+        dialect: of the table; ``None``: the usual one.
+        watch: observer of the progress.
     """
     if watch is not None:
         watch.begin()
@@ -48,7 +50,7 @@ def hashed(table: Table, key: bytes, dialect: Dialect | None = None, watch: Watc
 
 
 class _Chosen:
-    """Rows with the smallest quick hashes, at most so many; which they are does not depend on the order."""
+    """Rows with the smallest quick hashes, up to a limit; the choice does not depend on their order."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -60,7 +62,7 @@ class _Chosen:
         self._stride = 1  # of rows that are chosen, where many are alike
 
     def add(self, words: list[np.ndarray], key: bytes) -> None:
-        """A block's columns of words (k,)."""
+        """Add a block's columns of words (k,)."""
         if self._telling is None:
             wide = len(words[0]) / _TELLING if words else 0
             self._telling = [j for j, column in enumerate(words) if len(np.unique(column)) > max(wide, 1)]
@@ -74,41 +76,41 @@ class _Chosen:
             self._fewer()
 
     def _fewer(self) -> None:
-        """Half as many rows by their hashes; of rows that are all alike every other one."""
+        """Drop half of the rows by their hashes; of rows that are all alike every other one."""
         rows, quick, bound = np.vstack(self._rows), np.concatenate(self._quick), self._bound >> np.uint64(1)
-        kept = np.flatnonzero(quick <= bound)
-        if len(kept):
+        chosen = np.flatnonzero(quick <= bound)
+        if len(chosen):
             self._bound = bound
         else:
-            kept, self._stride = np.arange(0, len(quick), 2), 2 * self._stride
-        self._rows, self._quick, self._count = [rows[kept]], [quick[kept]], len(kept)
+            chosen, self._stride = np.arange(0, len(quick), 2), 2 * self._stride
+        self._rows, self._quick, self._count = [rows[chosen]], [quick[chosen]], len(chosen)
 
     def hashes(self, columns: int) -> np.ndarray:
-        """Keyed hashes (r, d) of the rows that are kept."""
+        """Return keyed hashes (r, d) of the chosen rows."""
         return np.vstack(self._rows) if self._rows else np.empty((0, columns), dtype=np.uint64)
 
     def first(self) -> np.ndarray | None:
-        """Which of them (r,) a much larger table would keep as well; ``None`` where all rows are kept."""
+        """Return a mask (r,) of the rows that a much larger table would choose too; ``None`` where all are chosen."""
         if self._bound == np.uint64(2**64 - 1):
             return None
         return np.asarray(np.concatenate(self._quick) <= self._bound >> np.uint64(4))
 
 
 def _quick(columns: list[np.ndarray], apart: bool, key: bytes) -> np.ndarray:
-    """The smallest keyed hash of a row's cells (k,), or where they tell no row apart that of all together."""
+    """Return the smallest keyed hash of a row's cells (k,), or that of all together where it distinguishes no rows."""
     k0, k1 = (np.uint64(int.from_bytes(key[at : at + 8], "little")) for at in (0, 8))
-    found: np.ndarray | None = None
+    combined: np.ndarray | None = None
     with np.errstate(over="ignore"):
         for column in columns:
             h = _spread(column, k0, k1)
-            found = h if found is None else np.minimum(found, h) if apart else found + h
-        if found is None:
+            combined = h if combined is None else np.minimum(combined, h) if apart else combined + h
+        if combined is None:
             return np.empty(0, dtype=np.uint64)
-        return found if apart else _spread(found, k1, k0)
+        return combined if apart else _spread(combined, k1, k0)
 
 
 def _spread(words: np.ndarray, k0: np.uint64, k1: np.uint64) -> np.ndarray:
-    """A quick keyed hash of words, good enough to choose by; what is stored is SipHash."""
+    """Return a quick keyed hash of words, good enough to choose by; the stored hashes are SipHash."""
     h = words ^ k0
     for factor, key in zip(_FACTORS, (k1, k0), strict=True):
         h ^= h >> np.uint64(29)
@@ -119,7 +121,7 @@ def _spread(words: np.ndarray, k0: np.uint64, k1: np.uint64) -> np.ndarray:
 
 
 def _said(cells: pa.Array, separator: str | None, key: bytes) -> np.ndarray:
-    """A column's words (k,): of the number that a cell is, or of its text; of a missing cell, of nothing."""
+    """Return a column's words (k,): of the number that a cell is, or of its text; of a missing cell, of nothing."""
     value = numbers(cells, "." if separator in (None, ",") else None)
     words = _rounded(value)
     other = np.isnan(value)
@@ -133,7 +135,7 @@ def _said(cells: pa.Array, separator: str | None, key: bytes) -> np.ndarray:
 
 
 def _rounded(value: np.ndarray) -> np.ndarray:
-    """Numbers to a few significant digits, as words."""
+    """Round numbers to a few significant digits, as words."""
     finite = np.where(np.isfinite(value), value, 0.0)
     size = np.abs(finite)
     place = np.floor((np.frexp(size)[1] - 1) * 0.30103).astype(np.int64) + _ZERO

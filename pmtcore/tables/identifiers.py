@@ -25,9 +25,9 @@ _MISSING = frozenset(MISSING)
 
 def identifiers(cells: pa.Array) -> np.ndarray:
     """Return the canonical identifier of each cell (k,), text; empty where missing. Each cell by itself."""
-    found = texts(cells).fill_null("").dictionary_encode()
-    different = np.array([canonical(text) for text in found.dictionary.to_pylist()], dtype=object)
-    return different[found.indices.to_numpy(zero_copy_only=False)] if len(found) else np.array([], dtype=object)
+    encoded = texts(cells).fill_null("").dictionary_encode()
+    different = np.array([canonical(text) for text in encoded.dictionary.to_pylist()], dtype=object)
+    return different[encoded.indices.to_numpy(zero_copy_only=False)] if len(encoded) else np.array([], dtype=object)
 
 
 def canonical(text: str) -> str:

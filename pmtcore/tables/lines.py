@@ -49,20 +49,20 @@ class Shape:
 
     @cached_property
     def row(self) -> re.Pattern[bytes]:
-        """One row by the letter."""
+        """Return the pattern of one well-formed row."""
         s = re.escape(self.separator).encode()
         cell = self._cell(s)
         return re.compile(cell + b"(?:" + s + cell + b"){%d}" % (self.width - 1))
 
     @cached_property
     def next_cell(self) -> re.Pattern[bytes]:
-        """A cell of such a row, and the separator after it."""
+        """Return the pattern of a cell of such a row, with the separator after it."""
         s = re.escape(self.separator).encode()
         return re.compile(b"(" + self._cell(s) + b")(" + s + b"|)")
 
     @cached_property
     def line(self) -> str:
-        """One line by the letter, without a lone carriage return, as a pattern for Arrow."""
+        """Return the pattern of one well-formed line, without a lone carriage return, for Arrow."""
         s = re.escape(self.separator).encode()
         cell = rb'(?:"(?:[^"\r]|"")*"|[ ]*(?:[^" \r\x00' + s + rb"][^\r\x00" + s + rb"]*)?)"
         return (rb"\A" + cell + b"(?:" + s + cell + rb")*\z").decode()
@@ -73,14 +73,14 @@ class Shape:
 
 
 def counted(data: Iterable[bytes], shape: Shape) -> int:
-    """Number of rows, from line structure alone."""
+    """Count rows, from line structure alone."""
     return sum(len(starts) for _, starts, _ in _cut(data, shape))
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Rows, the chosen cells of each as text, and how many rows cannot be read: their cells are null."""
+    """Rows: the chosen cells of each as text, and the number of unreadable rows, whose cells are null."""
 
     rows: int
     cells: list[pa.Array]
@@ -91,10 +91,11 @@ class Batch:
 
 
 def batches(data: Iterable[bytes], shape: Shape, columns: Sequence[int]) -> Iterator[Batch]:
-    """Rows in blocks; the header is gone already.
+    """Yield rows in blocks.
 
     Args:
         data: pieces of the text after the header.
+        shape: public form of a row.
         columns: places of the cells in a row.
     """
     for block, starts, ends in _cut(data, shape):
@@ -103,15 +104,15 @@ def batches(data: Iterable[bytes], shape: Shape, columns: Sequence[int]) -> Iter
 
 
 def after_header(data: Iterable[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """The first line that is not blank, and the pieces after it."""
+    """Return the first line that is not blank, and the pieces after it."""
     source = iter(data)
-    held = b""
+    buffer = b""
     for piece in source:
-        held += piece
-        line, newline, rest = held.lstrip(b"\r\n \t").partition(b"\n")
-        if newline or len(held) > LINE:
-            return line.rstrip(b"\r"), _chained(rest, source)
-    return held.strip(), iter(())
+        buffer += piece
+        line, newline, remainder = buffer.lstrip(b"\r\n \t").partition(b"\n")
+        if newline or len(buffer) > LINE:
+            return line.rstrip(b"\r"), _chained(remainder, source)
+    return buffer.strip(), iter(())
 
 
 def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
@@ -120,42 +121,42 @@ def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _cut(data: Iterable[bytes], shape: Shape) -> Iterator[tuple[bytes, np.ndarray, np.ndarray]]:
-    """Blocks of whole rows with the places where rows start and end."""
-    rest, dropping = b"", False
+    """Yield blocks of complete rows with the places where rows start and end."""
+    remainder, dropping = b"", False
     for piece in _filled(data):
         if dropping:
             _, newline, piece = piece.partition(b"\n")
             if not newline:
                 continue
             piece, dropping = b"\n" + piece, False
-        block = rest + piece
+        block = remainder + piece
         starts, ends, done = _rows(block, shape, final=False)
-        rest = block[done:]
-        if len(rest) > LINE + SPAN and b"\n" not in rest:
-            rest, dropping = _LONG, True
+        remainder = block[done:]
+        if len(remainder) > LINE + SPAN and b"\n" not in remainder:
+            remainder, dropping = _LONG, True
         yield block, starts, ends
-    if rest:
-        block = rest if rest.endswith(b"\n") else rest + b"\n"
+    if remainder:
+        block = remainder if remainder.endswith(b"\n") else remainder + b"\n"
         starts, ends, _ = _rows(block, shape, final=True)
         yield block, starts, ends
 
 
 def _filled(data: Iterable[bytes]) -> Iterator[bytes]:
-    """Pieces of a size worth parsing."""
-    held: list[bytes] = []
+    """Yield pieces of a size worth parsing."""
+    buffer: list[bytes] = []
     size = 0
     for piece in data:
-        held.append(piece)
+        buffer.append(piece)
         size += len(piece)
         if size >= CHUNK:
-            yield b"".join(held)
-            held, size = [], 0
-    if held:
-        yield b"".join(held)
+            yield b"".join(buffer)
+            buffer, size = [], 0
+    if buffer:
+        yield b"".join(buffer)
 
 
 def _rows(block: bytes, shape: Shape, final: bool) -> tuple[np.ndarray, np.ndarray, int]:
-    """Starts and ends of rows, and where what is left for the next block begins."""
+    """Return starts and ends of rows, and the place where the remainder for the next block begins."""
     ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == 10)
     starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
     done = int(ends[-1]) + 1 if len(ends) else 0
@@ -171,7 +172,7 @@ def _rows(block: bytes, shape: Shape, final: bool) -> tuple[np.ndarray, np.ndarr
 def _joined(
     block: bytes, starts: np.ndarray, ends: np.ndarray, done: int, shape: Shape, final: bool
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Lines with quotes put together where the text is one row by the letter."""
+    """Join lines with quotes where the text is one well-formed row."""
     quotes = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == 34)
     odd = np.flatnonzero((np.searchsorted(quotes, ends) - np.searchsorted(quotes, starts)) % 2)
     keep, ends, at = np.ones(len(starts), dtype=bool), ends.copy(), 0
@@ -194,7 +195,7 @@ def _is_row(block: bytes, start: int, end: int, shape: Shape) -> bool:
 
 
 def _cells(block: bytes, starts: np.ndarray, ends: np.ndarray, shape: Shape, columns: Sequence[int]) -> Batch:
-    """The chosen cells of the rows of a block."""
+    """Parse the chosen cells of the rows of a block."""
     plain = b"\x00" not in block and block.count(b"\r") == block.count(b"\r\n")
     if plain and not (shape.quoted and b'"' in block) and int(np.max(ends - starts)) <= LINE:
         text = block[int(starts[0]) : int(ends[-1]) + 1] if shape.blank_rows else _lines_of(block, starts, ends)
@@ -219,7 +220,7 @@ def _lines_of(block: bytes, starts: np.ndarray, ends: np.ndarray) -> bytes:
 
 
 def _easy(rows: list[bytes], shape: Shape) -> np.ndarray:
-    """Which rows Arrow's reader reads as the letter says: one line, quotes only where they belong."""
+    """Return a mask of the rows that Arrow's reader reads correctly: one line, quotes only where they belong."""
     short = np.array([len(row) <= LINE for row in rows], dtype=bool)
     if not shape.quoted:
         return short & np.array([b"\r" not in row and b"\x00" not in row for row in rows], dtype=bool)
@@ -230,7 +231,7 @@ def _easy(rows: list[bytes], shape: Shape) -> np.ndarray:
 
 
 def _one(row: bytes, shape: Shape, columns: Sequence[int]) -> list[str | None] | None:
-    """The cells of one odd row; ``None`` where it is no row by the letter."""
+    """Parse the cells of one unusual row; return ``None`` where it is not well-formed."""
     if not shape.quoted or len(row) > LINE or shape.row.fullmatch(row) is None:
         return None
     cells: list[str | None] = []
@@ -249,7 +250,7 @@ def _unquoted(cell: bytes) -> bytes:
 
 
 def _parsed(text: bytes, rows: int, shape: Shape, columns: Sequence[int], quoted: bool) -> Batch:
-    """Lines as cells through Arrow's reader; a line with another number of cells is null in every column."""
+    """Parse lines with Arrow's reader; a line with another number of cells is null in every column."""
     if rows == 0:
         return Batch(0, [pa.array([], _TEXT) for _ in columns], 0)
     wrong: list[int] = []
@@ -278,8 +279,8 @@ def _parsed(text: bytes, rows: int, shape: Shape, columns: Sequence[int], quoted
             strings_can_be_null=True,
         ),
     )
-    found = {name: _one_array(table.column(name)) for name in wanted}
-    return Batch(rows, [_with_gaps(found[str(j)], wrong, rows) for j in columns], len(wrong))
+    columns_by_name = {name: _one_array(table.column(name)) for name in wanted}
+    return Batch(rows, [_with_gaps(columns_by_name[str(j)], wrong, rows) for j in columns], len(wrong))
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
@@ -287,7 +288,7 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _with_gaps(cells: pa.Array, wrong: Sequence[int], rows: int) -> pa.Array:
-    """Cells with a null at each line that was left out (counted from 1)."""
+    """Insert a null at each line that was left out (counted from 1)."""
     if not wrong:
         return cells
     good = np.ones(rows, dtype=bool)
@@ -297,7 +298,7 @@ def _with_gaps(cells: pa.Array, wrong: Sequence[int], rows: int) -> pa.Array:
 
 
 def _utf8(text: bytes, encoding: str) -> bytes:
-    """The bytes as UTF-8; what is not of the encoding is replaced on the spot, never beyond a separator or a line."""
+    """Convert bytes to UTF-8; invalid bytes are replaced in place, never beyond a separator or a line."""
     if text.isascii():
         return text
     return text.decode(encoding, "replace").encode("utf-8")

@@ -27,7 +27,7 @@ Loaded = tuple[Table, Table, tuple[str, ...]]
 @final
 @dataclass(frozen=True)
 class Entry:
-    """A table that can be opened by name."""
+    """Table that can be opened by name."""
 
     id: str
     title: str
@@ -40,12 +40,12 @@ class Entry:
 
     @property
     def choices(self) -> Choices:
-        """What to fit when nothing else is chosen."""
+        """Return the regression to fit when nothing else is chosen."""
         return Choices(target=self.target, family=self.family, positive=self.positive)
 
     @property
     def path(self) -> Path | None:
-        """Where the file lies, if it does."""
+        """Return the path of the file, or None where it is missing."""
         if self.file is None:
             return None
         path = data_directory() / self.file
@@ -53,7 +53,7 @@ class Entry:
 
     @property
     def available(self) -> bool:
-        """Whether the table can be opened on this machine."""
+        """Return True where the table can be opened on this machine."""
         return self.file is None or self.path is not None
 
 
@@ -143,21 +143,21 @@ _LABELS = {"n": 10_000, "d": 6, "kappa_bar": 50.0, "size": 0.5}  # labels that a
 
 
 def data_directory() -> Path:
-    """Where real tables are looked for."""
+    """Return the folder of the real tables."""
     beside = Path(__file__).resolve().parents[3] / "shared" / "data"
     return Path(os.environ.get("PMT_DATA_DIR") or beside)
 
 
 def names() -> list[str]:
-    """Ids of all entries, the demo first."""
+    """Return the ids of all entries, the demo first."""
     return list(_ENTRIES)
 
 
 def entry(id: str) -> Entry:
-    """The entry of that id.
+    """Return the entry of that id.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such entry.
     """
     if id not in _ENTRIES:
         raise InputError(f"There is no table called {id!r}; choose one of {', '.join(_ENTRIES)}.")
@@ -165,26 +165,27 @@ def entry(id: str) -> Entry:
 
 
 def load(id: str, *, seed: int = 0, **knobs: float) -> Loaded:
-    """Private table, public table, and why a release from them is a lab figure.
+    """Return private table, public table, and the reasons why a release from them is a lab figure.
 
     Args:
+        id: of the entry.
         seed: of the synthetic draw, or of the split into private and public rows.
-        knobs: of the demo: ``n``, ``m``, ``d``, ``kappa_bar``, ``noise``.
+        **knobs: of the demo: ``n``, ``m``, ``d``, ``kappa_bar``, ``noise``.
 
     Raises:
         InputError: unknown id, table not on this machine, or a knob out of range.
     """
-    found = entry(id)
-    if found.file is None:
-        labels = {} if found.family == "gaussian" else _LABELS
-        return _demo(found, seed=seed, **{**labels, **knobs})
-    if found.path is None:
+    chosen = entry(id)
+    if chosen.file is None:
+        labels = {} if chosen.family == "gaussian" else _LABELS
+        return _demo(chosen, seed=seed, **{**labels, **knobs})
+    if chosen.path is None:
         raise InputError(
-            f"The table {found.title!r} is not on this machine; get it from the UCI archive and put it as "
-            f"{found.file} into the folder that PMT_DATA_DIR names."
+            f"The table {chosen.title!r} is not on this machine; get it from the UCI archive and put it as "
+            f"{chosen.file} into the folder that PMT_DATA_DIR names."
         )
-    whole = read_path(found.path, "public")
-    private, public = split(whole, found.public_rows, seed)
+    complete = read_path(chosen.path, "public")
+    private, public = split(complete, chosen.public_rows, seed)
     return private, public, ("the public rows were split off the private table: fine for study, not for a release",)
 
 

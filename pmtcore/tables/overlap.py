@@ -78,8 +78,10 @@ def _judged(common: np.ndarray, once: np.ndarray, likely: float, at_most: float)
     """Return the figures of public rows (k,) that are private rows too.
 
     Args:
-        common, once: whether each different public row is a private row; whether it is there once.
-        likely, at_most: the share of the rows that are there once which chance explains, and its upper limit.
+        common: True for each different public row that is a private row.
+        once: True for each different public row that is there once.
+        likely: share of the rows that are there once which chance explains.
+        at_most: upper limit of that share.
     """
     share = float(np.mean(common))
     if np.sum(once) < _FEWEST:

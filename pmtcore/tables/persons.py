@@ -27,7 +27,7 @@ _MOST_NUMBERS = 2**28  # of all means, 2 GB
 
 
 def by_person(rows: PrivateRows, table: Table, unit: Unit, dialect: Dialect) -> PrivateRows:
-    """The same rows, bounded per person; of the private table the identifiers are read, to count people.
+    """Return the same rows, bounded per person; the identifiers of the private table are read, to count people.
 
     Raises:
         InputError: the private table has no such column, or has too many people for their means.
@@ -39,11 +39,13 @@ def by_person(rows: PrivateRows, table: Table, unit: Unit, dialect: Dialect) -> 
 
 
 def bounded(rows: PrivateRows, whose: np.ndarray, people: int, unit: Unit) -> PrivateRows:
-    """The rows that count.
+    """Return the rows that count.
 
     Args:
-        whose: the person of each row (rows,), numbers from 0 on.
-        people: how many there are; public.
+        rows: all rows.
+        whose: person of each row (rows,), numbers from 0 on.
+        people: number of people; public.
+        unit: bound on the rows of a person.
 
     Raises:
         InputError: too many people for their means.
@@ -56,36 +58,36 @@ def bounded(rows: PrivateRows, whose: np.ndarray, people: int, unit: Unit) -> Pr
 
 
 def _whose(table: Table, column: str, dialect: Dialect) -> tuple[np.ndarray, int]:
-    """The person of each row (rows,), as numbers from 0 on, and how many people there are."""
+    """Return the person of each row (rows,), as numbers from 0 on, and the number of people."""
     names = [identifiers(block.columns[column]) for block in table.source.blocks((column,), dialect)]
     codes, different = pd.factorize(np.concatenate(names) if names else np.array([], dtype=object))
     return codes, len(different)
 
 
 def _firsts(rows: PrivateRows, whose: np.ndarray, n: int, most: int) -> Callable[[], Iterator[Block]]:
-    """Blocks of the first rows of each person, then rows of zeros up to n."""
+    """Return blocks of the first rows of each person, then rows of zeros up to n."""
     keep = pd.Series(whose).groupby(whose, sort=False).cumcount().to_numpy() < most
 
     def blocks() -> Iterator[Block]:
-        at, left = 0, n
+        at, missing = 0, n
         for x, y in rows._blocks():
             chosen = keep[at : at + len(y)]
             at += len(y)
-            found = x[chosen], y[chosen]
-            left -= len(found[1])
-            yield found
-        while left > 0:
-            k = min(left, _BLOCK)
-            left -= k
+            block = x[chosen], y[chosen]
+            missing -= len(block[1])
+            yield block
+        while missing > 0:
+            k = min(missing, _BLOCK)
+            missing -= k
             yield np.zeros((k, len(rows.names))), np.zeros(k)
 
     return blocks
 
 
 def _means(rows: PrivateRows, whose: np.ndarray, people: int) -> Callable[[], Iterator[Block]]:
-    """One block: the mean of each person's rows, found in the first pass; rows of zeros hold nothing and are left out.
+    """Return one block with the mean of each person's rows; rows of zeros carry nothing and are left out.
 
-    A mean that is no finite number is a row of zeros.
+    A mean that is not finite becomes a row of zeros.
     """
     made: list[Block] = []
 
@@ -100,17 +102,17 @@ def _means(rows: PrivateRows, whose: np.ndarray, people: int) -> Callable[[], It
 
 
 def _averaged(blocks: Iterable[Block], whose: np.ndarray, people: int, d: int) -> Block:
-    """Sums in the order of the rows, so that blocks do not change a bit, over counts."""
+    """Divide sums by counts; sums are in the order of the rows, so that blocks do not change a bit."""
     total, count, at = np.zeros((d + 1, people)), np.zeros(people), 0
     with np.errstate(all="ignore"):
         for x, y in blocks:
             here = whose[at : at + len(y)]
             at += len(y)
-            held = (x != 0).any(axis=1) | (y != 0)
-            np.add.at(count, here[held], 1.0)
+            nonzero = (x != 0).any(axis=1) | (y != 0)
+            np.add.at(count, here[nonzero], 1.0)
             for j in range(d):
-                np.add.at(total[j], here[held], np.ascontiguousarray(x[held, j]))
-            np.add.at(total[d], here[held], y[held])
+                np.add.at(total[j], here[nonzero], np.ascontiguousarray(x[nonzero, j]))
+            np.add.at(total[d], here[nonzero], y[nonzero])
         mean = (total / np.maximum(count, 1.0)).T
     mean[~np.isfinite(mean).all(axis=1)] = 0.0
     return np.ascontiguousarray(mean[:, :d]), np.ascontiguousarray(mean[:, d])

@@ -34,7 +34,7 @@ Answer = tuple[Sequence[str], int, list[pa.Array]]  # names of all columns; rows
 
 @final
 class QuerySource:
-    """The rows of one ``SELECT``; every pass asks again, so the rows must not change meanwhile.
+    """Rows of one ``SELECT``; every pass runs the query again, so the rows must not change meanwhile.
 
     Args:
         url: of the database, as SQLAlchemy writes it; ``duckdb://PATH`` for DuckDB.
@@ -51,7 +51,7 @@ class QuerySource:
 
     @property
     def sha256(self) -> str:
-        """Digest of the question: of the rows there is none without reading them."""
+        """Return the digest of the query: one of the rows would need reading them."""
         return hashlib.sha256(self.query.encode()).hexdigest()
 
     @cached_property
@@ -62,11 +62,11 @@ class QuerySource:
         return 0
 
     def rows(self, dialect: Dialect) -> int:
-        """Counted by the database."""
+        """Return the number of rows, counted by the database."""
         return self._rows
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
-        """One pass, the whole query asked again."""
+        """Yield the blocks of one pass, which runs the whole query again."""
         at = [self.names.index(name) for name in names]
         for _, rows, columns in self._answers(self.query, block_rows(len(self.names)), at):
             if rows:
@@ -78,7 +78,7 @@ class QuerySource:
         raise InputError(f"{self._where} has no columns; give one SELECT.")
 
     def _answers(self, query: str, size: int, at: Sequence[int]) -> Iterator[Answer]:
-        """Names and chunks of the columns at these places; one chunk without rows where there are none."""
+        """Yield names and chunks of the columns at these places; one empty chunk where there are no rows."""
         fetch = self._duckdb if self._url.startswith("duckdb:") else self._sqlalchemy
         try:
             yield from fetch(query, size, at)
@@ -102,7 +102,7 @@ class QuerySource:
             engine.dispose()
 
     def _duckdb(self, query: str, size: int, at: Sequence[int]) -> Iterator[Answer]:
-        """Typed by the query itself: DuckDB hands out Arrow columns, of which a value of no Python type is one too."""
+        """Yield columns typed by the query: DuckDB returns Arrow columns, also for values of no Python type."""
         try:
             import duckdb  # noqa: PLC0415  # an extra
         except ImportError:
@@ -128,7 +128,7 @@ class QuerySource:
 
 @final
 class DeclaredSource:
-    """A source whose number of rows is declared instead of counted: the n of the release, whatever there is.
+    """Source whose number of rows is declared instead of counted: the n of the release, whatever there is.
 
     Rows beyond it are not read. Fewer rows count as if the missing ones were rows of zeros.
     """
@@ -140,27 +140,27 @@ class DeclaredSource:
 
     @property
     def sha256(self) -> str:
-        """Of the source, where that is known without counting."""
+        """Return the digest of the source, where it is known without counting."""
         return self._source.sha256
 
     def rows(self, dialect: Dialect) -> int:
-        """As declared."""
+        """Return the declared number of rows."""
         return self._declared
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
-        """One pass over as many rows as were declared."""
-        left = self._declared
+        """Yield the blocks of one pass over as many rows as were declared."""
+        remaining = self._declared
         for block in self._source.blocks(names, dialect):
-            if left <= 0:
+            if remaining <= 0:
                 return
-            if block.rows > left:
-                block = Cells(left, {name: column.slice(0, left) for name, column in block.columns.items()})
-            left -= block.rows
+            if block.rows > remaining:
+                block = Cells(remaining, {name: column.slice(0, remaining) for name, column in block.columns.items()})
+            remaining -= block.rows
             yield block
 
 
 def _guesses(connection: Any, query: str) -> bool:
-    """Whether a DuckDB query reads a text file, the same whatever the file holds."""
+    """Return True where a DuckDB query reads a text file, the same whatever the file contains."""
     try:
         plan = str(connection.execute(f"EXPLAIN {query}").fetchall())
     except Exception:  # the guess itself may fail, by what the rows are
@@ -169,12 +169,12 @@ def _guesses(connection: Any, query: str) -> bool:
 
 
 def _flat(cells: pa.Array) -> pa.Array:
-    """A column of single values; lists and structures have none."""
+    """Return a column of single values; lists and structures become null."""
     return pa.nulls(len(cells)) if pt.is_nested(cells.type) else cells
 
 
 def _engine(url: str) -> sa.Engine:
-    """A connection maker whose driver converts no cell in a way that may fail."""
+    """Return an engine whose driver converts no cell in a way that may fail."""
     if sa.make_url(url).get_backend_name() != "sqlite":
         return sa.create_engine(url)
     # Converters of declared types (?detect_types=1) raise for a cell that is of another type.

@@ -45,23 +45,24 @@ class Column:
         if self.kind == "level" and len(set(self.levels)) < max(len(self.levels), 1):
             raise InputError(f"The levels of column {self.name!r} must be listed, each once.")
 
-    def read(self, found: pa.Array, decimal: str | None = ".") -> np.ndarray:
-        """Cells (k,) as floats: the number, the days since 1970-01-01, or the place of the level; NaN where missing.
+    def read(self, column: pa.Array, decimal: str | None = ".") -> np.ndarray:
+        """Read cells (k,) as floats, NaN where missing.
 
-        A text that is no level is ``cells.UNSEEN``.
+        They are the number, the days since 1970-01-01, or the place of the level; a text that is no level is
+        ``cells.UNSEEN``.
         """
         if self.kind == "number":
-            return cells.numbers(found, decimal)
+            return cells.numbers(column, decimal)
         if self.kind == "date":
-            return cells.days(found)
-        codes = cells.codes(found, self.levels).astype(float)
+            return cells.days(column)
+        codes = cells.codes(column, self.levels).astype(float)
         return np.where(codes == cells.ABSENT, np.nan, codes)
 
 
 @final
 @dataclass(frozen=True)
 class Schema:
-    """Columns and dialect, public."""
+    """Columns and dialect of a table; public."""
 
     columns: tuple[Column, ...]
     dialect: Dialect = field(default_factory=Dialect)
@@ -73,16 +74,16 @@ class Schema:
         raise InputError(f"The schema has no column {name!r}; it has {listed(c.name for c in self.columns)}.")
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields; :meth:`from_dict` reads them back."""
+        """Return plain fields; :meth:`from_dict` reads them back."""
         columns = [{"name": c.name, "kind": c.kind, "levels": list(c.levels)} for c in self.columns]
         return {"columns": columns, "dialect": self.dialect.as_dict()}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Schema:
-        """A declared schema.
+        """Return a declared schema.
 
         Raises:
-            InputError: another form.
+            InputError: the fields have another form.
         """
         try:
             columns = tuple(
@@ -98,7 +99,7 @@ class Schema:
 
 
 def schema_from_json(data: bytes) -> Schema:
-    """A declared schema from the bytes of a file.
+    """Parse a declared schema from the bytes of a file.
 
     Raises:
         InputError: not JSON, or no schema.
@@ -113,22 +114,22 @@ def schema_from_json(data: bytes) -> Schema:
 
 
 def as_kind(word: str) -> Kind:
-    """The kind of that name.
+    """Return the kind of that name.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such kind.
     """
     one_of("kind", word, KINDS)
     return cast(Kind, word)
 
 
 def inferred(table: pa.Table, dialect: Dialect, decimal: str | None) -> Schema:
-    """The schema of a public table: numbers where every cell is one, dates likewise, else the levels found."""
+    """Infer the schema of a public table: numbers where every cell is one, dates likewise, else the observed levels."""
     return Schema(tuple(_column(str(name).strip(), table[name], decimal) for name in table.column_names), dialect)
 
 
 def frequencies(column: Sequence[pa.Array] | pa.ChunkedArray, levels: bool = True) -> dict[str, int]:
-    """How often each level is there in public cells, most frequent first; ``1.0`` and ``1`` are one level."""
+    """Count each level in public cells, most frequent first; ``1.0`` and ``1`` are one level."""
     counts: dict[str, int] = {}
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else column:
         for entry in pc.value_counts(cells.texts(chunk)).to_pylist():
@@ -139,17 +140,17 @@ def frequencies(column: Sequence[pa.Array] | pa.ChunkedArray, levels: bool = Tru
 
 
 def values(column: pa.ChunkedArray, kind: Kind, decimal: str | None) -> np.ndarray:
-    """All numbers or days of a public column (m,), NaN where missing."""
+    """Return all numbers or days of a public column (m,), NaN where missing."""
     read = Column("", kind).read
-    found = [read(chunk, decimal) for chunk in column.chunks]
-    return np.concatenate(found) if found else np.empty(0)
+    chunks = [read(chunk, decimal) for chunk in column.chunks]
+    return np.concatenate(chunks) if chunks else np.empty(0)
 
 
 def number_share(column: pa.ChunkedArray, decimal: str | None) -> float:
-    """Share of the public cells with something in them that are numbers."""
+    """Return the share of the nonempty public cells that are numbers."""
     filled = len(column) - sum(cells.texts(chunk).null_count for chunk in column.chunks)
-    found = int(np.sum(~np.isnan(values(column, "number", decimal))))
-    return found / filled if filled else 0.0
+    numbers = int(np.sum(~np.isnan(values(column, "number", decimal))))
+    return numbers / filled if filled else 0.0
 
 
 def _column(name: str, column: pa.ChunkedArray, decimal: str | None) -> Column:

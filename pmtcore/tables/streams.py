@@ -22,12 +22,12 @@ _PIECE = 2**18  # bytes at a read: large enough that the call is not what costs
 
 
 def is_address(text: str) -> bool:
-    """Whether it is an address of an object store rather than a path."""
+    """Return True for an address of an object store rather than a path."""
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text) is not None
 
 
 def opened(place: Place) -> BinaryIO:
-    """A stream of bytes that can be searched.
+    """Open a seekable stream of bytes.
 
     Raises:
         InputError: no such file, not a regular file, or no library for the address.
@@ -45,7 +45,7 @@ def opened(place: Place) -> BinaryIO:
 
 
 def pieces(place: Place, where: str, limit: int | None = None) -> Iterator[bytes]:
-    """The unpacked bytes, piece by piece: every member of a gzip file, up to the limit.
+    """Yield the uncompressed bytes, piece by piece: every member of a gzip file, up to the limit.
 
     Raises:
         InputError: damaged or cut gzip, something else after it, gzip'ed twice, more bytes than the limit.
@@ -67,12 +67,12 @@ def pieces(place: Place, where: str, limit: int | None = None) -> Iterator[bytes
 
 
 def whole(place: Place, where: str, limit: int = MAX_BYTES) -> bytes:
-    """All unpacked bytes; see :func:`pieces`."""
+    """Return all uncompressed bytes; see :func:`pieces`."""
     return b"".join(pieces(place, where, limit))
 
 
 def starts_with(place: Place, mark: bytes) -> bool:
-    """Whether the bytes, as they lie there, start like this."""
+    """Return True where the stored bytes start with this mark."""
     with opened(place) as stream:
         return stream.read(len(mark)) == mark
 

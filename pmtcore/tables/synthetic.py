@@ -13,7 +13,7 @@ from pmtcore.glm import families
 @final
 @dataclass(frozen=True)
 class Synthetic:
-    """A draw of the papers' synthetic setting: ``y = X beta + N(0, noise^2)``, ``X ~ N(mean, Psi)``."""
+    """Draw of the papers' synthetic setting: ``y = X beta + N(0, noise^2)``, ``X ~ N(mean, Psi)``."""
 
     private_x: np.ndarray
     private_y: np.ndarray
@@ -34,12 +34,20 @@ def synthetic(
     family: str = "gaussian",
     size: float = 1.0,
 ) -> Synthetic:
-    """The synthetic setting of A section 6 and B section 4; labels or counts for another family.
+    """Draw the synthetic setting of A section 6 and B section 4; labels or counts for another family.
 
     The second moment has the given trace and (nearly) smallest eigenvalue: the mean vector supplies the
     large eigenvalue, as B section 4.1 describes, and the covariance the rest, evenly on a log axis.
 
     Args:
+        n: number of private rows.
+        m: number of public rows.
+        d: number of features.
+        lambda_min: smallest eigenvalue of the second moment.
+        trace: of the second moment.
+        noise: standard deviation of the noise on a numeric response.
+        seed: of the draw.
+        family: id of the family of the response.
         size: standard deviation of the coefficients.
     """
     rng = np.random.default_rng(seed)

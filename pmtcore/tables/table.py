@@ -44,7 +44,7 @@ _SAMPLE = 2**22  # bytes of a public text that decide its dialect
 @final
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table behind its source. A private one prints no value and refuses to be pickled."""
+    """Table behind its source. A private one prints no value and refuses to be pickled."""
 
     name: str
     role: Role
@@ -52,29 +52,29 @@ class Table:
 
     @property
     def n(self) -> int:
-        """Number of rows, quotes read in the usual way."""
+        """Return the number of rows, with quotes read in the usual way."""
         return self.source.rows(Dialect())
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Column names."""
+        """Return the column names."""
         return self.source.names
 
     @property
     def sha256(self) -> str:
-        """Digest that tells tables apart."""
+        """Return a digest that distinguishes tables."""
         return self.source.sha256
 
     @cached_property
     def dialect(self) -> Dialect:
-        """How this table, a public one, is written."""
+        """Return the dialect of this public table."""
         if isinstance(self.source, TextSource) and self.role == "public":
             return public_dialect(self.source.sample(_SAMPLE), self.source.header, _where(self))
         return Dialect()
 
     @cached_property
     def cells(self) -> pa.Table:
-        """All cells, as they are.
+        """Return all cells, as they are.
 
         Raises:
             InputError: more than the limit, or a damaged file.
@@ -84,23 +84,23 @@ class Table:
 
     @cached_property
     def schema(self) -> Schema:
-        """The schema that this table, a public one, stands for."""
+        """Infer the schema of this public table."""
         if self.role != "public":
             raise InputError("A schema is taken from public rows or declared, never from private ones.")
         return schemas.inferred(self.cells, self.dialect, self.decimal)
 
     def missing(self, name: str) -> int:
-        """Missing cells of a public column."""
+        """Count the missing cells of a public column."""
         column = self.cells[self.columns.index(name)]
         return sum(texts(chunk).null_count for chunk in column.chunks)
 
     @property
     def decimal(self) -> str | None:
-        """Its decimal mark, as cells are read with."""
+        """Return the decimal mark for reading cells."""
         return self.dialect.mark(self.source.separator)
 
     def head(self, rows: int) -> pd.DataFrame:
-        """The first rows as they are written, for whoever may see them."""
+        """Return the first rows as they are written, for readers who may see them."""
         blocks = self.source.blocks(self.columns, self.dialect)
         first = next(iter(blocks), None)
         if first is None:
@@ -109,13 +109,13 @@ class Table:
 
     @cached_property
     def typed(self) -> pa.Table:
-        """The whole table with numbers as numbers, for whoever may see it: the curator, the lab."""
+        """Return the whole table with numbers as numbers, for readers who may see it: the curator, the lab."""
         rules = schemas.inferred(self.cells, self.dialect, self.decimal).columns
         return pa.table({c.name: _typed(self.cells[j], c, self.decimal) for j, c in enumerate(rules)})
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The same as a data frame."""
+        """Return the typed table as a data frame."""
         return self.typed.to_pandas()
 
     def _check_size(self) -> None:
@@ -135,7 +135,7 @@ class Table:
 @final
 @dataclass(frozen=True, eq=False)
 class MomentTable:
-    """A public second moment matrix with its column names."""
+    """Public second moment matrix with its column names."""
 
     name: str
     columns: tuple[str, ...]
@@ -143,12 +143,14 @@ class MomentTable:
 
 
 def read_path(path: str | Path, role: Role, limit: int | None = None) -> Table:
-    """A table where it lies: a file, a folder or pattern of Parquet files, or an address of an object store.
+    """Open a table in place: a file, a folder or pattern of Parquet files, or an address of an object store.
 
     Only the header or the metadata is read, and the rows are counted; cells are read when they are needed.
 
     Args:
-        limit: of the unpacked bytes; of a private file there is none, of a public one 512 MB.
+        path: where the table is.
+        role: private or public.
+        limit: of the uncompressed bytes; of a private file there is none, of a public one 512 MB.
 
     Raises:
         InputError: no such file, or what is wrong with its shape.
@@ -165,18 +167,20 @@ def read_path(path: str | Path, role: Role, limit: int | None = None) -> Table:
     except (OSError, ValueError):  # a name too long, or with a null in it
         raise InputError(f"There is no file {text[:60]!r}; check the path.") from None
     if folder or (any(mark in text for mark in "*?[") and not there):
-        found = sorted(Path(path).rglob("*.parquet")) if folder else [Path(p) for p in sorted(glob.glob(text))]  # noqa: PTH207  # from any root
-        files = [file for file in found if file.is_file()]
+        paths = sorted(Path(path).rglob("*.parquet")) if folder else [Path(p) for p in sorted(glob.glob(text))]  # noqa: PTH207  # from any root
+        files = [file for file in paths if file.is_file()]
         parts = [_source(file, where, role, limit) for file in files]
         return _checked(Table(Path(path).name, role, ManySource(parts, where)))
     return _checked(Table(Path(path).name, role, _source(Path(path), where, role, limit)))
 
 
 def read_table(data: bytes, name: str, role: Role, limit: int = MAX_BYTES) -> Table:
-    """A table from the bytes of a file.
+    """Read a table from the bytes of a file.
 
     Args:
+        data: the bytes.
         name: as shown to the user.
+        role: private or public.
         limit: largest size after decompression, in bytes.
 
     Raises:
@@ -186,7 +190,7 @@ def read_table(data: bytes, name: str, role: Role, limit: int = MAX_BYTES) -> Ta
 
 
 def table_from(frame: Any, name: str, role: Role, sha256: str | None = None) -> Table:
-    """A table from a pandas, Polars or Arrow frame.
+    """Make a table from a pandas, Polars or Arrow frame.
 
     Raises:
         InputError: another kind of object, or no rows.
@@ -195,10 +199,12 @@ def table_from(frame: Any, name: str, role: Role, sha256: str | None = None) -> 
 
 
 def query_table(url: str, query: str, role: Role = "private") -> Table:
-    """The rows of an SQL query.
+    """Return the rows of an SQL query as a table.
 
     Args:
         url: of the database, as SQLAlchemy writes it; ``duckdb://PATH`` for DuckDB.
+        query: one ``SELECT``.
+        role: private or public.
 
     Raises:
         InputError: the database does not answer, or the answer has no rows.
@@ -207,10 +213,10 @@ def query_table(url: str, query: str, role: Role = "private") -> Table:
 
 
 def with_rows(table: Table, rows: int) -> Table:
-    """The same table with a declared number of rows, which then is not counted.
+    """Return the same table with a declared number of rows, which then is not counted.
 
     Raises:
-        InputError: no number of rows.
+        InputError: not a valid number of rows.
     """
     return Table(table.name, table.role, DeclaredSource(table.source, rows))
 
@@ -230,7 +236,7 @@ def _checked(table: Table) -> Table:
 
 
 def _source(place: Place, where: str, role: Role, limit: int | None) -> Source:
-    """The source of one file: Parquet by its mark, else text."""
+    """Return the source of one file: Parquet by its mark, else text."""
     private = role == "private"
     if limit is None and not private:
         limit = MAX_BYTES
@@ -247,7 +253,7 @@ def read_moment_path(path: str | Path) -> MomentTable:
 
 
 def read_moment(data: bytes, name: str) -> MomentTable:
-    """A square matrix with a header row of names; a first column may repeat the names.
+    """Read a square matrix with a header row of names; a first column may repeat the names.
 
     Raises:
         InputError: not a square table of finite numbers, or row names that differ from the columns.
@@ -273,7 +279,7 @@ def _moment(table: Table) -> MomentTable:
 
 
 def split(table: Table, public_rows: int, seed: int) -> tuple[Table, Table]:
-    """A random split of one table into a private and a public part: for the lab.
+    """Split one table at random into a private and a public part: for the lab.
 
     Raises:
         InputError: fewer rows than asked for.
@@ -290,12 +296,14 @@ def split(table: Table, public_rows: int, seed: int) -> tuple[Table, Table]:
 
 
 def _typed(column: pa.ChunkedArray, rule: schemas.Column, decimal: str | None) -> Any:
-    """A column as people read it: whole numbers without a point, text as text."""
+    """Return a column for display: whole numbers without a point, text as text."""
     if column.type == OBJECT:
         column = pa.chunked_array([shown(chunk) for chunk in column.chunks], pa.large_string())
     text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     if rule.kind != "number" or len(column) == 0 or not text:
         return column
-    found = schemas.values(column, "number", decimal)
-    whole_numbers = np.all(np.isfinite(found)) and np.all(found == np.rint(found)) and np.all(np.abs(found) < 2**53)
-    return pa.array(found.astype(np.int64) if whole_numbers else found, from_pandas=True)
+    numbers = schemas.values(column, "number", decimal)
+    whole_numbers = (
+        np.all(np.isfinite(numbers)) and np.all(numbers == np.rint(numbers)) and np.all(np.abs(numbers) < 2**53)
+    )
+    return pa.array(numbers.astype(np.int64) if whole_numbers else numbers, from_pandas=True)

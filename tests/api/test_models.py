@@ -50,12 +50,13 @@ def test_five_lines(private, public, tmp_path, capsys):
 
 
 def test_without_a_ledger_it_is_the_users_own(private, public, monkeypatch, tmp_path, capsys):
-    """No figure is sound without its spend; all frames without a name share one account."""
+    """No figure is sound without its spend; each frame has an account, and frames that share rows spend together."""
     monkeypatch.setenv("PMT_LEDGER", str(tmp_path / "own.db"))
     regressor().fit(private, public, target="y")
     regressor(mu=2.0).fit(private.iloc[:1500], public, target="y")
-    (account,) = pc.Ledger(str(tmp_path / "own.db")).accounts()
-    assert account.dataset == "unnamed table" and account.spent == pytest.approx(5**0.5)
+    book = pc.Ledger(str(tmp_path / "own.db"))
+    assert len(accounts := book.accounts()) == 2 and all(a.dataset.startswith("unnamed table ") for a in accounts)
+    assert all(a.together and book.account(a.dataset).spent == pytest.approx(5**0.5) for a in accounts)
     with pytest.raises(LedgerError, match="would pass the cap"):
         regressor(mu=2.5).fit(private, public, target="y")
 

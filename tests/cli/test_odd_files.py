@@ -18,6 +18,7 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise
+from pmtcore.releases.outcome import SpendFailure
 from pmtcore.releases.release import Request, recorded_release
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.coder import Coder
@@ -124,11 +125,13 @@ def test_the_ledger_is_asked_before_a_private_row_is_read(folder, monkeypatch):
     monkeypatch.setattr(Coder, "rows", forbidden)
     ledger = Ledger(str(folder / "l.db"))
     ledger.cap("d", 0.5)
-    with pytest.raises(LedgerError):
+    with pytest.raises(LedgerError) as refusal:
         recorded_release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, "d", "k")
+    assert not isinstance(refusal.value, SpendFailure) and ledger.account("d").spent == 0
     ledger.cap("d", 5.0)
-    with pytest.raises(AssertionError):
+    with pytest.raises(SpendFailure) as failure:
         recorded_release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise(), ledger, "d", "l")
+    assert isinstance(failure.value.__cause__, AssertionError)
     assert ledger.account("d").spent == 1.0
 
 

@@ -104,6 +104,8 @@ def test_claims_become_roles(page, restartable, name):
         page.get_by_role("button", name="Sign out").click()
         expect(page.get_by_role("button", name="Sign in")).to_be_visible()
         return
+    page.goto(f"{restartable.url}/data")
+    settled(page)
     registered = page.get_by_role("radio", name="Registered")
     expect(registered).to_have_count(1 if role in ("cleo", "ana") else 0)
     page.get_by_role("radio", name="Upload").click()

@@ -174,6 +174,17 @@ def test_tables_that_tell_nobody_apart():
     assert overlap(cells(csv(other)), held) == 0
 
 
+@pytest.mark.parametrize("levels", [2, 3])
+def test_a_row_less_does_not_turn_columns_of_equal_counts_around(levels):
+    """Columns of the same levels that are there equally often: which row is gone does not matter."""
+    rng = np.random.default_rng(levels)
+    column = np.resize([f"level {j}" for j in range(levels)], 360)
+    frame = pd.DataFrame({f"v{j}": rng.permutation(column) for j in range(10 - 2 * levels)})
+    held = held_of(frame)
+    for row in range(0, 360, 30):
+        assert evidence(cells(csv(frame.drop(index=row).sample(frac=1, random_state=row))), held) >= THRESHOLD
+
+
 def test_without_the_key_it_tells_nothing(known):
     """Another key gives other hashes; what is stored opens with its own key only and holds no value."""
     assert overlap(cells(csv(people(1)), bytes(32)), known) == 0
@@ -293,12 +304,13 @@ def test_one_row_does_not_decide_whose_budget_it_is():
 
 
 def test_a_planted_table_of_one_row_joins_nobody():
-    """The other way round: copies of a row are in the ledger, and then the person's table comes."""
+    """The other way round: copies of a row, alone or among strangers, are in the ledger before the person's table."""
     frame = people(1)
-    for copies in (1, 4, 10, 300):
-        for at in range(5):
-            planted = held_of(frame.iloc[[at] * copies])
-            assert not known_again(cells(csv(frame)), planted, KEY)
+    for strangers in (0, 60):
+        for copies in (1, 4, 10, 50, 300):
+            for at in range(5):
+                planted = held_of(pd.concat([frame.iloc[[at] * copies], people(90 + at, 60).head(strangers)]))
+                assert not known_again(cells(csv(frame)), planted, KEY)
 
 
 def test_the_threshold_is_noisy():

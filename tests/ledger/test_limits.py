@@ -102,7 +102,7 @@ def test_a_disk_that_really_fills_up(room, tmp_path):
     """The operating system refuses to write on: a sentence without a path; what had been said is all there."""
     path = tmp_path / "l.db"
     done = subprocess.run(
-        [sys.executable, "-c", FILLING, str(path), str(room)], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", FILLING, str(path), str(room)], cwd=ROOT, capture_output=True, text=True, timeout=600
     )
     count, sentence = done.stdout.strip().split("|")
     assert done.returncode == 0 and not done.stderr

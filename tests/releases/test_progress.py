@@ -93,7 +93,8 @@ def test_what_an_interrupt_costs_is_said(places, tmp_path, monkeypatch, capsys, 
     command = ["release", "--private", private, "--public", public, "--target", "y", "--method", "joint-pmt"]
     assert main([*command, "--mu", "1", *ledger, "--key", "k"]) == 130
     text = capsys.readouterr().err
-    assert ("the spend stands" in text) == spent and ("nothing was spent" in text) != spent
+    assert ("The budget is spent" in text) == spent and ("nothing was spent" in text) != spent
+    assert text.startswith("pmtcore: Stopped. ") and ".." not in text.rstrip().replace(ledger[1], "")
     assert (Ledger(ledger[1]).entry("k") is not None) == spent
 
 

@@ -313,11 +313,13 @@ def test_rows_of_duckdb(data):
     assert_one_row([_duckdb(lines) for lines in (table, replaced(table, at, other))], at)
 
 
-@pytest.mark.parametrize("text", ["a,y\n1,2\n", "a,y\n1,2\n" * 30_000, "a;y\n1;2\nx,1,2,3\n", '"a,y\n1,2\n'])
+@pytest.mark.parametrize(
+    "text", ["a,y\n1,2\n", "a,y\n1,2\n" * 30_000, "a;y\n1;2\nx,1,2,3\n", '"a,y\n1,2\n', "a,y\n1,\udcff\n"]
+)
 def test_no_schema_is_guessed_from_rows(text, tmp_path):
     """A text file that DuckDB would understand by its rows is refused with one sentence, whatever it holds."""
     pytest.importorskip("duckdb")
-    (tmp_path / "p.csv").write_text(text)
+    (tmp_path / "p.csv").write_text(text, encoding="utf-8", errors="surrogateescape")
     with pytest.raises(Exception, match="guessing from its rows"):
         query_table("duckdb://", f"SELECT * FROM '{tmp_path / 'p.csv'}'")
 

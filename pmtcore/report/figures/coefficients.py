@@ -40,7 +40,7 @@ _PAPER = "rgba(128,128,128,0.25)"
 @final
 @dataclass(frozen=True)
 class Unit:
-    """What a figure of a coefficient means: for which change of the feature, on which scale."""
+    """Unit of a displayed coefficient: the change of the feature that it refers to, and the scale."""
 
     id: str
     words: str
@@ -49,28 +49,28 @@ class Unit:
 
     @property
     def neutral(self) -> float:
-        """The value that means no effect."""
+        """Return the value that means no effect."""
         return 1.0 if self.ratio else 0.0
 
 
 def units(release: Release) -> dict[str, Unit]:
-    """Units that suit the family, the first to start with."""
+    """Return the units that suit the family, the first to start with."""
     family = release.ground.family
     what = f"{_SCALES.get(family, '')}{release.modelled}"
-    found = [
+    choices = [
         Unit("sd", f"change of {what} for one standard deviation of the feature", True, False),
         Unit("table", f"change of {what} for one unit of the feature", False, False),
     ]
     if family in _RATIOS:
         name = _RATIOS[family]
         of = f"{name} of {release.modelled}"
-        found.append(Unit("sd-ratio", f"{of} for one standard deviation of the feature", True, True))
-        found.append(Unit("table-ratio", f"{of} for one unit of the feature", False, True))
-    return {unit.id: unit for unit in found}
+        choices.append(Unit("sd-ratio", f"{of} for one standard deviation of the feature", True, True))
+        choices.append(Unit("table-ratio", f"{of} for one unit of the feature", False, True))
+    return {unit.id: unit for unit in choices}
 
 
 def table(release: Release, unit: Unit) -> pd.DataFrame:
-    """One row for each coefficient in this unit, the intercept last and always in the table's own unit.
+    """Return one row for each coefficient in this unit, the intercept last and always in the table's own unit.
 
     Columns: coefficient, column (of the table that it comes from), value, low, high (95 %), public fit, and the
     standard errors of the parts, which stay on the scale of the coefficient itself (not of ratios).
@@ -83,43 +83,43 @@ def table(release: Release, unit: Unit) -> pd.DataFrame:
         with np.errstate(over="ignore"):
             return np.exp(values * scale) if unit.ratio else values * scale
 
-    found = pd.DataFrame({"coefficient": names, "column": [source(name) for name in names]})
-    found["value"] = shown(release.coefficients)
+    frame = pd.DataFrame({"coefficient": names, "column": [source(name) for name in names]})
+    frame["value"] = shown(release.coefficients)
     if release.bands is not None:
-        found["low (95 %)"], found["high (95 %)"] = shown(release.bands.low), shown(release.bands.high)
-        found["privacy sd"], found["sampling sd"] = release.bands.privacy * scale, release.bands.sampling * scale
+        frame["low (95 %)"], frame["high (95 %)"] = shown(release.bands.low), shown(release.bands.high)
+        frame["privacy sd"], frame["sampling sd"] = release.bands.privacy * scale, release.bands.sampling * scale
         if release.bands.truncation is not None:
-            found["truncation sd"] = release.bands.truncation * scale
+            frame["truncation sd"] = release.bands.truncation * scale
     if release.ground.public_fit is not None:
-        found[of_role("public").title.lower()] = shown(release.ground.public_fit)
-    last = found["coefficient"] == INTERCEPT
-    return pd.concat([found[~last], found[last]], ignore_index=True)
+        frame[of_role("public").title.lower()] = shown(release.ground.public_fit)
+    last = frame["coefficient"] == INTERCEPT
+    return pd.concat([frame[~last], frame[last]], ignore_index=True)
 
 
 def source(name: str) -> str:
-    """The column of the table that a coefficient comes from: ``town`` for ``town=north``."""
+    """Return the column of the table that a coefficient comes from: ``town`` for ``town=north``."""
     return name.split("=", 1)[0]
 
 
-def chosen(found: pd.DataFrame, unit: Unit, search: str = "", order: str = "table") -> pd.DataFrame:
-    """The rows whose coefficient holds the text, in this order (one of :data:`ORDERS`)."""
-    kept = found[found["coefficient"].str.contains(search.strip(), case=False, regex=False)]
+def chosen(coefficients: pd.DataFrame, unit: Unit, search: str = "", order: str = "table") -> pd.DataFrame:
+    """Return the rows whose coefficient contains the text, in this order (one of :data:`ORDERS`)."""
+    matching = coefficients[coefficients["coefficient"].str.contains(search.strip(), case=False, regex=False)]
     if order == "strength":
-        return kept.iloc[np.argsort(-clarity(kept, unit), kind="stable")].reset_index(drop=True)
+        return matching.iloc[np.argsort(-clarity(matching, unit), kind="stable")].reset_index(drop=True)
     if order == "size":
-        size = np.log(kept["value"].clip(1e-300, 1e300)).abs() if unit.ratio else kept["value"].abs()
-        return kept.iloc[np.argsort(-size.to_numpy(), kind="stable")].reset_index(drop=True)
+        size = np.log(matching["value"].clip(1e-300, 1e300)).abs() if unit.ratio else matching["value"].abs()
+        return matching.iloc[np.argsort(-size.to_numpy(), kind="stable")].reset_index(drop=True)
     if order == "name":
-        return kept.sort_values("coefficient", kind="stable", ignore_index=True)
+        return matching.sort_values("coefficient", kind="stable", ignore_index=True)
     if order == "source":
-        return kept.sort_values(["column", "coefficient"], kind="stable", ignore_index=True)
-    return kept.reset_index(drop=True)
+        return matching.sort_values(["column", "coefficient"], kind="stable", ignore_index=True)
+    return matching.reset_index(drop=True)
 
 
-def clarity(found: pd.DataFrame, unit: Unit) -> np.ndarray:
+def clarity(coefficients: pd.DataFrame, unit: Unit) -> np.ndarray:
     """Return each effect over its half-width (rows,), on the scale where errors add; without bands its size."""
-    value = found["value"].to_numpy(dtype=float)
-    low, high = (found[name].to_numpy(dtype=float) if name in found else value for name in _LIMITS)
+    value = coefficients["value"].to_numpy(dtype=float)
+    low, high = (coefficients[name].to_numpy(dtype=float) if name in coefficients else value for name in _LIMITS)
     with np.errstate(all="ignore"):
         if unit.ratio:
             value, low, high = np.log(value), np.log(low), np.log(high)
@@ -127,21 +127,21 @@ def clarity(found: pd.DataFrame, unit: Unit) -> np.ndarray:
         return np.nan_to_num(np.where(half > 0, np.abs(value) / half, np.abs(value)), posinf=0.0)
 
 
-def folded(found: pd.DataFrame, unit: Unit) -> pd.DataFrame:
+def folded(coefficients: pd.DataFrame, unit: Unit) -> pd.DataFrame:
     """Return one row for each column of the table: of several levels the clearest, and how many it stands for."""
-    strength, rows = clarity(found, unit), []
-    for name in dict.fromkeys(found["column"]):
-        places = np.flatnonzero(found["column"] == name)
-        row = found.iloc[int(places[np.argmax(strength[places])])].copy()
+    strength, rows = clarity(coefficients, unit), []
+    for name in dict.fromkeys(coefficients["column"]):
+        places = np.flatnonzero(coefficients["column"] == name)
+        row = coefficients.iloc[int(places[np.argmax(strength[places])])].copy()
         if len(places) > 1:
             row["coefficient"] = f"{row['coefficient']} (clearest of {len(places)} levels of {name})"
         rows.append(row)
-    return pd.DataFrame(rows, columns=found.columns).reset_index(drop=True)
+    return pd.DataFrame(rows, columns=coefficients.columns).reset_index(drop=True)
 
 
-def forest(found: pd.DataFrame, unit: Unit) -> go.Figure:
+def forest(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
     """Draw points and 95 % bands, the bands over the points so that both can be seen; the intercept is in the table."""
-    rows = found[found["coefficient"] != INTERCEPT].head(MOST)
+    rows = coefficients[coefficients["coefficient"] != INTERCEPT].head(MOST)
     names, public = list(rows["coefficient"]), of_role("public")
     hovers = [_hover(row) for row in rows.to_dict("records")]
     figure = go.Figure()
@@ -176,7 +176,7 @@ def forest(found: pd.DataFrame, unit: Unit) -> go.Figure:
 
 
 def _at_the_edge(figure: go.Figure, rows: pd.DataFrame) -> None:
-    """Keep the axis to what most rows need; say what lies beyond it at its edge."""
+    """Limit the axis to what most rows need, and mark values beyond it at its edge."""
     ends = rows[[name for name in ("value", *_LIMITS) if name in rows]].to_numpy(dtype=float)
     if len(ends) < 3 or not np.all(np.isfinite(ends)):
         return
@@ -196,7 +196,7 @@ def _at_the_edge(figure: go.Figure, rows: pd.DataFrame) -> None:
 
 
 def _bands(rows: pd.DataFrame, names: list[str]) -> dict[str, object]:
-    """Lines with ends, drawn last."""
+    """Return interval lines with ends, drawn last."""
     x = np.column_stack([rows["low (95 %)"], rows["high (95 %)"], np.full(len(rows), np.nan)]).ravel()
     return {
         "x": x,
@@ -216,7 +216,7 @@ def _hover(row: Mapping[Hashable, Any]) -> list[str]:
     return lines
 
 
-def note(found: pd.DataFrame, shown: pd.DataFrame) -> str:
-    """How many of how many are shown, so that nothing is left out in silence."""
+def note(coefficients: pd.DataFrame, shown: pd.DataFrame) -> str:
+    """Say how many of how many coefficients are shown, so that nothing is left out in silence."""
     most = f"; the picture holds the first {MOST}" if len(shown) > MOST else ""
-    return f"{len(shown)} of {len(found)} coefficients{most}."
+    return f"{len(shown)} of {len(coefficients)} coefficients{most}."

@@ -31,11 +31,13 @@ _COLUMNS = {
 def comparison(
     summaries: Sequence[Summary], axis: str = "budget", mean: bool = False, sampling: float | None = None
 ) -> go.Figure:
-    """Error of each method along the axis, both axes log.
+    """Draw the error of each method along the axis, both axes log.
 
     Args:
-        mean: means with a band of one standard deviation, in place of medians with the 10 to 90 % band.
-        sampling: what the non-private fit itself is expected to be off by, drawn as a line.
+        summaries: one for each method and position.
+        axis: one of :data:`pmtcore.auditing.comparison.AXES`.
+        mean: draw means with a band of one standard deviation, in place of medians with the 10 to 90 % band.
+        sampling: expected error of the non-private fit itself, drawn as a line.
     """
     figure = go.Figure()
     for at, id in enumerate(dict.fromkeys(summary.method for summary in summaries)):
@@ -76,7 +78,7 @@ def _draw(figure: go.Figure, id: str, rows: Sequence[Summary], symbol: str, mean
 
 
 def trials_words(summaries: Sequence[Summary]) -> str:
-    """How many trials are behind each place drawn."""
+    """Describe how many trials are behind each drawn position."""
     least, most = min(s.trials for s in summaries), max(s.trials for s in summaries)
     if least == most:
         return f"{plural(most, 'trial')} for each method and place"
@@ -84,9 +86,9 @@ def trials_words(summaries: Sequence[Summary]) -> str:
 
 
 def comparison_table(summaries: Sequence[Summary]) -> pd.DataFrame:
-    """The same figures in rows: distances to the fit without privacy over the trials."""
+    """Return distances to the fit without privacy over the trials, in rows."""
     rows = [{**summary.as_dict(), "method": title(summary.method)} for summary in summaries]
-    kept = [name for name in _COLUMNS if name != "x" or any(row["x"] != row["mu"] for row in rows)]
-    found = pd.DataFrame(rows, columns=kept)
-    found["error_sd"] = found["error_sd"].where(found["error_sd"] > _ROUNDING * found["error_mean"].abs(), 0.0)
-    return found.rename(columns=_COLUMNS)
+    columns = [name for name in _COLUMNS if name != "x" or any(row["x"] != row["mu"] for row in rows)]
+    frame = pd.DataFrame(rows, columns=columns)
+    frame["error_sd"] = frame["error_sd"].where(frame["error_sd"] > _ROUNDING * frame["error_mean"].abs(), 0.0)
+    return frame.rename(columns=_COLUMNS)

@@ -14,10 +14,10 @@ from pmtcore.public.moments import Conditioning
 from pmtcore.report.figures.style import AFTER, BEFORE, LABEL_COLOURS, QUIET, finish, log_axis
 
 
-def spectrum(found: list[Diagnosis]) -> go.Figure:
-    """Eigenvalues of the second moment before and after whitening, on a log axis."""
+def spectrum(diagnoses: list[Diagnosis]) -> go.Figure:
+    """Draw the eigenvalues of the second moment before and after whitening, on a log axis."""
     figure = go.Figure()
-    for diagnosis in found:
+    for diagnosis in diagnoses:
         exact = diagnosis.label is Label.PRIVATE
         for name, part, colour in (("before", diagnosis.before, BEFORE), ("after", diagnosis.after, AFTER)):
             if part is not None:
@@ -30,14 +30,14 @@ def spectrum(found: list[Diagnosis]) -> go.Figure:
                     marker={"size": 8, "symbol": "diamond-open" if exact else "circle", "color": colour},
                 )
     log_axis(figure, "y")
-    figure.update_xaxes(dtick=1 if len(found[0].before.eigenvalues) <= 15 else None)
+    figure.update_xaxes(dtick=1 if len(diagnoses[0].before.eigenvalues) <= 15 else None)
     return finish(figure, "direction, from longest to shortest", "eigenvalue", 300)
 
 
-def spectrum_table(found: list[Diagnosis]) -> pd.DataFrame:
-    """The same figures in rows."""
+def spectrum_table(diagnoses: list[Diagnosis]) -> pd.DataFrame:
+    """Return the eigenvalues in rows."""
     columns = {}
-    for diagnosis in found:
+    for diagnosis in diagnoses:
         columns[f"before, {diagnosis.label.value}"] = diagnosis.before.eigenvalues[::-1]
         if diagnosis.after is not None:
             columns[f"after, {diagnosis.label.value}"] = diagnosis.after.eigenvalues[::-1]
@@ -45,7 +45,7 @@ def spectrum_table(found: list[Diagnosis]) -> pd.DataFrame:
 
 
 def ellipses(diagnosis: Diagnosis) -> go.Figure:
-    """The longest and the shortest direction before and after, each scaled to its longest."""
+    """Draw the longest and the shortest direction before and after, each scaled to its longest."""
     parts = [("before", diagnosis.before, BEFORE), ("after", diagnosis.after, AFTER)]
     drawn = [(name, part, colour) for name, part, colour in parts if part is not None]
     figure = make_subplots(rows=1, cols=len(drawn), subplot_titles=[_axes_words(n, p) for n, p, _ in drawn])
@@ -68,10 +68,10 @@ def _axes_words(name: str, part: Conditioning) -> str:
     return f"{name}<br>{said(ratio)} to 1" if np.isfinite(ratio) else f"{name}<br>flat"
 
 
-def truncation(found: list[Diagnosis], radius: float) -> go.Figure:
-    """Share of rows outside a radius, as the radius moves, with the chosen radius marked."""
+def truncation(diagnoses: list[Diagnosis], radius: float) -> go.Figure:
+    """Draw the share of rows outside a radius, as the radius varies, with the chosen radius marked."""
     figure = go.Figure()
-    drawn = [diagnosis for diagnosis in found if len(diagnosis.norms)]
+    drawn = [diagnosis for diagnosis in diagnoses if len(diagnosis.norms)]
     for diagnosis in drawn:
         exact = diagnosis.label is Label.PRIVATE
         figure.add_scatter(
@@ -83,12 +83,12 @@ def truncation(found: list[Diagnosis], radius: float) -> go.Figure:
         )
     figure.add_vline(x=radius, line={"color": QUIET, "dash": "dash"}, annotation_text="radius", annotation_yshift=14)
     figure.update_yaxes(tickformat=".0%", rangemode="tozero")
-    figure.update_xaxes(range=[0, 2 * found[0].radius])
+    figure.update_xaxes(range=[0, 2 * diagnoses[0].radius])
     return finish(figure, "radius, in whitened units", "share of rows outside", 250)
 
 
-def truncation_table(found: list[Diagnosis]) -> pd.DataFrame:
-    """Share of rows outside, at a few radii."""
-    radii = np.linspace(0.5, 2 * found[0].radius, 16)
-    columns = {f"share outside, {d.label.value}": [d.rate(radius) for radius in radii] for d in found}
+def truncation_table(diagnoses: list[Diagnosis]) -> pd.DataFrame:
+    """Return the share of rows outside, at a few radii."""
+    radii = np.linspace(0.5, 2 * diagnoses[0].radius, 16)
+    columns = {f"share outside, {d.label.value}": [d.rate(radius) for radius in radii] for d in diagnoses}
     return pd.DataFrame({"radius": radii, **columns})
