@@ -49,6 +49,7 @@ class NoiseSource(ABC):
 
         Args:
             parts: integers (k,) or (trials, k), and the scale of their noise.
+            trials: independent releases.
 
         Returns:
             For each part (trials, k).

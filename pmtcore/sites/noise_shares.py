@@ -29,6 +29,7 @@ def tau(scale: float, honest: int) -> float:
 
     Args:
         scale: of each site's noise.
+        honest: sites whose noise is unknown.
     """
     exponents = [-2 * math.pi**2 * scale**2 * k / (k + 1) for k in range(1, honest)]
     return 10 * math.fsum(math.exp(exponent) for exponent in exponents)

@@ -45,7 +45,12 @@ def prospects(
     """Return predictions for studies of sites with so many rows each; reads no private row.
 
     Args:
+        public: the study's public data.
+        rows: of each site.
+        id: of the method.
+        mu: total budget.
         coefficient: its place among the public names.
+        counts: numbers of sites.
 
     Raises:
         InputError: the method predicts nothing from these public data.

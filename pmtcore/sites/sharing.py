@@ -70,6 +70,8 @@ def split(words: np.ndarray, sites: int, draw: Callable[[int], np.ndarray] = uni
     """Return one share (k, 2) for each site; they add up to the words, and all but any one are independent of them.
 
     Args:
+        words: the secret (k, 2).
+        sites: how many shares.
         draw: uniform words (k, 2), fresh at each call; another one is a fault that the audit plants.
     """
     shares = [draw(len(words)) for _ in range(sites - 1)]

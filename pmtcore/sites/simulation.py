@@ -32,6 +32,11 @@ def prepare_simulation(
     """Write a study of these files into a folder, joined by a site for each, with a ledger of its own.
 
     Args:
+        folder: where studies, keys, messages and ledgers go.
+        public: the public file.
+        private: a file for each site.
+        choices: about the tables.
+        request: method and budget.
         settings: of :func:`pmtcore.sites.study.create`.
 
     Raises:

@@ -321,6 +321,7 @@ class GroundOfStudy:
         """Return the problem of the table that these sites hold together, of which one holds ``private``.
 
         Args:
+            names: of the sites that answer.
             private: a site's own table; ``None``: the coordinator's view, without any row.
 
         Raises:

@@ -103,6 +103,7 @@ class Transcript:
         """Wait until something is on the board.
 
         Args:
+            ready: whether it is there.
             attempt: that this party takes part in; a newer one ends the waiting.
             seconds: without any message, after which the study counts as lost.
 
