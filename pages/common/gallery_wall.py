@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, final
 
-import numpy as np
 import streamlit as st
 
 from pages.common.bounds_of_papers import bounds_of_papers
@@ -46,7 +45,7 @@ def tiles() -> list[Tile]:
 def _tile(figure: Figure, record: dict[str, Any] | None) -> Tile:
     series = [] if record is None else record["series"]
     lines = [
-        Line(np.asarray(fields["x"], dtype=float), np.asarray(fields["mean"], dtype=float), colour)
+        Line.of(fields["x"], fields["mean"], colour)
         for fields, colour in zip(series, colours([fields["name"] for fields in series]), strict=True)
     ]
     picture = thumbnail(lines, f"{figure.y_label} against {figure.x_label}", figure.log_x, figure.log_y)

@@ -11,6 +11,7 @@ import numpy as np
 
 from pmtcore.base.escaping import html as escape
 
+# Units of the drawing, which scales: about two to one, with an edge for the widest line.
 _WIDTH, _HEIGHT, _EDGE = 200, 96, 6
 # Points of one line, and marks of one cloud: more cannot be told apart at this size.
 _MOST = 40
@@ -32,6 +33,11 @@ class Line:
     y: np.ndarray
     colour: str
     marks: bool = False
+
+    @classmethod
+    def of(cls, x: Sequence[float | None], y: Sequence[float | None], colour: str) -> Line:
+        """Return a line from stored figures, in which a missing one is not drawn."""
+        return cls(np.asarray(x, dtype=float), np.asarray(y, dtype=float), colour)
 
 
 def thumbnail(lines: Sequence[Line], words: str, log_x: bool = False, log_y: bool = False) -> str:
