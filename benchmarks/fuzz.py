@@ -451,7 +451,7 @@ def main() -> int:
             counts[f"{asked[0]} {status}"] += 1
             private = SECRET in said and asked[0] == "release"
             if (
-                status not in (0, 2)
+                status not in (0, 2, 3)
                 or took > 20
                 or waited > 90
                 or "Traceback" in said

@@ -171,7 +171,7 @@ class Tried:
         said, found = self.said.casefold(), []
         denies = any(words in said for words in _NOTHING)
         names = KEY in self.said and "spent" in said
-        if self.status not in (0, 1, 2) or "Traceback" in self.said:
+        if self.status not in (0, 2, 3, 70) or "Traceback" in self.said:
             found.append("no sentence")
         if not self.said.strip():
             found.append("silence")

@@ -72,7 +72,7 @@ def test_a_release_ends(loss, kind, monkeypatch):
         x = hostile(kind, 300, p, seed)
         made = dp_erm(loss, 1.0, Promise(epsilon, 1e-6, Neighbours.REPLACE_ONE), p, lasso=lasso)
         calls[0] = 0
-        made.release(Private(made.rows(x, responses(loss, x, seed))), SeededNoise(seed), 1)
+        made.release(Private(made.rows(x, responses(loss, x, seed))), len(x), SeededNoise(seed), 1)
         assert calls[0] <= MOST, f"{calls[0]} looks: {loss.id}, {kind}, {epsilon}, {lasso}, {p}"
 
 

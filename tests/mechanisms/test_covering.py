@@ -93,7 +93,7 @@ def test_a_release_has_its_covering_noise(at):
     ideal = made.optimum(len(y))
     shift = 10**12 * np.array([[1, -2, 3]])  # far beyond what a lasso sets to zero
     with_noise, without = Scripted(np.zeros((1, 3)), shift), Scripted(np.zeros((1, 3)), 0 * shift)
-    found = [made.release(Private(made.rows(x, y)), source, 1) for source in (with_noise, without)]
+    found = [made.release(Private(made.rows(x, y)), len(y), source, 1) for source in (with_noise, without)]
     assert (found[0] - ideal.centre) / ideal.step == pytest.approx(ideal.integers(found[1]) + shift, rel=1e-6)
     (_, first, *_), (kind, scale, *_) = with_noise.asked
     assert first == FINE and kind == ("spherical" if made.noise.pure else "integers")

@@ -188,7 +188,7 @@ def test_the_record_is_fetched_by_its_key(problem, book, capsys):  # noqa: F811
 
 
 def test_only_what_knows_of_the_spend_says_that_nothing_was_released():
-    """A sentence of the package that may come after a spend does not deny it: three modules know, no other says so."""
+    """A sentence of the package that may come after a spend does not deny it: two modules know, no other says so."""
     said = set()
     for path in sorted((ROOT / "pmtcore").rglob("*.py")):
         tree = ast.parse(path.read_text())
@@ -201,4 +201,4 @@ def test_only_what_knows_of_the_spend_says_that_nothing_was_released():
         texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
         if any("nothing was released" in node.value.casefold() for node in texts if id(node) not in parts):
             said.add(path.name)
-    assert said == {"outcome.py", "progress.py", "follow.py"}
+    assert said == {"outcome.py", "progress.py"}
