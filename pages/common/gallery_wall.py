@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, final
 
 import streamlit as st
@@ -36,9 +38,14 @@ class Tile:
     answers: dict[str, int]
 
 
-@st.cache_data(ttl=_FRESH, show_spinner="Drawing the wall")
 def tiles() -> list[Tile]:
     """Return a tile for each figure, in the order of the papers; synthetic and published rows only."""
+    return _tiles(int(time.monotonic() // _FRESH))
+
+
+@lru_cache(maxsize=1)
+def _tiles(_period: int) -> list[Tile]:
+    """Draw the tiles once in a period, for all sessions: nothing in them is of anybody's table."""
     return [_tile(figure, load_stored(figure)) for figure in figures()]
 
 

@@ -156,18 +156,22 @@ def live() -> None:
         st.rerun()
 
 
-if gallery_wall.drawn():
-    st.stop()
-st.title("Gallery")
-current = choose()
-st.markdown(f"**Paper {current.source}.** {current.words}")
-if KEY in st.session_state:
-    st.fragment(live, run_every=0.2)()
-else:
-    start(current)
-    found = st.session_state.get(f"gallery-last-{current.id}") or load_stored(current)
-    if found is None:
-        st.info(missing(current), icon=":material/info:")
-        st.markdown(f"What the paper says: {current.claim or 'no sentence about this figure by itself.'}")
+def opened() -> None:
+    """Draw the figure that the address names."""
+    st.title("Gallery")
+    current = choose()
+    st.markdown(f"**Paper {current.source}.** {current.words}")
+    if KEY in st.session_state:
+        st.fragment(live, run_every=0.2)()
     else:
-        show(current, found)
+        start(current)
+        found = st.session_state.get(f"gallery-last-{current.id}") or load_stored(current)
+        if found is None:
+            st.info(missing(current), icon=":material/info:")
+            st.markdown(f"What the paper says: {current.claim or 'no sentence about this figure by itself.'}")
+        else:
+            show(current, found)
+
+
+if not gallery_wall.drawn():
+    opened()

@@ -109,6 +109,20 @@ def inflate_on_conflict(
     return conflict_inflation(ratio, share, k, prior_dof)
 
 
+def is_conflict(ratio: np.ndarray, share: np.ndarray, entries: float, prior_dof: float = np.inf) -> np.ndarray:
+    """Return where samples disagree (...,): z beyond the ``1 - FALSE_ALARMS s`` quantile of its law.
+
+    Args:
+        ratio: z (...,), the mean over ``entries`` of squared innovations in units of their expected size.
+        share: s (...,), the prior's part of that size, between 0 and 1.
+        entries: k, independent entries behind the mean.
+        prior_dof: degrees of freedom behind the scale of the prior.
+    """
+    share = np.clip(share, _LEAST_SHARE, 1.0)
+    dof = np.minimum(prior_dof / share**2, _MANY_DEGREES)
+    return np.asarray(ratio > f_distribution.isf(FALSE_ALARMS * share, entries, dof))
+
+
 def conflict_inflation(ratio: np.ndarray, share: np.ndarray, entries: float, prior_dof: float = np.inf) -> np.ndarray:
     """Return the factor (...,) of the conflict law for a mean of squares that is already known.
 
@@ -118,10 +132,9 @@ def conflict_inflation(ratio: np.ndarray, share: np.ndarray, entries: float, pri
         entries: k, independent entries behind the mean.
         prior_dof: degrees of freedom behind the scale of the prior.
     """
+    conflict = is_conflict(ratio, share, entries, prior_dof)
     share = np.clip(share, _LEAST_SHARE, 1.0)
     explained = (ratio - (1 - share)) / share
-    dof = np.minimum(prior_dof / share**2, _MANY_DEGREES)
-    threshold = f_distribution.isf(FALSE_ALARMS * share, entries, dof)
     # An estimated scale is itself updated: z has k s^2 degrees of freedom on it, the prior its own.
     weight = entries * share**2 / (entries * share**2 + prior_dof)
-    return np.where(ratio > threshold, explained, np.maximum(1 + weight * (explained - 1), 1.0))
+    return np.where(conflict, explained, np.maximum(1 + weight * (explained - 1), 1.0))

@@ -120,7 +120,7 @@ def test_everything_wrong_is_said_at_once_and_repaired_by_a_click(app):
     next(box for box in app.selectbox if box.label == "Target").set_value("bought").run()
     family = next(box for box in app.selectbox if box.label == "Regression")
     if family.value == "gaussian":
-        assert app.error and "holds text" in app.error[0].value
+        assert app.error and "text values" in app.error[0].value
         next(b for b in app.button if str(b.key).startswith("repair-stop")).click().run()
     assert not app.error and not app.exception
     assert next(box for box in app.selectbox if box.label == "Regression").value == "logistic"

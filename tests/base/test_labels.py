@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SECRET = 4711.25
 
 MAY_OPEN = {
+    "pages/study/retrieval.py": "paper D on the open table, lab only: for the curator, or harmless",
     "pmtcore/auditing/opening.py": "the first page: the fit to synthetic rows that the demo makes itself",
     "pmtcore/tables/persons.py": "puts zeros for a person's further rows, back into the same box",
     "pmtcore/mechanisms/integers.py": "integer noise is added to it",
@@ -40,7 +41,7 @@ MAY_OPEN = {
     "pmtcore/papers/gallery/local.py": "synthetic and public tables only",
     "pmtcore/api/functions.py": "describe and compare, called by whoever holds the rows",
     "pmtcore/auditing/comparison.py": "lab: errors are boxed again before they are handed out",
-    "pmtcore/cli/main.py": "describe and compare, labelled; run by whoever holds the file",
+    "pmtcore/cli/commands.py": "describe and compare, labelled; run by whoever holds the file",
     "pages/common/table_picker.py": "empty rows and shared rows, behind the curator's switch",
     "pages/work/conditioning.py": "behind the curator's switch",
     "pages/study/local.py": "behind the curator switch, or synthetic and public tables",

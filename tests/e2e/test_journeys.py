@@ -84,7 +84,7 @@ def test_plan_to_release(page: Page, server: str) -> None:
     page.goto(f"{server}/plan")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
     page.get_by_role("button", name="Release this plan").click()
-    expect(page.get_by_role("heading", name="Spend it")).to_be_visible()
+    expect(page.get_by_text("A release spends budget permanently")).to_be_visible()
     settled(page)
     expect(page.get_by_text(re.compile("planned: Joint whitened release at mu = 1")).first).to_be_visible()
     release(page)

@@ -122,7 +122,7 @@ def test_an_errors_text_is_kept_and_told_nowhere(error, asked, tmp_path, capfd, 
 
     monkeypatch.setattr(TextSource, "blocks", blocks)
     with caplog.at_level(logging.NOTSET):
-        assert main(order) in (1, 2, 130)
+        assert main(order) in (2, 3, 70, 130)
     said = capfd.readouterr()
     assert not said.out and SECRET not in said.err + caplog.text
     assert "spent" in said.err and "under key k" in said.err and "otherwise" not in said.err

@@ -25,7 +25,7 @@ from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.passes import CURVATURE_SENSITIVITY, GRADIENT_SENSITIVITY
 from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.methods.gradients.frame import ClippedPart, Frame
-from pmtcore.public.gaussian_update import conflict_inflation, gaussian_update, inflate_on_conflict
+from pmtcore.public.gaussian_update import gaussian_update, inflate_on_conflict, is_conflict
 from pmtcore.public.radius import ABSOLUTE_SHARE
 from pmtcore.public.sizes import beyond
 
@@ -184,7 +184,7 @@ def _conflicts(
     from_start = way @ frame.start[1] @ np.swapaxes(way, 1, 2)
     share = np.trace(np.linalg.solve(total, from_start), axis1=1, axis2=2) / d
     ratio = np.einsum("ti,ti->t", innovation, np.linalg.solve(total, innovation[..., None])[..., 0]) / d
-    return np.asarray(conflict_inflation(ratio, share, d, frame.prior_dof) > 1)
+    return is_conflict(ratio, share, d, frame.prior_dof)
 
 
 def _process_noise(step: np.ndarray) -> np.ndarray:
