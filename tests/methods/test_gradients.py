@@ -187,7 +187,7 @@ def test_least_squares_with_few_public_rows(d, m, mu):
         alone = np.linalg.norm(public.fit - exact)
         ratios.append([error["joint-pmt"] / other for other in (error[ID], error["ada-ssp"], alone)])
     mean = np.exp(np.mean(np.log(ratios), axis=0))
-    # The conflict law widens the prior at 5 % false alarms (1 % before), which costs 2 % here at the least budget.
+    # At the least budget the gradients alone are up to a third nearer; joint-pmt pays for its pilot.
     assert mean[0] < 1.35 and mean[1] < 1.0 and mean[2] < 0.6
 
 
