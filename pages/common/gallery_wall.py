@@ -80,13 +80,16 @@ def drawn() -> bool:
     papers = sorted({tile.source[0] for tile in whole})
     answers = [*_MARKS, *sorted({answer for tile in whole for answer in tile.answers} - set(_MARKS))]
     left, right = st.columns([1, 2])
-    paper = left.segmented_control("Paper", papers, key="gallery-paper", persist_state="session")
+    paper = left.segmented_control(
+        "Paper", papers, key="gallery-paper", persist_state="session", help="Figures of one paper; none chosen: all."
+    )
     answer = right.selectbox(
         "With a claim that",
         answers,
         index=None,
         placeholder="has any answer",
         key="gallery-answer",
+        help="Figures of which at least one claim came out so.",
         persist_state="session",
     )
     shown = [

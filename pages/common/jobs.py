@@ -12,6 +12,7 @@ from typing import final
 
 import streamlit as st
 
+from pages.common.live import redrawn
 from pages.common.session import session
 from pmtcore.base.checks import InputError
 from pmtcore.releases.progress import Progress, Report
@@ -94,16 +95,15 @@ def ended(job: Job) -> None:
 
 
 def show(job: Job) -> None:
-    """How far it is, until it is over; the page is drawn anew then."""
-    st.fragment(_how_far, run_every=_EVERY)(job)
+    """Draw how far a release is, until it is over; the page is drawn anew then."""
+    redrawn(lambda: _how_far(job), _EVERY)
 
 
-def _how_far(job: Job) -> None:
-    if job.over:
-        st.rerun()
+def _how_far(job: Job) -> bool:
     report = job.report
     st.progress(0.0 if report is None else report.whole, text="Begun" if report is None else report.words)
     if job.stoppable:
         st.button("Stop before the spend", on_click=job.stop, key="release-stop", icon=":material/stop_circle:")
     else:
         st.caption("The budget is being spent: the release finishes, and waits on this page.")
+    return not job.over

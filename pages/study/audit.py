@@ -93,7 +93,9 @@ def overview() -> None:
     frame(figures.overview_table(found.found), "Audit of every method and planted fault")
     with st.expander("One method or fault in detail", icon=":material/search:"):
         ids = [*(entry.id for entry in methods()), *FAULTS]
-        id = st.selectbox("Method or fault", ids, format_func=_named, key="audit-detail")
+        id = st.selectbox(
+            "Method or fault", ids, format_func=_named, key="audit-detail", help="Its attack is drawn below."
+        )
         details(id, found.found.get(id))
 
 

@@ -10,6 +10,7 @@ from threading import Lock
 import streamlit as st
 
 from pages.common import actors, gallery_wall, job_slots
+from pages.common.live import redrawn
 from pages.common.widgets import chart, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
@@ -137,23 +138,24 @@ def advance(steps: Iterator[float], alone: Lock) -> bool:
         alone.release()
 
 
-def live() -> None:
-    """Progress, stop, and the picture so far."""
+def live() -> bool:
+    """Draw progress and Stop, and compute for a moment; return whether work is left."""
     if KEY not in st.session_state:  # ended by a run that this one overtook
-        st.rerun()
+        return False
     made, steps, alone = st.session_state[KEY]
     st.progress(min(made.share, 1.0), f"{made.share:.0%} of {made.trials} trials")
     if st.button("Stop, keep what is done", key="gallery-stop", icon=":material/stop:"):
         made.stop()
     job_slots.note(made)
-    if not advance(steps, alone):
-        job_slots.note(made, live=False)
-        record = made.as_dict()
-        if record["series"]:
-            store(record)
-            st.session_state[f"gallery-last-{made.figure.id}"] = record
-        st.session_state.pop(KEY, None)
-        st.rerun()
+    if advance(steps, alone):
+        return True
+    job_slots.note(made, live=False)
+    record = made.as_dict()
+    if record["series"]:
+        store(record)
+        st.session_state[f"gallery-last-{made.figure.id}"] = record
+    st.session_state.pop(KEY, None)
+    return False
 
 
 def opened() -> None:
@@ -162,7 +164,7 @@ def opened() -> None:
     current = choose()
     st.markdown(f"**Paper {current.source}.** {current.words}")
     if KEY in st.session_state:
-        st.fragment(live, run_every=0.2)()
+        redrawn(live, 0.2)
     else:
         start(current)
         found = st.session_state.get(f"gallery-last-{current.id}") or load_stored(current)

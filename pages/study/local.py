@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from pages.common.live import redrawn
 from pages.common.session import curator, named_tables, session
 from pages.common.showcase import Quick, remember, remembered
 from pages.common.widgets import badge, chart, problem_or_sentence, show_error
@@ -72,6 +73,7 @@ def collect(problem: Problem) -> None:
             "python -m pmtcore local aggregate --config local-configuration.json --reports reports.jsonl "
             "--public public.csv",
             language="bash",
+            wrap_lines=True,
         )
 
 
@@ -129,21 +131,19 @@ def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -
     return held[1]
 
 
-def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> None:
-    """Progress, Stop, and the picture so far; at the end kept for later sessions where it harms nobody."""
+def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> bool:
+    """Draw progress, Stop and the picture so far; return whether it goes on. The end is kept where it harms nobody."""
     if run.live:
         st.progress(run.share, f"Simulating every device: {run.share:.0%} done")
-        if st.button("Stop", key="local-stop", icon=":material/stop:", help="Keeps what is done."):
-            run.stop()
+        st.button("Stop", key="local-stop", icon=":material/stop:", help="Keeps what is done.", on_click=run.stop)
     end = time.monotonic() + A_MOMENT
     while time.monotonic() < end and run.step():
         pass
     found = run.summaries().reveal(Curator("shown on the Local page, harmless or curator"))
     picture(found, kind, axis)
-    if not run.live:
-        if kind is Label.LAB and not run.stopped:
-            remember(key, lambda: Quick(found, None, TRIALS))
-        st.rerun()
+    if not run.live and kind is Label.LAB and not run.stopped:
+        remember(key, lambda: Quick(found, None, TRIALS))
+    return run.live
 
 
 def picture(found: Sequence[Summary], kind: Label, axis: str) -> None:
@@ -184,7 +184,7 @@ def beside(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
         return
     run = running(problem, key, axis, epsilon)
     if run.live:
-        st.fragment(live, run_every=A_MOMENT)(run, key, kind, axis)
+        redrawn(lambda: live(run, key, kind, axis), A_MOMENT)
     else:
         picture(run.summaries().reveal(Curator("shown on the Local page, harmless or curator")), kind, axis)
 

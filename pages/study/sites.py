@@ -68,7 +68,7 @@ def page(problem: Problem) -> None:
         "private file. The guide *Several institutions, one regression* goes through it step by step."
     )
     target = shlex.quote(problem.public.target)
-    st.code(_COMMAND.format(target=target, method=id, mu=figure(mu), rows=rows), language="sh")
+    st.code(_COMMAND.format(target=target, method=id, mu=figure(mu), rows=rows), language=None, wrap_lines=True)
 
 
 st.title("Sites")

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from pages.common import job_slots, runs, workflow_state
+from pages.common.live import redrawn
 from pages.common.session import curator, session
 from pages.common.showcase import quick
 from pages.common.widgets import at_first, chart, problem_or_sentence, show_error, study_label, take_along
@@ -142,28 +143,25 @@ def advance(run: Comparison, seconds: float = 0.4) -> None:
     job_slots.note(run, run.live)
 
 
-def live() -> None:
-    """Progress, stop, and the picture so far; called again and again while a run is going on.
+def live() -> bool:
+    """Draw progress, Stop and the picture so far; return whether the run goes on.
 
     What can be clicked is drawn before the work, so that it stays under the pointer.
     """
     run = session().comparison
     if run is None:
-        return
+        return False
     if run.live:
         left = "" if run.seconds_left is None else f", about {max(run.seconds_left, 1):.0f} s of computing left"
         st.progress(run.share, f"{run.share:.0%} done{left}")
-        if st.button("Stop", key="compare-stop", icon=":material/stop:", help="Keeps what is done."):
-            run.stop()
-            st.rerun()
+        st.button("Stop", key="compare-stop", icon=":material/stop:", help="Keeps what is done.", on_click=run.stop)
     found = run.summaries().reveal(Curator("shown on the Compare page"))
     if found:
         note = "stopped" if run.stopped else "done" if not run.live else "running"
         picture(found, run.axis, run.sampling, f"{figures.trials_words(found)}, {note}.")
     if run.live:
         advance(run)
-        if not run.live:
-            st.rerun()
+    return run.live
 
 
 def picture(found: Sequence[Summary], axis: str, sampling: float | None, note: str) -> None:
@@ -223,8 +221,11 @@ def results() -> None:
         if first is not None:
             picture(first.summaries, "budget", first.sampling, f"A first look, {first.trials} trials, z-scores.")
         return
-    st.fragment(live, run_every=1.0 if run.live else None)()
-    if not run.live and st.button(
+    if run.live:
+        redrawn(live, 1.0)
+        return
+    live()
+    if st.button(
         "More trials", key="compare-more", icon=":material/add:", help="As many again; the first ones are kept."
     ):
         run.extend()

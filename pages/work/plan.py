@@ -7,6 +7,7 @@ import time
 import streamlit as st
 
 from pages.common import retrieved, workflow_state
+from pages.common.live import redrawn
 from pages.common.session import prediction_curves
 from pages.common.widgets import at_first, badge, chart, problem_or_sentence, show_error, strength_line, take_along
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
@@ -34,16 +35,13 @@ def advance(curves: Curves, seconds: float) -> None:
         pass
 
 
-def filling(curves: Curves) -> None:
-    """Draw progress and Stop while curves are being computed."""
+def filling(curves: Curves) -> bool:
+    """Draw progress and Stop while curves are being computed; return whether some are left."""
     left, right = st.columns([5, 1], vertical_alignment="center")
     left.progress(curves.share, f"Predictions of all methods: {curves.share:.0%} done")
-    if right.button("Stop", key="plan-stop", icon=":material/stop:", help="Keeps what is there."):
-        curves.stop()
-        st.rerun()
+    right.button("Stop", key="plan-stop", icon=":material/stop:", help="Keeps what is there.", on_click=curves.stop)
     advance(curves, A_MOMENT)
-    if not curves.live:
-        st.rerun()
+    return curves.live
 
 
 def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
@@ -103,7 +101,7 @@ def page(problem: Problem) -> None:
             folded_note="Predictions assume that private rows are like the public ones.",
         )
         if curves.live:
-            st.fragment(filling, run_every=A_MOMENT)(curves)
+            redrawn(lambda: filling(curves), A_MOMENT)
     with right:
         answer(problem, curves, here, coefficient, mu)
     reverse(problem, curves, id, coefficient, mu)
@@ -173,8 +171,13 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
             key=f"plan-width-{id}-{coefficient}-{mu}",
             help=help_for("half_width"),
         )
-        if not right.form_submit_button("Which budget, how many rows?", key="plan-reverse-ask", width="stretch"):
-            return
+        if right.form_submit_button("Which budget, how many rows?", key="plan-reverse-ask", width="stretch"):
+            st.session_state["plan-reversed"] = (curves, id, coefficient, mu, width)
+    # Kept, for the page is drawn anew when the other methods' curves are there.
+    asked = st.session_state.get("plan-reversed")
+    if asked is None or asked[0] is not curves or asked[1:4] != (id, coefficient, mu):
+        return
+    width = asked[4]
     with st.spinner("Searching", show_time=True):
         budget = curves.budget_for(id, coefficient, width)
         rows = rows_for(problem.public, id, mu, coefficient, width)

@@ -297,7 +297,7 @@ def test_commands(tmp_path, capsys):
     assert records[0]["coefficients"] == records[1]["coefficients"]
     assert main([*release[:-3], "--key", "other"]) == 0
     capsys.readouterr()
-    assert main([*release[:-3], "--key", "third"]) == 2
+    assert main([*release[:-3], "--key", "third"]) == 3
     assert "pass the cap" in capsys.readouterr().err
     assert main(["ledger", "show", *book, "--json"]) == 0
     (account,) = json.loads(capsys.readouterr().out)["datasets"]

@@ -61,7 +61,7 @@ def test_the_command_line_keeps_a_ledger_of_its_own(files, capsys):
     assert main([*ask, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["ledger"]["place"] == os.environ["PMT_LEDGER"] and record["ledger"]["key"] == record["ledger_key"]
-    assert main(ask) == 2
+    assert main(ask) == 3
     assert "pass the cap" in capsys.readouterr().err
 
 
