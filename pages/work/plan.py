@@ -79,7 +79,10 @@ def page(problem: Problem) -> None:
     curves = prediction_curves(problem)
     curves.first(str(st.session_state.get(f"plan-method-{problem.public.family.id}", "")))
     curves.first(of_role("public").id)  # the axis of half-widths is known from it
-    if curves.live and not st.session_state.get("plan-release"):  # who goes on does not wait for the other methods
+    # Who goes on to the release does not wait for the other methods, and leaves no timer behind: one that fires while
+    # the pages change leaves the new page empty.
+    computing = curves.live and not st.session_state.get("plan-release")
+    if computing:
         with st.spinner("Predicting", show_time=True):
             advance(curves, AT_ONCE)
     if not curves.ids:
@@ -100,7 +103,7 @@ def page(problem: Problem) -> None:
             Label.PUBLIC,
             folded_note="Predictions assume that private rows are like the public ones.",
         )
-        if curves.live:
+        if computing and curves.live:
             redrawn(lambda: filling(curves), A_MOMENT)
     with right:
         answer(problem, curves, here, coefficient, mu)
