@@ -60,7 +60,7 @@ SPIED = f"{ARRIVES} -k test_the_integers"
 CONTRACT = "tests/methods/test_contract.py"
 NOISE = "tests/mechanisms/test_noise.py"
 GRID = "tests/mechanisms/test_grid.py"
-TURNED = "tests/mechanisms/test_turned.py"
+TURNED = "tests/mechanisms/test_quantized_rows.py"
 GRADIENTS = "tests/methods/test_gradients.py -k 'moves or reached'"
 LAWS = "tests/methods/test_gradients_laws.py"
 OPTIMUM = "tests/mechanisms/test_optimum.py"
@@ -365,7 +365,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "optimum: doubt of far points forgotten",
         "mechanisms/optimum.py",
-        "slope = 2 * self.doubt.slope / self.modulus",
+        "slope = 2 * self.rounding_bound.slope / self.modulus",
         "slope = 0.0",
         f"{OPTIMUM} -k 'wanted or whole_steps'",
     )
@@ -386,7 +386,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "optimum: tolerance below rounding",
         "mechanisms/optimum.py",
-        "return np.asarray(max(self.wanted, self.doubt.fixed) + self.doubt.slope * away)",
+        "return np.asarray(max(self.wanted, self.rounding_bound.fixed) + self.rounding_bound.slope * away)",
         "return np.asarray(self.wanted + 0 * away)",
         f"{OPTIMUM} -k wanted",
     )
@@ -502,8 +502,12 @@ def _mutants() -> list[Mutant]:
         "if False:",
         "tests/releases tests/ledger tests/base",
     )
-    plant("grid: words added up as one", grid, "words[0] * 2**_WORD + words[1]", "words[0] + words[1]", GRID)
-    likeness, shared, known = "tests/public/test_likeness.py", "tests/tables/test_overlap.py", "ledger/fingerprint.py"
+    plant("grid: words added up as one", grid, "words[0] * 2**_WORD_BITS + words[1]", "words[0] + words[1]", GRID)
+    likeness, shared, known = (
+        "tests/public/test_homogeneity.py",
+        "tests/tables/test_overlap.py",
+        "ledger/fingerprint.py",
+    )
     fingerprint, persons = "tests/ledger/test_fingerprint.py", "tests/tables/test_persons.py"
     homogeneity, deduplicate = "public/homogeneity.py", "public/deduplicate.py"
     plant(

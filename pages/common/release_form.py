@@ -17,7 +17,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import power_of_ten
-from pmtcore.base.records import Label, Standing
+from pmtcore.base.records import Label, ReleaseStatus
 from pmtcore.methods.registry import method, methods, recommended, suiting
 from pmtcore.papers.errata import words
 from pmtcore.public.moments import PublicData
@@ -30,7 +30,7 @@ from pmtcore.report.shortened import shortened_words
 
 def method_choice(public: PublicData) -> str:
     """Draw the sound methods that suit the problem; return the chosen id."""
-    sound = [entry.id for entry in suiting(public) if entry.standing is Standing.SOUND]
+    sound = [entry.id for entry in suiting(public) if entry.standing is ReleaseStatus.SOUND]
     key = f"release-method-{public.family.id}"
     start = at_first(key, index=sound.index(recommended(public).id))
     chosen: str = st.selectbox(
@@ -58,7 +58,7 @@ def more(public: PublicData) -> None:
             st.caption(f"Errata of the paper ({', '.join(entry.errata)}): {words(entry.errata)}")
     with st.expander("Methods that cannot be released", icon=":material/science:"):
         for lab in methods():
-            if lab.standing is Standing.LAB:
+            if lab.standing is ReleaseStatus.LAB:
                 st.markdown(f"**{lab.id}**, {lab.title[0].lower()}{lab.title[1:]}: {lab.standing_reason}.")
         st.caption("They can be studied on the Compare page.")
     import_configuration()

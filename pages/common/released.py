@@ -27,7 +27,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import count
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.records import Label, Standing
+from pmtcore.base.records import Label, ReleaseStatus
 from pmtcore.ledger.account import Entry
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.releases.record import Release
@@ -78,7 +78,7 @@ def show(found: Release, request: Request) -> None:
 
 def label(found: Release) -> Label:
     """The kind of the release's figures."""
-    return Label.RELEASED if found.standing is Standing.SOUND else Label.LAB
+    return Label.RELEASED if found.standing is ReleaseStatus.SOUND else Label.LAB
 
 
 def coefficients(found: Release) -> None:
@@ -155,7 +155,7 @@ def retrieved(found: Release) -> None:
 
 def standing(found: Release) -> None:
     """Whether the figures may leave, the guarantee, how strong it is."""
-    if found.standing is Standing.SOUND:
+    if found.standing is ReleaseStatus.SOUND:
         st.success(f"{badge(Label.RELEASED)} These figures may be published.", icon=":material/verified_user:")
     else:
         reasons = "; ".join(found.standing_reasons)

@@ -11,7 +11,7 @@ from pmtcore.accounting.budgets import Budget, compose
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import count, figure, plural
-from pmtcore.base.records import Standing
+from pmtcore.base.records import ReleaseStatus
 from pmtcore.glm.families import FAMILIES
 from pmtcore.methods.registry import method, recommended
 from pmtcore.releases.release import Request
@@ -80,7 +80,7 @@ def fill(request: Request) -> None:
         InputError: its method is for the lab.
     """
     entry = method(request.method)
-    if entry.standing is Standing.LAB:
+    if entry.standing is ReleaseStatus.LAB:
         raise InputError(f"The configuration names {entry.id}, which cannot be released: {entry.standing_reason}.")
     keys: dict[str, Any] = {f"release-method-{family}": request.method for family in entry.families}
     keys |= {"release-unit": "mu", "release-mu": request.budget.mu}

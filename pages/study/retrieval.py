@@ -7,7 +7,7 @@ import streamlit as st
 from pages.common.retrieved import open_table
 from pages.common.session import curator, session
 from pages.common.widgets import badge, chart, figure_first, show_error
-from pmtcore.accounting.perturbed import Split
+from pmtcore.accounting.perturbed import BudgetSplit
 from pmtcore.auditing.comparison import grid
 from pmtcore.base.checks import InputError
 from pmtcore.base.numbers import figure as said
@@ -75,7 +75,7 @@ def ask() -> tuple[Plan, float]:
     return plan, float(factor)
 
 
-def numbers(plan: Plan, found: Split) -> None:
+def numbers(plan: Plan, found: BudgetSplit) -> None:
     """The parts and the guarantee, its relation in words and converted."""
     for column, (name, value) in zip(
         st.columns(4),

@@ -274,16 +274,19 @@ def checked_delta(delta: float) -> float:
     return value
 
 
-def epsilon_for(mu: float) -> float:
+def pure_epsilon_from_mu(mu: float) -> float:
     """Return the pure epsilon whose guarantee implies mu-GDP: ``log(Phi(mu/2)/Phi(-mu/2))``."""
     return float(log_ndtr(mu / 2) - log_ndtr(-mu / 2))
 
 
-def mu_for(epsilon: float) -> float:
-    """Return the mu that epsilon-privacy implies, ``2 Phi^{-1}(e^eps/(1 + e^eps))``; inverse of :func:`epsilon_for`."""
-    return implied_mu(number_between("epsilon", epsilon, 1e-6, 500.0))
+def mu_from_pure_epsilon(epsilon: float) -> float:
+    """Return the mu that epsilon-privacy implies, ``2 Phi^{-1}(e^eps/(1 + e^eps))``.
+
+    Inverse of :func:`pure_epsilon_from_mu`.
+    """
+    return mu_of_checked_epsilon(number_between("epsilon", epsilon, 1e-6, 500.0))
 
 
-def implied_mu(epsilon: float) -> float:
-    """Return the mu of :func:`mu_for` for an epsilon that was checked already."""
+def mu_of_checked_epsilon(epsilon: float) -> float:
+    """Return the mu of :func:`mu_from_pure_epsilon` for an epsilon that was checked already."""
     return -2 * float(ndtri(1 / (1 + math.exp(epsilon))))

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from pmtcore.accounting.budgets import Neighbours, epsilon_from_mu, log_delta, mu_from_epsilon
-from pmtcore.accounting.perturbed import CHOICES, Noise, Promise, Split, Terms
+from pmtcore.accounting.perturbed import CHOICES, ApproxDP, BudgetSplit, Noise, ObjectiveConstants
 from pmtcore.accounting.tails import removed_delta
 from pmtcore.base.checks import InputError, number_between, one_of
 
@@ -48,12 +48,12 @@ class Gdp:
     delta: float
 
     @property
-    def promise(self) -> Promise:
+    def promise(self) -> ApproxDP:
         """Return the (epsilon, delta) guarantee at ``delta``."""
-        return Promise(epsilon_from_mu(self.mu, self.delta), self.delta, self.neighbours)
+        return ApproxDP(epsilon_from_mu(self.mu, self.delta), self.delta, self.neighbours)
 
 
-def cost(terms: Terms, size: float, neighbours: Neighbours) -> float:
+def cost(terms: ObjectiveConstants, size: float, neighbours: Neighbours) -> float:
     """Return the mu that noise with ``zeta1 zeta2/s = size`` costs, Jacobian included.
 
     Raises:
@@ -65,7 +65,7 @@ def cost(terms: Terms, size: float, neighbours: Neighbours) -> float:
     return times * _least(size, _rounded(terms.plain), terms.loss.signed)
 
 
-def noise_size(terms: Terms, mu: float, neighbours: Neighbours, *, rough: bool = False) -> float:
+def noise_size(terms: ObjectiveConstants, mu: float, neighbours: Neighbours, *, rough: bool = False) -> float:
     """Return the largest ``zeta1 zeta2/s`` whose cost is at most mu.
 
     Args:
@@ -89,7 +89,7 @@ def noise_size(terms: Terms, mu: float, neighbours: Neighbours, *, rough: bool =
     return size
 
 
-def least_modulus(terms: Terms, size: float, mu: float, neighbours: Neighbours) -> float:
+def least_modulus(terms: ObjectiveConstants, size: float, mu: float, neighbours: Neighbours) -> float:
     """Return the smallest modulus at which noise of this size costs at most mu; ``terms.modulus`` is not used.
 
     Raises:
@@ -108,7 +108,7 @@ def least_modulus(terms: Terms, size: float, mu: float, neighbours: Neighbours) 
     return min(by_bound, 2 * terms.radius**2 / size**2) if terms.loss.free else by_bound
 
 
-def spend_mu(terms: Terms, wanted: Gdp, share: float = 0.5, choice: str = "recycle") -> Split:
+def spend_mu(terms: ObjectiveConstants, wanted: Gdp, share: float = 0.5, choice: str = "recycle") -> BudgetSplit:
     """Solve for the noise as :func:`pmtcore.accounting.perturbed.spend` does, for Gaussian noise and a total of mu."""
     mu, neighbours, delta = wanted.mu, wanted.neighbours, wanted.delta
     number_between("share", share, 0.01, 0.99)
@@ -124,10 +124,10 @@ def spend_mu(terms: Terms, wanted: Gdp, share: float = 0.5, choice: str = "recyc
     return replace(split, planned=wanted.promise, retrieved=retrieved)
 
 
-def stated(terms: Terms, size: float, total: Gdp, share: float, choice: str) -> Split:
+def stated(terms: ObjectiveConstants, size: float, total: Gdp, share: float, choice: str) -> BudgetSplit:
     """Return the parts of a total at noise of this size, with nothing retrieved."""
     alone = epsilon_from_mu(min(cost(bare(terms), size, total.neighbours), total.mu), total.delta)
-    return Split(
+    return BudgetSplit(
         planned=total.promise,
         share=share,
         choice=choice,
@@ -140,9 +140,9 @@ def stated(terms: Terms, size: float, total: Gdp, share: float, choice: str) -> 
     )
 
 
-def bare(terms: Terms) -> Terms:
+def bare(terms: ObjectiveConstants) -> ObjectiveConstants:
     """Return the same objective with a modulus at which the Jacobian costs nothing."""
-    return Terms(terms.loss, terms.radius, 1e12 * terms.loss.curvature * terms.radius**2)
+    return ObjectiveConstants(terms.loss, terms.radius, 1e12 * terms.loss.curvature * terms.radius**2)
 
 
 def _rounded(log_jacobian: float) -> float:

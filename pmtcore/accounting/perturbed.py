@@ -15,7 +15,7 @@ from typing import Any, final
 import numpy as np
 from scipy.optimize import brentq
 
-from pmtcore.accounting.budgets import Neighbours, delta_from_mu, implied_mu, mu_from_epsilon
+from pmtcore.accounting.budgets import Neighbours, delta_from_mu, mu_from_epsilon, mu_of_checked_epsilon
 from pmtcore.accounting.objective import delta_any_sign
 from pmtcore.base.checks import InputError, number_between, one_of
 from pmtcore.glm.losses import Loss
@@ -29,7 +29,7 @@ _PRIVATE_MARGIN = 1e-12
 
 @final
 @dataclass(frozen=True)
-class Promise:
+class ApproxDP:
     """(epsilon, delta)-privacy under a neighbouring relation; pure where delta is 0."""
 
     epsilon: float
@@ -43,9 +43,9 @@ class Promise:
     @property
     def mu(self) -> float | None:
         """Return the mu that pure epsilon implies, ``2 Phi^{-1}(e^eps/(1 + e^eps))``; None where delta is not 0."""
-        return implied_mu(min(self.epsilon, 500.0)) if self.delta == 0 else None
+        return mu_of_checked_epsilon(min(self.epsilon, 500.0)) if self.delta == 0 else None
 
-    def under(self, neighbours: Neighbours) -> Promise:
+    def under(self, neighbours: Neighbours) -> ApproxDP:
         """Return the guarantee of the same release under another relation.
 
         Replacing a row is removing one and adding one: ``2 eps`` and ``(1 + e^eps) delta``. Adding a row is
@@ -58,7 +58,7 @@ class Promise:
             return self
         if neighbours is Neighbours.ADD_REMOVE_ONE:
             raise InputError("A replace-one guarantee says nothing about adding a row: plan under add-remove-one.")
-        return Promise(2 * self.epsilon, min(1.0, (1 + math.exp(self.epsilon)) * self.delta), neighbours)
+        return ApproxDP(2 * self.epsilon, min(1.0, (1 + math.exp(self.epsilon)) * self.delta), neighbours)
 
     @property
     def words(self) -> str:
@@ -81,7 +81,7 @@ class Promise:
 
 @final
 @dataclass(frozen=True)
-class Terms:
+class ObjectiveConstants:
     """Public constants of an objective.
 
     Attributes:
@@ -134,7 +134,7 @@ class Noise:
 
 @final
 @dataclass(frozen=True)
-class Split:
+class BudgetSplit:
     """Parts of a planned budget.
 
     Attributes:
@@ -149,13 +149,13 @@ class Split:
         gdp: the mu of mu-GDP where that was proved directly; then the promise is its point at one delta.
     """
 
-    planned: Promise
+    planned: ApproxDP
     share: float
     choice: str
     noise_epsilon: float
     jacobian_epsilon: float
     retrieved: float
-    promise: Promise
+    promise: ApproxDP
     noise: Noise
     gdp: float | None = None
 
@@ -183,7 +183,7 @@ class Split:
         }
 
 
-def jacobian_cost(terms: Terms, noise_epsilon: float, neighbours: Neighbours, delta: float) -> float:
+def jacobian_cost(terms: ObjectiveConstants, noise_epsilon: float, neighbours: Neighbours, delta: float) -> float:
     """Return the Jacobian's cost: exact for labels, else ``log(1 + zeta3/w)`` (proofs/erm.md, 15.3)."""
     if not terms.loss.free:
         return terms.plain
@@ -205,7 +205,7 @@ def _label_cost(epsilon: float, kappa: float) -> float:
     return (p - 1) * epsilon + math.log1p(p * (1 - p) * kappa)
 
 
-def _mu(terms: Terms, epsilon: float, delta: float, neighbours: Neighbours, *, free: bool) -> float:
+def _mu(terms: ObjectiveConstants, epsilon: float, delta: float, neighbours: Neighbours, *, free: bool) -> float:
     """Return the largest ``zeta1 zeta2/s`` at which Gaussian noise alone gives (epsilon, delta)."""
     replace = neighbours is Neighbours.REPLACE_ONE
     if terms.loss.signed and not replace:
@@ -227,7 +227,9 @@ def _any_sign_mu(epsilon: float, delta: float, replace: bool) -> float:
     return math.exp(float(brentq(gap, math.log(1e-6), math.log(1e3), xtol=1e-12))) * (1 - 1e-9)
 
 
-def noise_for(terms: Terms, noise_epsilon: float, delta: float, neighbours: Neighbours, *, free: bool) -> Noise:
+def noise_for(
+    terms: ObjectiveConstants, noise_epsilon: float, delta: float, neighbours: Neighbours, *, free: bool
+) -> Noise:
     """Return the least noise on the gradient that costs ``noise_epsilon`` (and delta).
 
     Args:
@@ -243,7 +245,7 @@ def noise_for(terms: Terms, noise_epsilon: float, delta: float, neighbours: Neig
     return Noise(False, terms.gradient / _mu(terms, noise_epsilon, delta, neighbours, free=free))
 
 
-def equation_4(terms: Terms, noise_epsilon: float, delta: float) -> Noise:
+def equation_4(terms: ObjectiveConstants, noise_epsilon: float, delta: float) -> Noise:
     """Return the noise of D, equation 4, for the lab, under add-remove-one.
 
     Gaussian ``sd^2 = 2 (zeta1 zeta2)^2 (r eps - log delta)/(r eps)^2``. The printed pure noise is the least possible.
@@ -265,7 +267,7 @@ def corollary_5(gradient: float, epsilon: float, delta: float) -> float:
     return gradient * (math.sqrt(tail + epsilon) + math.sqrt(tail)) / epsilon
 
 
-def spend(terms: Terms, planned: Promise, share: float = 0.5, choice: str = "recycle") -> Split:
+def spend(terms: ObjectiveConstants, planned: ApproxDP, share: float = 0.5, choice: str = "recycle") -> BudgetSplit:
     """Solve ``eps = eps_b + Jacobian`` for the noise, before a private row is read (``science.md`` 4.5).
 
     Args:
@@ -286,12 +288,12 @@ def spend(terms: Terms, planned: Promise, share: float = 0.5, choice: str = "rec
     cost = jacobian_cost(terms, drawn, planned.neighbours, planned.delta)
     total = planned.epsilon if choice == "recycle" else min(drawn + cost, planned.epsilon)
     retrieved = max((1 - share) * planned.epsilon - cost, 0.0)
-    promise = Promise(total, planned.delta, planned.neighbours)
+    promise = ApproxDP(total, planned.delta, planned.neighbours)
     noise = noise_for(terms, drawn * (1 - _PRIVATE_MARGIN), planned.delta, planned.neighbours, free=cost == 0.0)
-    return Split(planned, share, choice, drawn, cost, retrieved, promise, noise)
+    return BudgetSplit(planned, share, choice, drawn, cost, retrieved, promise, noise)
 
 
-def _all_to_noise(terms: Terms, planned: Promise) -> float:
+def _all_to_noise(terms: ObjectiveConstants, planned: ApproxDP) -> float:
     """Return the largest ``eps_b`` with ``eps_b + Jacobian(eps_b) <= eps``."""
 
     def over(drawn: float) -> float:
@@ -314,7 +316,7 @@ def _all_to_noise(terms: Terms, planned: Promise) -> float:
     return noise_epsilon
 
 
-def exact_delta(terms: Terms, noise: Noise, epsilon: float, neighbours: Neighbours) -> float:
+def exact_delta(terms: ObjectiveConstants, noise: Noise, epsilon: float, neighbours: Neighbours) -> float:
     """Return the delta at epsilon that Gaussian noise and this modulus give, by the bounds of proofs/erm.md, 15.4."""
     if noise.pure:
         raise ValueError("pure noise has no delta")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
-from pmtcore.accounting.budgets import compose, implied_mu
+from pmtcore.accounting.budgets import compose, mu_of_checked_epsilon
 
 # Beyond this the mu that a pure epsilon implies overflows.
 _LARGEST_EPSILON = 500.0
@@ -42,7 +42,7 @@ class Spend:
     @classmethod
     def pure(cls, statistic: str, sensitivity: float, sd: float, epsilon: float) -> Spend:
         """Return the spend of a purely epsilon-private mechanism."""
-        return cls(statistic, sensitivity, sd, implied_mu(min(epsilon, _LARGEST_EPSILON)), 1, epsilon)
+        return cls(statistic, sensitivity, sd, mu_of_checked_epsilon(min(epsilon, _LARGEST_EPSILON)), 1, epsilon)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields."""
@@ -63,4 +63,4 @@ def total_mu(parts: Iterable[Spend]) -> float:
     """Return the total mu: Gaussian parts composed, purely private parts through the mu that their sum implies."""
     spends = tuple(parts)
     pure = pure_epsilon(spends)
-    return compose([gaussian_mu(spends), implied_mu(min(pure, _LARGEST_EPSILON)) if pure else 0.0])
+    return compose([gaussian_mu(spends), mu_of_checked_epsilon(min(pure, _LARGEST_EPSILON)) if pure else 0.0])

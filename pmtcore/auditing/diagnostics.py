@@ -78,7 +78,7 @@ def exact(problem: Problem, eta: float) -> Private[Diagnosis]:
         return Diagnosis(Label.PRIVATE, _spectrum_in_units(root, whole), conditioning(short), quantiles, radius)
 
     sums, lengths = rows.sum(moments), rows.concatenate(norms, 1)
-    return sums.with_(lengths).map(diagnosis)
+    return sums.zip(lengths).map(diagnosis)
 
 
 def predicted(public: PublicData, n: int, eta: float) -> Diagnosis:
@@ -126,7 +126,7 @@ def unusual_rows(problem: Problem) -> Private[dict[str, float]]:
     """
     rows = problem.private
     empty = rows.sum(lambda x, y: np.array(np.sum(~x.any(axis=1) & (y == 0))))
-    pair = empty.with_(overlap(problem.public, rows))
+    pair = empty.zip(overlap(problem.public, rows))
     return pair.map(lambda found: {"empty_rows": int(found[0]), **found[1].as_dict()})
 
 

@@ -27,7 +27,7 @@ from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
 from pmtcore.methods.registry import Method, Plan, make_parameters, method
 from pmtcore.public.moments import PublicData, public_from_rows
 from pmtcore.public.radius import RESPONSE_SCALES
-from pmtcore.public.ridge_regularized import held
+from pmtcore.public.ridge_regularized import ridge_regularized_public
 
 # Confidence of every bound: at most one false accusation in a hundred audits.
 CONFIDENCE = 0.99
@@ -296,7 +296,7 @@ def _pairs(
         ("residual rows at right angles", (far, float(far @ public.fit)), (0 * far, high)),
     ]
     if public.family is GAUSSIAN:
-        rows.append(("one row with opposite residuals", *_opposite_residuals(held(public))))
+        rows.append(("one row with opposite residuals", *_opposite_residuals(ridge_regularized_public(public))))
     for words, x, y in backgrounds:
         for name, one, two in rows:
             if people is None:

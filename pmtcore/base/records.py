@@ -36,7 +36,7 @@ class Label(Enum):
     LAB = "lab"  # from synthetic rows, public tables split for study, or repeatable noise
 
 
-class Standing(Enum):
+class ReleaseStatus(Enum):
     """What may be done with a method's output."""
 
     SOUND = "sound"
@@ -65,11 +65,11 @@ class Private(Generic[T]):
         with np.errstate(all="ignore"):  # whether something overflowed is private too
             return Private(function(self._value))
 
-    def then(self, function: Callable[[T], Private[U]]) -> Private[U]:
+    def bind(self, function: Callable[[T], Private[U]]) -> Private[U]:
         """Compute on with what gives a box itself, as a pass over private rows does."""
         return function(self._value)
 
-    def with_(self, other: Private[U]) -> Private[tuple[T, U]]:
+    def zip(self, other: Private[U]) -> Private[tuple[T, U]]:
         """Both values in one box."""
         return Private((self._value, other._value))
 
@@ -91,7 +91,7 @@ class Private(Generic[T]):
     __hash__ = None  # type: ignore[assignment]
 
 
-class Watch(Protocol):
+class PassObserver(Protocol):
     """Whoever follows the looks at private rows."""
 
     def begin(self) -> None:
@@ -173,11 +173,11 @@ class PrivateRows:
 
         return PrivateRows(blocks, min(self.n, count), self.names, keeps=self._keeps)
 
-    def pieces(self, cut: Callable[[np.ndarray, np.ndarray], Iterator[P]], bytes_each: int, most: int) -> Pieces[P]:
-        """What ``cut`` makes of each block, for several looks; see :class:`Pieces`."""
-        return Pieces(self._blocks, self._adder, cut, bytes_each, min(most, self._keeps))
+    def pieces(self, cut: Callable[[np.ndarray, np.ndarray], Iterator[P]], bytes_each: int, most: int) -> RowCache[P]:
+        """What ``cut`` makes of each block, for several looks; see :class:`RowCache`."""
+        return RowCache(self._blocks, self._adder, cut, bytes_each, min(most, self._keeps))
 
-    def watched(self, watch: Watch) -> PrivateRows:
+    def watched(self, watch: PassObserver) -> PrivateRows:
         """The same rows, each look at them told: that it begins, and how many rows it has seen, which is public."""
 
         def blocks() -> Iterator[Block]:
@@ -239,13 +239,13 @@ def _after(function: Any, summand: Summand, features: np.ndarray, response: np.n
 class Piece(Protocol):
     """What some rows became, in buffers that are used again."""
 
-    def kept(self, store: Store) -> Self:
+    def kept(self, store: Arena) -> Self:
         """The same, in memory of the store."""
         ...
 
 
 @final
-class Store:
+class Arena:
     """Memory for what is kept, taken in large pieces: small ones cost more in page faults than in computing."""
 
     def __init__(self) -> None:
@@ -266,7 +266,7 @@ P = TypeVar("P", bound=Piece)
 
 
 @final
-class Pieces(Generic[P]):
+class RowCache(Generic[P]):
     """What blocks of private rows become, for sums in several looks.
 
     The first look keeps what it made of as many blocks as memory allows; later looks start from that, and make the rest
@@ -290,7 +290,7 @@ class Pieces(Generic[P]):
         self._blocks, self._adder, self._cut = blocks, adder, cut
         self._kept: list[list[P]] = []  # of the first blocks
         self._whole = False  # whether these are all
-        self._each, self._room, self._store = bytes_each, most, Store()
+        self._each, self._room, self._store = bytes_each, most, Arena()
 
     def sum(self, function: Callable[[Iterable[P]], np.ndarray]) -> Private[np.ndarray]:
         """``sum over blocks of function(pieces)``: one look, one private array."""

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.base.checks import InputError, listed
-from pmtcore.base.records import Label, Standing
+from pmtcore.base.records import Label, ReleaseStatus
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.explore import synthetic
 from pmtcore.explore.combined import combined_record
@@ -109,7 +109,7 @@ class Moment:
         inside = fields.get("released", {})
         if "joint_moment" not in inside:
             raise InputError("The release has no joint moment; make one with the method joint-moment.")
-        return cls(Record.from_dict(inside["joint_moment"]), fields.get("standing") != Standing.LAB.value)
+        return cls(Record.from_dict(inside["joint_moment"]), fields.get("standing") != ReleaseStatus.LAB.value)
 
     @cached_property
     def state(self) -> State:

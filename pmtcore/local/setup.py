@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import mu_for
+from pmtcore.accounting.budgets import mu_from_pure_epsilon
 from pmtcore.base.checks import InputError
 from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.randomizers import PrivUnit
@@ -55,7 +55,7 @@ def whitened(
     low, high = response_range(public, bound)
     x = whiten(public.feature_root, features(public))
     if randomizer == "privunit" and epsilon is not None:
-        mu = mu_for(epsilon)
+        mu = mu_from_pure_epsilon(epsilon)
     fields: dict[str, Any] = {
         "scheme": "whitened",
         "names": public.names,

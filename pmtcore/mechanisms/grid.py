@@ -28,7 +28,7 @@ SLACK = 2.0**-20
 # Grid steps to a bound where only sums are taken, not products.
 FINE = 2**30
 # Sums are stored as two words of so many bits, so that any number of rows has room.
-_WORD = 32
+_WORD_BITS = 32
 # Columns whose products of 15 bits each add up to less than 2^53.
 _COLUMNS_PER_FLUSH = 2**22
 # Upper words below this leave three bits of 63 for noise.
@@ -140,14 +140,14 @@ def in_words(total: np.ndarray) -> np.ndarray:
 
     Sums of such words over any number of blocks fit into 63 bits each.
     """
-    return np.stack([total >> _WORD, total & (2**_WORD - 1)])
+    return np.stack([total >> _WORD_BITS, total & (2**_WORD_BITS - 1)])
 
 
 def from_words(words: np.ndarray) -> np.ndarray:
     """Join sums of words to integers: of 64 bits where they fit with room for noise, else Python integers."""
-    if np.all(np.abs(words[0]) < _LEAST_LARGE_WORD) and np.all(words[1] < 2**_WORD * _LEAST_LARGE_WORD):
-        return np.asarray(words[0] * 2**_WORD + words[1])
-    return np.asarray(words[0].astype(object) * 2**_WORD + words[1].astype(object))
+    if np.all(np.abs(words[0]) < _LEAST_LARGE_WORD) and np.all(words[1] < 2**_WORD_BITS * _LEAST_LARGE_WORD):
+        return np.asarray(words[0] * 2**_WORD_BITS + words[1])
+    return np.asarray(words[0].astype(object) * 2**_WORD_BITS + words[1].astype(object))
 
 
 def release_integer_moment(

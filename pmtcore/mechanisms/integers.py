@@ -103,7 +103,7 @@ def noisy_vector(total: Private[np.ndarray], scale: float, source: NoiseSource, 
 
 @final
 @dataclass(frozen=True, eq=False)
-class WholeRows:
+class IntegerRows:
     """Rows for the passes of an iteration: integer directions, lengths, responses.
 
     Attributes:
@@ -117,12 +117,12 @@ class WholeRows:
     response: np.ndarray
 
     @classmethod
-    def within(cls, features: np.ndarray, response: np.ndarray, radius: float) -> WholeRows:
+    def within(cls, features: np.ndarray, response: np.ndarray, radius: float) -> IntegerRows:
         """Truncate rows (n, d) to a radius."""
         return cls(grid_rows(features, radius, FACTOR).astype(float), np.full(len(features), radius), response)
 
     @classmethod
-    def of_any_length(cls, features: np.ndarray, response: np.ndarray) -> WholeRows:
+    def of_any_length(cls, features: np.ndarray, response: np.ndarray) -> IntegerRows:
         """Split rows (n, d) into direction and length, untruncated; a row that is not finite becomes zeros."""
         with np.errstate(all="ignore"):
             largest = np.max(np.abs(features), axis=1)
@@ -184,13 +184,13 @@ class WholeRows:
             yield part, (self.whole[part] @ theta.T) * (self.length[part] / FACTOR)[:, None]
 
 
-def at(steps: Private[WholeRows], sums: Callable[[WholeRows], np.ndarray]) -> Private[np.ndarray]:
+def at(steps: Private[IntegerRows], sums: Callable[[IntegerRows], np.ndarray]) -> Private[np.ndarray]:
     """Return a private sum over the rows of an iteration.
 
     Floating-point warnings are suppressed, since they would tell that a private row overflowed.
     """
 
-    def quietly(rows: WholeRows) -> np.ndarray:
+    def quietly(rows: IntegerRows) -> np.ndarray:
         with np.errstate(all="ignore"):
             return sums(rows)
 

@@ -95,7 +95,7 @@ class Perturbation:
         )
         wanted, modulus = _GRADIENT_TOLERANCE * self.noise, self.modulus + max(self._own, 0.0)
         return Optimum(
-            self.centre, _RADIUS_PER_CENTRE_NORM * (1 + centre), modulus, wanted, sums.doubt, self.noise / FINE
+            self.centre, _RADIUS_PER_CENTRE_NORM * (1 + centre), modulus, wanted, sums.rounding_bound, self.noise / FINE
         )
 
     @property

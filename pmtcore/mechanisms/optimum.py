@@ -32,7 +32,7 @@ _MOST_STEPS_TO_BALL = 2.0**60
 
 @final
 @dataclass(frozen=True)
-class Doubt:
+class RoundingBound:
     """Bound on the rounding error of a gradient at theta: ``fixed + slope |theta - c|``."""
 
     fixed: float
@@ -71,7 +71,7 @@ class Sums:
     sharp: float = 0.0
 
     @property
-    def doubt(self) -> Doubt:
+    def rounding_bound(self) -> RoundingBound:
         """Return the bound on the rounding error of the gradient.
 
         It holds for sums in blocks of 4096 rows, then over blocks, in any order within a block, with each l' rounded.
@@ -83,7 +83,7 @@ class Sums:
             + by_theta * self.centre
             + 4 * (_NOISE_LENGTH_SDS * math.sqrt(self.d) * self.noise + self.sharp)
         )
-        return Doubt(2 * _UNIT_ROUNDOFF * fixed, 2 * _UNIT_ROUNDOFF * by_theta)
+        return RoundingBound(2 * _UNIT_ROUNDOFF * fixed, 2 * _UNIT_ROUNDOFF * by_theta)
 
 
 @final
@@ -96,7 +96,7 @@ class Optimum:
         ball: radius of the ball.
         modulus: modulus of strong convexity.
         wanted: length of the gradient at which the search ends, if floating point can resolve it.
-        doubt: bound on the rounding error of the gradient.
+        rounding_bound: bound on the rounding error of the gradient.
         step_of_noise: step of the grid of b.
     """
 
@@ -104,7 +104,7 @@ class Optimum:
     ball: float
     modulus: float
     wanted: float
-    doubt: Doubt
+    rounding_bound: RoundingBound
     step_of_noise: float
 
     def tolerance(self, theta: np.ndarray) -> np.ndarray:
@@ -113,14 +113,14 @@ class Optimum:
         It is never below the rounding error. The rule is public: a release must not fail because of a row.
         """
         away = np.linalg.norm(theta - self.centre, axis=1)
-        return np.asarray(max(self.wanted, self.doubt.fixed) + self.doubt.slope * away)
+        return np.asarray(max(self.wanted, self.rounding_bound.fixed) + self.rounding_bound.slope * away)
 
     @property
     def distance(self) -> float:
         """Return an upper bound on the distance between computed and exact minimizer after projection onto the ball."""
         slip = self.step_of_noise * math.sqrt(len(self.centre)) / 2
-        fixed = (max(self.wanted, self.doubt.fixed) + self.doubt.fixed + slip) / self.modulus
-        slope = 2 * self.doubt.slope / self.modulus
+        fixed = (max(self.wanted, self.rounding_bound.fixed) + self.rounding_bound.fixed + slip) / self.modulus
+        slope = 2 * self.rounding_bound.slope / self.modulus
         bound = fixed + 2 * self.ball * slope + 8 * _UNIT_ROUNDOFF * self.ball
         if slope > 0.25 or fixed > self.ball / 2:  # then only that both lie in the ball
             return 2 * self.ball

@@ -16,12 +16,12 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.base.records import Curator, Pieces, Private
+from pmtcore.base.records import Curator, Private, RowCache
 from pmtcore.glm.families import Family
 from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, from_words, in_words, release_integers
 from pmtcore.mechanisms.integers import grid_numbers
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.mechanisms.quantized_rows import STEPS, Turned, in_steps
+from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, in_steps
 
 _MECHANISM = Curator("integer noise is added to it")
 # Numbers in memory at once for each quantity: points times columns of a block.
@@ -37,7 +37,7 @@ CURVATURE_SENSITIVITY = math.sqrt(2)
 
 
 def release_gradients(
-    rows: Private[Pieces[Turned]],
+    rows: Private[RowCache[QuantizedRows]],
     sums: GradientSum,
     mu: float,
     n: int,
@@ -55,13 +55,13 @@ def release_gradients(
     Guarantee: mu-GDP under replace-one for each point: a sum of vectors no longer than the bound
     (proofs/sensitivity.md, 3.4, 14).
     """
-    total = rows.then(lambda found: found.sum(sums)).map(from_words)
+    total = rows.bind(lambda found: found.sum(sums)).map(from_words)
     units = release_integers(total, GRADIENT_SENSITIVITY * GRADIENT, mu, source, len(sums.points))
     return units / GRADIENT / n
 
 
 def release_curvatures(
-    rows: Private[Pieces[Turned]],
+    rows: Private[RowCache[QuantizedRows]],
     sums: CurvatureSum,
     mu: float,
     n: int,
@@ -79,7 +79,7 @@ def release_curvatures(
     Guarantee: mu-GDP under replace-one for each point: a moment of vectors no longer than the bound, of Frobenius
     sensitivity ``sqrt(2) bound^2/n`` (proofs/sensitivity.md, 3.1 and 14).
     """
-    value = rows.then(lambda found: found.sum(sums)).map(from_words).reveal(_MECHANISM)
+    value = rows.bind(lambda found: found.sum(sums)).map(from_words).reveal(_MECHANISM)
     t, d = sums.points.shape
     sigma = (1 + SLACK) * CURVATURE_SENSITIVITY * SCALE**2 / mu
     corner, (above, beside) = np.arange(d), np.triu_indices(d, 1)
@@ -108,7 +108,7 @@ class LengthCounts:
     points: np.ndarray
     edges: np.ndarray
 
-    def __call__(self, pieces: Iterable[Turned]) -> np.ndarray:
+    def __call__(self, pieces: Iterable[QuantizedRows]) -> np.ndarray:
         """Return the histograms of one block of a table, given in pieces."""
         below = np.zeros((len(self.points), len(self.edges)), dtype=np.int64)  # rows below each edge
         points = in_steps(self.points)
@@ -139,7 +139,7 @@ class GradientSum:
     points: np.ndarray
     bounds: np.ndarray
 
-    def __call__(self, pieces: Iterable[Turned]) -> np.ndarray:
+    def __call__(self, pieces: Iterable[QuantizedRows]) -> np.ndarray:
         """Return the sums over one block of a table, given in pieces."""
         total = np.zeros(self.points.shape, dtype=np.int64)
         points = in_steps(self.points)
@@ -168,7 +168,7 @@ class CurvatureSum:
     points: np.ndarray
     bounds: np.ndarray
 
-    def __call__(self, pieces: Iterable[Turned]) -> np.ndarray:
+    def __call__(self, pieces: Iterable[QuantizedRows]) -> np.ndarray:
         """Return the sums over one block of a table, given in pieces."""
         t, d = self.points.shape
         total = np.zeros((t, d, d), dtype=np.int64)
@@ -184,7 +184,7 @@ class CurvatureSum:
         return in_words(total)
 
 
-def _along(piece: Turned, directions: np.ndarray, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+def _along(piece: QuantizedRows, directions: np.ndarray, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield ``x~'theta`` (t', k) for some of the points (t, d) at a time; points are in grid steps."""
     many = max(_NUMBERS_AT_ONCE // directions.shape[1], 1)
     for first in range(0, len(points), many):
@@ -201,6 +201,6 @@ def _rounded(shares: np.ndarray) -> np.ndarray:
     return np.rint(clipped, out=clipped)
 
 
-def _sizes(family: Family, piece: Turned, along: np.ndarray) -> np.ndarray:
+def _sizes(family: Family, piece: QuantizedRows, along: np.ndarray) -> np.ndarray:
     """Return the signed gradient lengths ``|x~| (y - b')`` (t, k)."""
     return np.asarray(np.subtract(piece.response, family.mean(along)) * piece.lengths)

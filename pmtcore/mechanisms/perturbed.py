@@ -19,7 +19,15 @@ from scipy.stats import gamma
 
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.gdp import Gdp, bare, least_modulus, noise_size, spend_mu, stated
-from pmtcore.accounting.perturbed import Noise, Promise, Split, Terms, jacobian_cost, noise_for, spend
+from pmtcore.accounting.perturbed import (
+    ApproxDP,
+    BudgetSplit,
+    Noise,
+    ObjectiveConstants,
+    jacobian_cost,
+    noise_for,
+    spend,
+)
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Curator, Private
 from pmtcore.glm.losses import Loss
@@ -60,8 +68,8 @@ class Mechanism:
         lasso: lam (p,).
     """
 
-    terms: Terms
-    split: Split
+    terms: ObjectiveConstants
+    split: BudgetSplit
     ridge: np.ndarray
     centre: np.ndarray
     lasso: np.ndarray
@@ -100,7 +108,7 @@ class Mechanism:
         )
         wanted = _GRADIENT_TOLERANCE * self.noise.sd(p)
         ball = _RADIUS_PER_SCALE * (centre + loss.score / loss.curvature)
-        return Optimum(self.centre, ball, self.terms.modulus, wanted, sums.doubt, self.noise.scale / FINE)
+        return Optimum(self.centre, ball, self.terms.modulus, wanted, sums.rounding_bound, self.noise.scale / FINE)
 
     def release(self, rows: Private[np.ndarray], n: int, source: NoiseSource, trials: int) -> np.ndarray:
         """Return minimizers (trials, p), each with its own noise.
@@ -188,10 +196,10 @@ def draw_above(noise: Noise, cut: float, source: NoiseSource, trials: int, p: in
     return np.asarray(scale[:, None] * ndtri(least + (1 - least) * uniform(source, trials, p)))
 
 
-Budgeted = Promise | Gdp
+Budgeted = ApproxDP | Gdp
 
 
-def for_solver(planned: Budgeted) -> Budgeted:
+def reserve_solver_budget(planned: Budgeted) -> Budgeted:
     """Return the budget left for the exact minimizer after reserving the share of the solver's error.
 
     The reserve is 2 % of mu (in quadrature) or 1 % of epsilon. A mu also loses a millionth for noise that is
@@ -202,8 +210,8 @@ def for_solver(planned: Budgeted) -> Budgeted:
     return replace(planned, epsilon=planned.epsilon * (1 - _ROUNDING_EPSILON_SHARE))
 
 
-def with_solver(split: Split, planned: Budgeted) -> Split:
-    """Return the split with the solver's reserve added back; the inverse of :func:`for_solver`."""
+def restore_solver_budget(split: BudgetSplit, planned: Budgeted) -> BudgetSplit:
+    """Return the split with the solver's reserve added back; the inverse of :func:`reserve_solver_budget`."""
     if isinstance(planned, Gdp):
         inflation = (1 + SLACK) / math.sqrt(1 - _ROUNDING_MU_SHARE**2)
         total = planned if split.gdp is None else replace(planned, mu=split.gdp * inflation)
@@ -213,16 +221,16 @@ def with_solver(split: Split, planned: Budgeted) -> Split:
     return replace(split, planned=planned, promise=replace(split.promise, epsilon=total_epsilon))
 
 
-def expected_noise(terms: Terms, planned: Budgeted) -> Noise:
+def expected_noise(terms: ObjectiveConstants, planned: Budgeted) -> Noise:
     """Return approximately the noise at all that the Jacobian leaves of the budget, for choosing among moduli."""
-    inner = for_solver(planned)
+    inner = reserve_solver_budget(planned)
     if isinstance(inner, Gdp):
         return Noise(False, terms.gradient / noise_size(terms, inner.mu, inner.neighbours, rough=True))
     return spend(terms, inner).noise
 
 
-def parts(terms: Terms, planned: Budgeted, share: float, choice: str) -> Split:
-    """Split a budget between noise and Jacobian, the solver's reserve included.
+def parts(terms: ObjectiveConstants, planned: Budgeted, share: float, choice: str) -> BudgetSplit:
+    """BudgetSplit a budget between noise and Jacobian, the solver's reserve included.
 
     Args:
         terms: constants of the objective.
@@ -230,9 +238,9 @@ def parts(terms: Terms, planned: Budgeted, share: float, choice: str) -> Split:
         share: share r of D that is planned for the noise.
         choice: use of the retrieved budget.
     """
-    inner = for_solver(planned)
+    inner = reserve_solver_budget(planned)
     split = spend_mu(terms, inner, share, choice) if isinstance(inner, Gdp) else spend(terms, inner, share, choice)
-    return with_solver(split, planned)
+    return restore_solver_budget(split, planned)
 
 
 def dp_erm(
@@ -261,9 +269,9 @@ def dp_erm(
         lasso: of the same target.
     """
     sharp = np.broadcast_to(np.asarray(lasso, dtype=float), (p,))
-    inner = for_solver(planned)
+    inner = reserve_solver_budget(planned)
     if isinstance(inner, Gdp):
-        start = Terms(loss, radius, 1.0)
+        start = ObjectiveConstants(loss, radius, 1.0)
         size = share * noise_size(bare(start), inner.mu, inner.neighbours)
         least = least_modulus(start, size, inner.mu, inner.neighbours) / 2
     else:
@@ -272,17 +280,17 @@ def dp_erm(
         least, _LEAST_RELATIVE_MODULUS * loss.curvature * radius**2
     )  # a modulus of nothing leaves the fit nowhere to stop
     own = max(ridge, least) if not np.any(sharp) else ridge + least
-    terms = Terms(loss, radius, 2 * own)
+    terms = ObjectiveConstants(loss, radius, 2 * own)
     split = (
         stated(terms, size, inner, share, "none") if isinstance(inner, Gdp) else _nothing_retrieved(terms, inner, share)
     )
-    return Mechanism(terms, with_solver(split, planned), np.full(p, 2 * own), np.zeros(p), sharp)
+    return Mechanism(terms, restore_solver_budget(split, planned), np.full(p, 2 * own), np.zeros(p), sharp)
 
 
-def _nothing_retrieved(terms: Terms, inner: Promise, share: float) -> Split:
+def _nothing_retrieved(terms: ObjectiveConstants, inner: ApproxDP, share: float) -> BudgetSplit:
     """Return the split with noise at the share and nothing retrieved."""
     drawn = share * inner.epsilon
-    return Split(
+    return BudgetSplit(
         planned=inner,
         share=share,
         choice="none",
@@ -318,11 +326,11 @@ def napp_public(
         lasso: lasso weights, one or (p,).
     """
     weights = np.asarray(weights, dtype=float)
-    terms = Terms(loss, radius, 2 * float(np.min(weights)))
+    terms = ObjectiveConstants(loss, radius, 2 * float(np.min(weights)))
     sharp = np.broadcast_to(np.asarray(lasso, dtype=float), weights.shape)
     return Mechanism(terms, parts(terms, planned, share, choice), 2 * weights, np.asarray(centre, dtype=float), sharp)
 
 
-def add_remove(epsilon: float, delta: float) -> Promise:
+def add_remove(epsilon: float, delta: float) -> ApproxDP:
     """Return a promise under add-remove-one."""
-    return Promise(epsilon, delta, Neighbours.ADD_REMOVE_ONE)
+    return ApproxDP(epsilon, delta, Neighbours.ADD_REMOVE_ONE)

@@ -13,7 +13,7 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.base.records import MOST_KEPT, Pieces, PrivateRows, Store
+from pmtcore.base.records import MOST_KEPT, Arena, PrivateRows, RowCache
 from pmtcore.mechanisms.whitening import Block, Product, Whitening
 
 # Steps of a direction: with the 2^30 of a point below 2^53, and a word of 32 bits holds it.
@@ -27,7 +27,7 @@ _BYTES_BESIDES = 16
 
 
 @final
-class Turned:
+class QuantizedRows:
     """Some quantized rows, as columns; columns beyond ``rows`` are zeros.
 
     Args:
@@ -60,11 +60,11 @@ class Turned:
             raise ValueError("whitened rows are not kept")
         return self._made[0]
 
-    def kept(self, store: Store) -> Turned:
+    def kept(self, store: Arena) -> QuantizedRows:
         """Return a copy whose directions stay in the store; the whitened block stays as it is."""
         held = store.copy(self._turned(), np.int32)
         lengths, response = (store.copy(values, np.float64) for values in (self.lengths, self.response))
-        return Turned(self.rows, lengths, response, held=held)
+        return QuantizedRows(self.rows, lengths, response, held=held)
 
     @property
     def directions(self) -> np.ndarray:
@@ -96,7 +96,7 @@ def in_steps(points: np.ndarray) -> np.ndarray:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Turning:
+class Quantizer:
     """Quantizer: from a block of a table to its quantized rows.
 
     Args:
@@ -111,14 +111,14 @@ class Turning:
     scale: float = 1.0
 
     @classmethod
-    def features_only(cls, root: np.ndarray, intercept: bool) -> Turning:
+    def features_only(cls, root: np.ndarray, intercept: bool) -> Quantizer:
         """Quantize ``L^{-1} x`` for the public Cholesky factor (d, d) of the features; responses stay as they are."""
         d = len(root)
         factor = np.eye(d + 1)
         factor[:d, :d] = root
         return cls(Whitening(factor, intercept).through(np.eye(d, d + 1), d), d)
 
-    def __call__(self, features: np.ndarray, response: np.ndarray) -> Iterator[Turned]:
+    def __call__(self, features: np.ndarray, response: np.ndarray) -> Iterator[QuantizedRows]:
         """Yield the rows (n, d), (n,) of one block of a table, some at a time."""
         d, unit, at = self.d, float(self.product.units[0]), 0
         whitened = len(self.product.units) > d
@@ -130,10 +130,10 @@ class Turning:
             else:
                 own = np.zeros(len(lengths))
                 own[: block.rows] = response[at : at + block.rows]
-            yield Turned(block.rows, lengths * unit * lift, own, (block, lengths, d))
+            yield QuantizedRows(block.rows, lengths * unit * lift, own, (block, lengths, d))
             at += block.rows
 
-    def pieces(self, rows: PrivateRows, most: int = MOST_KEPT) -> Pieces[Turned]:
+    def pieces(self, rows: PrivateRows, most: int = MOST_KEPT) -> RowCache[QuantizedRows]:
         """Return private rows for several passes; at most ``most`` bytes stay in memory between them."""
         return rows.pieces(self, bytes_kept(self.d), most)
 

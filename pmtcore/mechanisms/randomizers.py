@@ -102,7 +102,7 @@ class PrivUnit:
             bound: bound on the length.
             source: source of the noise.
 
-        Guarantee: epsilon-LDP for each row, so mu-GDP with :func:`mu_for` (proofs/local.md, 12).
+        Guarantee: epsilon-LDP for each row, so mu-GDP with :func:`mu_from_pure_epsilon` (proofs/local.md, 12).
         """
         length = np.linalg.norm(vectors, axis=1)
         unit = vectors / np.maximum(length, 1e-300)[:, None]

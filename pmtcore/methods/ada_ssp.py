@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Private, PrivateRows, Standing
+from pmtcore.base.records import Private, PrivateRows, ReleaseStatus
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
 from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
@@ -140,7 +140,7 @@ register(
         task="linear",
         source="Wang 2018, in GDP form",
         neighbours=Neighbours.REPLACE_ONE,
-        standing=Standing.SOUND,
+        standing=ReleaseStatus.SOUND,
         standing_reason="three Gaussian mechanisms on rows clipped to public bounds",
         exact=True,
         errata=(),

@@ -13,7 +13,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Bands, Curator, Private, PrivateRows, Standing
+from pmtcore.base.records import Bands, Curator, Private, PrivateRows, ReleaseStatus
 from pmtcore.glm import newton
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
@@ -158,7 +158,7 @@ class NonPrivatePlan(Plan):
     mu: float = 0.0
 
     @property
-    def holds_rows(self) -> bool:
+    def requires_in_memory(self) -> bool:
         """But for least squares, which are of sums."""
         return self.public.family is not GAUSSIAN
 
@@ -191,7 +191,7 @@ register(
         task="any",
         source="baseline",
         neighbours=Neighbours.REPLACE_ONE,
-        standing=Standing.SOUND,
+        standing=ReleaseStatus.SOUND,
         standing_reason="reads no private row",
         errata=(),
         families=tuple(FAMILIES),
@@ -210,7 +210,7 @@ register(
         task="any",
         source="baseline",
         neighbours=Neighbours.REPLACE_ONE,
-        standing=Standing.LAB,
+        standing=ReleaseStatus.LAB,
         standing_reason="no noise at all",
         errata=(),
         families=tuple(FAMILIES),

@@ -20,11 +20,11 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Private, PrivateRows, Standing
+from pmtcore.base.records import Private, PrivateRows, ReleaseStatus
 from pmtcore.glm.families import FAMILIES
 from pmtcore.glm.proximal import Proximal
 from pmtcore.mechanisms.grid import SLACK
-from pmtcore.mechanisms.integers import FACTOR, WholeRows, at, noisy_vector
+from pmtcore.mechanisms.integers import FACTOR, IntegerRows, at, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, papers_radius
 from pmtcore.methods.facts import Facts
@@ -91,24 +91,24 @@ class DescentPlan(Plan):
         return papers_radius(self.public.d, self.n, self.parameters.eta)
 
     @property
-    def holds_rows(self) -> bool:
+    def requires_in_memory(self) -> bool:
         """Every step goes through them."""
         return True
 
-    def measure(self, rows: PrivateRows) -> Private[WholeRows]:
+    def measure(self, rows: PrivateRows) -> Private[IntegerRows]:
         """The rows as integer directions and lengths, private."""
         root = self.root
         if root is None:
-            return rows.concatenate(joint).map(lambda z: WholeRows.of_any_length(z[:, :-1], z[:, -1]))
+            return rows.concatenate(joint).map(lambda z: IntegerRows.of_any_length(z[:, :-1], z[:, -1]))
 
-        def whitened(z: np.ndarray) -> WholeRows:
+        def whitened(z: np.ndarray) -> IntegerRows:
             with np.errstate(all="ignore"):
                 x = z[:, :-1] @ root
-            return WholeRows.of_any_length(bounded(x, self.radius), z[:, -1])
+            return IntegerRows.of_any_length(bounded(x, self.radius), z[:, -1])
 
         return rows.concatenate(joint).map(whitened)
 
-    def perturb(self, statistic: Private[WholeRows], source: NoiseSource, trials: int) -> DescentOutcome:
+    def perturb(self, statistic: Private[IntegerRows], source: NoiseSource, trials: int) -> DescentOutcome:
         """The descent, all trials at once.
 
         Guarantee: T Gaussian mechanisms at ``mu/sqrt(T)`` each, together mu-GDP under replace-one, for the bits that
@@ -126,7 +126,7 @@ class DescentPlan(Plan):
             theta = near.step(theta - p.rate * (noisy * unit + theta @ penalty))
         return DescentOutcome(near.table(theta))
 
-    def _clipped(self, theta: np.ndarray, rows: WholeRows) -> np.ndarray:
+    def _clipped(self, theta: np.ndarray, rows: IntegerRows) -> np.ndarray:
         """Sums of clipped gradients (t, d), integers."""
         return rows.scores(self.public.family, theta, self.parameters.clip, clipped=True)
 
@@ -172,7 +172,7 @@ register(
         task="any",
         source="A, section 6; Avella-Medina et al. 2023",
         neighbours=Neighbours.REPLACE_ONE,
-        standing=Standing.SOUND,
+        standing=ReleaseStatus.SOUND,
         standing_reason="T Gaussian mechanisms on clipped gradients",
         exact=True,
         errata=("E20",),

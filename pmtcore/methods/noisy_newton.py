@@ -29,10 +29,10 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Curator, Private, PrivateRows, Standing
+from pmtcore.base.records import Curator, Private, PrivateRows, ReleaseStatus
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, Family
 from pmtcore.mechanisms.grid import SLACK
-from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES, WholeRows, at, noisy_symmetric, noisy_vector
+from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES, IntegerRows, at, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.truncation import calibration_factor, papers_radius, trace_radius
 from pmtcore.methods.facts import Facts
@@ -132,18 +132,18 @@ class NewtonPlan(Plan):
         )
 
     @property
-    def holds_rows(self) -> bool:
+    def requires_in_memory(self) -> bool:
         """Every step goes through them."""
         return True
 
-    def measure(self, rows: PrivateRows) -> Private[WholeRows]:
+    def measure(self, rows: PrivateRows) -> Private[IntegerRows]:
         """Transformed and truncated rows in integers, private."""
         s = self.steps
         low = 0.0 if self.public.family.binary else -s.response_bound
         found = rows.concatenate(lambda x, y: joint(x @ s.root.T, np.clip(y, low, s.response_bound)))
-        return found.map(lambda z: WholeRows.within(z[:, :-1], z[:, -1], s.radius))
+        return found.map(lambda z: IntegerRows.within(z[:, :-1], z[:, -1], s.radius))
 
-    def perturb(self, statistic: Private[WholeRows], source: NoiseSource, trials: int) -> NewtonOutcome:
+    def perturb(self, statistic: Private[IntegerRows], source: NoiseSource, trials: int) -> NewtonOutcome:
         """The iteration, all trials at once.
 
         Guarantee: each of 2T Gaussian mechanisms is ``mu/sqrt(2T)``-GDP under replace-one, together mu-GDP (A, Theorems
@@ -238,11 +238,11 @@ class AsPublished(Plan):
     parameters: NewtonParameters
 
     @property
-    def holds_rows(self) -> bool:
+    def requires_in_memory(self) -> bool:
         """As the plan that it makes."""
         return True
 
-    def measure(self, rows: PrivateRows) -> Private[tuple[NewtonPlan, WholeRows]]:
+    def measure(self, rows: PrivateRows) -> Private[tuple[NewtonPlan, IntegerRows]]:
         """The plan that the private trace makes, and its rows."""
         moment = private_joint_moment(rows).reveal(_LAB) / self.n
         inner = _untransformed(self.public, self.n, self.mu, self.parameters, float(np.trace(moment[:-1, :-1])))
@@ -253,18 +253,18 @@ class AsPublished(Plan):
         return ()
 
     def perturb(
-        self, statistic: Private[tuple[NewtonPlan, WholeRows]], source: NoiseSource, trials: int
+        self, statistic: Private[tuple[NewtonPlan, IntegerRows]], source: NoiseSource, trials: int
     ) -> NewtonOutcome:
         """Guarantee: none. The claim is mu-GDP; the radius leaks (E4)."""
         inner, _ = statistic.reveal(_LAB)
         return inner.perturb(statistic.map(lambda pair: pair[1]), source, trials)
 
 
-def _scores(family: Family, theta: np.ndarray, bound: float, rows: WholeRows) -> np.ndarray:
+def _scores(family: Family, theta: np.ndarray, bound: float, rows: IntegerRows) -> np.ndarray:
     return rows.scores(family, theta, bound, clipped=False)
 
 
-def _hessians(family: Family, theta: np.ndarray, bound: float, rows: WholeRows) -> np.ndarray:
+def _hessians(family: Family, theta: np.ndarray, bound: float, rows: IntegerRows) -> np.ndarray:
     return rows.hessians(family, theta, bound)
 
 
@@ -330,7 +330,7 @@ def _dp_logistic(public: PublicData, n: int, budget: Budget, parameters: NewtonP
 _SOUND: dict[str, Any] = {
     "task": "glm",
     "neighbours": Neighbours.REPLACE_ONE,
-    "standing": Standing.SOUND,
+    "standing": ReleaseStatus.SOUND,
     "standing_reason": "2T Gaussian mechanisms on rows truncated to a public radius",
     "exact": True,
     "needs_labels": False,
@@ -390,7 +390,7 @@ register(
         task="glm",
         source="A, Algorithm 5 with Theorem 5.4",
         neighbours=Neighbours.REPLACE_ONE,
-        standing=Standing.LAB,
+        standing=ReleaseStatus.LAB,
         standing_reason="the radius and the noise scale are computed from private rows without noise (E4)",
         errata=("E1", "E4", "E23"),
         parameters=NewtonParameters,

@@ -20,7 +20,7 @@ from scipy.stats import chi2
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.objective import noise_sd
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Bands, Private, PrivateRows, Standing
+from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
 from pmtcore.glm.newton import Rows
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation
@@ -103,7 +103,7 @@ class ObjectivePlan(Plan):
         return None if self.public.rows is None else Shape.of(self.public)
 
     @property
-    def holds_rows(self) -> bool:
+    def requires_in_memory(self) -> bool:
         """The minimizer goes through them at every step."""
         return True
 
@@ -293,7 +293,7 @@ register(
         task="glm",
         source="beyond A; D1 of the derivations",
         neighbours=Neighbours.REPLACE_ONE,
-        standing=Standing.SOUND,
+        standing=ReleaseStatus.SOUND,
         standing_reason="one perturbed objective, strongly convex by public constants; its Jacobian costs nothing",
         errata=(),
         parameters=ObjectiveParameters,

@@ -19,7 +19,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Bands, Private, PrivateRows, Standing
+from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
 from pmtcore.glm.newton import Rows
 from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors
 from pmtcore.mechanisms.integers import noisy_vector
@@ -29,7 +29,7 @@ from pmtcore.methods.facts import Facts
 from pmtcore.methods.pmt_objective import Free, GlmParameters, glm_bands
 from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, register
 from pmtcore.public.moments import PublicData, back_transform, whiten
-from pmtcore.public.shape import Clip, Shape, choose_clip, score_doubt
+from pmtcore.public.shape import Clip, Shape, choose_clip, public_score_covariance
 
 _STEPS = 60  # of Levenberg and Marquardt, from the public fit, which is near
 _ROOM = 1.5  # the residual bound of counts: this many times the largest public residual
@@ -91,7 +91,7 @@ class ScorePlan(Plan):
     @cached_property
     def doubt(self) -> np.ndarray:
         """Covariance (d, d) of the equation: noise, and the public side being a mean of m rows."""
-        return np.asarray(self.sigma**2 * np.eye(self.public.d) + score_doubt(self.shape, self.rows))
+        return np.asarray(self.sigma**2 * np.eye(self.public.d) + public_score_covariance(self.shape, self.rows))
 
     def predicted(self) -> Prediction | None:
         """Privacy sd, the floor of the public side included, and sampling sd."""
@@ -210,7 +210,7 @@ register(
         task="glm",
         source="beyond A; D3 of the derivations",
         neighbours=Neighbours.REPLACE_ONE,
-        standing=Standing.SOUND,
+        standing=ReleaseStatus.SOUND,
         standing_reason="one Gaussian mechanism on a bounded score; everything after is post-processing",
         exact=True,
         errata=(),

@@ -23,7 +23,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError, listed, number_between, one_of, whole_number_between
-from pmtcore.base.records import Bands, Private, PrivateRows, Standing
+from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
@@ -137,7 +137,7 @@ class Plan(ABC):
         return 1
 
     @property
-    def holds_rows(self) -> bool:
+    def requires_in_memory(self) -> bool:
         """Whether a run holds all rows at once, so that their number is limited by memory."""
         return False
 
@@ -180,7 +180,7 @@ class Method:
     task: str
     source: str
     neighbours: Neighbours
-    standing: Standing
+    standing: ReleaseStatus
     standing_reason: str
     errata: tuple[str, ...]
     parameters: type[Parameters]
@@ -205,7 +205,7 @@ class Method:
             InputError: another family, or public rows without the response that the method needs.
         """
         if public.family.id not in self.families:
-            sound = [m for m in methods() if public.family.id in m.families and m.standing is Standing.SOUND]
+            sound = [m for m in methods() if public.family.id in m.families and m.standing is ReleaseStatus.SOUND]
             fitting = [m.id for m in sorted(sound, key=lambda m: not m.recommended)]
             raise InputError(
                 f"{self.id} fits {listed(self.families)} regression, not {public.family.id!r}; choose "
@@ -269,7 +269,7 @@ def _apart(first: str, second: str) -> float:
 def methods() -> list[Method]:
     """All methods: the sound ones first, then by id."""
     _find()
-    return sorted(_METHODS.values(), key=lambda m: (m.standing is Standing.LAB, m.id))
+    return sorted(_METHODS.values(), key=lambda m: (m.standing is ReleaseStatus.LAB, m.id))
 
 
 @cache
@@ -295,7 +295,7 @@ def suiting(public: PublicData) -> list[Method]:
 
 def recommended(public: PublicData) -> Method:
     """The method to start from: a sound one recommended for just these data, else for its families, else the first."""
-    sound = [entry for entry in suiting(public) if entry.standing is Standing.SOUND and entry.gives_coefficients]
+    sound = [entry for entry in suiting(public) if entry.standing is ReleaseStatus.SOUND and entry.gives_coefficients]
     special = (entry for entry in sound if entry.recommended_for is not None and entry.recommended_for(public))
     general = (entry for entry in sound if entry.recommended and entry.recommended_for is None)
     return next(special, next(general, sound[0]))

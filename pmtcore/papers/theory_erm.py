@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from pmtcore.accounting.budgets import Neighbours
-from pmtcore.accounting.perturbed import Terms, corollary_5, equation_4, noise_for
+from pmtcore.accounting.perturbed import ObjectiveConstants, corollary_5, equation_4, noise_for
 from pmtcore.glm.augment import Target, iterate
 from pmtcore.glm.losses import LOGISTIC
 from pmtcore.glm.solvers import Data, Penalty, minimize
@@ -28,7 +28,7 @@ _DELTA = 1e-3  # D, Table 4
 
 def noise_bounds(epsilon: float, delta: float) -> tuple[Bound, ...]:
     """The standard deviations that D prints, each against the least that keeps the noise's half of epsilon (labels)."""
-    terms = Terms(LOGISTIC, 1.0, 1.0)
+    terms = ObjectiveConstants(LOGISTIC, 1.0, 1.0)
     least = noise_for(terms, _SHARE * epsilon, delta, Neighbours.ADD_REMOVE_ONE, free=False).scale
     words = "standard deviation of the Gaussian noise, against the least that is private"
     return (
@@ -63,8 +63,8 @@ def risk_bounds(
     )
 
 
-def _terms(found: Draw, epsilon: float) -> Terms:
-    return Terms(LOGISTIC, found.longest, LOGISTIC.curvature * found.longest**2 / ((1 - _SHARE) * epsilon))
+def _terms(found: Draw, epsilon: float) -> ObjectiveConstants:
+    return ObjectiveConstants(LOGISTIC, found.longest, LOGISTIC.curvature * found.longest**2 / ((1 - _SHARE) * epsilon))
 
 
 def _excess(

@@ -77,7 +77,7 @@ class BootstrapNull:
 _CACHE: WeakKeyDictionary[PublicData, dict[tuple[Ball, int], BootstrapNull]] = WeakKeyDictionary()
 
 
-def acted(public: PublicData, ball: Ball, n: int) -> BootstrapNull:
+def bootstrap_null(public: PublicData, ball: Ball, n: int) -> BootstrapNull:
     """Simulate the Gram matrix that n private rows of the public population would release, without noise.
 
     Args:

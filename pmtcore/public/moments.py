@@ -75,7 +75,7 @@ def joint(features: np.ndarray, response: np.ndarray) -> np.ndarray:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Around:
+class RidgeFitCovariance:
     """A public fit other than least squares, in whitened coordinates and units of the residual scale.
 
     Attributes:
@@ -117,7 +117,7 @@ class PublicData:
     family: Family = GAUSSIAN
     lam: float = 0.0
     labelled: bool = True
-    around: Around | None = None
+    around: RidgeFitCovariance | None = None
     clusters: np.ndarray | None = None
 
     @property

@@ -15,7 +15,7 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.perturbed import Terms
+from pmtcore.accounting.perturbed import ObjectiveConstants
 from pmtcore.base.checks import InputError
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Data, Penalty, minimize
@@ -37,18 +37,18 @@ class PublicFit:
     Attributes:
         theta: coefficients (p,).
         hessian: Hessian (p, p) of the mean loss.
-        doubt: covariance (p, p) of the fit.
+        covariance: covariance (p, p) of the fit.
         m: number of public rows.
     """
 
     theta: np.ndarray
     hessian: np.ndarray
-    doubt: np.ndarray
+    covariance: np.ndarray
     m: int
 
     def prior(self, n: int) -> np.ndarray:
         """Return the covariance (p, p) of a fit to n private rows around this fit, for rows of one population."""
-        return np.asarray(self.doubt * (1 + self.m / n))
+        return np.asarray(self.covariance * (1 + self.m / n))
 
     def weights(self, gamma: float) -> np.ndarray:
         """Return the penalty weights ``|theta|^-gamma`` (p,), scaled so that the least weight is 1.
@@ -128,7 +128,7 @@ def best_weights(
 
     def error(modulus: float) -> float:
         try:
-            noise = expected_noise(Terms(loss, radius, modulus), planned)
+            noise = expected_noise(ObjectiveConstants(loss, radius, modulus), planned)
         except InputError:
             return math.inf
         q = np.diag(modulus * shape)

@@ -14,13 +14,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from pmtcore.glm.families import GAUSSIAN
-from pmtcore.public.moments import Around, PublicData
+from pmtcore.public.moments import PublicData, RidgeFitCovariance
 from pmtcore.public.ridge import ridge_prior
 
 _CACHE: WeakKeyDictionary[PublicData, PublicData] = WeakKeyDictionary()  # public figures only
 
 
-def held(public: PublicData) -> PublicData:
+def ridge_regularized_public(public: PublicData) -> PublicData:
     """Return the same public rows in the coordinates of their ridge prior.
 
     Data of which only a moment is known, without labels or of another family than the Gaussian are returned unchanged.
@@ -45,4 +45,4 @@ def _ridge_regularized(public: PublicData, rows: np.ndarray, m: int) -> PublicDa
     covariance = prior.whitened(root, residual_scale)[1]
     solve = root.T @ inverse @ root
     shrinkage = covariance - root.T @ inverse @ moment @ inverse @ root / m
-    return replace(public, factor=factor, around=Around(covariance, leverage, solve, shrinkage))
+    return replace(public, factor=factor, around=RidgeFitCovariance(covariance, leverage, solve, shrinkage))

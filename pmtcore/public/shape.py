@@ -164,13 +164,13 @@ class Candidate:
         clip: the clip.
         inverse: inverse (d, d) of the clipped Hessian.
         bias: squared shift of the fit by clipping.
-        doubt: covariance (d, d) of the public side of the score equation, or None where it does not enter.
+        score_covariance: covariance (d, d) of the public side of the score equation, or None where it does not enter.
     """
 
     clip: Clip
     inverse: np.ndarray
     bias: float
-    doubt: np.ndarray | None
+    score_covariance: np.ndarray | None
 
     @classmethod
     def of(cls, shape: Shape, clip: Clip, from_public: bool) -> Candidate:
@@ -185,7 +185,7 @@ class Candidate:
         inverse = np.linalg.inv(shape.hessians(rows, shape.public.centre[None])[0])
         moves = shape.moves(rows, inverse)
         bias = np.sum(np.mean(moves, axis=0) ** 2) + ABSOLUTE_SHARE * np.sum(np.mean(np.abs(moves), axis=0) ** 2)
-        return cls(clip, inverse, float(bias), score_doubt(shape, rows) if from_public else None)
+        return cls(clip, inverse, float(bias), public_score_covariance(shape, rows) if from_public else None)
 
     def price(self, prior: np.ndarray, noise: float) -> float:
         """Return the predicted squared error of predictions: clipping's shift, and the variance left after shrinking.
@@ -195,12 +195,12 @@ class Candidate:
             noise: standard deviation of the noise on the mean score at radius 1.
         """
         spread = (noise * self.clip.radius) ** 2 * self.inverse @ self.inverse
-        if self.doubt is not None:
-            spread = spread + self.inverse @ self.doubt @ self.inverse
+        if self.score_covariance is not None:
+            spread = spread + self.inverse @ self.score_covariance @ self.inverse
         return float(self.bias + np.trace(prior - prior @ np.linalg.solve(prior + spread, prior)))
 
 
-def score_doubt(shape: Shape, rows: Rows) -> np.ndarray:
+def public_score_covariance(shape: Shape, rows: Rows) -> np.ndarray:
     """Return the covariance (d, d) of the public side of the score equation: it is a mean of m rows (D3)."""
     spread = np.sqrt(np.einsum("ij,jk,ik->i", rows.features, shape.covariance, rows.features))
     slope = shape.public.family.slope(rows.features @ shape.public.centre)

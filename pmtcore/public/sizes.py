@@ -161,7 +161,7 @@ class Sizes:
     def _bounds(self) -> np.ndarray:
         return np.asarray(self.edges[-1] * _RATIO ** (-np.arange(_FINER * (_BINS - 7)) / _FINER))
 
-    def price_as_seen(self, n: int, mu: float) -> float:
+    def predicted_mse(self, n: int, mu: float) -> float:
         """The least predicted squared error if private rows reach no further than public ones."""
         cut = np.maximum(self.lengths - self._bounds[:, None], 0.0)
         return float(np.min(np.mean(cut**2, axis=1) / n + self._noise(n, mu)))
@@ -175,7 +175,7 @@ class Sizes:
         """Squared error (B,) of the noise that each bound takes."""
         return np.asarray(self.d * (2 * self._bounds / (mu * n)) ** 2)
 
-    def foreseen_bound(self, n: int, mu: float) -> float:
+    def prior_bound(self, n: int, mu: float) -> float:
         """The bound that costs least by :meth:`foreseen`: what to expect before rows are counted."""
         return float(self._bounds[np.argmin(self.foreseen(n, self._bounds) + self._noise(n, mu))])
 

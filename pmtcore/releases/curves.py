@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import final
 
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Standing
+from pmtcore.base.records import ReleaseStatus
 from pmtcore.methods.registry import Method, recommended, suiting
 from pmtcore.public.moments import PublicData
 from pmtcore.releases.planning import Planned, index, planned
@@ -125,4 +125,4 @@ class Curves:
 
 
 def _plannable(entry: Method) -> bool:
-    return entry.standing is Standing.SOUND and entry.gives_coefficients and entry.same_target
+    return entry.standing is ReleaseStatus.SOUND and entry.gives_coefficients and entry.same_target

@@ -12,7 +12,7 @@ import numpy as np
 from pmtcore.accounting.budgets import MU_RANGE, Budget
 from pmtcore.base.checks import InputError, listed, number_between, whole_number_between
 from pmtcore.base.numbers import figure
-from pmtcore.base.records import Standing
+from pmtcore.base.records import ReleaseStatus
 from pmtcore.methods.registry import Prediction, make_parameters, method, of_role, suiting
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import PublicData
@@ -64,7 +64,7 @@ def plannable(public: PublicData) -> list[str]:
     """Ids of sound methods that predict their errors from these public data."""
     found = []
     for entry in suiting(public):
-        if entry.standing is not Standing.SOUND or not entry.gives_coefficients or not entry.same_target:
+        if entry.standing is not ReleaseStatus.SOUND or not entry.gives_coefficients or not entry.same_target:
             continue
         try:
             if _plan(public, 1000, entry.id, 1.0).predicted() is not None:

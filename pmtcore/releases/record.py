@@ -12,7 +12,7 @@ import numpy as np
 from pmtcore import __version__
 from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Bands, Standing, plain
+from pmtcore.base.records import Bands, ReleaseStatus, plain
 from pmtcore.methods.facts import Facts
 
 
@@ -72,7 +72,7 @@ class Release:
 
     method: str
     title: str
-    standing: Standing
+    standing: ReleaseStatus
     standing_reasons: tuple[str, ...]
     target: str
     names: tuple[str, ...]
@@ -134,7 +134,7 @@ class Release:
         return cls(
             method=record["method"],
             title=record["title"],
-            standing=Standing(record["standing"]),
+            standing=ReleaseStatus(record["standing"]),
             standing_reasons=tuple(record["standing_reasons"]),
             target=record["target"],
             names=names,

@@ -14,7 +14,7 @@ from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delt
 from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
 from pmtcore.accounting.units import MOST_ROWS, Unit
 from pmtcore.base.checks import InputError, check_held, listed, number_between, whole_number_between
-from pmtcore.base.records import Standing, Watch, plain
+from pmtcore.base.records import PassObserver, ReleaseStatus, plain
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.base.strict_json import parsed
 from pmtcore.ledger.log import Entry, Ledger, LedgerError, UnclearSpend
@@ -159,7 +159,7 @@ def release(
     problem: Problem,
     request: Request,
     source: NoiseSource,
-    watch: Watch | None = None,
+    watch: PassObserver | None = None,
     stated: Guarantee | None = None,
 ) -> Release:
     """Run a method once, outside any ledger: what reads a private row is then a lab figure.
@@ -177,7 +177,7 @@ def release(
         InputError: the method is for the lab, or a parameter is out of range.
     """
     entry, parameters, plan = _plan(problem, request)
-    if entry.standing is Standing.LAB:
+    if entry.standing is ReleaseStatus.LAB:
         raise InputError(
             f"{entry.id} is for the lab and cannot be released: {entry.standing_reason}; "
             f"choose a sound method, or study it with compare."
@@ -194,7 +194,7 @@ def release(
     return Release(
         method=entry.id,
         title=entry.title,
-        standing=Standing.LAB if reasons else Standing.SOUND,
+        standing=ReleaseStatus.LAB if reasons else ReleaseStatus.SOUND,
         standing_reasons=reasons or (entry.standing_reason,),
         target=problem.public.target,
         names=problem.public.names if entry.gives_coefficients else (),
@@ -252,7 +252,7 @@ def recorded_release(
         SpendFailure: something failed after the spend; it names the spend, its key and what to do.
     """
     entry, _, plan = _plan(problem, request)
-    if entry.standing is Standing.LAB:
+    if entry.standing is ReleaseStatus.LAB:
         release(problem, request, source)  # raises, with the reason
     with before_spend():
         admit(problem, ledger, dataset, progress)
@@ -321,7 +321,7 @@ def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = ""
         InputError: as :func:`preview`, or the method is for the lab.
     """
     entry, _, plan = _plan(problem, request)
-    if entry.standing is Standing.LAB:
+    if entry.standing is ReleaseStatus.LAB:
         raise InputError(f"{entry.id} is for the lab and cannot be released: {entry.standing_reason}.")
     return _spend(problem, request, entry, plan, purpose, by, tables)
 
@@ -355,7 +355,7 @@ def tables_digest(problem: Problem, ledger: Ledger) -> str:
     return content_digest(problem.table, key, problem.dialect) + public_digest(problem.public, key)
 
 
-def admit(problem: Problem, ledger: Ledger, dataset: str, watch: Watch | None = None) -> None:
+def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | None = None) -> None:
     """Let the ledger know the table of a problem again, whatever it is called.
 
     Which tables hold the same rows is taken to be public: it decides whose budget a release spends.
@@ -393,7 +393,7 @@ def once_recorded(found: Release) -> Release:
     reasons = tuple(reason for reason in found.standing_reasons if reason != UNRECORDED)
     if reasons:
         return replace(found, standing_reasons=reasons)
-    return replace(found, standing=Standing.SOUND, standing_reasons=(method(found.method).standing_reason,))
+    return replace(found, standing=ReleaseStatus.SOUND, standing_reasons=(method(found.method).standing_reason,))
 
 
 def _ground(problem: Problem, entry: Method) -> Ground:
@@ -419,7 +419,7 @@ def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]
         )
     parameters = make_parameters(entry, request.parameters)
     plan = entry.plan(problem.public, problem.private.n, request.budget, parameters)
-    if plan.holds_rows:
+    if plan.requires_in_memory:
         check_held(problem.private.n, len(problem.public.names) + 1)
     unit = _unit(problem, request)
     if plan.mu * unit.rows > MU_RANGE[1]:

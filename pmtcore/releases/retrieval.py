@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import final
 
 from pmtcore.accounting.budgets import Neighbours
-from pmtcore.accounting.perturbed import CHOICES, Promise, Split, Terms, spend
+from pmtcore.accounting.perturbed import CHOICES, ApproxDP, BudgetSplit, ObjectiveConstants, spend
 from pmtcore.base.checks import InputError
 from pmtcore.glm import losses
 from pmtcore.glm.losses import Loss
@@ -29,7 +29,7 @@ LOSSES: dict[str, Loss] = {
 }
 TITLES = {id: loss.title for id, loss in LOSSES.items()}
 RELATIONS = {entry.value: entry for entry in Neighbours}
-__all__ = ["CHOICES", "LOSSES", "RELATIONS", "TITLES", "Plan", "Split", "retrieved"]
+__all__ = ["CHOICES", "LOSSES", "RELATIONS", "TITLES", "BudgetSplit", "Plan", "retrieved"]
 
 
 @final
@@ -53,22 +53,22 @@ class Plan:
     choice: str
 
     @property
-    def promise(self) -> Promise:
+    def promise(self) -> ApproxDP:
         """Return the planned guarantee."""
-        return Promise(self.epsilon, self.delta, RELATIONS[self.relation])
+        return ApproxDP(self.epsilon, self.delta, RELATIONS[self.relation])
 
-    def at(self, modulus: float) -> Split:
-        """Split the budget at this modulus.
+    def at(self, modulus: float) -> BudgetSplit:
+        """BudgetSplit the budget at this modulus.
 
         Raises:
             InputError: a budget out of range, or a modulus whose Jacobian alone costs more.
         """
-        return spend(Terms(LOSSES[self.loss], 1.0, modulus), self.promise, self.share, self.choice)
+        return spend(ObjectiveConstants(LOSSES[self.loss], 1.0, modulus), self.promise, self.share, self.choice)
 
-    def along(self, moduli: Sequence[float]) -> tuple[list[float], list[Split]]:
+    def along(self, moduli: Sequence[float]) -> tuple[list[float], list[BudgetSplit]]:
         """Return moduli and splits, without the moduli whose Jacobian costs more than the budget."""
         affordable: list[float] = []
-        splits: list[Split] = []
+        splits: list[BudgetSplit] = []
         for modulus in moduli:
             try:
                 splits.append(self.at(modulus))
@@ -77,10 +77,10 @@ class Plan:
             affordable.append(modulus)
         return affordable, splits
 
-    def over_epsilon(self, epsilons: Sequence[float], modulus: float) -> tuple[list[float], list[Split]]:
+    def over_epsilon(self, epsilons: Sequence[float], modulus: float) -> tuple[list[float], list[BudgetSplit]]:
         """Return budgets and splits at one modulus, without the budgets that do not pay for its Jacobian."""
         affordable: list[float] = []
-        splits: list[Split] = []
+        splits: list[BudgetSplit] = []
         for epsilon in epsilons:
             try:
                 splits.append(Plan(self.loss, epsilon, self.delta, self.relation, self.share, self.choice).at(modulus))
@@ -94,7 +94,7 @@ class Plan:
         """Return D's ``2 Lambda0 = zeta3/((1 - r) eps)``, the unit in which moduli are given."""
         return LOSSES[self.loss].curvature / ((1 - self.share) * self.epsilon)
 
-    def conversion(self, promise: Promise) -> str:
+    def conversion(self, promise: ApproxDP) -> str:
         """Return the same guarantee under the other relation in words, or why there is none."""
         if promise.neighbours is Neighbours.ADD_REMOVE_ONE:
             other = promise.under(Neighbours.REPLACE_ONE)
@@ -108,7 +108,7 @@ class Plan:
         )
 
 
-def _words(promise: Promise) -> str:
+def _words(promise: ApproxDP) -> str:
     return f"epsilon = {promise.epsilon:.4g}" + (f", delta = {promise.delta:.3g}" if promise.delta else ", pure")
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from pmtcore.base.records import Standing
+from pmtcore.base.records import ReleaseStatus
 from pmtcore.methods.registry import method
 
 
 def title(id: str) -> str:
     """The title, marked where the method is for the lab."""
     entry = method(id)
-    if entry.standing is not Standing.LAB:
+    if entry.standing is not ReleaseStatus.LAB:
         return entry.title
     return f"{entry.title[:-1]}, lab)" if entry.title.endswith(")") else f"{entry.title} (lab)"
 

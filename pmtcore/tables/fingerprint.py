@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pmtcore.base.records import Watch
+from pmtcore.base.records import PassObserver
 from pmtcore.ledger.fingerprint import Cells, mixed
 from pmtcore.tables.cells import numbers, texts
 from pmtcore.tables.dialect import Dialect
@@ -27,7 +27,7 @@ _ZERO = 330  # the place of 1 among them
 _FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # SplitMix64's: every bit of a word moves every other
 
 
-def hashed(table: Table, key: bytes, dialect: Dialect | None = None, watch: Watch | None = None) -> Cells:
+def hashed(table: Table, key: bytes, dialect: Dialect | None = None, watch: PassObserver | None = None) -> Cells:
     """Hash the cells of a table by their content, under the ledger's key: of all rows, or of chosen ones.
 
     Args:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pmtcore.accounting.budgets import compose, epsilon_from_mu, mu_for
+from pmtcore.accounting.budgets import compose, epsilon_from_mu, mu_from_pure_epsilon
 from pmtcore.accounting.mixed import mixed_epsilon
 from pmtcore.base.checks import InputError
 from pmtcore.ledger.log import Ledger
@@ -66,7 +66,7 @@ def test_between_the_simple_bounds(mu, pure, delta):
     alone = epsilon_from_mu(mu, delta) if mu > 0 else 0.0
     assert found >= alone * (1 - 1e-9) - 1e-8
     assert found <= (math.fsum(pure) + alone) * 1.0005 + 1e-6
-    implied = compose([mu, *(mu_for(value) for value in pure)])
+    implied = compose([mu, *(mu_from_pure_epsilon(value) for value in pure)])
     if implied > 1e-3:
         assert found <= epsilon_from_mu(implied, delta) * 1.0005 + 1e-6
 
@@ -83,11 +83,11 @@ def test_the_ledger_states_the_mixed_total(tmp_path):
     book = Ledger(str(tmp_path / "l.db"))
     book.cap("survey", 3.0)
     request = {"method": "m", "delta": 1e-6}
-    book.reserve("survey", "a", request, mu_for(1.0), "replace-one", pure_epsilon=1.0)
+    book.reserve("survey", "a", request, mu_from_pure_epsilon(1.0), "replace-one", pure_epsilon=1.0)
     assert book.account("survey").as_dict()["spent"]["epsilon"] == pytest.approx(1.0, abs=1e-4)
-    assert book.account("survey").spent == pytest.approx(mu_for(1.0))
+    assert book.account("survey").spent == pytest.approx(mu_from_pure_epsilon(1.0))
     book.reserve("survey", "b", request, 0.5, "replace-one")
-    book.reserve("survey", "c", request, mu_for(0.5), "add-remove-one", pure_epsilon=0.5)
+    book.reserve("survey", "c", request, mu_from_pure_epsilon(0.5), "add-remove-one", pure_epsilon=0.5)
     spent = book.account("survey").as_dict()["spent"]
     assert spent["epsilon"] == pytest.approx(mixed_epsilon(0.5, [1.0, 1.0], 1e-6), rel=1e-6)
     assert spent["epsilon"] < epsilon_from_mu(spent["mu"], 1e-6) - 2

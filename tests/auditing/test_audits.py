@@ -11,12 +11,12 @@ from scipy.stats import binomtest, norm
 
 from pmtcore.auditing.faults import FAULTS, wrong_shape
 from pmtcore.auditing.lower_bound import CONFIDENCE, audit, bound, epsilon_bound, mu_bound, power
-from pmtcore.base.records import Standing
+from pmtcore.base.records import ReleaseStatus
 from pmtcore.cli.main import main
 from pmtcore.methods.registry import methods
 from tests.helpers import FALSE_ALARM
 
-SOUND = [entry.id for entry in methods() if entry.standing is Standing.SOUND]
+SOUND = [entry.id for entry in methods() if entry.standing is ReleaseStatus.SOUND]
 TIGHT = {
     "joint-pmt": 0.75,
     "joint-moment": 0.75,

@@ -10,7 +10,7 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.auditing.comparison import BLOCK, Comparison, budget_grid, rescaled
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Private, Standing
+from pmtcore.base.records import Private, ReleaseStatus
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.methods.registry import methods, suiting
 from pmtcore.releases.record import UNRECORDED
@@ -108,19 +108,19 @@ def test_budget_grid_is_even_on_a_log_axis():
         budget_grid(2, 1, 3)
 
 
-@pytest.mark.parametrize("entry", [e for e in methods() if e.standing is Standing.SOUND], ids=lambda e: e.id)
+@pytest.mark.parametrize("entry", [e for e in methods() if e.standing is ReleaseStatus.SOUND], ids=lambda e: e.id)
 def test_every_sound_method_releases(problem, labels, entry):
     """With secure noise only the missing ledger speaks against it; its record is plain JSON, its cost the budget."""
     problem = suited(entry, problem, labels)
     found = release(problem, Request(entry.id, Budget(2.0)), SecureNoise())
-    assert found.standing is Standing.SOUND or found.standing_reasons == (UNRECORDED,)
+    assert found.standing is ReleaseStatus.SOUND or found.standing_reasons == (UNRECORDED,)
     record = json.loads(json.dumps(found.as_dict()))
     assert record["guarantee"]["mu"] == (0.0 if entry.id == "public-only" else 2.0)
     assert set(record["coefficients"]) == (set(problem.public.names) if entry.gives_coefficients else set())
     assert record["n"] == 2000 and record["public_rows"] == 100
 
 
-@pytest.mark.parametrize("entry", [e for e in methods() if e.standing is Standing.LAB], ids=lambda e: e.id)
+@pytest.mark.parametrize("entry", [e for e in methods() if e.standing is ReleaseStatus.LAB], ids=lambda e: e.id)
 def test_no_lab_method_releases(problem, labels, entry):
     """A lab method is refused, with the reason."""
     problem = suited(entry, problem, labels)
@@ -131,7 +131,7 @@ def test_no_lab_method_releases(problem, labels, entry):
 def test_a_seeded_release_says_so(problem):
     """Repeatable noise makes a lab figure, whatever the method's standing."""
     found = release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(5))
-    assert found.standing is Standing.LAB
+    assert found.standing is ReleaseStatus.LAB
     assert "seed" in found.standing_reasons[0]
     assert found.as_dict()["seed"] == 5
     again = release(problem, Request("joint-pmt", Budget(1.0)), SeededNoise(5))

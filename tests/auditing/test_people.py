@@ -10,11 +10,11 @@ from pmtcore.accounting.units import FIRST, MEAN
 from pmtcore.auditing.lower_bound import audit
 from pmtcore.auditing.people import People
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Standing
+from pmtcore.base.records import ReleaseStatus
 from pmtcore.cli.main import main
 from pmtcore.methods.registry import methods
 
-CENTRAL = [entry for entry in methods() if entry.standing is Standing.SOUND and not entry.local]
+CENTRAL = [entry for entry in methods() if entry.standing is ReleaseStatus.SOUND and not entry.local]
 NUMBERS = [entry.id for entry in CENTRAL if "gaussian" in entry.families]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours
-from pmtcore.base.records import Curator, Private, PrivateRows, Standing, plain
+from pmtcore.base.records import Curator, Private, PrivateRows, ReleaseStatus, plain
 from pmtcore.methods.facts import Facts
 from pmtcore.releases.record import Ground, Release
 from pmtcore.tables.choices import Choices
@@ -107,7 +107,7 @@ def test_a_release_refuses_private_figures(place):
     fields = {
         "method": "m",
         "title": "t",
-        "standing": Standing.SOUND,
+        "standing": ReleaseStatus.SOUND,
         "standing_reasons": (),
         "target": "y",
         "names": ("x",),
@@ -131,7 +131,7 @@ def test_a_release_refuses_private_figures(place):
 
 def test_computing_on_stays_private():
     """map and sum give boxes; only a curator opens them."""
-    box = Private(2.0).map(lambda v: v + 1).with_(Private(4.0))
+    box = Private(2.0).map(lambda v: v + 1).zip(Private(4.0))
     assert isinstance(box, Private)
     assert box.reveal(Curator("test")) == (3.0, 4.0)
 

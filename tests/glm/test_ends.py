@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Neighbours
-from pmtcore.accounting.perturbed import Promise
+from pmtcore.accounting.perturbed import ApproxDP
 from pmtcore.base.records import Private
 from pmtcore.glm import losses, solvers
 from pmtcore.glm.solvers import Data, Penalty, minimize, shortest
@@ -70,7 +70,7 @@ def test_a_release_ends(loss, kind, monkeypatch):
         (epsilon, lasso, p) for epsilon in (1.0, 50.0, 1000.0) for lasso in (0.0, 0.1, 3.0) for p in (2, 5)
     ):
         x = hostile(kind, 300, p, seed)
-        made = dp_erm(loss, 1.0, Promise(epsilon, 1e-6, Neighbours.REPLACE_ONE), p, lasso=lasso)
+        made = dp_erm(loss, 1.0, ApproxDP(epsilon, 1e-6, Neighbours.REPLACE_ONE), p, lasso=lasso)
         calls[0] = 0
         made.release(Private(made.rows(x, responses(loss, x, seed))), len(x), SeededNoise(seed), 1)
         assert calls[0] <= MOST, f"{calls[0]} looks: {loss.id}, {kind}, {epsilon}, {lasso}, {p}"

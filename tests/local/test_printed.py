@@ -14,7 +14,7 @@ from scipy.stats import chi2, fisher_exact
 from pmtcore.accounting.budgets import epsilon_from_mu
 from pmtcore.auditing import attacks
 from pmtcore.auditing.lower_bound import audit
-from pmtcore.base.records import PrivateRows, Standing
+from pmtcore.base.records import PrivateRows, ReleaseStatus
 from pmtcore.glm.families import family
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS, scale_root
@@ -117,7 +117,7 @@ def test_printed_forms_can_be_audited(id):
 @pytest.mark.parametrize("id", PRINTED)
 def test_printed_forms_are_for_the_lab(id):
     """Standing lab, and a release is refused in one sentence."""
-    assert method(id).standing is Standing.LAB
+    assert method(id).standing is ReleaseStatus.LAB
     rng = np.random.default_rng(1)
 
     def table(rows, role):

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest, norm
 
-from pmtcore.accounting.budgets import delta_from_mu, epsilon_for, mu_for, mu_from_epsilon
+from pmtcore.accounting.budgets import delta_from_mu, mu_from_epsilon, mu_from_pure_epsilon, pure_epsilon_from_mu
 from pmtcore.base.records import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.glm.families import LOGISTIC, POISSON, family
@@ -202,10 +202,10 @@ def test_privunit_is_unbiased_and_of_one_length(d, seed):
 
 
 def test_epsilon_and_mu_agree_with_the_trade_off(seed):
-    """mu_for is inverse to epsilon_for, and its GDP curve lies below that of epsilon-DP at every delta."""
+    """The two conversions are inverse, and the GDP curve lies below that of epsilon-DP at every delta."""
     for epsilon in (0.1, 1.0, 4.0, 12.0):
-        mu = mu_for(epsilon)
-        assert epsilon_for(mu) == pytest.approx(epsilon, rel=1e-9)
+        mu = mu_from_pure_epsilon(epsilon)
+        assert pure_epsilon_from_mu(mu) == pytest.approx(epsilon, rel=1e-9)
         alpha = np.linspace(1e-6, 1 - 1e-6, 2001)
         pure = np.maximum(0, np.maximum(1 - math.exp(epsilon) * alpha, math.exp(-epsilon) * (1 - alpha)))
         assert np.all(norm.cdf(norm.isf(alpha) - mu) <= pure + 1e-9)
@@ -311,7 +311,7 @@ def relative_errors(rows: np.ndarray, seed: int, n: int, epsilon: float, ids: di
     drawn = Draw(rows[:n], y, rows[n:], w, LOGISTIC)
     public = drawn.public_data(len(rows) - n)
     private = drawn.private(n, public.names)
-    pure = {"ldp-whitened": mu_for(epsilon)}
+    pure = {"ldp-whitened": mu_from_pure_epsilon(epsilon)}
     found = {
         id: collected(id, public, private, [pure.get(id, mu_from_epsilon(epsilon, n**-1.1))], values, seed)[0]
         for id, values in ids.items()

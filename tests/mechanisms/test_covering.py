@@ -10,7 +10,7 @@ import pytest
 
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.gdp import Gdp
-from pmtcore.accounting.perturbed import Promise
+from pmtcore.accounting.perturbed import ApproxDP
 from pmtcore.base.records import Private
 from pmtcore.glm import losses
 from pmtcore.glm.families import LOGISTIC
@@ -18,12 +18,12 @@ from pmtcore.glm.newton import Rows
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation
-from pmtcore.mechanisms.optimum import Doubt, Optimum
+from pmtcore.mechanisms.optimum import Optimum, RoundingBound
 from pmtcore.mechanisms.perturbed import dp_erm, napp_public
 from pmtcore.mechanisms.truncation import bounded
 
 NOISE = np.array([[10_000_019, -30_000_001, 7]])
-PURE = Promise(2.0, 0.0, Neighbours.REPLACE_ONE)
+PURE = ApproxDP(2.0, 0.0, Neighbours.REPLACE_ONE)
 GAUSSIAN = Gdp(1.0, Neighbours.REPLACE_ONE, 1e-6)
 
 
@@ -50,7 +50,7 @@ class Scripted(NoiseSource):
 
 
 def optimum(d=3, ball=50.0, modulus=2.0):
-    return Optimum(np.linspace(-1, 1, d), ball, modulus, 1e-6, Doubt(1.0, 1e-9), 1e-8)
+    return Optimum(np.linspace(-1, 1, d), ball, modulus, 1e-6, RoundingBound(1.0, 1e-9), 1e-8)
 
 
 @pytest.mark.parametrize("how", ["gaussian", "pure"])
@@ -116,7 +116,7 @@ def optima():
     for d in (1, 2, 10, 50):
         for modulus in (1e-3, 1.0, 1e6):
             for fixed, slope in ((1e-12, 1e-12), (1e-6, 1e-9), (1.0, 1e-3), (1e3, 1e3)):
-                yield Optimum(np.zeros(d), 100.0, modulus, 1e-6, Doubt(fixed, slope), 1e-8)
+                yield Optimum(np.zeros(d), 100.0, modulus, 1e-6, RoundingBound(fixed, slope), 1e-8)
     yield perturbation()[2]
     yield from (made.optimum(len(y)) for made, _, y in mechanisms())
 

@@ -16,7 +16,7 @@ from pmtcore.glm.newton import Rows, minimize
 from pmtcore.mechanisms.grid import FINE
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.objective import Perturbation
-from pmtcore.mechanisms.optimum import Doubt, Optimum
+from pmtcore.mechanisms.optimum import Optimum, RoundingBound
 from pmtcore.mechanisms.spherical import _floor, spherical_integers
 from pmtcore.mechanisms.truncation import bounded
 from tests.helpers import FALSE_ALARM
@@ -83,7 +83,12 @@ def test_the_computed_minimizer_is_as_near_as_claimed(kind, mu, seed):
     ideal, _ = exact_minimizer(made, rows, b)
     for ball in (made.optimum.ball, 0.5 * float(np.linalg.norm(computed - made.centre)) + 1e-3):
         optimum = Optimum(
-            made.centre, ball, made.optimum.modulus, made.optimum.wanted, made.optimum.doubt, made.optimum.step_of_noise
+            made.centre,
+            ball,
+            made.optimum.modulus,
+            made.optimum.wanted,
+            made.optimum.rounding_bound,
+            made.optimum.step_of_noise,
         )
         inside = [_moved(optimum, theta) for theta in (computed[0], ideal)]
         assert np.linalg.norm(inside[0] - inside[1]) <= optimum.distance
@@ -109,23 +114,23 @@ def test_the_tolerance_is_never_below_what_rounding_leaves():
                 for j in range(2):
                     exact[j] += mp.mpf(wi) * (1 / (1 + mp.exp(-z)) - mp.mpf(yi)) * mp.mpf(xi[j])
             off = float(mp.sqrt(sum((mp.mpf(float(found[j])) - exact[j]) ** 2 for j in range(2))))
-        doubt = made.optimum.doubt
-        assert off <= doubt.fixed + doubt.slope * np.linalg.norm(theta - made.centre)
+        rounding_bound = made.optimum.rounding_bound
+        assert off <= rounding_bound.fixed + rounding_bound.slope * np.linalg.norm(theta - made.centre)
 
 
 def test_what_is_wanted_counts_where_rounding_allows_it():
     """The tolerance is the larger of both; the distance grows with either, and is never beyond the ball."""
     base = {"centre": np.zeros(3), "ball": 10.0, "modulus": 2.0, "step_of_noise": 0.0}
-    near = Optimum(wanted=1e-3, doubt=Doubt(1e-6, 1e-9), **base)
+    near = Optimum(wanted=1e-3, rounding_bound=RoundingBound(1e-6, 1e-9), **base)
     assert near.tolerance(np.array([[3.0, 4.0, 0.0]])) == pytest.approx(1e-3 + 5e-9)
-    rough = Optimum(wanted=1e-9, doubt=Doubt(1e-6, 1e-9), **base)
+    rough = Optimum(wanted=1e-9, rounding_bound=RoundingBound(1e-6, 1e-9), **base)
     assert rough.tolerance(np.zeros((1, 3))) == pytest.approx(1e-6)
     assert near.distance == pytest.approx((1e-3 + 1e-6 + 4e-8) / 2, rel=1e-6)
-    assert Optimum(wanted=1e-9, doubt=Doubt(1e-6, 1.0), **base).distance == 20.0
-    assert Optimum(wanted=1e9, doubt=Doubt(0.0, 0.0), **base).distance == 20.0
+    assert Optimum(wanted=1e-9, rounding_bound=RoundingBound(1e-6, 1.0), **base).distance == 20.0
+    assert Optimum(wanted=1e9, rounding_bound=RoundingBound(0.0, 0.0), **base).distance == 20.0
     far = near.integers(np.array([[3e6, 4e6, 0.0]])) * near.step
     assert np.allclose(far, [[6.0, 8.0, 0.0]]), "moved into the ball"
-    grid = Optimum(np.zeros(3), 10.0, 2.0, 1e-3, Doubt(0.0, 0.0), 0.01)
+    grid = Optimum(np.zeros(3), 10.0, 2.0, 1e-3, RoundingBound(0.0, 0.0), 0.01)
     assert grid.distance == pytest.approx((1e-3 + 0.005 * math.sqrt(3)) / 2, rel=1e-6), "half a step of b's grid"
 
 

@@ -15,7 +15,15 @@ from scipy.stats import gamma, kstest
 from sklearn.linear_model import ElasticNet
 
 from pmtcore.accounting.budgets import Neighbours
-from pmtcore.accounting.perturbed import Noise, Promise, Terms, exact_delta, jacobian_cost, noise_for, spend
+from pmtcore.accounting.perturbed import (
+    ApproxDP,
+    Noise,
+    ObjectiveConstants,
+    exact_delta,
+    jacobian_cost,
+    noise_for,
+    spend,
+)
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Private
 from pmtcore.glm import losses
@@ -211,7 +219,7 @@ def test_pure_epsilon_is_kept_in_exact_densities(loss, neighbours, lasso, modulu
     """
     radius = 1.3
     w = modulus * 2 * loss.curvature * radius**2
-    split = spend(Terms(loss, radius, w), Promise(1.0, 0.0, neighbours))
+    split = spend(ObjectiveConstants(loss, radius, w), ApproxDP(1.0, 0.0, neighbours))
     assert split.noise_epsilon + split.jacobian_epsilon <= 1.0 + 1e-12
     assert worst(loss, split.noise, w, radius, lasso, neighbours) <= 1.0 + 1e-6
     if modulus == 20.0 and not lasso and not (loss.free and neighbours is Neighbours.REPLACE_ONE):
@@ -224,7 +232,7 @@ def test_the_cost_for_labels_is_the_maximum():
     p = np.linspace(0, 1, 200_001)
     for eps in (0.1, 0.7, 3.0):
         for kappa in (0.01, 0.5 * eps, eps, 1.01 * eps, 5.0, 400.0):
-            terms = Terms(losses.LOGISTIC, 1.0, 1 / kappa)
+            terms = ObjectiveConstants(losses.LOGISTIC, 1.0, 1 / kappa)
             grid = float(np.max(p * eps + np.log1p(p * (1 - p) * kappa))) - eps
             found = jacobian_cost(terms, eps, Neighbours.ADD_REMOVE_ONE, 0.0)
             assert found == pytest.approx(max(grid, 0.0), abs=1e-8)
@@ -237,8 +245,8 @@ def test_the_cost_for_labels_is_the_maximum():
 @pytest.mark.parametrize("neighbours", BOTH, ids=lambda n: n.value)
 def test_gaussian_noise_keeps_its_delta(loss, neighbours):
     """delta of the loss variable, integrated with mpmath, at the promised epsilon: at most delta, and near it."""
-    planned = Promise(1.0, 1e-3, neighbours)
-    terms = Terms(loss, 1.3, 6 * loss.curvature * 1.3**2)
+    planned = ApproxDP(1.0, 1e-3, neighbours)
+    terms = ObjectiveConstants(loss, 1.3, 6 * loss.curvature * 1.3**2)
     split = spend(terms, planned)
     mu = terms.gradient / split.noise.scale
     c, free = split.jacobian_epsilon, split.jacobian_epsilon == 0
@@ -266,16 +274,16 @@ def test_gaussian_noise_keeps_its_delta(loss, neighbours):
 
 def test_returned_and_recycled():
     """Returned: the noise of the planned share, a smaller promise. Recycled: the promise as planned, less noise."""
-    free = Terms(losses.LOGISTIC, 1.0, 10.0)
+    free = ObjectiveConstants(losses.LOGISTIC, 1.0, 10.0)
     kept, back = (spend(free, add_remove(1.0, 0.0), 0.5, how) for how in ("recycle", "return"))
     assert (kept.noise_epsilon, kept.jacobian_epsilon, kept.retrieved, kept.promise.epsilon) == (1.0, 0.0, 0.5, 1.0)
     assert (back.noise_epsilon, back.promise.epsilon) == (0.5, 0.5)
     assert back.noise.scale == pytest.approx(2 * kept.noise.scale)
-    paid = spend(Terms(losses.linear(1.0), 1.0, 10.0), add_remove(1.0, 0.0), 0.5, "return")
+    paid = spend(ObjectiveConstants(losses.linear(1.0), 1.0, 10.0), add_remove(1.0, 0.0), 0.5, "return")
     assert paid.promise.epsilon == pytest.approx(0.5 + math.log1p(0.1))
     assert paid.retrieved == pytest.approx(0.5 - math.log1p(0.1))
     with pytest.raises(InputError, match="larger"):
-        spend(Terms(losses.linear(1.0), 1.0, 0.1), add_remove(1.0, 0.0))
+        spend(ObjectiveConstants(losses.linear(1.0), 1.0, 0.1), add_remove(1.0, 0.0))
     with pytest.raises(InputError, match="must be one of"):
         spend(free, add_remove(1.0, 0.0), 0.5, "keep")
 
@@ -286,7 +294,7 @@ def test_the_retrieved_share_grows_with_the_modulus_to_all():
         for neighbours in BOTH:
             least = loss.curvature / math.expm1(0.45)
             shares = [
-                spend(Terms(loss, 1.0, least * k), Promise(1.0, 0.0, neighbours)).retrieved_share
+                spend(ObjectiveConstants(loss, 1.0, least * k), ApproxDP(1.0, 0.0, neighbours)).retrieved_share
                 for k in np.geomspace(1, 1e4, 30)
             ]
             assert np.all(np.diff(shares) >= -1e-12) and shares[0] < 0.6 + 0.5 * loss.free and shares[-1] > 0.999
@@ -301,7 +309,7 @@ def test_relations_are_converted_by_name_only():
         two.under(Neighbours.ADD_REMOVE_ONE)
     assert one.mu is None
     for eps in (0.1, 1.0, 5.0):
-        mu = Promise(eps, 0.0, Neighbours.REPLACE_ONE).mu
+        mu = ApproxDP(eps, 0.0, Neighbours.REPLACE_ONE).mu
         assert float(mpmath.log(mpmath.ncdf(mu / 2) / mpmath.ncdf(-mu / 2))) == pytest.approx(eps)
     assert "add-remove-one" in one.words and "as_replace_one" in one.as_dict()
 
@@ -314,7 +322,7 @@ def test_every_split_adds_up(eps, modulus, share):
         for neighbours in BOTH:
             for how in ("recycle", "return"):
                 try:
-                    found = spend(Terms(loss, 1.0, modulus), Promise(eps, 0.0, neighbours), share, how)
+                    found = spend(ObjectiveConstants(loss, 1.0, modulus), ApproxDP(eps, 0.0, neighbours), share, how)
                 except InputError:
                     continue
                 assert found.noise_epsilon + found.jacobian_epsilon <= found.promise.epsilon * (1 + 1e-9)
@@ -331,7 +339,7 @@ def test_every_split_adds_up(eps, modulus, share):
 def test_the_noise_is_what_was_accounted_for(loss, make, seed):
     """b is recovered from the released minimizer by the gradient; its length has the stated law, 20 % less is seen."""
     x, y = rows(loss, 60, 3, seed)
-    promise = Promise(1.0, 0.0, Neighbours.REPLACE_ONE)
+    promise = ApproxDP(1.0, 0.0, Neighbours.REPLACE_ONE)
     if make == "dp-erm":
         made = dp_erm(loss, 1.0, promise, 3)
     else:
@@ -368,9 +376,9 @@ def test_zero_noise_gives_the_penalized_fit_and_sparsity_survives(seed):
 def test_a_smaller_promise_is_more_noise_and_relations_differ():
     """Under replace-one, twice the noise of add-remove at the same epsilon."""
     args = (losses.linear(1.0), 1.0)
-    one, two = (noise_for(Terms(*args, 10.0), 0.5, 0.0, n, free=False).scale for n in BOTH)
+    one, two = (noise_for(ObjectiveConstants(*args, 10.0), 0.5, 0.0, n, free=False).scale for n in BOTH)
     assert two == 2 * one
-    gauss = [noise_for(Terms(*args, 10.0), 0.5, 1e-4, n, free=False).scale for n in BOTH]
+    gauss = [noise_for(ObjectiveConstants(*args, 10.0), 0.5, 1e-4, n, free=False).scale for n in BOTH]
     assert gauss[1] > 1.9 * gauss[0]
 
 
@@ -379,7 +387,7 @@ def test_public_rows_decide(loss, seed):
     """The public fit is near the private one, weights are at least the modulus, more budget pulls less."""
     x, y = rows(loss, 400, 4, seed)
     fit = public_fit(loss, x[:100], y[:100])
-    assert np.all(np.linalg.eigvalsh(fit.doubt) > 0)
+    assert np.all(np.linalg.eigvalsh(fit.covariance) > 0)
     little, much = (best_weights(loss, 1.0, add_remove(eps, 0.0), 300, fit, 1.0) for eps in (0.2, 20.0))
     assert much.min() < little.min()
     assert np.all(np.argsort(-fit.weights(1.0), kind="stable") == np.argsort(-little, kind="stable"))

@@ -12,7 +12,7 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend, gaussian_mu, pure_epsilon, total_mu
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import PrivateRows, Standing
+from pmtcore.base.records import PrivateRows, ReleaseStatus
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.facts import Facts, Passes
 from pmtcore.methods.registry import make_parameters, method, methods, register
@@ -23,7 +23,7 @@ from pmtcore.tables.named import load
 from pmtcore.tables.problem import Problem, prepare
 from tests.helpers import suited
 
-SOUND = [entry for entry in methods() if entry.standing is Standing.SOUND]
+SOUND = [entry for entry in methods() if entry.standing is ReleaseStatus.SOUND]
 
 
 @pytest.fixture(scope="module")
@@ -137,11 +137,11 @@ def test_a_plan_says_whether_it_holds_all_rows(entry, values, problems, monkeypa
     monkeypatch.setattr(PrivateRows, "concatenate", lambda *args: held.append(1) or whole(*args))
     plan = plan_of(entry, problem, 1.0, **values)
     plan.run(problem.private, SeededNoise(1), 1)
-    assert plan.holds_rows == bool(held)
+    assert plan.requires_in_memory == bool(held)
 
     rows = PrivateRows(lambda: pytest.fail("a row was read"), 10**9, problem.private.names)
     large = dataclasses.replace(problem, private=rows)
-    if plan.holds_rows:
+    if plan.requires_in_memory:
         with pytest.raises(InputError, match="1,000,000,000 rows are too many to hold"):
             preview(large, Request(entry.id, Budget(1.0), values))
     else:

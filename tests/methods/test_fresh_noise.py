@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.records import PrivateRows, Standing
+from pmtcore.base.records import PrivateRows, ReleaseStatus
 from pmtcore.glm.families import LOGISTIC
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.methods.registry import make_parameters, methods
@@ -16,7 +16,7 @@ from tests.helpers import names
 from tests.methods.test_noise_arrives import D, public_of
 
 SCALE = 2.0**30  # two of a thousand draws are equal with odds of 1 in 5,000
-SOUND = [entry for entry in methods() if entry.standing is Standing.SOUND]
+SOUND = [entry for entry in methods() if entry.standing is ReleaseStatus.SOUND]
 
 
 def drawn(monkeypatch) -> list[np.ndarray]:

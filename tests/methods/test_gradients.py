@@ -15,7 +15,7 @@ from pmtcore.glm.families import BOOSTING, LOGISTIC, POISSON, family
 from pmtcore.mechanisms.grid import SCALE
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.passes import GRADIENT, CurvatureSum, GradientSum, release_curvatures, release_gradients
-from pmtcore.mechanisms.quantized_rows import Turning
+from pmtcore.mechanisms.quantized_rows import Quantizer
 from pmtcore.methods.baselines import exact_fit, public_bands
 from pmtcore.methods.registry import recommended
 from pmtcore.public.moments import public_from_rows
@@ -35,7 +35,7 @@ def pieces(z):
     """Whitened rows with their responses (n, d + 1) as a pass has them."""
     d = z.shape[1] - 1
     rows = PrivateRows.from_arrays(z[:, :-1], z[:, -1], names(d))
-    return Private(Turning.features_only(np.eye(d), False).pieces(rows))
+    return Private(Quantizer.features_only(np.eye(d), False).pieces(rows))
 
 
 def gradients(z, fam, points, bounds, mu=1.0, source=None):

@@ -23,7 +23,7 @@ from pmtcore.methods.joint.plan import sizes_of, taken
 from pmtcore.methods.joint.second_pass import SecondPass
 from pmtcore.public.moments import public_from_moment, public_from_rows, whiten
 from pmtcore.public.radius import Ball
-from pmtcore.public.ridge_regularized import held
+from pmtcore.public.ridge_regularized import ridge_regularized_public
 from tests.helpers import FALSE_ALARM, TEST, make, names, plan
 from tests.mechanisms.test_sensitivity import NEIGHBOURS, D, pair, public
 
@@ -103,7 +103,7 @@ def test_the_integer_sums_are_those_of_the_definition(seed):
     pieces, bounds = found.first.pieces(rows), np.linspace(2.0, 9.0, 5)
     counts = found.second.counts(pieces, points).reveal(TEST) / FINE
     sums = gradient_sum(found, pieces, points, bounds) / GRADIENT * bounds[:, None]
-    z = whiten(held(data).factor, np.column_stack([draw.private_x, draw.private_y]))
+    z = whiten(ridge_regularized_public(data).factor, np.column_stack([draw.private_x, draw.private_y]))
     for t, point in enumerate(points):
         gradients = z[:, :-1] * (z[:, -1] - z[:, :-1] @ point)[:, None]
         lengths = np.linalg.norm(gradients, axis=1)
@@ -293,8 +293,8 @@ def test_a_direction_that_one_public_row_decides(seed):
 def test_what_a_ball_takes(seed):
     """Less the wider it is; all of it at nothing, little at four times the longest row."""
     _, data, _ = make(3000, 60, seed)
-    longest = float(np.max(np.linalg.norm(held(data).whitened, axis=1)))
-    shares = [taken(held(data), Ball(radius, 1.0)) for radius in (1e-3, 1.0, longest, 4 * longest)]
+    longest = float(np.max(np.linalg.norm(ridge_regularized_public(data).whitened, axis=1)))
+    shares = [taken(ridge_regularized_public(data), Ball(radius, 1.0)) for radius in (1e-3, 1.0, longest, 4 * longest)]
     assert shares == sorted(shares, reverse=True) and shares[0] > 0.95 and shares[-1] < 0.02
 
 

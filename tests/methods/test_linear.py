@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import ElasticNet, Ridge
 
-from pmtcore.base.records import PrivateRows, Standing
+from pmtcore.base.records import PrivateRows, ReleaseStatus
 from pmtcore.glm.families import family
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import least_squares
@@ -221,7 +221,7 @@ def test_moment_alone_is_enough(seed):
         public = public_from_moment(z.T @ z / 200, names(10), "y", m)
         for entry in methods():
             if (
-                entry.standing is Standing.SOUND
+                entry.standing is ReleaseStatus.SOUND
                 and "gaussian" in entry.families
                 and entry.id not in ("ada-ssp", "pmt-gradients")  # need rows, and say so
                 and not entry.local

@@ -10,7 +10,7 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import total_mu
 from pmtcore.base import records
-from pmtcore.base.records import PrivateRows, Standing
+from pmtcore.base.records import PrivateRows, ReleaseStatus
 from pmtcore.glm.families import FAMILIES, LOGISTIC
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES
@@ -122,7 +122,7 @@ class Spy(NoiseSource):
         raise AssertionError("noise in floating point")
 
 
-SOUND = [entry for entry in methods() if entry.standing is Standing.SOUND]
+SOUND = [entry for entry in methods() if entry.standing is ReleaseStatus.SOUND]
 
 
 @pytest.mark.parametrize("entry", SOUND, ids=lambda e: e.id)

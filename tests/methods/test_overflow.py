@@ -7,14 +7,14 @@ import warnings
 import numpy as np
 import pytest
 
-from pmtcore.base.records import PrivateRows, Standing
+from pmtcore.base.records import PrivateRows, ReleaseStatus
 from pmtcore.glm.families import family
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.registry import methods
 from pmtcore.public.moments import public_from_rows
 from tests.helpers import names, plan
 
-SOUND = [(m.id, f) for m in methods() if m.standing is Standing.SOUND for f in m.families]
+SOUND = [(m.id, f) for m in methods() if m.standing is ReleaseStatus.SOUND for f in m.families]
 CELLS = {"1e150": (1e150, 0.0), "-1e150": (-1e150, 0.0), "response": (0.0, -1e150), "both": (1e150, 1e150)}
 
 

@@ -16,13 +16,13 @@ from pmtcore.accounting.budgets import (
     Budget,
     Neighbours,
     delta_from_mu,
-    epsilon_for,
     epsilon_from_mu,
     log_delta,
-    mu_for,
+    mu_from_pure_epsilon,
+    pure_epsilon_from_mu,
 )
 from pmtcore.accounting.gdp import Gdp, cost, log_upper, noise_size, spend_mu
-from pmtcore.accounting.perturbed import Noise, Promise, Terms, corollary_5, equation_4, noise_for, spend
+from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, corollary_5, equation_4, noise_for, spend
 from pmtcore.accounting.tails import removed_delta
 from pmtcore.auditing.lower_bound import audit
 from pmtcore.base.checks import InputError
@@ -103,7 +103,7 @@ def test_the_upper_curve_is_the_integral(size, c, signed):
 @pytest.mark.parametrize("kappa", [1e-6, 1e-3, 0.1])
 def test_gdp_costs_and_sizes_are_inverse_and_above_the_curve(loss, mu, kappa):
     """What a size costs is the mu it was solved for; delta of that mu is above at epsilons off the grid."""
-    terms = Terms(loss, 1.3, 1.3**2 / kappa)
+    terms = ObjectiveConstants(loss, 1.3, 1.3**2 / kappa)
     for relation in BOTH:
         try:
             size = noise_size(terms, mu, relation)
@@ -152,7 +152,7 @@ def test_exact_densities_in_one_dimension_stay_below(loss, relation, modulus):
     """Hockey-sticks of exact densities, integrated: at most mu-GDP's delta, for worst rows over many backgrounds."""
     radius, mu = 1.3, 1.0
     w = modulus * loss.curvature * radius**2
-    s = loss.score * radius / noise_size(Terms(loss, radius, w), mu, relation)
+    s = loss.score * radius / noise_size(ObjectiveConstants(loss, radius, w), mu, relation)
     ends = (
         [0.0, 1.0] if loss.high == 1.0 else [-1e3 if loss.low < 0 else 0.0, 0.0, loss.high if loss.high < 1e9 else 1e3]
     )
@@ -181,11 +181,11 @@ def test_exact_densities_in_two_dimensions_stay_below(loss, pure):
 
     The density of ``v = theta + lam u/w``: zeros of theta are regions of v.
     """
-    radius, mu, lam, epsilon = 1.0, 1.0, 0.4, epsilon_for(1.0)
+    radius, mu, lam, epsilon = 1.0, 1.0, 0.4, pure_epsilon_from_mu(1.0)
     w = 30.0 * loss.curvature
-    terms = Terms(loss, radius, w)
+    terms = ObjectiveConstants(loss, radius, w)
     noise = (
-        spend(terms, Promise(epsilon, 0.0, REPLACE)).noise if pure else spend_mu(terms, Gdp(mu, REPLACE, 1e-6)).noise
+        spend(terms, ApproxDP(epsilon, 0.0, REPLACE)).noise if pure else spend_mu(terms, Gdp(mu, REPLACE, 1e-6)).noise
     )
     half = (9 * noise.scale if not pure else 25 * noise.scale) / w
     axis = np.linspace(-half, half, 601)
@@ -234,14 +234,14 @@ def test_monotone_scores_make_one_order_one_sided():
 def test_a_modulus_too_small_is_a_sentence():
     """The Jacobian alone costs more than the budget."""
     with pytest.raises(InputError, match="larger modulus"):
-        noise_size(Terms(losses.linear(1.0), 1.0, 0.1), 0.5, ADD)
+        noise_size(ObjectiveConstants(losses.linear(1.0), 1.0, 0.1), 0.5, ADD)
     with pytest.raises(InputError, match="larger"):
         plan("napp-public", draw("gaussian", 1)[0], 3000, 0.5, modulus=1e-9, noise="pure")
 
 
 def test_returned_gaussian_budget_is_a_smaller_mu():
     """Parts add up to what is planned; returned costs less and has the noise of its share."""
-    terms = Terms(losses.linear(1.0), 1.0, 500.0)
+    terms = ObjectiveConstants(losses.linear(1.0), 1.0, 500.0)
     kept, back = (spend_mu(terms, Gdp(2.0, REPLACE, 1e-5), 0.5, how) for how in ("recycle", "return"))
     assert kept.gdp == 2.0 and kept.promise.epsilon == pytest.approx(epsilon_from_mu(2.0, 1e-5))
     assert kept.noise_epsilon + kept.jacobian_epsilon == pytest.approx(kept.promise.epsilon)
@@ -272,8 +272,8 @@ def test_the_released_noise_is_that_of_the_record(fam, noise, seed):
         assert np.min(m.ridge) >= m.terms.modulus * (1 - 1e-12)
         split = m.split
         if noise == "pure":
-            assert split.promise.epsilon <= epsilon_for(1.0) * (1 + 1e-12)
-            assert 2 * m.terms.gradient / m.noise.scale <= epsilon_for(1.0)
+            assert split.promise.epsilon <= pure_epsilon_from_mu(1.0) * (1 + 1e-12)
+            assert 2 * m.terms.gradient / m.noise.scale <= pure_epsilon_from_mu(1.0)
         else:
             covered = math.hypot(cost(m.terms, m.terms.gradient / m.noise.scale, REPLACE), 0.01)
             assert covered <= 1.0 + 1e-4
@@ -357,7 +357,7 @@ def test_the_guarantee_is_what_was_chosen(seed):
             assert facts.pure_epsilon == pytest.approx(
                 facts.more["planned_epsilon"] - facts.retrieved_epsilon, abs=2e-3
             )
-            assert back.mu == pytest.approx(mu_for(facts.pure_epsilon))
+            assert back.mu == pytest.approx(mu_from_pure_epsilon(facts.pure_epsilon))
             assert "pure" in back.words
         assert any("Guarantee: " in note for note in back.run(rows, SeededNoise(1), 1).notes())
 
@@ -471,7 +471,7 @@ def test_dp_erm_as_gdp_spends_no_more_than_planned(loss, relation):
     """Noise at the share, the least Lambda0 that the rest pays for; the whole costs at most the budget."""
     made = dp_erm(loss, 1.2, Gdp(1.0, relation, 1e-6), 4, share=0.5)
     assert cost(made.terms, made.terms.gradient / made.noise.scale, relation) <= 1.0
-    smaller = Terms(loss, 1.2, 0.9 * made.terms.modulus)
+    smaller = ObjectiveConstants(loss, 1.2, 0.9 * made.terms.modulus)
     if not loss.free:
         assert cost(smaller, made.terms.gradient / made.noise.scale, relation) > math.sqrt(1 - 1e-4)
     assert made.split.retrieved == 0 and isinstance(made.noise, Noise)
@@ -556,7 +556,7 @@ def test_an_extreme_modulus_never_stops_a_release(values):
 
 def test_the_printed_noise_is_to_be_chosen():
     """Equation 4 at delta = 0.001 and half of epsilon 0.4: 18.85 zeta1 zeta2; exact 9.90 with labels; equation 12."""
-    terms = Terms(losses.LOGISTIC, 1.0, 1e9)
+    terms = ObjectiveConstants(losses.LOGISTIC, 1.0, 1e9)
     assert equation_4(terms, 0.2, 1e-3).scale == pytest.approx(18.85, abs=0.005)
     assert noise_for(terms, 0.2, 1e-3, ADD, free=False).scale == pytest.approx(9.90, abs=0.005)
     assert corollary_5(1.0, 0.4, 1e-3) == pytest.approx(18.72, abs=0.01)

@@ -9,7 +9,7 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Standing
+from pmtcore.base.records import ReleaseStatus
 from pmtcore.cli.main import main
 from pmtcore.ledger.account import START_CAP
 from pmtcore.ledger.log import Ledger, LedgerError
@@ -19,7 +19,7 @@ from pmtcore.releases.record import UNRECORDED
 from pmtcore.releases.release import Request, recorded_release, release
 from tests.ledger.test_log import problem, table  # noqa: F401  # fixture
 
-SOUND = [m.id for m in methods() if m.standing is Standing.SOUND and "gaussian" in m.families]
+SOUND = [m.id for m in methods() if m.standing is ReleaseStatus.SOUND and "gaussian" in m.families]
 SOUND = [id for id in SOUND if "nlr" not in id]  # these have no intercept
 
 
@@ -35,7 +35,7 @@ def test_outside_a_ledger_every_spend_is_a_lab_figure(problem, id):  # noqa: F81
     """Whatever the method: what costs something and is recorded nowhere is not sound."""
     found = release(problem, Request(id, Budget(1.0)), SecureNoise())
     free = found.guarantee.mu == 0
-    assert (found.standing is Standing.SOUND) == free
+    assert (found.standing is ReleaseStatus.SOUND) == free
     assert (UNRECORDED in found.standing_reasons) != free
 
 

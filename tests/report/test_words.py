@@ -15,7 +15,7 @@ from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis
 from pmtcore.base.checks import InputError
 from pmtcore.base.numbers import figure, percent
-from pmtcore.base.records import Bands, Label, Standing
+from pmtcore.base.records import Bands, Label, ReleaseStatus
 from pmtcore.methods.registry import methods
 from pmtcore.public.moments import Conditioning
 from pmtcore.releases.record import Ground, Release
@@ -115,7 +115,7 @@ def released(privacy, sampling, truncation=None, mu=1.0, low=(-1, 1), high=(1, 2
         None if truncation is None else np.asarray(truncation, float),
     )
     return Release(
-        "joint-pmt", "t", Standing.SOUND, (), "y", tuple("abc"[:k]), np.ones(k), bands,
+        "joint-pmt", "t", ReleaseStatus.SOUND, (), "y", tuple("abc"[:k]), np.ones(k), bands,
         Guarantee(mu, Neighbours.REPLACE_ONE, 1e-6), {}, 100, 10, None, Ground("gaussian", np.ones(k), None, "exact"),
         released=more,
     )  # fmt: skip

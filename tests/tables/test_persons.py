@@ -14,7 +14,7 @@ from pmtcore.accounting.units import FIRST, MEAN, PERSON, Unit
 from pmtcore.api.loading import in_words, results_of
 from pmtcore.base.checks import InputError
 from pmtcore.base.numbers import figure
-from pmtcore.base.records import Standing
+from pmtcore.base.records import ReleaseStatus
 from pmtcore.cli.main import main
 from pmtcore.explore.moment import Moment
 from pmtcore.ledger.log import Ledger, LedgerError
@@ -232,7 +232,7 @@ def test_the_guarantee_is_for_a_person(rows, tmp_path):
     percent = f"{np.ceil(1000 * attacker_power(0.2 * rows, 0.05)) / 10:g} %"
     assert percent in found.guarantee.words and (rows == 1 or f"at most {rows}" in found.guarantee.words)
     again = type(found).from_dict(found.as_dict())
-    assert again.guarantee == found.guarantee and found.standing is Standing.SOUND
+    assert again.guarantee == found.guarantee and found.standing is ReleaseStatus.SOUND
     with pytest.raises(LedgerError, match="pass the cap"):
         more = Request("joint-pmt", Budget(2.0), rows_per_person=rows)
         recorded_release(problem_of(frame(400, 1), None), more, SecureNoise(), ledger, "survey", "l")

@@ -24,7 +24,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Bands, Pieces, Private, PrivateRows, Standing
+from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus, RowCache
 from pmtcore.glm import newton
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
@@ -36,7 +36,7 @@ from pmtcore.mechanisms.passes import (
     release_curvatures,
     release_gradients,
 )
-from pmtcore.mechanisms.quantized_rows import Turned, Turning
+from pmtcore.mechanisms.quantized_rows import QuantizedRows, Quantizer
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.gradients.frame import Frame, has_few_rows
 from pmtcore.methods.gradients.passes import (
@@ -123,11 +123,11 @@ class GradientPlan(Plan):
         """The passes and the curvature matrices."""
         return len(self.schedule.gradients) + len(self.schedule.before)
 
-    def measure(self, rows: PrivateRows) -> Private[Pieces[Turned]]:
+    def measure(self, rows: PrivateRows) -> Private[RowCache[QuantizedRows]]:
         """The rows, to be whitened in the first pass: each pass depends on the noise before."""
-        return Private(Turning.features_only(self.frame.root, self.public.has_intercept).pieces(rows))
+        return Private(Quantizer.features_only(self.frame.root, self.public.has_intercept).pieces(rows))
 
-    def perturb(self, statistic: Private[Pieces[Turned]], source: NoiseSource, trials: int) -> GradientOutcome:
+    def perturb(self, statistic: Private[RowCache[QuantizedRows]], source: NoiseSource, trials: int) -> GradientOutcome:
         """The release.
 
         Guarantee: mu-GDP under replace-one: clipped gradients of sensitivity ``2 R_k/n`` and matrices of sensitivity
@@ -135,7 +135,9 @@ class GradientPlan(Plan):
         """
         return self._passes(statistic, source, trials, self.n)
 
-    def _passes(self, rows: Private[Pieces[Turned]], source: NoiseSource, trials: int, many: int) -> GradientOutcome:
+    def _passes(
+        self, rows: Private[RowCache[QuantizedRows]], source: NoiseSource, trials: int, many: int
+    ) -> GradientOutcome:
         """The passes; ``many``: rows at hand, with noise on their mean as of n rows."""
         scale = self.n / many
         frame, family = self.frame, self.public.family
@@ -166,7 +168,7 @@ class GradientPlan(Plan):
         """
         frame, rng = self.frame, np.random.default_rng(0)
         family, m, ratios = self.public.family, self.frame.m, []
-        as_they_are = Turning.features_only(np.eye(self.public.d), False)
+        as_they_are = Quantizer.features_only(np.eye(self.public.d), False)
         for draw in range(_DRAWS):
             at = rng.integers(0, m, m)
             x, y = frame.rows[at], frame.response[at]
@@ -316,7 +318,7 @@ register(
         task="any",
         source="beyond A",
         neighbours=Neighbours.REPLACE_ONE,
-        standing=Standing.SOUND,
+        standing=ReleaseStatus.SOUND,
         standing_reason="Gaussian mechanisms on integer sums, composed; what lies between is post-processing",
         errata=(),
         parameters=GradientParameters,

@@ -78,7 +78,7 @@ def _two_estimates(first: FirstFit, fit: Fit, inverse: np.ndarray) -> tuple[np.n
 
 
 def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
-    """Around the unshrunk fit and the public one, combined by precision: no wider than the public fit's own."""
+    """Return bands around the unshrunk fit and the public one by precision, no wider than those of the public fit."""
     public, away = first.public, fit.unshrunk[0]
     inverse = np.linalg.inv(fit.whole[0] * fit.gram_estimate[0])
     mine, theirs = _two_estimates(first, fit, inverse)

@@ -20,10 +20,10 @@ from typing import final
 import numpy as np
 
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import MOST_KEPT, Pieces, Private, PrivateRows
+from pmtcore.base.records import MOST_KEPT, Private, PrivateRows, RowCache
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
-from pmtcore.mechanisms.quantized_rows import Turned, Turning
+from pmtcore.mechanisms.quantized_rows import QuantizedRows, Quantizer
 from pmtcore.mechanisms.truncation import moment_sensitivity
 from pmtcore.mechanisms.whitening import Whitening
 from pmtcore.public.moments import PublicData, back_transform
@@ -37,7 +37,7 @@ class _Moment:
 
     statistic: MomentSum
 
-    def __call__(self, pieces: Iterable[Turned]) -> np.ndarray:
+    def __call__(self, pieces: Iterable[QuantizedRows]) -> np.ndarray:
         return self.statistic.of(piece.block for piece in pieces)
 
 
@@ -63,11 +63,11 @@ class FirstPass:
         whitening = Whitening(self.public.factor, self.public.has_intercept)
         return MomentSum(whitening.through(np.diag(wanted), len(wanted)), self.ball.radius)
 
-    def pieces(self, rows: PrivateRows, most: int = MOST_KEPT) -> Pieces[Turned]:
+    def pieces(self, rows: PrivateRows, most: int = MOST_KEPT) -> RowCache[QuantizedRows]:
         """Whitened rows for this pass and those after it; ``most`` bytes are kept between them."""
-        return Turning(self.statistic.product, self.public.d, self.ball.response_scale).pieces(rows, most)
+        return Quantizer(self.statistic.product, self.public.d, self.ball.response_scale).pieces(rows, most)
 
-    def measure(self, pieces: Pieces[Turned]) -> Private[np.ndarray]:
+    def measure(self, pieces: RowCache[QuantizedRows]) -> Private[np.ndarray]:
         """``sum w z~ z~'`` (D, D) in integers of ``(R/2^15)^2``, private; the first look at the pieces."""
         return pieces.sum(_Moment(self.statistic)).map(from_words)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Standing
+from pmtcore.base.records import ReleaseStatus
 from pmtcore.methods.joint.parameters import JointParameters
 from pmtcore.methods.joint.plan import JointPlan, one_pass, two_passes
 from pmtcore.methods.registry import Method, register
 from pmtcore.public.moments import PublicData
-from pmtcore.public.ridge_regularized import held
+from pmtcore.public.ridge_regularized import ridge_regularized_public
 
 _LEAST = 1e-6  # below it a bound is a typing error
 
@@ -26,7 +26,7 @@ def plan(public: PublicData, n: int, budget: Budget, parameters: JointParameters
             raise InputError(f"{name} must be 0 (automatic) or at least {_LEAST:g}, got {value:g}.")
     if parameters.passes in ("2", "3") and public.rows is None:
         raise InputError("More than one pass needs public rows to choose its bound from; choose passes=1.")
-    public = held(public)
+    public = ridge_regularized_public(public)
     if public.rows is not None and parameters.passes != "1":
         return two_passes(public, n, budget, parameters)
     return one_pass(public, n, budget, parameters)
@@ -41,7 +41,7 @@ register(
         task="linear",
         source="beyond A and B",
         neighbours=Neighbours.REPLACE_ONE,
-        standing=Standing.SOUND,
+        standing=ReleaseStatus.SOUND,
         standing_reason="Gaussian mechanisms with tight sensitivities; everything after is post-processing",
         errata=(),
         parameters=JointParameters,

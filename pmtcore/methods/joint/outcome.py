@@ -12,7 +12,7 @@ from pmtcore.methods.joint.bands import alone, bands, looks_shifted
 from pmtcore.methods.joint.fit import FirstFit, Fit
 from pmtcore.methods.joint.refined import RefinedFit
 from pmtcore.methods.registry import Outcome
-from pmtcore.public.homogeneity import acted, words
+from pmtcore.public.homogeneity import bootstrap_null, words
 from pmtcore.public.moments import back_transform, conditioning
 
 _PATH_POINTS = 31  # of the ridge path: three a decade over ten decades
@@ -96,7 +96,7 @@ class JointOutcome(Outcome):
         first = self.pilot.first
         if first.public.rows is None:
             return []
-        chance = acted(first.public, first.ball, first.n).test(self.pilot.gram[0], self.pilot.v)
+        chance = bootstrap_null(first.public, first.ball, first.n).test(self.pilot.gram[0], self.pilot.v)
         return [said] if (said := words(chance)) else []
 
     def notes(self) -> tuple[str, ...]:

@@ -20,9 +20,9 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Pieces, Private, PrivateRows
+from pmtcore.base.records import Private, PrivateRows, RowCache
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.mechanisms.quantized_rows import Turned
+from pmtcore.mechanisms.quantized_rows import QuantizedRows
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.joint.first_pass import FirstPass
 from pmtcore.methods.joint.fit import FirstFit
@@ -45,7 +45,9 @@ _CLEAR, _MOST_BETWEEN = 5.0, 4
 _INTERVALS = ((0.02, 0.3, 1.5), (0.3, 0.3, 6.5), (0.6, 0.4, 11.0), (math.inf, 0.5, 90.0))
 # Relative error of the pilot's Gram matrix; two gradients leave its square of what the pilot leaves
 HARMLESS_GRAM = 0.02
-Measured = tuple[np.ndarray, Pieces[Turned]]  # the first pass's sum; the rows, whose second look depends on its noise
+Measured = tuple[
+    np.ndarray, RowCache[QuantizedRows]
+]  # the first pass's sum; the rows, whose second look depends on its noise
 
 
 @final
@@ -241,7 +243,7 @@ def _best_pilot(
         ball = _chosen(Ball(max(wider * ball.radius, least), ball.response_scale), parameters)
         first = FirstPass(public, n, shares.pilot_mu, ball)
         left = pilot_variance(first)
-        second = sizes.price_as_seen(n, shares.gradient_mu) / public.d
+        second = sizes.predicted_mse(n, shares.gradient_mu) / public.d
         v = first.sigma**2 / 2
         off = v * alike / (v + alike) * (public.d + 1) + taken(public, ball) ** 2
         price = left * second / (left + second) + off * left

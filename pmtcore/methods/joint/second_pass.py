@@ -13,12 +13,12 @@ from typing import final
 import numpy as np
 
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Pieces, Private
+from pmtcore.base.records import Private, RowCache
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.grid import FINE, from_words, release_integers
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.passes import GradientSum, LengthCounts, release_gradients
-from pmtcore.mechanisms.quantized_rows import Turned
+from pmtcore.mechanisms.quantized_rows import QuantizedRows
 from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.methods.facts import Passes
 from pmtcore.public.sizes import Sizes
@@ -91,7 +91,7 @@ class SecondPass:
         found = self.sizes.bound(self.n, self.shares.gradient_mu, counts, self.counting_sd)
         return np.maximum(found, self.least)
 
-    def release(self, rows: Private[Pieces[Turned]], points: np.ndarray, source: NoiseSource) -> Gradient:
+    def release(self, rows: Private[RowCache[QuantizedRows]], points: np.ndarray, source: NoiseSource) -> Gradient:
         """Histogram, bound and mean gradient at each point.
 
         Args:
@@ -102,7 +102,7 @@ class SecondPass:
         """
         counts, trials = None, len(points)
         if not self.clip:
-            exact = rows.then(lambda found: self.counts(found, points))
+            exact = rows.bind(lambda found: self.counts(found, points))
             moved = self.sizes.sensitivity * FINE
             counts = release_integers(exact, moved, self.shares.counting_mu, source, trials) / FINE
         bound = self.bound(counts, trials)
@@ -110,7 +110,7 @@ class SecondPass:
         mean = release_gradients(rows, sums, self.shares.gradient_mu, self.n, source)
         return Gradient(self, counts, bound, mean * bound[:, None])
 
-    def counts(self, rows: Pieces[Turned], points: np.ndarray) -> Private[np.ndarray]:
+    def counts(self, rows: RowCache[QuantizedRows], points: np.ndarray) -> Private[np.ndarray]:
         """Histograms (T, K) of all rows' gradient lengths at points (T, d), in units of 2^-30 rows, private."""
         return rows.sum(LengthCounts(GAUSSIAN, points, self.sizes.edges)).map(from_words)
 

@@ -23,7 +23,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError, listed
-from pmtcore.base.records import Bands, Private, PrivateRows, Standing
+from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
@@ -348,7 +348,7 @@ register(
         task="linear",
         source="beyond A and B",
         neighbours=Neighbours.REPLACE_ONE,
-        standing=Standing.SOUND,
+        standing=ReleaseStatus.SOUND,
         standing_reason="One Gaussian mechanism with a tight sensitivity; everything after is post-processing",
         errata=(),
         parameters=MomentParameters,

@@ -16,7 +16,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Standing
+from pmtcore.base.records import ReleaseStatus
 from pmtcore.base.strict_json import parsed
 from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
 from pmtcore.methods.joint_moment.influence import Gaussian, Influence, Moments, Rows, unique_count
@@ -137,7 +137,7 @@ def record_from_bytes(data: bytes) -> tuple[Record, bool]:
     except (ValueError, RecursionError):
         raise InputError("The record is not JSON; make one with 'release --method joint-moment --out FILE'.") from None
     inside = found.get("released") if isinstance(found, dict) else None
-    sound = not (isinstance(found, dict) and found.get("standing") == Standing.LAB.value)
+    sound = not (isinstance(found, dict) and found.get("standing") == ReleaseStatus.LAB.value)
     if isinstance(inside, dict) and isinstance(inside.get("joint_moment"), dict):
         found = inside["joint_moment"]
     if not isinstance(found, dict) or found.get("format") != FORMAT:

@@ -20,10 +20,10 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_for
+from pmtcore.accounting.budgets import Budget, Neighbours, pure_epsilon_from_mu
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Bands, Private, PrivateRows, Standing
+from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
 from pmtcore.glm.families import FAMILIES
 from pmtcore.glm.newton import Rows
 from pmtcore.local import estimators, setup
@@ -148,7 +148,7 @@ class LocalPlan(Plan):
         return self.configuration.noise_sds()
 
     @property
-    def holds_rows(self) -> bool:
+    def requires_in_memory(self) -> bool:
         """PrivUnit has a vector for each row."""
         return self.configuration.randomizer == "privunit"
 
@@ -287,14 +287,14 @@ def _regression(gaussian: bool) -> Any:
 
 
 def _whitened(public: PublicData, n: int, budget: Budget, parameters: WhitenedParameters) -> LocalPlan:
-    pure = epsilon_for(budget.mu) if parameters.randomizer == "privunit" else None
+    pure = pure_epsilon_from_mu(budget.mu) if parameters.randomizer == "privunit" else None
     made = setup.whitened(public, n, budget.mu, parameters.randomizer, parameters.response_bound, pure)
     return LocalPlan(public, n, budget.mu, made, parameters)
 
 
 _COMMON: dict[str, Any] = {
     "neighbours": Neighbours.REPLACE_ONE,
-    "standing": Standing.SOUND,
+    "standing": ReleaseStatus.SOUND,
     "standing_reason": "each row is clipped to public bounds and randomized on its own; no curator is trusted",
     "needs_labels": False,
     "local": True,

@@ -18,7 +18,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_from_mu
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Private, PrivateRows, Standing
+from pmtcore.base.records import Private, PrivateRows, ReleaseStatus
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS
 from pmtcore.local.printed import outside, printed_sds
@@ -147,7 +147,7 @@ def _regression(gaussian: bool) -> Any:
 
 _LOCAL: dict[str, Any] = {
     "neighbours": Neighbours.REPLACE_ONE,
-    "standing": Standing.LAB,
+    "standing": ReleaseStatus.LAB,
     "needs_labels": False,
     "local": True,
 }

@@ -18,11 +18,11 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_for, epsilon_from_mu
-from pmtcore.accounting.perturbed import Noise, Promise, Terms, equation_4, noise_for
+from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_from_mu, pure_epsilon_from_mu
+from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, equation_4, noise_for
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Curator, Private, PrivateRows, Standing
+from pmtcore.base.records import Curator, Private, PrivateRows, ReleaseStatus
 from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, iterate, recycled, retrieved_share
 from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.noise import NoiseSource, in_the_lab
@@ -143,13 +143,13 @@ class PrintedPlan(Plan):
     ground: Setting
     mu: float
     target: Target
-    claim: Promise
+    claim: ApproxDP
     noise: Noise
     selection: str
     parameters: PrintedParameters
 
     @property
-    def holds_rows(self) -> bool:
+    def requires_in_memory(self) -> bool:
         """The minimizer goes through them at every step."""
         return True
 
@@ -290,9 +290,11 @@ def _planner(selection: str) -> Any:
             raise InputError("A direct fit needs napp-erm and a convex target: ridge, lasso or elastic-net.")
         pure = parameters.noise == "pure"
         epsilon = (
-            min(epsilon_for(budget.mu), 500.0) if pure else max(epsilon_from_mu(budget.mu, parameters.delta), 1e-6)
+            min(pure_epsilon_from_mu(budget.mu), 500.0)
+            if pure
+            else max(epsilon_from_mu(budget.mu, parameters.delta), 1e-6)
         )
-        claim = Promise(epsilon, 0.0 if pure else parameters.delta, Neighbours.ADD_REMOVE_ONE)
+        claim = ApproxDP(epsilon, 0.0 if pure else parameters.delta, Neighbours.ADD_REMOVE_ONE)
         needed = ground.loss.curvature * ground.radius**2 / (2 * (1 - parameters.share) * epsilon)
         least = parameters.floor or needed
         target = Target(
@@ -304,7 +306,7 @@ def _planner(selection: str) -> Any:
             moor=parameters.moor == "yes",
             printed=parameters.weights == "printed",
         )
-        terms = Terms(ground.loss, ground.radius, 2 * least)
+        terms = ObjectiveConstants(ground.loss, ground.radius, 2 * least)
         drawn = parameters.share * epsilon
         noise = (
             noise_for(terms, drawn, claim.delta, claim.neighbours, free=False)
@@ -340,7 +342,7 @@ for _id, _name, _title, _selection, _source, _errata, _colour in (
             task="glm",
             source=_source,
             neighbours=Neighbours.ADD_REMOVE_ONE,
-            standing=Standing.LAB,
+            standing=ReleaseStatus.LAB,
             standing_reason="weights and support depend on the private fit (E11, E12), so the claim does not hold",
             errata=_errata,
             parameters=SelectionParameters if _selection == "vs" else PrintedParameters,

@@ -22,11 +22,11 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_for, mu_for
+from pmtcore.accounting.budgets import Budget, Neighbours, mu_from_pure_epsilon, pure_epsilon_from_mu
 from pmtcore.accounting.gdp import Gdp
-from pmtcore.accounting.perturbed import CHOICES, Promise
+from pmtcore.accounting.perturbed import CHOICES, ApproxDP
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Private, PrivateRows, Standing
+from pmtcore.base.records import Private, PrivateRows, ReleaseStatus
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.perturbed import Budgeted, Mechanism, dp_erm, napp_public
 from pmtcore.methods.facts import Facts
@@ -141,7 +141,7 @@ class ErmPlan(Plan):
         return self.build(planned)
 
     @property
-    def holds_rows(self) -> bool:
+    def requires_in_memory(self) -> bool:
         """The minimizer goes through them at every step."""
         return True
 
@@ -224,12 +224,12 @@ class ErmOutcome(Outcome):
 def _budgeted(budget: Budget, parameters: ErmParameters) -> Budgeted:
     if parameters.noise == "gaussian":
         return Gdp(budget.mu, Neighbours.REPLACE_ONE, parameters.delta)
-    return Promise(_epsilon(budget), 0.0, Neighbours.REPLACE_ONE)
+    return ApproxDP(_epsilon(budget), 0.0, Neighbours.REPLACE_ONE)
 
 
 def _epsilon(budget: Budget) -> float:
     """The pure epsilon that implies the budget, or the largest that is told from none."""
-    return min(epsilon_for(budget.mu), _MOST_EPSILON)
+    return min(pure_epsilon_from_mu(budget.mu), _MOST_EPSILON)
 
 
 def _with_own(mechanism: Mechanism, ground: Setting, n: int) -> Mechanism:
@@ -280,14 +280,14 @@ def _napp_public(public: PublicData, n: int, budget: Budget, parameters: NappPar
     mechanism = build(_budgeted(budget, parameters))
     mu = budget.mu
     if parameters.retrieved == "return":
-        mu = min(mechanism.split.gdp or mu_for(mechanism.split.promise.epsilon), mu)
+        mu = min(mechanism.split.gdp or mu_from_pure_epsilon(mechanism.split.promise.epsilon), mu)
     return ErmPlan(ground, n, mu, mechanism, build)
 
 
 _COMMON: dict[str, Any] = {
     "task": "glm",
     "neighbours": Neighbours.REPLACE_ONE,
-    "standing": Standing.SOUND,
+    "standing": ReleaseStatus.SOUND,
     "families": FAMILIES,
     "exact": True,
 }

@@ -21,7 +21,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Curator, Private, PrivateRows, Standing
+from pmtcore.base.records import Curator, Private, PrivateRows, ReleaseStatus
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.truncation import trace_radius
 from pmtcore.methods.registry import Method, Outcome, Plan, parameter, register
@@ -118,14 +118,14 @@ def _sound(from_a: bool) -> Callable[[PublicData, int, Budget, PmtParameters], P
 _LAB_COMMON: dict[str, Any] = {
     "task": "linear",
     "neighbours": Neighbours.REPLACE_ONE,
-    "standing": Standing.LAB,
+    "standing": ReleaseStatus.LAB,
     "standing_reason": "the radius and the noise scale are computed from private rows without noise (E4)",
     "errata": ("E4", "E23"),
 }
 _SOUND_COMMON: dict[str, Any] = {
     "task": "linear",
     "neighbours": Neighbours.REPLACE_ONE,
-    "standing": Standing.SOUND,
+    "standing": ReleaseStatus.SOUND,
     "standing_reason": "the published method with trace and response scale taken from public data",
     "errata": (),
     "exact": True,

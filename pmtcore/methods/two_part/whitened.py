@@ -22,7 +22,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Private, PrivateRows, Standing
+from pmtcore.base.records import Private, PrivateRows, ReleaseStatus
 from pmtcore.glm.families import FAMILIES
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
 from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric
@@ -223,7 +223,7 @@ def _moment_plan(public: PublicData, n: int, budget: Budget, parameters: MomentP
 
 _COMMON: dict[str, Any] = {
     "neighbours": Neighbours.REPLACE_ONE,
-    "standing": Standing.SOUND,
+    "standing": ReleaseStatus.SOUND,
     "standing_reason": "Gaussian mechanisms on rows truncated to a public radius",
     "exact": True,
 }

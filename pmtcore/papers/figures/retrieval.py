@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from pmtcore.accounting.perturbed import Split
+from pmtcore.accounting.perturbed import BudgetSplit
 from pmtcore.papers.gallery.selection import Study
 from pmtcore.report.figures.style import PRIVACY, QUIET, SAMPLING, TRUNCATION, finish, log_axis
 
 _COLOURS = ("#777777", "#0072B2", "#AA4499", "#009E73", "#E69F00", "#332288")
 
 
-def planned_parts(split: Split) -> dict[str, float]:
+def planned_parts(split: BudgetSplit) -> dict[str, float]:
     """Noise as planned, Jacobian, retrieved: they add up to what was planned."""
     planned = split.planned.epsilon
     noise = min(split.share * planned, planned - split.jacobian_epsilon)
@@ -26,7 +26,7 @@ def planned_parts(split: Split) -> dict[str, float]:
     }
 
 
-def parts(x: Sequence[float], found: Sequence[Split], title: str, relative: bool = False) -> go.Figure:
+def parts(x: Sequence[float], found: Sequence[BudgetSplit], title: str, relative: bool = False) -> go.Figure:
     """Noise, Jacobian and retrieved, stacked; of the whole where budgets differ along x."""
     figure = go.Figure()
     rows = [planned_parts(split) for split in found]
@@ -46,7 +46,7 @@ def parts(x: Sequence[float], found: Sequence[Split], title: str, relative: bool
     return finish(figure, title, "share of epsilon" if relative else "epsilon", 340)
 
 
-def table(name: str, x: Sequence[float], found: Sequence[Split]) -> pd.DataFrame:
+def table(name: str, x: Sequence[float], found: Sequence[BudgetSplit]) -> pd.DataFrame:
     """The same figures in rows, with the relation of each."""
     return pd.DataFrame(
         [

@@ -17,8 +17,8 @@ import pandas as pd
 from scipy.special import expit
 from scipy.stats import truncnorm
 
-from pmtcore.accounting.budgets import Budget, mu_for, mu_from_epsilon
-from pmtcore.accounting.perturbed import Terms, spend
+from pmtcore.accounting.budgets import Budget, mu_from_epsilon, mu_from_pure_epsilon
+from pmtcore.accounting.perturbed import ObjectiveConstants, spend
 from pmtcore.base.records import PrivateRows
 from pmtcore.glm.augment import augmented
 from pmtcore.glm.families import family as family_of
@@ -182,7 +182,7 @@ class Trial:
         """The budget whose claim is this epsilon and delta."""
         if self.delta:
             return Budget(mu_from_epsilon(self.epsilon, self.delta))
-        return Budget(mu_for(self.epsilon))
+        return Budget(mu_from_pure_epsilon(self.epsilon))
 
     def source(self, id: str = "") -> NoiseSource:
         """Return the noise, the same for every method of the trial; none without privacy."""
@@ -357,7 +357,7 @@ def retrieved_trial(seed: int, *, kind: str, n: int, epsilon: float, delta: floa
     planned = add_remove(epsilon, 0.0)
     errors["napp-public (proved)"] = [at.ours({}).in_lab(planned).split.retrieved_share]
     plan = named["NAPP-ERM"]
-    terms = Terms(plan.ground.loss, plan.ground.radius, 2 * (lam + plan.target.floor))
+    terms = ObjectiveConstants(plan.ground.loss, plan.ground.radius, 2 * (lam + plan.target.floor))
     errors["ridge of Lambda + Lambda0 (proved)"] = [spend(terms, planned).retrieved_share]
     return errors
 

@@ -12,7 +12,7 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, mu_for
+from pmtcore.accounting.budgets import Budget, mu_from_pure_epsilon
 from pmtcore.base.records import Private, PrivateRows
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.perturbed import add_remove
@@ -89,7 +89,7 @@ def _studied(
     bounds: Mapping[str, Any],
     printed: Mapping[str, Any],
 ) -> Study:
-    budget = Budget(mu_for(epsilon))
+    budget = Budget(mu_from_pure_epsilon(epsilon))
 
     def planned(id: str, **values: Any) -> Plan:
         entry = method(id)

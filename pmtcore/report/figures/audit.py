@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from pmtcore.auditing.faults import FAULTS
 from pmtcore.auditing.lower_bound import Audit, curve_points
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.records import Standing
+from pmtcore.base.records import ReleaseStatus
 from pmtcore.methods.registry import methods
 from pmtcore.report.figures.style import AFTER, BEFORE, QUIET, finish
 from pmtcore.report.names import spoken
@@ -38,8 +38,8 @@ def overview(found: Mapping[str, Audit]) -> go.Figure:
     """Draw the largest lower bound of each attack against the claim: sound methods, lab methods, planted faults."""
     figure = go.Figure()
     kinds = (
-        ("sound method", AFTER, "circle", [e.id for e in methods() if e.standing is Standing.SOUND]),
-        ("lab method", QUIET, "circle-open", [e.id for e in methods() if e.standing is not Standing.SOUND]),
+        ("sound method", AFTER, "circle", [e.id for e in methods() if e.standing is ReleaseStatus.SOUND]),
+        ("lab method", QUIET, "circle-open", [e.id for e in methods() if e.standing is not ReleaseStatus.SOUND]),
         ("planted fault", "#D55E00", "x", list(FAULTS)),
     )
     claims = [one.claimed for one in found.values() if one.claimed > 0]
@@ -114,7 +114,7 @@ def result_words(found: Audit | None) -> str:
 
 def tally(found: Mapping[str, Audit]) -> str:
     """How many sound methods were refuted, how many faults and lab methods were caught."""
-    sound = [found[e.id] for e in methods() if e.standing is Standing.SOUND and e.id in found]
+    sound = [found[e.id] for e in methods() if e.standing is ReleaseStatus.SOUND and e.id in found]
     faults = [found[id] for id in FAULTS if id in found]
     if not sound and not faults:
         return "Nothing is audited yet."

@@ -9,7 +9,7 @@ from scipy.stats import binom
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.public.deduplicate import one_copy
 from pmtcore.public.gaussian_update import gaussian_update
-from pmtcore.public.homogeneity import FALSE_ALARMS, acted, words
+from pmtcore.public.homogeneity import FALSE_ALARMS, bootstrap_null, words
 from pmtcore.public.moments import public_from_rows
 from pmtcore.public.radius import Ball
 from tests.helpers import names
@@ -28,7 +28,7 @@ def chance(public, private, noise, seed):
     x = z[:, : public.d]
     own = SeededNoise(seed).normal(1, public.d**2).reshape(public.d, public.d)
     gram = x.T @ (BALL.weights(z)[:, None] * x) / len(x) + np.sqrt(noise) * (own + own.T) / np.sqrt(2)
-    return acted(public, BALL, N).test(gram, noise)
+    return bootstrap_null(public, BALL, N).test(gram, noise)
 
 
 def chances(m, change, noise, draws=40):

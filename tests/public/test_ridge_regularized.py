@@ -7,7 +7,7 @@ import pytest
 
 from pmtcore.public.moments import public_from_moment, public_from_rows, whiten
 from pmtcore.public.ridge import ridge_prior
-from pmtcore.public.ridge_regularized import held
+from pmtcore.public.ridge_regularized import ridge_regularized_public
 from pmtcore.tables.synthetic import synthetic
 from tests.helpers import names
 
@@ -22,7 +22,7 @@ def data(m, d, seed=0):
 def test_coordinates_are_those_of_the_ridge_prior(m, d):
     """The root is that of the moment with its ridge, the last row the ridge fit, the covariance that of the prior."""
     public = data(m, d)
-    found, prior = held(public), ridge_prior(public)
+    found, prior = ridge_regularized_public(public), ridge_prior(public)
     x = public.rows[:, :-1]
     moment = x.T @ x / m + np.diag(prior.whitening * prior.spread)
     assert np.allclose(found.feature_root @ found.feature_root.T, moment, rtol=1e-8)
@@ -37,7 +37,7 @@ def test_coordinates_are_those_of_the_ridge_prior(m, d):
 def test_with_many_rows_it_is_least_squares():
     """Centre and root are within a hundredth of a standard error of what they are without."""
     public = data(2000, 6)
-    found = held(public)
+    found = ridge_regularized_public(public)
     away = public.feature_root.T @ (found.fit - public.fit) / public.residual_scale
     assert np.linalg.norm(away) < 0.5 * np.sqrt(6 / 2000)
     assert np.allclose(found.feature_root, public.feature_root, atol=0.02 * np.max(np.abs(public.feature_root)))
@@ -47,7 +47,7 @@ def test_with_many_rows_it_is_least_squares():
 def test_a_row_left_out_is_a_new_row():
     """Left-out residuals are those of ridge fits without each row."""
     public = data(14, 10)
-    found, prior = held(public), ridge_prior(public)
+    found, prior = ridge_regularized_public(public), ridge_prior(public)
     x, y = public.rows[:, :-1], public.rows[:, -1]
     for at in range(14):
         rest = np.delete(np.arange(14), at)
@@ -75,6 +75,6 @@ def test_a_moment_without_rows_stays_as_it_is():
     """There is nothing to leave out."""
     public = data(60, 5)
     known = public_from_moment(public.moment, names(5), "y", 60)
-    assert held(known) is known and known.fit_pull.shape == (5, 5) and not np.any(known.fit_pull)
-    assert held(public) is held(public)
+    assert ridge_regularized_public(known) is known and known.fit_pull.shape == (5, 5) and not np.any(known.fit_pull)
+    assert ridge_regularized_public(public) is ridge_regularized_public(public)
     assert np.allclose(whiten(public.factor, public.rows), public.whitened_in_sample)

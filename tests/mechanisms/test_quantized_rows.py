@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pmtcore.base.records import PrivateRows
 from pmtcore.mechanisms.grid import from_words, in_words
-from pmtcore.mechanisms.quantized_rows import STEPS, Turned, Turning, in_steps
+from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, Quantizer, in_steps
 from tests.helpers import TEST, names
 
 
@@ -39,7 +39,7 @@ def test_directions_are_no_longer_than_one_and_lengths_are_those_of_the_rows(d, 
     y = rng.standard_normal(40)
     root = np.tril(rng.uniform(0.5, 2.0, (d, d)))
     rows = PrivateRows.from_arrays(x, y, names(d), block_rows=7)
-    found = seen(Turning.features_only(root, False).pieces(rows, 0))
+    found = seen(Quantizer.features_only(root, False).pieces(rows, 0))
     whole = np.array(found[:d], dtype=np.int64).astype(object)
     assert np.all((whole**2).sum(axis=0) <= STEPS**2)
     assert not np.any(found[: d + 1, :3]) and np.array_equal(found[d + 1], y)
@@ -64,7 +64,7 @@ def test_what_is_kept_is_what_is_made(most, seed):
             read.append(start)
             yield x[start : start + 130], y[start : start + 130]
 
-    pieces = Turning.features_only(np.eye(4), False).pieces(PrivateRows(blocks, 1000, names(4)), most)
+    pieces = Quantizer.features_only(np.eye(4), False).pieces(PrivateRows(blocks, 1000, names(4)), most)
     looks = [seen(pieces) for _ in range(3)]
     assert looks[0].shape == (6, 1000) and all(np.array_equal(looks[0], other) for other in looks[1:])
     assert len(read) == (8 if most == 10**9 else 24)
@@ -74,7 +74,7 @@ def test_a_look_that_breaks_off_keeps_whole_blocks_only(seed):
     """Stopped in the middle of the first look, a second one sees every row once."""
     rng = np.random.default_rng(seed)
     rows = PrivateRows.from_arrays(rng.standard_normal((500, 3)), np.ones(500), names(3), block_rows=90)
-    pieces, looked = Turning.features_only(np.eye(3), False).pieces(rows), []
+    pieces, looked = Quantizer.features_only(np.eye(3), False).pieces(rows), []
 
     def breaks(parts):
         for piece in parts:
@@ -100,10 +100,12 @@ def test_a_product_with_a_point_is_exact(seed):
         for piece in parts:
             along = piece.along(piece.directions, in_steps(points))
             found.append(along[:, : piece.rows])
-            alone = Turned(64, piece.lengths[:64], piece.response[:64], held=piece.directions[:, :64].astype(np.int32))
+            alone = QuantizedRows(
+                64, piece.lengths[:64], piece.response[:64], held=piece.directions[:, :64].astype(np.int32)
+            )
             assert np.array_equal(alone.along(alone.directions, in_steps(points[1:2]))[0], along[1, :64])
         return np.zeros(1)
 
-    Turning.features_only(np.eye(5), False).pieces(rows, 0).sum(look)
+    Quantizer.features_only(np.eye(5), False).pieces(rows, 0).sum(look)
     exact = (x @ points.T).T
     assert np.allclose(np.hstack(found), exact, atol=1e-2 * np.linalg.norm(points, axis=1)[:, None])
