@@ -14,6 +14,7 @@ from pmtcore.base.checks import InputError, one_of
 from pmtcore.base.escaping import one_line
 from pmtcore.base.roles import Actor, Role
 from pmtcore.cli.files import STANDARD_INPUT, read_input, read_small
+from pmtcore.cli.startup import start_arrow
 
 if TYPE_CHECKING:
     from pmtcore.accounting.budgets import Budget
@@ -49,7 +50,8 @@ def table_of(path: str, role: Any) -> Any:
 
 def choices_from(chosen: argparse.Namespace) -> Any:
     from pmtcore.tables.choices import Choices, levels_from_text  # noqa: PLC0415
-    from pmtcore.tables.formula import target_of  # noqa: PLC0415
+
+    start_arrow()
 
     if (chosen.public is None) == (chosen.public_moment is None):
         raise InputError("Give --public FILE or --public-moment FILE, one of the two.")
@@ -57,7 +59,7 @@ def choices_from(chosen: argparse.Namespace) -> Any:
         raise InputError("Say what to fit: --target COLUMN (and --features A,B), or --formula 'Y ~ A + C(B)'.")
     features = None if chosen.features is None else tuple(part.strip() for part in chosen.features.split(","))
     return Choices(
-        target=chosen.target or target_of(chosen.formula),
+        target=chosen.target or _target_of(chosen.formula),
         features=features,
         formula=chosen.formula or "",
         weights=chosen.weights or "",
@@ -74,6 +76,12 @@ def choices_from(chosen: argparse.Namespace) -> Any:
         collinear=chosen.collinear,
         overlap=getattr(chosen, "overlap", ""),
     )
+
+
+def _target_of(formula: str) -> str:
+    from pmtcore.tables.formula import target_of  # noqa: PLC0415  # formulaic is slow to load
+
+    return target_of(formula)
 
 
 def user() -> Actor:
