@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from pmtcore.base import threads
 from pmtcore.base.checks import InputError, one_of
 from pmtcore.base.escaping import one_line
 from pmtcore.base.roles import Actor, Role
 from pmtcore.cli.files import STANDARD_INPUT, read_input, read_small
-from pmtcore.cli.startup import start_arrow
+from pmtcore.cli.startup import is_own_process, start_arrow
 
 if TYPE_CHECKING:
     from pmtcore.accounting.budgets import Budget
@@ -108,6 +109,7 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Any:
     from pmtcore.tables.table import query_table, read_moment_path, with_rows  # noqa: PLC0415
 
     choices = choices_from(chosen)
+    choose_threads(chosen)
     choices = choices if unit is None else choices.of_person(unit)
     private = query_table(chosen.private, chosen.query) if chosen.query else table_of(chosen.private, "private")
     if chosen.private_rows is not None:
@@ -116,6 +118,14 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Any:
     public = table_of(chosen.public, "public") if chosen.public is not None else read_moment_path(chosen.public_moment)
     cluster = cluster_from(chosen)
     return prepare(private, public, choices, public_rows=chosen.public_rows, schema=schema, cluster=cluster)
+
+
+def choose_threads(chosen: argparse.Namespace) -> None:
+    """Choose the threads of passes over private rows: those asked for; else, in a process of its own, all cores."""
+    if chosen.threads is not None:
+        threads.use(chosen.threads)
+    elif is_own_process() and not os.environ.get(threads.VARIABLE):
+        threads.use(threads.available())
 
 
 def cluster_from(chosen: argparse.Namespace) -> Any:

@@ -1,13 +1,14 @@
-"""How the command line starts pyarrow: without pandas, which it would load to recognize frames.
+"""How the command line starts: products of matrices in one thread, and pyarrow without pandas.
 
-pyarrow imports pandas, where it is installed, before it converts its first value to or from Python. A command reads
-files and hands pyarrow no object of pandas. So in a process of its own the command line lets pyarrow look once while
-pandas is hidden; ``to_pandas`` looks again and finds it. A process that also runs other code (a notebook, a test) is
-left as it is.
+pyarrow imports pandas, where it is installed, to recognize frames, before it converts its first value to or from
+Python. A command reads files and hands pyarrow no object of pandas. So in a process of its own the command line lets
+pyarrow look once while pandas is hidden; ``to_pandas`` looks again and finds it. A process that also runs other code (a
+notebook, a test) is left as it is.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.abc import MetaPathFinder
 
@@ -15,8 +16,19 @@ _process: dict[str, bool] = {"own": False}
 
 
 def own_process() -> None:
-    """State that this process runs one command and nothing else."""
+    """State that this process runs one command and nothing else.
+
+    Its passes take a thread for each core, so products of matrices inside them take one; numpy reads that when it is
+    loaded.
+    """
     _process["own"] = True
+    for library in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(library, "1")
+
+
+def is_own_process() -> bool:
+    """Return whether this process runs one command and nothing else."""
+    return _process["own"]
 
 
 def start_arrow() -> None:
