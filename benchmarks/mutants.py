@@ -224,7 +224,7 @@ def _mutants() -> list[Mutant]:
         noise,
         "    secure = False\n\n    def __init__",
         "    secure = True\n\n    def __init__",
-        "tests/ledger/test_limits.py tests/base/test_exits.py tests/ledger/test_log.py " + NOISE,
+        "tests/releases/test_recorded.py tests/ledger/test_limits.py tests/ledger/test_log.py " + NOISE,
     )
     plant("noise: papers' noise halved off the diagonal", noise, "np.sqrt(0.5))", "np.sqrt(0.25))", NOISE)
     ada = "methods/ada_ssp.py"
