@@ -452,7 +452,7 @@ def _mutants() -> list[Mutant]:
         budgets,
         "return -2 * float(ndtri",
         "return -1 * float(ndtri",
-        LOCAL + " " + MIXED,
+        "tests/local/test_protocol.py -k trade_off",
     )
     plant(
         "mixed: losses rounded down",
