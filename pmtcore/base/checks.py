@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+import copyreg
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from pmtcore.base.messages import Message, Note, listed
+
+__all__ = [
+    "MOST_HELD",
+    "InputError",
+    "check_held",
+    "listed",
+    "number_between",
+    "one_of",
+    "whole_number_between",
+]
 
 MOST_HELD = 2**27  # numbers of all rows at once: 1 GB, and what holds its rows needs a few times that at work
 
@@ -13,9 +28,37 @@ class InputError(ValueError):
 
     The sentence is shown to whoever is at the screen and may land in a log: it never holds a value taken
     from a private row, nor a column or level name that only the private table has.
+
+    Attributes:
+        message: the kind of its sentence; None for one that was written where it was raised.
+        kind: what code and tests ask for: the message, or the class of questions that a subclass refuses.
+        facts: what the sentence was rendered from.
     """
 
-    by_program = False  # whether an error of the program itself is behind it
+    # Whether an error of the program itself is behind it.
+    by_program = False
+    kind: Enum | None = None
+    message: Message | None = None
+
+    def __init__(self, message: Message | str, /, **facts: Any) -> None:
+        super().__init__(message.sentence(**facts) if isinstance(message, Message) else message)
+        self.facts: Mapping[str, Any] = facts
+        if isinstance(message, Message):
+            self.kind = self.message = message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # In another process no constructor runs: a subclass may take other arguments than the sentence.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+
+    @property
+    def note(self) -> str:
+        """The sentence, with its kind where it has one."""
+        return str(self) if self.message is None else Note(self.message, **self.facts)
+
+    @property
+    def statement(self) -> str:
+        """The sentence without its advice, as a note says it."""
+        return str(self) if self.message is None else self.message.statement(**self.facts)
 
 
 def number_between(name: str, value: float, low: float, high: float) -> float:
@@ -57,18 +100,6 @@ def one_of(name: str, value: str, allowed: Iterable[str]) -> str:
     if value not in words:
         raise InputError(f"{name} must be one of {', '.join(words)}, got {value!r}.")
     return value
-
-
-def listed(names: Iterable[str], most: int = 5) -> str:
-    """Names as a phrase: ``'a', 'b' and 3 more``.
-
-    >>> listed(["a", "b", "c"], most=2)
-    "'a', 'b' and 1 more"
-    """
-    items = [str(name) for name in names]
-    shown = ", ".join(repr(name if len(name) <= 60 else name[:57] + "...") for name in items[:most])
-    rest = len(items) - most
-    return shown if rest <= 0 else f"{shown} and {rest} more"
 
 
 def check_held(n: int, width: int) -> None:

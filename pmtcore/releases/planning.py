@@ -10,7 +10,8 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.accounting.budgets import MU_RANGE, Budget
-from pmtcore.base.checks import InputError, listed, number_between, whole_number_between
+from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.base.messages import ReleaseMessage
 from pmtcore.base.numbers import figure
 from pmtcore.base.records import ReleaseStatus
 from pmtcore.methods.registry import Prediction, make_parameters, method, of_role, suiting
@@ -83,7 +84,7 @@ def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | 
     whole_number_between("private rows", n, 2, 10**12)
     mus = list(dict.fromkeys(mus))
     if len(mus) > _MOST:
-        raise InputError(f"{len(mus)} budgets were given; at most {_MOST} are planned at a time.")
+        raise InputError(ReleaseMessage.TOO_MANY_BUDGETS, count=len(mus), limit=_MOST)
     found = []
     for id in plannable(public) if ids is None else ids:
         for mu in mus:
@@ -107,7 +108,7 @@ def planned(public: PublicData, n: int, id: str, mu: float) -> Planned:
     made = _plan(public, n, id, mu)
     prediction = made.predicted()
     if prediction is None:
-        raise InputError(f"{id} has no prediction for these public data; choose another method.")
+        raise InputError(ReleaseMessage.NO_PREDICTION, method=id)
     prediction = with_common_sampling(prediction, public, n, id)
     return Planned(id, mu, public.names, prediction, made.facts().predicted_truncation_rate)
 
@@ -220,7 +221,7 @@ def index(public: PublicData, coefficient: str) -> int:
         InputError: there is none of that name.
     """
     if coefficient not in public.names:
-        raise InputError(f"There is no coefficient {coefficient!r}; choose one of {listed(public.names)}.")
+        raise InputError(ReleaseMessage.NO_COEFFICIENT, coefficient=coefficient, present=public.names)
     return public.names.index(coefficient)
 
 
