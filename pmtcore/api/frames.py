@@ -13,6 +13,7 @@ from typing import Any
 import narwhals as nw
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import FaceMessage
 from pmtcore.tables.sources import check_frame_names
 from pmtcore.tables.table import MomentTable, Role, Table, read_moment_path, read_path, table_from
 
@@ -29,11 +30,9 @@ def table(data: Any, role: Role) -> Table:
         return read_path(data, role)
     frame = _eager(data)
     if frame is None:
-        raise InputError(
-            f"The {role} table must be a frame (pandas, Polars, Arrow) or a file's path, got {type(data).__name__}."
-        )
+        raise InputError(FaceMessage.NOT_A_FRAME, table=role, given=type(data).__name__)
     if not len(frame):
-        raise InputError(f"The {role} table has no rows; check that the right frame was chosen.")
+        raise InputError(FaceMessage.EMPTY_FRAME, table=role)
     return table_from(nw.to_native(frame), "frame", role)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from pmtcore.api import frames
 from pmtcore.api.loading import results_of
 from pmtcore.base.checks import InputError, number_between, one_of
+from pmtcore.base.messages import FaceMessage
 from pmtcore.base.records import Bands
 from pmtcore.base.results import Results
 from pmtcore.base.strict_json import parsed
@@ -68,7 +69,7 @@ class Published:
             pass  # said by the configuration's own reader
         made = Configuration.from_json(raw)
         if not isinstance(family, str) or not (positive is None or isinstance(positive, str)):
-            raise InputError("The file is not a local configuration; publish one with 'local configure'.")
+            raise InputError(FaceMessage.NOT_A_CONFIGURATION)
         return cls(made, one_of("family", family, FAMILIES), positive)
 
     def choices(self, family: str | None = None, positive: str | None = None) -> Choices:
@@ -106,10 +107,10 @@ def configure(
     """
     one_of("scheme", scheme, SCHEMES)
     if (epsilon is None) == (mu is None):
-        raise InputError("Give the budget of a report once: epsilon (pure), or mu.")
+        raise InputError(FaceMessage.ONE_REPORT_BUDGET)
     if scheme == "moments":
         if mu is None:
-            raise InputError("The scheme 'moments' has Gaussian noise; give mu.")
+            raise InputError(FaceMessage.MOMENTS_NEED_MU)
         return setup.moments(public, people, number_between("mu", mu, 1e-6, 1e3), True, 0.05)
     if epsilon is not None:
         epsilon = number_between("epsilon", epsilon, 1e-3, 500.0)
@@ -172,7 +173,7 @@ def _link(name: str | None, made: Configuration) -> Link | None:
         return None
     link = LINKS[one_of("link", name, LINKS)]
     if made.scheme != "moments" or made.names[0] == INTERCEPT:
-        raise InputError("A link needs reports of the scheme 'moments', configured without an intercept.")
+        raise InputError(FaceMessage.LINK_NEEDS_MOMENTS)
     return link
 
 
@@ -305,4 +306,4 @@ def _text(source: str | Path) -> str | bytes:
     try:
         return Path(source).read_bytes()
     except OSError:
-        raise InputError(f"There is no configuration {str(source)!r}; give its text or the path of its file.") from None
+        raise InputError(FaceMessage.NO_CONFIGURATION, place=str(source)) from None

@@ -22,6 +22,7 @@ from pmtcore.api.spending import Order, spend
 from pmtcore.api.summary import Expectation, Needed
 from pmtcore.base.checks import InputError, one_of
 from pmtcore.base.escaping import html as escape
+from pmtcore.base.messages import FaceMessage
 from pmtcore.base.results import Reported, Results
 from pmtcore.glm.families import GAUSSIAN, POISSON, family
 from pmtcore.ledger.log import Ledger
@@ -210,15 +211,12 @@ class PrivateModel(Parametrized, Reported):
             released.
         """
         if not frames.is_table(public):
-            raise InputError(
-                "fit takes private rows and public rows, each as a frame with the target in it: fit(private, public, "
-                "target='y'). A target apart from its rows, as in fit(X, y), leaves no room for public rows."
-            )
+            raise InputError(FaceMessage.FIT_FORM)
         given = self._inputs(target)
         problem, design, tables = given.prepared(private, public, public_rows)
         id = recommended(problem.public).id if self.method is None else method_of(self.method).id
         if not method_of(id).gives_coefficients:
-            raise InputError(f"{id} releases no coefficients, so there is nothing to fit; 'pmtcore release' makes it.")
+            raise InputError(FaceMessage.NOTHING_TO_FIT, method=id)
         rows = 1 if self.person else self.rows_per_person
         request = Request(id, self._budget(), dict(self.settings or {}), self.delta, rows)
         order = Order(dataset, ledger, key, purpose, lab, seed, frames.file_name(private))
@@ -269,9 +267,7 @@ class PrivateModel(Parametrized, Reported):
         """Attributes in scikit-learn's form from the release."""
         found = dict(zip(self.release_.names, self.release_.coefficients.tolist(), strict=True))
         if not found:
-            raise InputError(
-                f"{self.release_.method} releases no coefficients; its record is in record_. Choose another method."
-            )
+            raise InputError(FaceMessage.NO_COEFFICIENTS, method=self.release_.method)
         self.intercept_: Any = found.pop(INTERCEPT, 0.0)
         self.coef_ = np.asarray(list(found.values()))
         self.coef_names_ = np.asarray(list(found), dtype=object)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from pmtcore.base.messages import Message, Note, listed
+from pmtcore.base.messages import ArgumentMessage, Message, Note, listed
 
 __all__ = [
     "MOST_HELD",
@@ -33,12 +33,14 @@ class InputError(ValueError):
         message: the kind of its sentence; None for one that was written where it was raised.
         kind: what code and tests ask for: the message, or the class of questions that a subclass refuses.
         facts: what the sentence was rendered from.
+        endings: sentences that follow: what became of a spend.
     """
 
     # Whether an error of the program itself is behind it.
     by_program = False
     kind: Enum | None = None
     message: Message | None = None
+    endings: tuple[str, ...] = ()
 
     def __init__(self, message: Message | str, /, **facts: Any) -> None:
         super().__init__(message.sentence(**facts) if isinstance(message, Message) else message)
@@ -49,6 +51,14 @@ class InputError(ValueError):
     def __reduce__(self) -> tuple[Any, ...]:
         # In another process no constructor runs: a subclass may take other arguments than the sentence.
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+
+    def __str__(self) -> str:
+        return " ".join((*map(str, self.args[:1]), *self.endings))
+
+    def add(self, sentence: str) -> None:
+        """Let another sentence follow, once."""
+        if sentence not in self.endings:
+            self.endings += (sentence,)
 
     @property
     def note(self) -> str:
@@ -70,11 +80,11 @@ def number_between(name: str, value: float, low: float, high: float) -> float:
     try:
         result = float(value)
     except OverflowError:  # a whole number of more than 308 digits
-        raise InputError(f"{name} must be between {low:g} and {high:g}; the number given is far larger.") from None
+        raise InputError(ArgumentMessage.FAR_TOO_LARGE, name=name, low=low, high=high) from None
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number between {low:g} and {high:g}, got {value!r}.") from None
+        raise InputError(ArgumentMessage.NOT_A_NUMBER, name=name, low=low, high=high, given=value) from None
     if not low <= result <= high:
-        raise InputError(f"{name} must be between {low:g} and {high:g}, got {value}.")
+        raise InputError(ArgumentMessage.OUT_OF_RANGE, name=name, low=low, high=high, given=value)
     return result
 
 
@@ -86,7 +96,7 @@ def whole_number_between(name: str, value: float, low: int, high: int) -> int:
     """
     result = number_between(name, value, low, high)
     if not math.floor(result) == result:
-        raise InputError(f"{name} must be a whole number between {low} and {high}, got {value}.")
+        raise InputError(ArgumentMessage.NOT_WHOLE, name=name, low=low, high=high, given=value)
     return int(result)
 
 
@@ -98,7 +108,7 @@ def one_of(name: str, value: str, allowed: Iterable[str]) -> str:
     """
     words = list(allowed)
     if value not in words:
-        raise InputError(f"{name} must be one of {', '.join(words)}, got {value!r}.")
+        raise InputError(ArgumentMessage.NOT_ONE_OF, name=name, allowed=words, given=value)
     return value
 
 
@@ -109,8 +119,4 @@ def check_held(n: int, width: int) -> None:
         InputError: too many.
     """
     if n * width > MOST_HELD:
-        raise InputError(
-            f"{n:,} rows are too many to hold at once: {width:,} numbers of each come to more than "
-            f"{MOST_HELD // 10**6:,} million. Choose another method, as the recommended ones hold some rows at a time; "
-            f"or, where a person has room for many rows, fewer of them."
-        )
+        raise InputError(ArgumentMessage.TOO_MANY_ROWS_AT_ONCE, rows=n, count=width, limit=MOST_HELD // 10**6)

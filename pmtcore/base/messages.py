@@ -433,3 +433,259 @@ class TableNote(Message):
     NOT_TWO_LABELS = "The target {column!r} has {count} different values; a regression of labels needs two."
     MOSTLY_NUMBERS = "{share:.0%} of the public cells of {column!r} are numbers, the others text: read as categories."
     SOME_NOT_NUMBERS = "Some public cells of {column!r} are not numbers: they count as missing."
+
+
+@unique
+class ArgumentMessage(Message):
+    """What is wrong with a value that was given."""
+
+    FAR_TOO_LARGE = "{name} must be between {low:g} and {high:g}; the number given is far larger."
+    NOT_A_NUMBER = "{name} must be a number between {low:g} and {high:g}, got {given!r}."
+    OUT_OF_RANGE = "{name} must be between {low:g} and {high:g}, got {given}."
+    NOT_WHOLE = "{name} must be a whole number between {low} and {high}, got {given}."
+    NOT_ONE_OF = "{name} must be one of {allowed:joined}, got {given!r}."
+    NEGATIVE_MU = "mu must be at least 0, got {given}."
+    TOO_MANY_ROWS_AT_ONCE = (
+        "{rows:,} rows are too many to hold at once: {count:,} numbers of each come to more than {limit:,} million. "
+        "Choose another method, as the recommended ones hold some rows at a time; or, where a person has room for "
+        "many rows, fewer of them."
+    )
+    ROLES_FORM = 'The list of roles must be JSON such as {{"name": "analyst"}}, each name once; nobody has a role.'
+    FORBIDDEN = "{person} {role} and may not {action}; ask a curator."
+
+
+@unique
+class LedgerMessage(Message):
+    """Why the ledger does not do what was asked of it."""
+
+    NOBODY_ASKS = "Say who asks: another person has to agree."
+    KEY_OF_ANOTHER_REQUEST = "This key was used for another request; take a new key."
+    NOBODY_ANSWERS = "Say who answers: it must be another person than who asked."
+    AGREES_WITH_THEMSELVES = "Another person has to answer: nobody agrees to what they ask for themselves."
+    ANSWERED_ALREADY = "This request was {state} already."
+    SECOND_PERSON_NEEDED = "A second person has to agree to each release of {dataset!r}: ask for it first."
+    NOT_AGREED = "A second person has to agree to each release of {dataset!r}; this request {state}."
+    OTHER_THAN_AGREED = (
+        "This is not what was agreed to: another data set, table choice, method or budget, or a table that was "
+        "changed since; ask anew."
+    )
+    NOT_ASKED = "Nobody asked for a release with this key."
+    NOT_RESERVED = "This release was never reserved in the ledger."
+    SPENT_UNFINISHED = (
+        "This key is spent, but its release did not finish: it is still running, or it was stopped. Nothing is "
+        "released twice; take a new key for a new spend."
+    )
+    SPENT_AND_FAILED = (
+        "An earlier try with this key spent its budget and did not finish; take a new key for a new spend."
+    )
+    NO_LEDGER = "There is no ledger at {place!r}; check --ledger."
+    LEDGER_IS_NO_FILE = "The ledger cannot be used: it is no file; check --ledger."
+    KEY_MISSING = "The key of this ledger is missing; put {file!r} back beside it, or set PMT_LEDGER_KEY."
+    OTHER_VERSION = "The ledger has version {version}, this program writes {expected}; use its match."
+    UNWRITABLE_NAME = "A name holds characters that cannot be written; choose another."
+    REASON_FOR_COPY = "Say why an older copy is taken; the reason is kept in the ledger."
+    SQLITE_FORM = (
+        "A ledger in SQLite is a file, not in memory, without options other than file:...?mode=ro&uri=true to read it "
+        "alone; give its name."
+    )
+    NAME_FORM = "A {thing} needs a name of 1 to {limit} printable characters."
+    KEY_WITH_BLANKS = "A key has no blanks around it; give it as it was handed out."
+    REASON_NEEDED = "Say why {action}; the reason is kept in the ledger."
+    NO_CAP = "The data set {dataset!r} has no cap in this ledger; set one first: {command}."
+    RETIRED = "The data set {dataset!r} is retired ({reason}); nothing more is released."
+    OTHER_UNIT = (
+        "The curator of {dataset!r} wants people protected otherwise. {unit} Open the data set by its name, or ask "
+        "for that."
+    )
+    UNUSABLE = "The ledger cannot be used: {reason}; check --ledger and try again."
+    DAMAGED = "The ledger is damaged: {reason}; restore it from a copy, with the files beside it."
+    BEYOND_CAP = (
+        "This release would pass the cap of {dataset!r}: mu {spent:.4g} of {cap:.4g} is spent, {left:.4g} is left, "
+        "{mu:.4g} was asked for. If these are rows of other people, name them (--dataset NAME, dataset=...). Whoever "
+        "answers for them sets another cap: {command}."
+    )
+    BEYOND_CAP_TOGETHER = (
+        "This release would pass the cap of {dataset!r}: mu {spent:.4g} of {cap:.4g} is spent, {left:.4g} is left, "
+        "{mu:.4g} was asked for. It spends together with {datasets:listed}. If these are rows of other people, name "
+        "them (--dataset NAME, dataset=...). Whoever answers for them sets another cap: {command}."
+    )
+
+
+@unique
+class CommandMessage(Message):
+    """What is wrong with a call of the command line."""
+
+    ONE_PUBLIC_SIDE = "Give --public FILE or --public-moment FILE, one of the two."
+    NOTHING_TO_FIT = "Say what to fit: --target COLUMN (and --features A,B), or --formula 'Y ~ A + C(B)'."
+    SCHEDULER_NEEDS_DASK = "--scheduler needs --engine dask."
+    NUMBERS_NEEDED = "{option} takes numbers, got {given!r}."
+    ONE_BUDGET = "Give the total budget once: --mu M, or --rho R, or --epsilon E with --delta D."
+    EPSILON_NEEDS_DELTA = "--epsilon needs --delta."
+    OPTION_FORM = "{option} takes {form}, got {given!r}."
+    WIDTH_NEEDS_COEFFICIENT = "--width needs --coefficient NAME."
+    NO_STORED_RESULT = "Figure {id} has no stored result of its description; compute it first."
+    RELEASE_OR_LEDGER = "Give --ledger URL with --key KEY, or --release FILE (what release --json printed)."
+    NO_RELEASE_OF_KEY = "The ledger has no release with this key; see 'ledger show'."
+    RELEASE_NOT_JSON = "The file is not JSON; save one with 'release --json --out FILE'."
+    NOT_A_RELEASE = "The file is not the record of a release; save one with 'release --json --out FILE'."
+    PEOPLE_NEED_METHOD = "With --rows-per-person name one method."
+    NOTHING_TO_CHECK = "Say what is to be checked: check --deploy."
+    NOT_TOML = "The file {place!r} is not TOML."
+    SHOW_FORM = "--show takes one of {allowed:joined}."
+    FORMULA_OR_RESPONSE = "Give --formula, or --response and --features, not both."
+    RECORD_OF_OTHER_FAMILY = "A record answers gaussian and logistic regressions."
+    INSTRUMENTS_FORM = "Two-stage least squares needs --formula, --endogenous and --instruments."
+    CONFIRM_IS_NO_RELEASE = "The file of --confirm is no release; make one with 'release --method joint-pmt --json'."
+    NO_INPUT = "- stands for standard input, and nothing is written there; give a file, or a pipe."
+    INPUT_TOO_LARGE = "Standard input has more than {megabytes} MB; give a file, which is read in blocks."
+    NO_FILE = "There is no file {place!r}; check the path."
+    FILE_TOO_LARGE = "The file {place!r} is larger than {megabytes} MB, which no configuration or record is."
+    NO_FILE_NAME = "{place!r} is no name of a file."
+    NOT_A_REGULAR_FILE = "{place!r} is not a regular file; give the name of a file to write."
+    APPLICATION_ENDED = "The application ended with status {status}; what it said stands above."
+    NO_COMPLETION = "Completion needs the extra 'completion': pip install 'second-moment[completion]'."
+    NO_APPLICATION = (
+        "The application needs the extra 'app': pip install 'second-moment[app]'; the command line works without it, "
+        "see 'second-moment --help'."
+    )
+    LEDGER_CHANGED = "The ledger is not what was written: {reason}; restore it from a copy."
+    RECORD_NEEDS_KEY = "'ledger record' needs --key KEY, as the release was answered with."
+    NO_SPEND_OF_KEY = "The ledger has no spend with key {key!r}; 'ledger show --json' lists them."
+    SPEND_WITHOUT_RECORD = "The spend with key {key!r} has no record: it was {state}, and stays spent."
+    CAP_NEEDS_DATASET = "'ledger cap' needs --dataset NAME and --mu M."
+    STEP_NEEDS_DATASET = "'ledger {step}' needs --dataset NAME."
+    REGISTER_FORM = "'ledger register' needs --private FILE, --public FILE and --mu M, the cap."
+    STEP_NEEDS_KEY = "'ledger {step}' needs --key KEY; see 'ledger asked'."
+    OTHER_PUBLIC_TABLE = (
+        "The public table does not have the columns of the configuration; use the table it was made from."
+    )
+    LOCAL_STEP_NEEDS = "'local {step}' needs --{option}."
+    WRONG_CALL = "{reason}; see '{command} --help'."
+    LEDGER_NEEDS_DATASET = "--ledger needs --dataset NAME, whose cap the spend counts against."
+    STUDY_EXISTS = "There is a file {place!r} already; a study is written once."
+    SITE_FORM = "A site needs --private FILE, --folder FOLDER, and --server URL or --board FOLDER."
+    SETTINGS_WRONG = "{problems}"
+
+
+@unique
+class ResultMessage(Message):
+    """Why a question about a result has no answer."""
+
+    DEPENDENT_CONSTRAINTS = "The constraints are not independent of each other; leave out those that follow."
+    NO_STANDARD_ERRORS = "This method gives no standard errors; choose joint-pmt."
+    NO_SUCH_PART = "There is no part {part!r}; there are {present:listed}."
+    NO_COVARIANCES = (
+        "This release has standard errors and no covariances: it was made by an earlier version, or has very many "
+        "coefficients."
+    )
+    NO_DESIGN = "This record does not say how rows are read, so it cannot predict; it tabulates."
+    TEST_FORM = "A test needs names of coefficients, a text, or weights of {count} columns."
+    CONSTRAINT_FORM = "{given!r} is no constraint; write 'a = 0', 'a = b' or '2*a - b = 1'."
+    NO_COEFFICIENT = "There is no coefficient {coefficient!r}; there are {present:listed 12}."
+    LEVEL_RANGE = "level is the share of intervals that hold the truth, such as 0.95, got {level}; or alpha=0.05."
+    NO_SCORE = (
+        "score is refused: on private rows it would be an exact private figure, which nobody paid for. rsquared is "
+        "the released one; on public rows compare predict(frame) with the response yourself."
+    )
+
+
+@unique
+class FaceMessage(Message):
+    """What is wrong with a call from Python."""
+
+    NOT_A_FRAME = "The {table} table must be a frame (pandas, Polars, Arrow) or a file's path, got {given}."
+    EMPTY_FRAME = "The {table} table has no rows; check that the right frame was chosen."
+    NO_SUCH_ARGUMENT = "There is no argument {names:joined}; there are {allowed:joined}."
+    CLAIM_MISSING = "Say what the estimator claims: epsilon=..., and delta=... where it is not pure."
+    NOT_AN_ESTIMATOR = "estimator is a method's id, an object with fit(X, y), or a function of (X, y, run)."
+    ONE_BUDGET = "Give the total budget once: mu=..., or rho=..., or epsilon=... with delta=...."
+    EPSILON_NEEDS_DELTA = "epsilon needs delta: PrivateRegressor(epsilon=1, delta=1e-6)."
+    NO_TARGET = "Say which column is the target: target='y', or formula='y ~ ...'."
+    FORMULA_AND_FEATURES = "Give a formula, or target and features: the formula names both."
+    SCHEMA_UNREADABLE = "The schema {given!r} cannot be read; check its name."
+    RECORD_UNREADABLE = "The record {place!r} cannot be read; check its name."
+    RECORD_TOO_LARGE = "A record has at most {megabytes} MB."
+    RECORD_NEWER = (
+        "The record is of version {version}; this program reads up to {expected}: pip install -U second-moment."
+    )
+    NOT_A_RELEASE = "The file is no release; give what 'release --json --out FILE' or model.to_json(path) wrote."
+    NOT_A_CONFIGURATION = "The file is not a local configuration; publish one with 'local configure'."
+    ONE_REPORT_BUDGET = "Give the budget of a report once: epsilon (pure), or mu."
+    MOMENTS_NEED_MU = "The scheme 'moments' has Gaussian noise; give mu."
+    LINK_NEEDS_MOMENTS = "A link needs reports of the scheme 'moments', configured without an intercept."
+    NO_CONFIGURATION = "There is no configuration {place!r}; give its text or the path of its file."
+    FIT_FORM = (
+        "fit takes private rows and public rows, each as a frame with the target in it: fit(private, public, "
+        "target='y'). A target apart from its rows, as in fit(X, y), leaves no room for public rows."
+    )
+    NOTHING_TO_FIT = "{method} releases no coefficients, so there is nothing to fit; 'pmtcore release' makes it."
+    NO_COEFFICIENTS = "{method} releases no coefficients; its record is in record_. Choose another method."
+    NO_SUCH_PARAMETER = "{name} has no parameter {names:listed}; it has {allowed:joined}."
+    LAB_NEEDS_NO_LEDGER = "A lab figure has no place in a ledger: leave out the ledger, or lab and seed."
+    LEDGER_FORM = "ledger takes a file name, a database's address, or a Ledger."
+    TITLES_FORM = "A table needs fits, and as many titles as fits."
+    NO_TABLES_EXTRA = "This table needs the extra 'tables': pip install 'second-moment[tables]'."
+    NOT_A_FIT = "A table takes fits with params, bse and pvalues, got {given}; fit it first."
+    NOT_FITTED = "This {name} is not fitted yet; call fit with private and public rows first."
+
+
+@unique
+class LocalMessage(Message):
+    """What is wrong with a configuration, or with reports of devices."""
+
+    PRIVUNIT_FORM = "PrivUnit needs the scheme 'whitened' and a pure epsilon."
+    CONFIGURATION_FORM = "A configuration needs low < high, a positive radius and a positive budget."
+    OFFSET_FORM = "A configuration needs an offset that is a number."
+    PRIVUNIT_NEEDS_EPSILON = "PrivUnit needs a pure epsilon."
+    OTHER_VERSION = "The configuration has version {version}; this program reads version {expected}."
+    NO_REPORTS = "There is no file of reports {place!r}; check the path."
+    REPORTS_NOT_PARQUET = "The file of reports is not Parquet; check that it was written completely."
+    REPORTS_OTHER_COLUMNS = "The file of reports has other columns than v, c, id and r."
+    RESPONSE_BOUND_NEEDED = "Responses need a declared bound (response_bound) where public rows have no target."
+    PUBLIC_ROWS_NEEDED = "The local methods need public rows; a moment matrix is not enough."
+    NO_USABLE_REPORT = "No report could be used; see the counts."
+
+
+@unique
+class AuditMessage(Message):
+    """Why a comparison or an audit cannot be run."""
+
+    NO_ATTACK = (
+        "There is no attack {given!r} on {method!r}; attacks: {allowed:joined}; on: published, {methods:joined}."
+    )
+    NOTHING_TO_COMPARE = "A comparison needs at least one method and one budget."
+    AXIS_NEEDS_VALUES = "A comparison along {axis} takes one budget, and values to try."
+    TOO_MANY_CELLS = "So many places hold more than {limit} million cells in all; choose fewer, or fewer rows."
+    BUDGETS_REVERSED = "The smallest budget ({low:g}) must not be above the largest ({high:g})."
+    VALUES_REVERSED = "The smallest value ({low:g}) must be positive and not above the largest ({high:g})."
+    AXIS_NEEDS_ROWS = "A moment matrix has no public rows to choose from; choose another axis."
+    SCALE_NEEDS_ROWS = "Rescaling the table needs public rows; with a moment matrix choose the scale 'none'."
+    OTHER_CURVE = "{columns:listed} fits another curve, so its distance to the family's fit says nothing."
+    NO_COEFFICIENTS = "{columns:listed} estimates a moment and has no coefficients to compare."
+    NO_WORST_PAIR = "There is no worst pair for {method}."
+    NOT_ONE_ROW_APART = "The two tables of an audit must have the same shape and differ in exactly one row."
+    REPORT_IS_ONE_ROW = "{method} takes no people: a report is one row; leave the rows of a person out."
+    LABELS_HAVE_NO_MEAN = "{method} takes no means: labels have none; let the first rows of a person count."
+
+
+@unique
+class Damage(Message):
+    """How a ledger differs from what was written: clauses of :attr:`LedgerMessage.DAMAGED`."""
+
+    UNREADABLE_EVENT = "event {event} cannot be read"
+    UNSEALED_EVENT = "event {event} has no seal, so another program wrote it"
+    BROKEN_CHAIN = "event {event} does not fit the chain"
+    ALL_UNSEALED = (
+        "it has a key, and none of its events has a seal ('ledger accept' seals those of an old program, with a reason)"
+    )
+    UNREADABLE = "what is in it cannot be read"
+    UNREADABLE_HEAD = "the note of the head cannot be read"
+    EVENTS_MISSING = "events are missing"
+    EVENTS_GONE = "events that this program saw before are gone"
+    FILE_DAMAGED = "its file is damaged"
+    CUT_SHORT = (
+        "it does not hold event {event}, which was noted beside it: it was cut short, removed, or is an older copy "
+        "('ledger accept' takes an older one, with a reason)"
+    )
+    CHANGED_BY_ANOTHER = "its file was changed by another program"
+    BROKEN_OR_UNKEYED = "its chain is broken, or its key is missing"

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import final
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import ArgumentMessage
 from pmtcore.base.strict_json import parsed
 
 
@@ -89,9 +90,8 @@ class Actor:
         """
         if not self.may(action):
             role = "has no role here" if self.role is None else f"is {self.role.value}"
-            raise Forbidden(
-                f"{self.name or 'Whoever is not signed in'} {role} and may not {action.value}; ask a curator."
-            )
+            person = self.name or "Whoever is not signed in"
+            raise Forbidden(ArgumentMessage.FORBIDDEN, person=person, role=role, action=action.value)
 
 
 OWNER = Actor("the only user", Role.OWNER)
@@ -166,9 +166,7 @@ def roles_listed(listed: bytes) -> dict[str, Role | None]:
         if len(folded) != len(found):
             raise ValueError("a person twice")
     except (ValueError, AttributeError, RecursionError):
-        raise InputError(
-            'The list of roles must be JSON such as {"name": "analyst"}, each name once; nobody has a role.'
-        ) from None
+        raise InputError(ArgumentMessage.ROLES_FORM) from None
     return folded
 
 

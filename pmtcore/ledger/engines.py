@@ -13,6 +13,7 @@ from typing import Any
 
 import sqlalchemy as sql
 
+from pmtcore.base.messages import LedgerMessage
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.sidecar import WAIT_SECONDS
 
@@ -42,10 +43,7 @@ def address(place: str) -> str:
     sealed = file.startswith("file:") and url.query == _SEALED
     path = Path(file.removeprefix("file:")).resolve()
     if path.name == ":memory:" or (not sealed and (url.query or file.startswith("file:"))):
-        raise LedgerError(
-            "A ledger in SQLite is a file, not in memory, without options other than file:...?mode=ro&uri=true to "
-            "read it alone; give its name."
-        )
+        raise LedgerError(LedgerMessage.SQLITE_FORM)
     return f"{url.drivername}:///file:{path}?mode=ro&uri=true" if sealed else f"{url.drivername}:///{path}"
 
 

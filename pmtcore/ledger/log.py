@@ -17,13 +17,14 @@ from typing import Any, final
 
 import sqlalchemy as sql
 
-from pmtcore.base.checks import number_between
+from pmtcore.base.checks import InputError, number_between
+from pmtcore.base.messages import LedgerMessage
 from pmtcore.base.records import plain
 from pmtcore.ledger import chain, reading, rules
 from pmtcore.ledger.account import START_CAP, Account, Entry
 from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
-from pmtcore.ledger.database import Database, sentence
+from pmtcore.ledger.database import Database, unusable
 from pmtcore.ledger.fingerprint import Cells, Sketch, known_again, sketch
 from pmtcore.ledger.rules import MOST_WORDS, named
 from pmtcore.ledger.schema import EVENTS, NAME_LENGTH
@@ -35,7 +36,16 @@ __all__ = ["Account", "Entry", "Ledger", "LedgerError", "UnclearSpend", "default
 
 
 class UnclearSpend(LedgerError):
-    """A spend failed while it was being written: only the ledger can tell whether it stands."""
+    """A spend failed while it was being written: only the ledger can tell whether it stands.
+
+    Attributes:
+        kind: of the failure itself, where it has one.
+    """
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(str(cause))
+        if isinstance(cause, InputError):
+            self.kind, self.message, self.facts = cause.kind, cause.message, cause.facts
 
 
 @final
@@ -134,7 +144,7 @@ class Ledger:
         except BaseException as error:
             if not writing:
                 raise
-            raise UnclearSpend(str(error)) from error
+            raise UnclearSpend(error) from error
         return None
 
     def registered(self) -> dict[str, Mapping[str, Any]]:
@@ -205,7 +215,7 @@ class Ledger:
     def _entry_of(self, connection: sql.Connection, key: str) -> Entry:
         found = reading.entry(connection, self._database.key, key)
         if found is None:
-            raise LedgerError("This release was never reserved in the ledger.")
+            raise LedgerError(LedgerMessage.NOT_RESERVED)
         return found
 
     def admit(self, dataset: str, cells: Cells) -> tuple[str, ...]:
@@ -275,7 +285,7 @@ def default_url() -> str:
         try:
             data_folder().mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise LedgerError(sentence(error)) from None
+            raise unusable(error) from None
     return url or str(data_folder() / "ledger.db")
 
 
@@ -287,14 +297,9 @@ def _joined(dataset: str, said: Mapping[frozenset[str], bool]) -> int:
 def _same(known: Entry, dataset: str, fields: Mapping[str, Any]) -> Entry:
     other = known.choices and fields.get("choices", known.choices) != known.choices
     if other or known.dataset != dataset or dict(known.request) != fields["request"] or known.mu != fields["mu"]:
-        raise LedgerError("This key was used for another request; take a new key.")
+        raise LedgerError(LedgerMessage.KEY_OF_ANOTHER_REQUEST)
     if known.state == "reserved":
-        raise LedgerError(
-            "This key is spent, but its release did not finish: it is still running, or it was stopped. Nothing is "
-            "released twice; take a new key for a new spend."
-        )
+        raise LedgerError(LedgerMessage.SPENT_UNFINISHED)
     if known.state == "failed":
-        raise LedgerError(
-            "An earlier try with this key spent its budget and did not finish; take a new key for a new spend."
-        )
+        raise LedgerError(LedgerMessage.SPENT_AND_FAILED)
     return known

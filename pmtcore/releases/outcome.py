@@ -114,7 +114,8 @@ def before_spend() -> Iterator[None]:
     except (SpendFailure, UnclearSpend):
         raise
     except LedgerError as error:
-        raise type(error)(str(error) if NOTHING in str(error) else f"{error} {NOTHING}") from error
+        error.add(NOTHING)
+        raise
 
 
 @contextmanager
