@@ -8,7 +8,7 @@ A template takes ``{column!r}``, ``{n:,}`` and other formats of Python, and thre
 ``'a', 'b' and 3 more`` (``listed 12`` shows up to twelve), ``{words:joined}`` for ``a, b, c``, and ``{n:plural row}``
 for ``2,000 rows``.
 
-No fact is a value of a private cell, or a name that only the private table has; :data:`FACTS` says what each one is.
+No fact is private: :data:`FACTS` says what each one is.
 """
 
 from __future__ import annotations
@@ -19,6 +19,80 @@ from enum import Enum, unique
 from typing import Any, Self, final
 
 from pmtcore.base.numbers import plural
+
+
+# What each fact of a template is. All are public, or were given by whoever reads the sentence: none is a value of a
+# private cell, or a name that only the private table has.
+FACTS: Mapping[str, str] = {
+    "action": "what somebody wants to do, in words",
+    "address": "an address that was given, without what follows its question mark",
+    "allowed": "the words one may choose from",
+    "axis": "a public quantity that is varied",
+    "become": "what a category counts as",
+    "cap": "a cap of the ledger, total mu",
+    "coefficient": "the name of a coefficient that was asked for",
+    "column": "the name of a column of the public table, or one that was given",
+    "columns": "names of such columns",
+    "command": "a command that helps",
+    "count": "a number of public things",
+    "dataset": "the name of a data set in the ledger",
+    "datasets": "names of such data sets",
+    "delta": "a delta that was given",
+    "epsilon": "an epsilon that was given, or follows from public choices",
+    "event": "the number of an event of the ledger",
+    "expected": "the version that this program reads",
+    "expression": "a part of a formula that was given",
+    "family": "the title of a family",
+    "fields": "names of fields in a file that was given",
+    "file": "the name of a file without its folder",
+    "form": "how something is written",
+    "formula": "a formula that was given",
+    "functions": "names of functions that a formula may use",
+    "given": "what was given where something else was needed",
+    "high": "an upper limit of the program",
+    "id": "the name of a figure of the gallery",
+    "key": "the key of a spend",
+    "label": "a label that was given, or that public rows have",
+    "left": "what is left of a cap, in mu",
+    "level": "a level of confidence that was given",
+    "levels": "categories that the public table has, or declared ones",
+    "limit": "the limit that was passed",
+    "low": "a lower limit of the program",
+    "megabytes": "a limit of size",
+    "method": "the name of a method",
+    "methods": "names of methods",
+    "modulus": "a modulus of strong convexity, which is public",
+    "mu": "a budget that was asked for",
+    "name": "the name of an argument",
+    "names": "names that were given",
+    "needed": "names that are needed",
+    "number": "the place of a column",
+    "option": "an option of the command line",
+    "part": "a part of a standard error",
+    "person": "the name of whoever is signed in",
+    "place": "a file or an address that was given",
+    "present": "names that are there, of the public table or of public columns",
+    "private_rows": "the number of private rows, where it is public",
+    "problems": "sentences about settings, which quote none of their values",
+    "public_rows": "the number of public rows",
+    "reason": "a reason, in words of this program or of whoever decided",
+    "role": "a role, in words",
+    "rows": "a number of rows that is public",
+    "scheme": "the scheme of an address",
+    "separator": "the name of a separator",
+    "share": "a share of public cells",
+    "spent": "what is spent of a cap, in mu",
+    "state": "what became of a request or a spend",
+    "statement": "what is wrong with a public column, without advice",
+    "status": "the exit status of a process",
+    "step": "a step of a command",
+    "table": "'public' or 'private'",
+    "thing": "what is named",
+    "title": "the title of a table of the list",
+    "unit": "the unit of protection, in words",
+    "version": "the version of a file",
+    "where": "the name of a file, with its role",
+}
 
 
 def listed(names: Iterable[str], most: int = 5) -> str:
@@ -114,8 +188,10 @@ class TableMessage(Message):
     TARGET_AMONG_FEATURES = "The target {column!r} is also among the features; leave it out there."
     FEATURE_TWICE = "A feature is named twice; name each feature once."
     FORMULA_AND_FEATURES = "Give a formula, or target and features: the formula names both."
-    CLUSTERS_NEED_LINEAR = "Errors are clustered in linear regressions only."
-    WEIGHTS_ARE_NO_FEATURE = "{column!r} says how much a row counts, and nothing else."
+    CLUSTERS_NEED_LINEAR = "Errors are clustered in linear regressions only; leave out the cluster, or choose one."
+    WEIGHTS_ARE_NO_FEATURE = (
+        "{column!r} says how much a row counts, and nothing else; leave it out of the features and the target."
+    )
     WEIGHTS_NEED_LINEAR = "Weights are for linear regressions: a label's loss takes no fraction of a row here."
     WEIGHTS_OF_MEANS = "The mean of a person's rows has no weight; take their first rows."
     WEIGHTS_REFUSE_NO_ROW = "With weights no row is refused: choose 'empty-row'."
@@ -124,10 +200,12 @@ class TableMessage(Message):
     PEOPLE_REFUSE_NO_ROW = (
         "With an identifier column no row is refused: choose 'empty-row' or 'public-median', and 'other'."
     )
-    CHOICES_UNREADABLE = "The choices about the tables cannot be read."
+    CHOICES_UNREADABLE = "The choices about the tables cannot be read; save the configuration anew."
     CATEGORIES_FORM = "Declared categories are written as 'column = a | b | c', got {given!r}."
     CLUSTER_NEEDS_FILES = "A cluster reads files that its workers can reach; give a path, not an upload or a query."
-    WORKER_FAILED = "A worker could not sum its part of the private table ({reason})."
+    WORKER_FAILED = (
+        "A worker could not sum its part of the private table ({reason}); look at its log, or run without the cluster."
+    )
     NO_DASK = "Dask is not installed: pip install 'second-moment[dask]'."
     NO_SCHEDULER = "No Dask scheduler answers at {address}; check the address."
     CLUSTER_FAILED = "The cluster did not finish a pass ({reason}); look at its log, or run without it."
@@ -170,7 +248,7 @@ class TableMessage(Message):
     FORMULA_LACKS_COLUMNS = "The {table} table has no column {columns:listed}, which the formula names."
     FORMULA_TOO_LONG = "A formula has at most {limit:,} characters."
     FORMULA_UNREADABLE = "The formula {formula!r} cannot be read: {reason}"
-    FORMULA_TWO_RIGHT_SIDES = "A formula has one right side, got {formula!r}."
+    FORMULA_TWO_RIGHT_SIDES = "A formula has one right side, got {formula!r}; write each model as a formula of its own."
     FORMULA_FORM = "A formula reads 'target ~ features', such as 'y ~ age + C(sex)', got {formula!r}."
     FORMULA_BAR = (
         "A formula takes no '|': write fixed effects as categories, 'y ~ x + C(g)', where the levels of g are public; "
@@ -179,7 +257,9 @@ class TableMessage(Message):
     FORMULA_LEFT_SIDE = "The left side of a formula is one column, got {given!r}; compute it in the tables first."
     FORMULA_UNUSABLE = "The formula {formula!r} cannot be used: {reason}"
     NUMBER_AND_CATEGORIES = "The formula takes {columns:listed} as a number and as categories; make a column for each."
-    NOT_AN_EXPRESSION = "{expression!r} in the formula is no expression of columns and functions."
+    NOT_AN_EXPRESSION = (
+        "{expression!r} in the formula is no expression of columns and functions; name columns, and functions of them."
+    )
     NOT_ROW_BY_ROW = (
         "{expression!r} in the formula is not known to work on each row alone; use columns, arithmetic, and "
         "{functions:joined}."
@@ -199,7 +279,7 @@ class TableMessage(Message):
         "that PMT_DATA_DIR names."
     )
     DEMO_TOO_SMALL = "The demo needs at least {limit} public rows for {count} features."
-    NO_PERSON_COLUMN = "The private table has no column {column!r} that says whose a row is."
+    NO_PERSON_COLUMN = "The private table has no column {column!r} that says whose a row is; check its name."
     TOO_MANY_PEOPLE = "There are too many people for their means; let the first rows of each count instead."
     NO_NUMERIC_COLUMN = "The two tables have no numeric column in common; a regression needs a numeric target."
     SAME_FILE = "The public table is the same file as the private one; choose rows that really are public."
@@ -215,7 +295,9 @@ class TableMessage(Message):
         "The public table has no column {column!r}: public rows are weighted as private ones are, so both tables need "
         "it; compute it there by the rule of the sampling design."
     )
-    NO_POSITIVE_WEIGHTS = "Column {column!r} of the public table has no positive weights."
+    NO_POSITIVE_WEIGHTS = (
+        "Column {column!r} of the public table has no positive weights; choose the column of the sampling weights."
+    )
     NO_FEATURES = "No features are left beside the target; choose at least one."
     ALL_CONSTANT = "No feature differs between the public rows; choose other features, or add public rows."
     NO_COMMON_COLUMN = (
@@ -268,14 +350,17 @@ class TableMessage(Message):
     NOT_READABLE = "{where} cannot be read: {reason}."
     NO_FSSPEC = "Reading {scheme}:// needs the package fsspec; install 'second-moment[stores]'."
     ADDRESS_UNREADABLE = "The address {address!r} cannot be read; check it, and the credentials."
-    SCHEMA_OF_PRIVATE_ROWS = "A schema is taken from public rows or declared, never from private ones."
+    SCHEMA_OF_PRIVATE_ROWS = "A schema is never taken from private rows; take it from public ones, or declare it."
     TOO_MANY_CELLS = "{where} has {count:,} cells; at most {limit:,} are held in memory: use a smaller table."
     NO_FILE_NAMED = "No file is named for the {table} table; give its path."
     NO_ROWS = "{where} has a header but no rows; check that the right file was chosen."
     MOMENT_NAMES_DIFFER = "{where} names its rows differently from its columns; use the same names in the same order."
     MOMENT_NOT_SQUARE = "{where} has {rows} rows and {count} columns; it must be square."
     MOMENT_NOT_FINITE = "{where} has entries that are missing or not finite numbers; every entry must be a number."
-    NO_SUCH_LABEL = "No public row has {column} = {label!r}, the label that should count as 1."
+    NO_SUCH_LABEL = (
+        "No public row has {column} = {label!r}, the label that should count as 1; choose a label that public rows "
+        "have."
+    )
     TOO_MANY_LABELS = (
         "Column {column!r} has {count} different values in the public table; {family} regression needs two labels: "
         "say which value counts as 1 (positive), or choose another family."
@@ -400,7 +485,7 @@ class TableNote(Message):
     SHARED_ROWS = "On public rows that are private rows too the curator states: {reason}"
     UNIT = "{unit}"
     MODELLED = "Modelled: the chance that {column} is {label}."
-    PUBLIC_ROW_LEFT_OUT = "1 public row with missing values was left out."
+    PUBLIC_ROW_LEFT_OUT = "One public row with missing values was left out."
     PUBLIC_ROWS_LEFT_OUT = "{count:,} public rows with missing values were left out."
     UNLABELLED = "The public rows have no target: they serve to whiten and to choose the radius."
     CLUSTERED = "Errors are clustered by {column!r}, as far as public rows of one group are alike."
@@ -414,7 +499,7 @@ class TableNote(Message):
     CONSTANT = "{column!r} is constant in the public rows: left out."
     COLLINEAR = "{column!r} is a combination of {columns:listed} in the public rows (collinear): left out."
     DATES = "Dates of {column!r} count as days since 1970-01-01."
-    UNREADABLE_CELL = "1 public cell of {column!r} is no {form} and counts as missing."
+    UNREADABLE_CELL = "One public cell of {column!r} is no {form} and counts as missing."
     UNREADABLE_CELLS = "{count:,} public cells of {column!r} are no {form}s and count as missing."
     REFERENCES = "Categories are compared with {levels:joined}."
     RARE_LEVELS = "Categories of {column!r} with fewer than two public rows count as {become}: {levels:listed}."
@@ -425,7 +510,7 @@ class TableNote(Message):
         "The public table has {public_rows:,} rows, the private one {private_rows:,}: check that they are not swapped."
     )
     PUBLIC_ONLY = "The private table has no column {columns:listed}: left out."
-    PRIVATE_COLUMN = "1 column of the private table is not in the public one: left out."
+    PRIVATE_COLUMN = "One column of the private table is not in the public one: left out."
     PRIVATE_COLUMNS = "{count} columns of the private table are not in the public one: left out."
     NOT_IN_BOTH = "Not both tables have {columns:listed}."
     TARGET_NOT_IN_BOTH = "Not both tables have the target {column!r}."
@@ -462,15 +547,15 @@ class LedgerMessage(Message):
     KEY_OF_ANOTHER_REQUEST = "This key was used for another request; take a new key."
     NOBODY_ANSWERS = "Say who answers: it must be another person than who asked."
     AGREES_WITH_THEMSELVES = "Another person has to answer: nobody agrees to what they ask for themselves."
-    ANSWERED_ALREADY = "This request was {state} already."
+    ANSWERED_ALREADY = "This request was {state} already; ask anew with another key."
     SECOND_PERSON_NEEDED = "A second person has to agree to each release of {dataset!r}: ask for it first."
     NOT_AGREED = "A second person has to agree to each release of {dataset!r}; this request {state}."
     OTHER_THAN_AGREED = (
         "This is not what was agreed to: another data set, table choice, method or budget, or a table that was "
         "changed since; ask anew."
     )
-    NOT_ASKED = "Nobody asked for a release with this key."
-    NOT_RESERVED = "This release was never reserved in the ledger."
+    NOT_ASKED = "Nobody asked for a release with this key; check it, or ask first."
+    NOT_RESERVED = "This release was never reserved in the ledger; reserve its budget before it is made."
     SPENT_UNFINISHED = (
         "This key is spent, but its release did not finish: it is still running, or it was stopped. Nothing is "
         "released twice; take a new key for a new spend."
@@ -530,17 +615,19 @@ class CommandMessage(Message):
     NOT_A_RELEASE = "The file is not the record of a release; save one with 'release --json --out FILE'."
     PEOPLE_NEED_METHOD = "With --rows-per-person name one method."
     NOTHING_TO_CHECK = "Say what is to be checked: check --deploy."
-    NOT_TOML = "The file {place!r} is not TOML."
+    NOT_TOML = "The file {place!r} is not TOML; check it, or name another."
     SHOW_FORM = "--show takes one of {allowed:joined}."
     FORMULA_OR_RESPONSE = "Give --formula, or --response and --features, not both."
-    RECORD_OF_OTHER_FAMILY = "A record answers gaussian and logistic regressions."
+    RECORD_OF_OTHER_FAMILY = "A record answers gaussian and logistic regressions; choose one of them."
     INSTRUMENTS_FORM = "Two-stage least squares needs --formula, --endogenous and --instruments."
     CONFIRM_IS_NO_RELEASE = "The file of --confirm is no release; make one with 'release --method joint-pmt --json'."
     NO_INPUT = "- stands for standard input, and nothing is written there; give a file, or a pipe."
     INPUT_TOO_LARGE = "Standard input has more than {megabytes} MB; give a file, which is read in blocks."
     NO_FILE = "There is no file {place!r}; check the path."
-    FILE_TOO_LARGE = "The file {place!r} is larger than {megabytes} MB, which no configuration or record is."
-    NO_FILE_NAME = "{place!r} is no name of a file."
+    FILE_TOO_LARGE = (
+        "The file {place!r} is larger than {megabytes} MB, which no configuration or record is; check its name."
+    )
+    NO_FILE_NAME = "{place!r} is no name of a file; give one."
     NOT_A_REGULAR_FILE = "{place!r} is not a regular file; give the name of a file to write."
     APPLICATION_ENDED = "The application ended with status {status}; what it said stands above."
     NO_COMPLETION = "Completion needs the extra 'completion': pip install 'second-moment[completion]'."
@@ -597,14 +684,14 @@ class FaceMessage(Message):
     EMPTY_FRAME = "The {table} table has no rows; check that the right frame was chosen."
     NO_SUCH_ARGUMENT = "There is no argument {names:joined}; there are {allowed:joined}."
     CLAIM_MISSING = "Say what the estimator claims: epsilon=..., and delta=... where it is not pure."
-    NOT_AN_ESTIMATOR = "estimator is a method's id, an object with fit(X, y), or a function of (X, y, run)."
-    ONE_BUDGET = "Give the total budget once: mu=..., or rho=..., or epsilon=... with delta=...."
+    NOT_AN_ESTIMATOR = "estimator must be a method's id, an object with fit(X, y), or a function of (X, y, run)."
+    ONE_BUDGET = "Give the total budget once: mu=M, or rho=R, or epsilon=E with delta=D."
     EPSILON_NEEDS_DELTA = "epsilon needs delta: PrivateRegressor(epsilon=1, delta=1e-6)."
     NO_TARGET = "Say which column is the target: target='y', or formula='y ~ ...'."
     FORMULA_AND_FEATURES = "Give a formula, or target and features: the formula names both."
     SCHEMA_UNREADABLE = "The schema {given!r} cannot be read; check its name."
     RECORD_UNREADABLE = "The record {place!r} cannot be read; check its name."
-    RECORD_TOO_LARGE = "A record has at most {megabytes} MB."
+    RECORD_TOO_LARGE = "A record has at most {megabytes} MB; check that the file is one."
     RECORD_NEWER = (
         "The record is of version {version}; this program reads up to {expected}: pip install -U second-moment."
     )
@@ -640,7 +727,7 @@ class LocalMessage(Message):
     OTHER_VERSION = "The configuration has version {version}; this program reads version {expected}."
     NO_REPORTS = "There is no file of reports {place!r}; check the path."
     REPORTS_NOT_PARQUET = "The file of reports is not Parquet; check that it was written completely."
-    REPORTS_OTHER_COLUMNS = "The file of reports has other columns than v, c, id and r."
+    REPORTS_OTHER_COLUMNS = "The file of reports has other columns than v, c, id and r; give what devices wrote."
     RESPONSE_BOUND_NEEDED = "Responses need a declared bound (response_bound) where public rows have no target."
     PUBLIC_ROWS_NEEDED = "The local methods need public rows; a moment matrix is not enough."
     NO_USABLE_REPORT = "No report could be used; see the counts."
@@ -662,7 +749,7 @@ class AuditMessage(Message):
     SCALE_NEEDS_ROWS = "Rescaling the table needs public rows; with a moment matrix choose the scale 'none'."
     OTHER_CURVE = "{columns:listed} fits another curve, so its distance to the family's fit says nothing."
     NO_COEFFICIENTS = "{columns:listed} estimates a moment and has no coefficients to compare."
-    NO_WORST_PAIR = "There is no worst pair for {method}."
+    NO_WORST_PAIR = "There is no worst pair for {method}; choose another method to audit."
     NOT_ONE_ROW_APART = "The two tables of an audit must have the same shape and differ in exactly one row."
     REPORT_IS_ONE_ROW = "{method} takes no people: a report is one row; leave the rows of a person out."
     LABELS_HAVE_NO_MEAN = "{method} takes no means: labels have none; let the first rows of a person count."
