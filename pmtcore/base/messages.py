@@ -20,7 +20,6 @@ from typing import Any, Self, final
 
 from pmtcore.base.numbers import plural
 
-
 # What each fact of a template is. All are public, or were given by whoever reads the sentence: none is a value of a
 # private cell, or a name that only the private table has.
 FACTS: Mapping[str, str] = {
