@@ -19,7 +19,7 @@ from pmtcore.tables.table import MomentTable, Role, Table, read_moment_path, rea
 
 
 def table(data: Any, role: Role) -> Table:
-    """A frame or the path of a file as a table.
+    """Return a frame or the path of a file as a table.
 
     Raises:
         InputError: neither a frame nor a path, no rows, or a file that cannot be read.
@@ -37,7 +37,7 @@ def table(data: Any, role: Role) -> Table:
 
 
 def is_table(data: Any) -> bool:
-    """Whether it can be read as public rows, or as a second moment in their place."""
+    """Return True where it can be read as public rows, or as a second moment in their place."""
     if isinstance(data, str | Path | Table | MomentTable):
         return True
     check_frame_names(data)
@@ -48,13 +48,13 @@ def is_table(data: Any) -> bool:
 
 
 def is_empty(data: Any) -> bool:
-    """Whether it is a frame without rows."""
+    """Return True where it is a frame without rows."""
     frame = None if isinstance(data, str | Path | Table) else _eager(data)
     return frame is not None and not len(frame)
 
 
 def moment(path: str | Path) -> MomentTable:
-    """A public second moment matrix from a file; stands wherever public rows do."""
+    """Read a public second moment matrix from a file; it stands wherever public rows do."""
     return read_moment_path(path)
 
 
@@ -64,14 +64,14 @@ def file_name(data: Any) -> str:
 
 
 def digest(public: Table | MomentTable) -> str:
-    """What tells public data from others."""
+    """Return what tells public data from others."""
     if isinstance(public, Table):
         return public.sha256
     return hashlib.sha256(repr(public.columns).encode() + public.matrix.tobytes()).hexdigest()
 
 
 def _eager(data: Any) -> nw.DataFrame[Any] | None:
-    """A frame of any library, a lazy one collected; ``None`` where it is no frame.
+    """Return a frame of any library, a lazy one collected; ``None`` where it is no frame.
 
     Raises:
         InputError: column names that cannot be used.

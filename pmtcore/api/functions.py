@@ -39,7 +39,7 @@ def release(private: Any, public: Any, *, family: str = "gaussian", **settings: 
 
 
 def plan(public: Any, *, n: int, target: str | None = None, family: str = "gaussian", **settings: Any) -> Expectation:
-    """What budgets are expected to buy, from public rows and n alone; free.
+    """Predict what budgets buy, from public rows and n alone; free.
 
     Args:
         settings: ``mu`` one total budget or several, and arguments of the estimator.
@@ -50,7 +50,7 @@ def plan(public: Any, *, n: int, target: str | None = None, family: str = "gauss
 
 
 def model(family: str, **settings: Any) -> PrivateModel:
-    """The estimator of a family.
+    """Return the estimator of a family.
 
     Raises:
         InputError: no such family, or no such argument.
@@ -192,7 +192,7 @@ def audit(
 
 
 def _fit_function(estimator: Any) -> Callable[[np.ndarray, np.ndarray, int], np.ndarray]:
-    """What is published of a fit, by run number."""
+    """Return the function that publishes a fit, by run number."""
     if not hasattr(estimator, "fit"):
         if not callable(estimator):
             raise InputError(FaceMessage.NOT_AN_ESTIMATOR)

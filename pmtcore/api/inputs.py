@@ -22,7 +22,7 @@ from pmtcore.tables.table import MomentTable
 
 
 def budget_of(mu: float | None, rho: float | None, epsilon: float | None, delta: float | None) -> Budget:
-    """A total budget given in one unit.
+    """Return a total budget given in one unit.
 
     Raises:
         InputError: none or several are given, epsilon without delta, or a value out of range.
@@ -74,7 +74,7 @@ class Inputs:
         return cls(Choices(target=target_of(formula), formula=formula, **fields), schema)
 
     def public_data(self, public: Any, public_rows: int | None) -> PublicData:
-        """The public side alone.
+        """Return the public side alone.
 
         Raises:
             InputError: as :func:`pmtcore.tables.problem.prepare`.

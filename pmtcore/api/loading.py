@@ -122,7 +122,7 @@ def in_words(record: Mapping[str, Any]) -> str:
 
 
 def _law(values: np.ndarray, bands: Bands | None) -> tuple[np.ndarray, np.ndarray]:
-    """What limits lie around (d,), and degrees of freedom (d,); from the limits themselves in records of version 1."""
+    """Return what limits lie around (d,), and degrees of freedom (d,); in version 1 from the limits themselves."""
     if bands is None:
         return values, np.full(len(values), np.inf)
     if bands.centre is not None and bands.freedom is not None:

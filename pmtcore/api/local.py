@@ -49,7 +49,7 @@ class Published:
     positive: str | None = None
 
     def to_json(self) -> str:
-        """The configuration as the command line writes it."""
+        """Return the configuration as the command line writes it."""
         return json.dumps({**self.configuration.as_dict(), "family": self.family, "positive": self.positive})
 
     @classmethod
@@ -73,7 +73,7 @@ class Published:
         return cls(made, one_of("family", family, FAMILIES), positive)
 
     def choices(self, family: str | None = None, positive: str | None = None) -> Choices:
-        """How a device's table is read."""
+        """Return how a device's table is read."""
         made = self.configuration
         return Choices(
             target=made.target,
@@ -152,7 +152,7 @@ _FORGED = (
 
 
 def _forged(plan: LocalPlan, made: Configuration, tally: Tally) -> list[float | None]:
-    """How far one forged report can move each coefficient; nothing where that would take too many fits."""
+    """Compute how far one forged report can move each coefficient; nothing where that would take too many fits."""
     if made.dimension > MOST_NUMBERS:
         return [None] * made.d
     sd = float(np.sqrt(tally.square / tally.accepted / made.dimension))
@@ -193,12 +193,12 @@ class LocalClient:
 
     @property
     def guarantee(self) -> Mapping[str, Any]:
-        """What each report promises about its row."""
+        """Return what each report promises about its row."""
         made = self.published.configuration
         return {"mu": made.mu, "epsilon": made.epsilon, "relation": "replace-one, of one's own row"}
 
     def report(self, rows: Any) -> list[str]:
-        """A report for each row (a frame or a path), one JSON text each. Reporting a row twice spends twice.
+        """Make a report for each row (a frame or a path), one JSON text each. Reporting a row twice spends twice.
 
         Every row answers: one with a missing value too, so that its report does not tell.
         """
@@ -252,7 +252,7 @@ class LocalAggregator:
         self.tally = Tally(made)
 
     def configuration(self, path: str | Path | None = None) -> str:
-        """What devices need, as text to publish; also written to a file."""
+        """Return what devices need, as text to publish; also written to a file."""
         text = self.published.to_json()
         if path is not None:
             Path(path).write_text(text + "\n", encoding="utf-8")
@@ -282,7 +282,7 @@ class LocalAggregator:
 
 
 def _as_release(found: Mapping[str, Any], made: Configuration) -> dict[str, Any]:
-    """A local fit in the fields of a release that results are read from."""
+    """Return a local fit in the fields of a release that results are read from."""
     from pmtcore.accounting.budgets import Guarantee, Neighbours, reporting_delta  # noqa: PLC0415
 
     promise = Guarantee(made.mu, Neighbours.REPLACE_ONE, reporting_delta(found["n"]))

@@ -140,7 +140,7 @@ class PrivateModel(Parametrized, Reported):
         mu: Sequence[float] = (),
         public_rows: int | None = None,
     ) -> Expectation:
-        """What this budget is expected to buy, from public rows and the number of private ones. Free.
+        """Predict what this budget buys, from public rows and the number of private ones. Free.
 
         Args:
             public: a frame or a path; or a second moment matrix (:func:`pmtcore.api.frames.moment`).
@@ -168,7 +168,7 @@ class PrivateModel(Parametrized, Reported):
         target: str | None = None,
         public_rows: int | None = None,
     ) -> Needed:
-        """The reverse question: what a 95 % half-width of one coefficient takes. Free.
+        """Answer the reverse question: the budget or rows for a 95 % half-width of one coefficient. Free.
 
         Raises:
             InputError: as :meth:`plan`, or no such coefficient.
@@ -238,7 +238,7 @@ class PrivateModel(Parametrized, Reported):
         return self.results_
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The machine-readable record of the release, as ``release --json`` prints it; also written to a file."""
+        """Return the record of the release, as ``release --json`` prints it; also write it to a file."""
         self._fitted()
         text = json.dumps(self.record_, indent=2, allow_nan=False)
         if path is not None:
@@ -254,7 +254,7 @@ class PrivateModel(Parametrized, Reported):
 
     @property
     def guarantee_(self) -> Guarantee:
-        """What the release promises, in all units; ``guarantee_.words`` is a sentence."""
+        """Return what the release promises, in all units; ``guarantee_.words`` is a sentence."""
         self._fitted()
         return self.release_.guarantee
 
@@ -369,7 +369,7 @@ class PrivateClassifier(PrivateModel):
         return np.column_stack([1 - p, p])
 
     def predict(self, frame: Any) -> np.ndarray:
-        """The likelier label of each row (k,); the one that counts as 0 where a value is missing."""
+        """Return the likelier label of each row (k,); the one that counts as 0 where a value is missing."""
         scores = self._linear(frame)
         return np.asarray(self.classes_[(np.nan_to_num(scores) > 0).astype(int)])
 

@@ -22,7 +22,7 @@ class Parametrized:
         return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments by name."""
+        """Return the constructor's arguments by name."""
         return {name: getattr(self, name) for name in self._parameter_names()}
 
     def set_params(self, **params: Any) -> Self:
@@ -54,7 +54,7 @@ class NotFitted(InputError, AttributeError):
 
 
 def not_fitted(name: str) -> Exception:
-    """The error for it: scikit-learn's own where scikit-learn is in use, since its tools look for that one."""
+    """Return the error for it: scikit-learn's own where scikit-learn is in use, since its tools look for that one."""
     error = NotFitted(FaceMessage.NOT_FITTED, name=name)
     if "sklearn" not in sys.modules:
         return error

@@ -128,7 +128,7 @@ def spend(problem: Problem, request: Request, order: Order, tables: str) -> tupl
 
 
 def _book(ledger: Ledger | str | Path | None) -> tuple[Ledger, bool]:
-    """The ledger, and whether it is a file of the user's own, where a data set may get its first cap by itself."""
+    """Return the ledger, and True where it is the user's own file, whose data sets get a first cap by themselves."""
     if isinstance(ledger, Ledger):
         return ledger, False
     if isinstance(ledger, str | Path):

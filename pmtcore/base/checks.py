@@ -62,17 +62,17 @@ class InputError(ValueError):
 
     @property
     def note(self) -> str:
-        """The sentence, with its kind where it has one."""
+        """Return the sentence, with its kind where it has one."""
         return str(self) if self.message is None else Note(self.message, **self.facts)
 
     @property
     def statement(self) -> str:
-        """The sentence without its advice, as a note says it."""
+        """Return the sentence without its advice, as a note says it."""
         return str(self) if self.message is None else self.message.statement(**self.facts)
 
 
 def number_between(name: str, value: float, low: float, high: float) -> float:
-    """The value as a float, refused unless ``low <= value <= high`` (so NaN is refused).
+    """Return the value as a float; NaN is refused as out of range.
 
     Raises:
         InputError: the value is not a number, or is out of range.
@@ -89,7 +89,7 @@ def number_between(name: str, value: float, low: float, high: float) -> float:
 
 
 def whole_number_between(name: str, value: float, low: int, high: int) -> int:
-    """The value as an int, refused unless it is a whole number in range.
+    """Return the value as an int.
 
     Raises:
         InputError: the value is not whole, or is out of range.
@@ -101,7 +101,7 @@ def whole_number_between(name: str, value: float, low: int, high: int) -> int:
 
 
 def one_of(name: str, value: str, allowed: Iterable[str]) -> str:
-    """The value, refused unless it is one of the allowed words.
+    """Return the value where it is one of the allowed words.
 
     Raises:
         InputError: the value is another word.

@@ -133,7 +133,7 @@ class Message(Enum):
 
     @property
     def facts(self) -> frozenset[str]:
-        """The names of the facts that the template takes."""
+        """Return the names of the facts that the template takes."""
         return frozenset(name for _, name, _, _ in _FORMATTER.parse(self.value) if name)
 
     def sentence(self, **facts: Any) -> str:

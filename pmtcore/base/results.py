@@ -348,7 +348,7 @@ class Results:
 
     @cached_property
     def _shifted(self) -> bool:
-        """Whether limits lie around other figures than the coefficients: then these are shown."""
+        """Return True where limits lie around other figures than the coefficients: then these are shown."""
         away = np.abs(self.values - self.centre)
         return bool(np.any(away > 1e-3 * self._total))
 
@@ -503,7 +503,7 @@ class Reported:
 
     @property
     def results_(self) -> Results:
-        """The results object of this fit."""
+        """Return the results object of this fit."""
         raise NotImplementedError
 
     @property

@@ -97,7 +97,7 @@ class Agreements:
         return self.one(key)
 
     def one(self, key: str) -> Asked:
-        """What was asked for under this key.
+        """Return what was asked for under this key.
 
         Raises:
             LedgerError: nothing.

@@ -75,7 +75,7 @@ class Checked:
 
 
 def digest(row: Row) -> str:
-    """The hash of an event."""
+    """Return the hash of an event."""
     return hashlib.sha256(json.dumps([row[name] for name in _HASHED]).encode()).hexdigest()
 
 
@@ -120,7 +120,7 @@ def walk(
 
 
 def payload(row: Row) -> dict[str, Any]:
-    """The fields of an event, each of its type.
+    """Return the fields of an event, each checked for its type.
 
     Raises:
         Damaged: they are not.

@@ -60,13 +60,13 @@ class Database:
 
     @property
     def place(self) -> str:
-        """Where the ledger is, as one may say it: a file, or a database's address without its password."""
+        """Return where the ledger is: a file, or a database's address without its password."""
         url = sql.make_url(self.url)
         return str(url.database) if self._lite else url.render_as_string(hide_password=True)
 
     @property
     def seal_key(self) -> bytes:
-        """The ledger's key.
+        """Return the ledger's key.
 
         Raises:
             LedgerError: it is not here.
@@ -137,7 +137,7 @@ class Database:
 
     @contextmanager
     def _alone(self, *, reads: bool = False) -> Iterator[sql.Connection]:
-        """A transaction that no other writer overlaps; on a server those that only read overlap one another."""
+        """Open a transaction that no other writer overlaps; on a server those that only read overlap one another."""
         try:
             with self._engine.connect() as connection, connection.begin():
                 if self._lite:
@@ -156,7 +156,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sql.Connection]:
-        """A transaction that only reads; each event is checked when it is read.
+        """Open a transaction that only reads; each event is checked when it is read.
 
         Raises:
             Damaged: an event was removed, or put in outside the chain.
@@ -184,7 +184,7 @@ class Database:
 
     @contextmanager
     def writing(self, room: int = 0) -> Iterator[sql.Connection]:
-        """A transaction on a ledger that was found to be what was written; its head is noted afterwards."""
+        """Open a transaction on a ledger that was verified; its head is noted afterwards."""
         with self._locked():
             self._settle()
             file = self._beside.digest()
@@ -350,7 +350,7 @@ class Database:
         _LOG.info(json.dumps({"event": kind, "dataset": dataset, "key": key, "number": seq + 1}))
 
     def head(self, connection: sql.Connection) -> tuple[int, str]:
-        """The newest event's number and hash."""
+        """Return the newest event's number and hash."""
         row = connection.execute(sql.select(EVENTS.c.seq, EVENTS.c.hash).order_by(EVENTS.c.seq.desc()).limit(1)).first()
         return (0, "") if row is None else (row[0], row[1])
 

@@ -26,7 +26,7 @@ _ENGINES = 16  # servers that one process may use, tests included; an engine mor
 
 
 def address(place: str) -> str:
-    """A ledger's address as the driver takes it; a file under its own name, whatever links lead to it.
+    """Return a ledger's address as the driver takes it; a file under its own name, whatever links lead to it.
 
     What lies beside a ledger (its key, its head, its lock) then lies beside one file, and not beside each link.
 
@@ -48,7 +48,7 @@ def address(place: str) -> str:
 
 
 def engine(url: str) -> sql.Engine:
-    """The engine for a database's address; for a server it is shared by all threads of this process.
+    """Return the engine for a database's address; for a server it is shared by all threads of this process.
 
     Raises:
         sqlalchemy.exc.SQLAlchemyError: no such kind of database.

@@ -69,12 +69,12 @@ class Ledger:
 
     @property
     def url(self) -> str:
-        """The address, as SQLAlchemy takes it."""
+        """Return the address, as SQLAlchemy takes it."""
         return self._database.url
 
     @property
     def place(self) -> str:
-        """Where the ledger is, as one may say it: a file, or a database's address without its password."""
+        """Return where the ledger is: a file, or a database's address without its password."""
         return self._database.place
 
     def verify(self, head: str = "") -> dict[str, Any]:
@@ -99,7 +99,7 @@ class Ledger:
             self._numbered(connection, named(dataset), kind, {**fields, **{k: v for k, v in said.items() if v}})
 
     def first_cap(self, dataset: str, mu: float) -> None:
-        """A cap for a data set that has none: :data:`START_CAP`, or its first spend where that is larger."""
+        """Set a cap for a data set that has none: :data:`START_CAP`, or its first spend where that is larger."""
         if self.account(dataset).cap is None:
             self.cap(dataset, max(START_CAP, mu))
 
@@ -113,7 +113,7 @@ class Ledger:
         purpose: str = "",
         **more: Any,
     ) -> Entry | None:
-        """As :meth:`spend`, with the fields of :func:`pmtcore.ledger.rules.spend` one by one."""
+        """Reserve a spend as :meth:`spend` does, with the fields of :func:`pmtcore.ledger.rules.spend` one by one."""
         return self.spend(dataset, key, rules.spend(request, mu, neighbours, purpose, **more))
 
     def spend(self, dataset: str, key: str, fields: Mapping[str, Any], room: int = _RECORD_ROOM) -> Entry | None:
@@ -186,7 +186,7 @@ class Ledger:
                 self._append(connection, spent.dataset, "fail", key, {"reason": reason})
 
     def account(self, dataset: str, others: Iterable[str] = ()) -> Account:
-        """A data set's cap and spends, with those of all that it spends together with.
+        """Return a data set's cap and spends, with those of all that it spends together with.
 
         Args:
             others: data sets that it would be joined with.
@@ -203,7 +203,7 @@ class Ledger:
             return [reading.account(connection, self._database.key, name) for name in sorted(map(str, names))]
 
     def entry(self, key: str) -> Entry | None:
-        """The spend of that key."""
+        """Return the spend of that key."""
         with self._database.reading() as connection:
             return reading.entry(connection, self._database.key, key)
 
@@ -256,7 +256,7 @@ class Ledger:
             return tuple(sorted({name for name, held in known if known_again(cells, held, key, _joined(name, said))}))
 
     def part(self, dataset: str, other: str, reason: str, by: str = "", role: str = "") -> None:
-        """A curator's word that two data sets share nobody after all: they spend apart, and the reason is kept."""
+        """Record a curator's word that two data sets share nobody: they spend apart from then on."""
         reason = rules.reasoned(reason, "the two data sets share nobody")
         self.note(dataset, "part", {"other": named(other)}, reason, by, role)
 
@@ -266,7 +266,7 @@ class Ledger:
 
     @property
     def fingerprint_key(self) -> bytes:
-        """The key under which tables are hashed; it never leaves the machine."""
+        """Return the key under which tables are hashed; it never leaves the machine."""
         return self._database.seal_key
 
     def _numbered(self, connection: sql.Connection, dataset: str, kind: str, fields: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ MOST_WORDS = 2000  # letters of a reason or a purpose
 
 
 def named(text: str, what: str = "data set") -> str:
-    """The name without blanks around it: 'survey ' and 'survey' have one cap.
+    """Return the name without blanks around it: 'survey ' and 'survey' have one cap.
 
     Raises:
         LedgerError: it is empty, too long, or cannot be printed.
@@ -30,7 +30,7 @@ def named(text: str, what: str = "data set") -> str:
 
 
 def keyed(key: str) -> str:
-    """The key as it was handed out.
+    """Return the key as it was handed out.
 
     Raises:
         LedgerError: it has blanks around it, or is no name.
@@ -41,7 +41,7 @@ def keyed(key: str) -> str:
 
 
 def reasoned(reason: str, what: str) -> str:
-    """A reason that is kept in the ledger.
+    """Return a reason that is kept in the ledger.
 
     Raises:
         LedgerError: there is none.
@@ -64,7 +64,7 @@ def spend(
     by: str = "",
     tables: str = "",
 ) -> dict[str, Any]:
-    """The fields of a spend, as an event keeps them, asked for or made.
+    """Return the fields of a spend, as an event keeps them, asked for or made.
 
     Args:
         tables: keyed digest of the tables, where a second person agrees to what is made from them.
@@ -120,5 +120,5 @@ def check(account: Account, fields: Mapping[str, Any]) -> None:
 
 
 def _how_to_cap(name: str) -> str:
-    """How the cap of a data set is set, on the command line and in Python."""
+    """Return how the cap of a data set is set, on the command line and in Python."""
     return f"'ledger cap --dataset {name!r} --mu M --reason WHY', or Ledger(...).cap({name!r}, M)"

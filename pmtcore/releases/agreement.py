@@ -68,7 +68,7 @@ def carry_out(actor: Actor, ledger: Ledger, key: str, source: NoiseSource) -> Re
 
 
 def asked_for(wanted: Asked) -> Request:
-    """The request, letter by letter as it was asked for."""
+    """Return the request, letter by letter as it was asked for."""
     held = wanted.fields["request"]
     rows = held.get("rows_per_person", 1)
     return Request(held["method"], Budget(held["mu"]), held["parameters"], held["delta"], rows)

@@ -92,7 +92,7 @@ def sentence(spend: SpendPlace, kind: SpendState, cause: BaseException) -> str:
 
 
 def _said(cause: BaseException) -> str:
-    """The cause in words of this program: a message of another program may quote a cell."""
+    """Return the cause in words of this program: a message of another program may quote a cell."""
     if isinstance(cause, InputError):
         return str(cause)
     if isinstance(cause, KeyboardInterrupt):

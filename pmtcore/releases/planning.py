@@ -38,7 +38,7 @@ class Planned:
 
     @property
     def knows_truncation(self) -> bool:
-        """Whether the prediction has a part for shortened rows; without one, widths leave it out."""
+        """Return True where the prediction has a part for shortened rows; without one, widths leave it out."""
         return np.ndim(self.prediction.truncation) > 0
 
     def half_width(self, j: int) -> float:
@@ -150,7 +150,7 @@ def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
 
 
 def budget_for(public: PublicData, n: int, id: str, coefficient: str, half_width: float) -> float | None:
-    """The smallest total budget at which the predicted 95 % half-width is met; ``None`` where none is enough."""
+    """Return the smallest total budget at which the predicted 95 % half-width is met; ``None`` where none is enough."""
     j = index(public, coefficient)
     number_between("width", half_width, 1e-300, 1e300)
     mus = np.geomspace(1e-3, MU_RANGE[1] / 10, _STEPS)
@@ -158,7 +158,7 @@ def budget_for(public: PublicData, n: int, id: str, coefficient: str, half_width
 
 
 def rows_for(public: PublicData, id: str, mu: float, coefficient: str, half_width: float) -> int | None:
-    """The smallest number of private rows at which the predicted 95 % half-width is met."""
+    """Return the smallest number of private rows at which the predicted 95 % half-width is met."""
     j = index(public, coefficient)
     sizes = np.geomspace(public.d + 2, 1e9, 2 * _STEPS)
     found = _first(sizes, lambda n: _half(public, math.ceil(n), id, mu, j) <= half_width)
@@ -166,14 +166,14 @@ def rows_for(public: PublicData, id: str, mu: float, coefficient: str, half_widt
 
 
 def verdict(public: PublicData, n: int, mu: float, id: str) -> str:
-    """Whether private rows can help at this budget, in one sentence."""
+    """Say in one sentence whether private rows can help at this budget."""
     if method(id).role == "public":
         return "This is the public fit itself: it reads no private row, and no budget changes it."
     return verdict_of(public, planned(public, n, id, mu))
 
 
 def verdict_of(public: PublicData, mine: Planned) -> str:
-    """The same for a prediction that is there already; figures rounded, medians over coefficients."""
+    """Say the same of a prediction that is there already; figures are rounded, and medians over coefficients."""
     if not public.labelled:
         return "The public rows have no target, so there is no public fit to compare with."
     alone = _plan(public, 2, of_role("public").id, 1.0).predicted()
@@ -198,7 +198,7 @@ def _half(public: PublicData, n: int, id: str, mu: float, j: int) -> float:
 
 
 def _first(values: np.ndarray, enough: Any) -> float | None:
-    """The first of increasing values that is enough, refined between it and the one before."""
+    """Return the first of increasing values that is enough, refined between it and the one before."""
     low, high = 0, len(values) - 1
     if not enough(float(values[high])):
         return None

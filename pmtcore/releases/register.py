@@ -37,7 +37,7 @@ class Registered:
 
     @property
     def first(self) -> Choices:
-        """What to fit when nothing is chosen yet: with the curator's unit.
+        """Return what to fit when nothing is chosen yet: with the curator's unit.
 
         Raises:
             InputError: the tables have no numeric column in common.
@@ -55,7 +55,7 @@ class Registered:
         return choices.of_person(self.unit) if self.unit.column else choices
 
     def problem(self, choices: Choices) -> Problem:
-        """The problem of these choices, under the curator's unit and schema.
+        """Return the problem of these choices, under the curator's unit and schema.
 
         Raises:
             InputError: the tables do not fit the choices.
@@ -99,12 +99,12 @@ def register(
 
 
 def registered(actor: Actor, ledger: Ledger) -> list[str]:
-    """The names an actor may choose from."""
+    """Return the names an actor may choose from."""
     return sorted(ledger.registered()) if actor.may(Action.USE_REGISTERED) else []
 
 
 def opened(actor: Actor, ledger: Ledger, name: str) -> Registered:
-    """A registered data set.
+    """Open a registered data set.
 
     Raises:
         Forbidden: the actor may not; InputError: no such data set, or a file is gone.

@@ -97,7 +97,7 @@ class Request:
 
 
 def request_from_json(data: bytes) -> Request:
-    """A request from the bytes of a saved configuration.
+    """Return a request from the bytes of a saved configuration.
 
     Raises:
         InputError: not JSON, not one object, or a field that :meth:`Request.from_dict` refuses.
@@ -127,12 +127,12 @@ class Preview:
 
     @property
     def worthwhile(self) -> bool:
-        """Whether the public figures raise no objection."""
+        """Return True where the public figures raise no objection."""
         return not self.verdict
 
 
 def preview(problem: Problem, request: Request) -> Preview:
-    """The request's cost and prospects, from public figures alone; free."""
+    """Return the request's cost and prospects, from public figures alone; free."""
     entry, parameters, plan = _plan(problem, request)
     facts, predicted, public_alone = plan.facts(), plan.predicted(), None
     if predicted is not None:
@@ -220,7 +220,7 @@ class Recorded:
     release: Release  # made just now, or for a repeated key made again from the record
 
     def as_dict(self) -> dict[str, Any]:
-        """The record as the ledger keeps it."""
+        """Return the record as the ledger keeps it."""
         return dict(self.record)
 
 
@@ -235,7 +235,7 @@ def recorded_release(
     by: str = "",
     progress: Progress | None = None,
 ) -> Recorded:
-    """A release whose spend is in the ledger before a private row is encoded; once for each key.
+    """Release once for each key; the spend is in the ledger before a private row is encoded.
 
     The only way to figures that may leave. A key that was released before gives the release kept with it.
 
@@ -307,7 +307,7 @@ def _kept(place: SpendPlace, made: Release) -> dict[str, Any]:
 
 
 def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = "", tables: str = "") -> dict[str, Any]:
-    """What a release would spend, in the fields of the ledger: asked for beforehand, or made.
+    """Return what a release would spend, in the fields of the ledger: asked for beforehand, or made.
 
     Args:
         tables: digest of what it would be made from (:func:`tables_digest`), where a second person agrees to it.
@@ -365,7 +365,7 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
 def progress_of(
     problem: Problem, request: Request, tell: Callable[[Report], None], stop: Callable[[], bool] = lambda: False
 ) -> Progress:
-    """What follows a release of this request; see :class:`pmtcore.releases.progress.Progress`."""
+    """Return what follows a release of this request; see :class:`pmtcore.releases.progress.Progress`."""
     return Progress(problem.private.n, _plan(problem, request)[2].looks, tell, stop)
 
 
@@ -426,7 +426,7 @@ def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) ->
 
 
 def _unit(problem: Problem, request: Request) -> Unit:
-    """What the table keeps of each person, or else what was declared."""
+    """Return what the table keeps of each person, or else what was declared."""
     return problem.unit or Unit(request.rows_per_person)
 
 
