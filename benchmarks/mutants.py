@@ -864,8 +864,8 @@ _ROWS = (
     (
         "a note counts a person's rows",
         _PROBLEM,
-        "notes += (choices.unit.words,)",
-        "notes += (choices.unit.words, *((_SWAPPED,) if private.n < 9 else ()))",
+        "notes += (Note(TableNote.UNIT, unit=choices.unit.words),)",
+        "notes += (Note(TableNote.UNIT, unit=choices.unit.words), *(('!',) if private.n < 9 else ()))",
         f"{ONE} -k sentence",
     ),
     ("rows at hand are held", "base/records.py", "if lacking > 0:", "if lacking > 10**9:", f"{EMPTY} -k hides"),
@@ -1028,13 +1028,13 @@ def _quiet_mutants() -> list[Mutant]:
         QUIET,
         (
             "quiet: the private file's columns in a refusal",
-            "has no column {name!r}; choose a column that both tables have.",
-            "has no column {name!r}; it has {listed(private.columns)}.",
+            "NO_PRIVATE_COLUMN, column=name)",
+            "NO_PUBLIC_COLUMN, columns=[name], present=private.columns)",
         ),
         (
             "quiet: the private file's columns where none is common",
-            'both start with a header row and use the same names."',
-            'both use the same names: " + listed(private.columns)',
+            "InputError(TableMessage.NO_COMMON_COLUMN)",
+            "InputError(TableMessage.NO_PUBLIC_COLUMN, columns=[], present=private.columns)",
         ),
     )
     found += _of(
@@ -1042,8 +1042,8 @@ def _quiet_mutants() -> list[Mutant]:
         QUIET,
         (
             "quiet: the private file's columns for a person's",
-            "has no column {unit.column!r} that says whose a row is.",
-            "has no column {unit.column!r}, only {table.columns}.",
+            "NO_PERSON_COLUMN, column=unit.column)",
+            "NO_PUBLIC_COLUMN, columns=[unit.column], present=table.columns)",
         ),
     )
     found += _of(
@@ -1051,8 +1051,8 @@ def _quiet_mutants() -> list[Mutant]:
         QUIET,
         (
             "quiet: a private name that is there twice",
-            '"a column name" if hide_names else listed(twice)',
-            "listed(twice)",
+            "if hide_names:",
+            "if not twice:",
         ),
     )
     return found
@@ -1149,15 +1149,15 @@ def _ledger_mutants() -> list[Mutant]:
     found += _of(
         "ledger/log.py",
         OUTCOME,
-        ("outcome: a late error is a refusal", "raise UnclearSpend(str(error)) from error", "raise"),
+        ("outcome: a late error is a refusal", "raise UnclearSpend(error) from error", "raise"),
     )
     found += _of(
         "ledger/database.py",
         f"{OUTCOME} -k 'only_what'",
         (
             "outcome: the ledger's errors deny spends",
-            'check --ledger and try again."',
-            'check --ledger. Nothing was released."',
+            "return LedgerError(LedgerMessage.UNUSABLE, reason=why)",
+            'return LedgerError(LedgerMessage.UNUSABLE, reason=why + "; Nothing was released")',
         ),
     )
     found += _of(
@@ -1230,7 +1230,9 @@ def _run_tests(mutant: Mutant, root: Path) -> NoReturn:
         os.environ["PYTHONPATH"] = str(root)
         import pytest  # noqa: PLC0415
 
-        status = int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *shlex.split(mutant.tests)]))
+        status = int(
+            pytest.main(["-x", "-q", "-n", "0", "--slow", "-p", "no:cacheprovider", *shlex.split(mutant.tests)])
+        )
         sys.stdout.flush()
     finally:
         os._exit(status)
