@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from typing import TypeVar
 
-from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.checks import whole_number_between
 
 R = TypeVar("R")
 VARIABLE = "PMT_THREADS"
@@ -53,10 +53,7 @@ def number() -> int:
     given = os.environ.get(VARIABLE, "").strip()
     if not given:
         return 1
-    try:
-        return whole_number_between(VARIABLE, int(given), 1, MOST_THREADS)
-    except ValueError:
-        raise InputError(f"{VARIABLE} takes a number of threads between 1 and {MOST_THREADS}.") from None
+    return whole_number_between(VARIABLE, given, 1, MOST_THREADS)
 
 
 def in_order(tasks: Iterable[Callable[[], R]], threads: int) -> Iterator[R]:
