@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pmtcore.base.checks import whole_number_between
 
@@ -50,7 +50,7 @@ def number() -> int:
     """
     if _chosen:
         return _chosen[0]
-    given = os.environ.get(VARIABLE, "").strip()
+    given: Any = os.environ.get(VARIABLE, "").strip()
     if not given:
         return 1
     return whole_number_between(VARIABLE, given, 1, MOST_THREADS)
