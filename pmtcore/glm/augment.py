@@ -65,7 +65,7 @@ class Target:
 
     @property
     def sharp(self) -> bool:
-        """Whether the target has ``Lambda |theta|``."""
+        """Return True where the target has ``Lambda |theta|``."""
         return self.kind in ("lasso", "elastic-net")
 
     def weights(self, theta: np.ndarray | None, p: int = 1) -> np.ndarray:
@@ -116,7 +116,7 @@ def literal(
 
 
 def limit(data: Data, b: np.ndarray, weights: np.ndarray, tolerance: float, start: np.ndarray) -> np.ndarray:
-    """The limit of :func:`literal` as rows are added: weighted ridge fits (t, p) (Prop. 1)."""
+    """Return the limit of :func:`literal` as rows are added: weighted ridge fits (t, p) (Prop. 1)."""
     return minimize(data, Penalty.of(b, 2 * weights), tolerance, start).theta
 
 
