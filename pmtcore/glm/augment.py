@@ -182,7 +182,7 @@ class Augmentation:
 def _literally(
     data: Data, b: np.ndarray, targets: list[Target], rounds: int, absolute: np.ndarray, rows: Augmentation
 ) -> Iterated:
-    """Steps 3 to 8 of Algorithm 1; for the selection signs are turned, and what has no settled sign is set to 0."""
+    """Run steps 3 to 8 of Algorithm 1; for the selection signs are turned, and what has no settled sign is set to 0."""
     t, p = b.shape
     theta, weights = np.zeros((t, p)), np.zeros((t, p))
     for k in range(t):

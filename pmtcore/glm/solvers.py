@@ -59,7 +59,7 @@ class Penalty:
         return cls(linear, *rest)
 
     def at(self, which: np.ndarray) -> Penalty:
-        """Some fits of the stack."""
+        """Return some fits of the stack."""
         return Penalty(self.linear[which], self.ridge[which], self.centre[which], self.lasso[which])
 
     def smooth(self, theta: np.ndarray) -> np.ndarray:

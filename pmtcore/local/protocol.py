@@ -188,7 +188,7 @@ class Configuration:
         return made
 
     def vectors(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
-        """Return the ``whitened`` scores (k, d) of rows (k, d), (k,): finite, no longer than the bound but for rounding.
+        """Return the ``whitened`` scores (k, d) of rows (k, d), (k,): finite, as long as the bound at most.
 
         A row with a missing value says nothing, which is the zero vector: it is randomized like all others, so
         that no answer and no silence tells that something was missing (E5).
@@ -232,11 +232,11 @@ class Configuration:
         return np.asarray(self.integers(features, response) * self.units())
 
     def noise_sds(self) -> np.ndarray:
-        """Standard deviation of the Gaussian noise on each coordinate of a report (dimension,)."""
+        """Return the standard deviation of the noise on each coordinate of a report (dimension,)."""
         return self.scales() * self.units()
 
     def randomize(self, features: np.ndarray, response: np.ndarray, source: NoiseSource) -> np.ndarray:
-        """Reports (k, dimension) of rows, each on its own.
+        """Make reports (k, dimension) of rows, each on its own.
 
         Guarantee: each report is mu-GDP, with PrivUnit epsilon-private, in its own row, for its bits
         (proofs/local.md, 12).
@@ -317,6 +317,6 @@ def unfold(mean: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def report_lines(reports: np.ndarray, digest: str) -> Iterator[str]:
-    """Reports as JSON lines, each with a fresh random id."""
+    """Return reports as JSON lines, each with a fresh random id."""
     for row in reports.tolist():
         yield json.dumps({"v": VERSION, "c": digest, "id": secrets.token_hex(8), "r": row}, separators=(",", ":"))

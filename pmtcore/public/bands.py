@@ -60,7 +60,7 @@ class Part:
 def limits(
     estimate: np.ndarray, centre: np.ndarray, privacy: Part, sampling: Part, truncation: Part | None = None
 ) -> Bands:
-    """Standard errors of each part, and 95 % limits of their sum around ``centre``.
+    """Return standard errors of each part, and 95 % limits of their sum around ``centre``.
 
     A part that was itself estimated from few rows makes the limits wider: the quantile is Student's, with
     degrees of freedom combined by Satterthwaite's rule.

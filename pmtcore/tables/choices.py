@@ -158,7 +158,7 @@ class Choices:
 
 
 def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Declared categories from lines such as ``town = north | south | west``.
+    """Read declared categories from lines such as ``town = north | south | west``.
 
     Raises:
         InputError: a line of another form.

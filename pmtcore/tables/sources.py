@@ -51,7 +51,7 @@ class Source(Protocol):
         ...
 
     def rows(self, dialect: Dialect) -> int:
-        """Number of rows: from metadata, declared, or counted in a pass that sees line structure only."""
+        """Return the number of rows: from metadata, declared, or counted in a pass that sees line structure only."""
         ...
 
     @property

@@ -148,7 +148,7 @@ def tradeoff_table(mu: float) -> pd.DataFrame:
 
 
 def parts(found: pd.DataFrame, unit: Unit) -> go.Figure | None:
-    """Standard errors of the privacy noise, of sampling and of truncation, apart; rows of a table in this unit.
+    """Draw standard errors of the privacy noise, of sampling and of truncation, apart; rows of a table in this unit.
 
     Those of ratios are on the scale of their logarithms, where errors add.
     """

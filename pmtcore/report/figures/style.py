@@ -104,7 +104,7 @@ def log_axis(figure: go.Figure, axis: str) -> None:
 
 
 def _log_step(figure: go.Figure, axis: str) -> int | str:
-    """Plotly's step of a log axis: 1 (powers of ten), ``D2`` (1, 2, 5), or ``L`` with an even step in value."""
+    """Return Plotly's step of a log axis: 1 (powers of ten), ``D2`` (1, 2, 5), or ``L`` with an even step in value."""
     drawn = [np.ravel(np.asarray(trace[axis], dtype=float)) for trace in figure.data if trace[axis] is not None]
     values = np.concatenate(drawn) if drawn else np.empty(0)
     values = values[np.isfinite(values) & (values > 0)]
