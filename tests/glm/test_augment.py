@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize as reference
 
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import ArgumentMessage
 from pmtcore.glm import losses
 from pmtcore.glm.augment import (
     Augmentation,
@@ -21,6 +21,7 @@ from pmtcore.glm.augment import (
     retrieved_share,
 )
 from pmtcore.glm.solvers import Data, Penalty, minimize
+from tests.helpers import refused
 from tests.mechanisms.test_perturbed import LOSSES, by_id, rows
 
 
@@ -112,7 +113,7 @@ def test_moor_is_the_larger_and_claim_2_the_sum():
     for moored in (True, False):
         ridge = Target(kind="ridge", lam=1.0, floor=1.5, moor=moored)
         assert np.allclose(ridge.weights(theta), 1.5)
-    with pytest.raises(InputError, match="must be one of"):
+    with refused(ArgumentMessage.NOT_ONE_OF):
         Target(kind="scad")
 
 
