@@ -120,7 +120,13 @@ def _mutants() -> list[Mutant]:
     plant("gradients: no tail", frame, "_ROWS_BEYOND = 0.5", "_ROWS_BEYOND = 0.0", f"{LAWS} -k 'price or bounds'")
     plant("gradients: no weak prior", "public/weak_prior.py", "COEFFICIENT_SD**2 * np.eye", "1e8 * np.eye", LAWS)
     plant("gradients: a curvature costs nothing", "methods/gradients/method.py", "(1 - curvature) * s", "s", LAWS)
-    plant("gradients: unlike rows pass", filter_passes, "d, frame.prior_dof) > 1", "d, 2.0) > 99", f"{LAWS} -k flipped")
+    plant(
+        "gradients: unlike rows pass",
+        filter_passes,
+        "return is_conflict(ratio, share, d, frame.prior_dof)",
+        "return is_conflict(ratio, share, d, 2.0) & False",
+        f"{LAWS} -k flipped",
+    )
     plant(
         "kept: the first blocks counted twice",
         "base/records.py",
@@ -180,8 +186,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "grid: off-diagonal noise / 4",
         grid,
-        "source.integers(sigma / math.sqrt(2), trials, len(rows))",
-        "source.integers(sigma / 4, trials, len(rows))",
+        "(value[..., rows, columns], sigma / math.sqrt(2))",
+        "(value[..., rows, columns], sigma / 4)",
         APART,
     )
     plant("grid: slack forgotten", grid, "return (1 + SLACK) * sensitivity / mu", "return sensitivity / mu", SPIED)
@@ -218,7 +224,7 @@ def _mutants() -> list[Mutant]:
         noise,
         "    secure = False\n\n    def __init__",
         "    secure = True\n\n    def __init__",
-        "tests/ledger/test_limits.py tests/base/test_exits.py tests/ledger/test_log.py " + NOISE,
+        "tests/releases/test_recorded.py tests/ledger/test_limits.py tests/ledger/test_log.py " + NOISE,
     )
     plant("noise: papers' noise halved off the diagonal", noise, "np.sqrt(0.5))", "np.sqrt(0.25))", NOISE)
     ada = "methods/ada_ssp.py"
@@ -446,7 +452,7 @@ def _mutants() -> list[Mutant]:
         budgets,
         "return -2 * float(ndtri",
         "return -1 * float(ndtri",
-        LOCAL + " " + MIXED,
+        "tests/local/test_protocol.py -k trade_off",
     )
     plant(
         "mixed: losses rounded down",
