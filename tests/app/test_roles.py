@@ -70,6 +70,7 @@ def as_(monkeypatch, role) -> None:
         monkeypatch.setattr(place, lambda: WHO[role])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", [None, Role.ANALYST, Role.REVIEWER])
 def test_only_curators_bring_tables(app, monkeypatch, role):
     """An upload by another is refused in a sentence; its tables are not opened."""
@@ -93,6 +94,7 @@ def test_the_switch_for_private_figures_does_nothing_for_an_analyst(app, files, 
     assert not [box for box in app.text_input if box.label == "Data set, in the ledger"], "the name is not theirs"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", [Role.ANALYST, Role.REVIEWER, None])
 def test_only_curators_have_the_curators_forms(app, files, monkeypatch, role):
     """No form, and no answer to give, for others; each function behind one refuses them, and nothing is written."""

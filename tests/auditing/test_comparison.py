@@ -70,6 +70,7 @@ def test_stopping_keeps_what_is_done(problem):
     assert isinstance(run.summaries(), Private)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["problem", "labels"])
 def test_every_method_with_coefficients_can_be_compared(kind, request):
     """All of the registry runs; the non-private fit is at distance 0 to itself."""

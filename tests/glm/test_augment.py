@@ -25,6 +25,7 @@ from tests.helpers import refused
 from tests.mechanisms.test_perturbed import LOSSES, by_id, rows
 
 
+@pytest.mark.slow
 @by_id
 def test_the_literal_form_tends_to_the_limit_at_the_stated_rate(loss, seed):
     """Root mean square distance to the limit falls as n_e^(-1/2): fitted slope within 0.12 of -0.5 (Prop. 1)."""

@@ -76,6 +76,7 @@ def test_a_privunit_that_keeps_more_is_caught():
     assert math.log(ratio(false)) > 2.0 + 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "epsilon"), [(1, 1.0), (3, 1.0), (3, 5.0)])
 def test_the_choice_is_drawn_with_its_probabilities(d, epsilon, seed):
     """On the code that makes reports: near directions are chosen with probability ``keep``; 5 % more would be seen."""
@@ -134,6 +135,7 @@ def near_share(found, unit, chosen, words):
     return np.einsum("kd,kd->k", chosen, unit) >= least - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["privunit", "gaussian", "moments"])
 def test_no_report_shows_a_row_that_another_row_could_not_give(scheme):
     """In floating point the bits told a zero row from another in 989 of 1000 reports. Now every report of one row is
@@ -189,6 +191,7 @@ class Fixed(NoiseSource):
         raise AssertionError("a report is made of words alone")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 8])
 def test_privunit_is_unbiased_and_of_one_length(d, seed):
     """Mean of 400,000 reports within five standard errors of the vector, whatever its length; one length for all."""
@@ -323,6 +326,7 @@ def relative_errors(rows: np.ndarray, seed: int, n: int, epsilon: float, ids: di
 PRIVUNIT = {"randomizer": "privunit"}
 
 
+@pytest.mark.slow
 def test_ldp_whitened_reaches_what_the_design_asks():
     """Relative error at n = 1e5, d = 10, PrivUnit: at most 0.25 at epsilon 2 and 0.12 at 5; far below Algorithm 1."""
     for epsilon, most in ((2.0, 0.25), (5.0, 0.12)):
@@ -341,6 +345,7 @@ def test_ldp_whitened_reaches_what_the_design_asks():
         assert np.median(np.nan_to_num(others, nan=np.inf)) > 0.5  # no root is no estimate
 
 
+@pytest.mark.slow
 def test_half_the_error_on_bernoulli_rows():
     """The papers' Bernoulli setting at epsilon 10, n = 2e5: at most half the error of ldp-glm."""
     rows = np.random.default_rng(1).choice([-0.1, 0.1], (220_000, 10))
@@ -407,6 +412,7 @@ def files(tmp_path, scheme, seed=1, n=4000):
     assert main([*command, *budget, "--out", str(tmp_path / "c.json")]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["whitened", "moments"])
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 def test_configure_randomize_aggregate(tmp_path, capsys, scheme, kind):

@@ -104,6 +104,7 @@ def test_without_agreement_the_ledger_refuses(book):
     assert not book.account("survey").entries
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

@@ -134,6 +134,7 @@ def test_the_mean_weights_rows_to_one():
     assert z[0].tolist() == [0.0] * 4, "no finite mean: a row of zeros"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "rule"), [(1, FIRST), (5, FIRST), (1, MEAN)])
 def test_bands_hold_where_people_have_many_rows(rows, rule):
     """40 rows each: bands are for people, not for rows; over many releases they hold the coefficient."""

@@ -177,6 +177,7 @@ CELL = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(CELL, min_size=1, max_size=12), st.sampled_from([".", ",", None]))
 def test_fast_and_slow_reading_are_one_function(texts, decimal):
@@ -195,6 +196,7 @@ def test_fast_and_slow_reading_are_one_function(texts, decimal):
             )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(CELL, min_size=1, max_size=8))
 def test_a_cell_is_its_own_business(texts):
@@ -231,6 +233,7 @@ def _peak(path: Path) -> tuple[int, int]:
     return int(rows), int(megabytes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "parquet", "expanding parquet"])
 def test_memory_does_not_grow_with_rows(form, tmp_path):
     """Two passes over millions of rows: under 300 MB above the start, whether the file is large or only unpacks so."""
