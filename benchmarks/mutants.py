@@ -1076,6 +1076,50 @@ def _ledger_mutants() -> list[Mutant]:
         ),
         ("seals: joins unchecked", 'chain.read(row, seal)["other"]', 'chain.payload(row)["other"]'),
     )
+    messages, kinds = "tests/base/test_messages.py", "tests/tables/test_findings.py"
+    found += _of(
+        "base/messages.py",
+        messages,
+        (
+            "messages: advice is cut after names are put in",
+            'self.value.partition(";")[0].rstrip("."), (), facts)',
+            'self.value, (), facts).partition(";")[0]',
+        ),
+        (
+            "messages: a note forgets its kind elsewhere",
+            "return (self.kind,), dict(self.facts)",
+            "return (self.kind,), {}",
+        ),
+    )
+    found += _of(
+        "base/checks.py",
+        messages,
+        ("messages: an ending comes twice", "if sentence not in self.endings:", "if True:"),
+        (
+            "messages: an error loses its kind elsewhere",
+            "(type(self), *self.args), self.__dict__",
+            "(type(self), *self.args), {}",
+        ),
+    )
+    found += _of(
+        "tables/findings.py",
+        kinds,
+        (
+            "findings: constants are not collinear",
+            'PublicMessage.CONSTANT: "collinear",',
+            'PublicMessage.CONSTANT: "rows",',
+        ),
+    )
+    found += _of(
+        "mechanisms/passes.py",
+        "tests/test_proofs.py",
+        ("proofs: lengths in fewer steps", "SIZES = 2**14", "SIZES = 2**13"),
+        (
+            "proofs: lengths rounded down",
+            "return np.rint(clipped, out=clipped)",
+            "return np.floor(clipped, out=clipped)",
+        ),
+    )
     found += _of("ledger/agreements.py", SEALS, ("seals: agreements unchecked", read, payload))
     found += _of("ledger/log.py", SEALS, ("seals: registrations unchecked", "fields = " + read, "fields = " + payload))
     found += _of(

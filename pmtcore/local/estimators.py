@@ -62,7 +62,7 @@ LINKS = {
 
 
 def of_family(family: Family) -> Link:
-    """The link of a generalized linear model."""
+    """Return the link of a generalized linear model."""
     return Link(family.id, family.slope, family.mean, family.largest_slope)
 
 
@@ -143,7 +143,7 @@ def scaled(link: Link, slopes: np.ndarray, rows: np.ndarray, level: float | None
 
 
 def _level(link: Link, scores: np.ndarray, level: float) -> float:
-    """Where the mean of ``value(offset + s)`` is the level; the end of the range where it cannot be."""
+    """Return where the mean of ``value(offset + s)`` is the level; the end of the range where it cannot be."""
 
     def gap(offset: float) -> float:
         return float(np.mean(link.value(offset + scores))) - level
