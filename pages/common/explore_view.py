@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.common.explore_release import confirming
-from pages.common.widgets import badge, chart, download_table, frame, show_error
+from pages.common.widgets import PLAIN, at_first, badge, chart, download_table, frame, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.records import Label
@@ -18,7 +18,7 @@ from pmtcore.explore.regression import Regression
 from pmtcore.report.figures import explore as figures
 from pmtcore.report.sheet import csv
 
-_KEY = "explore-held"
+_KEY, _CLICKS = "explore-held", "explore-clicks"
 _MOST_PILLS = 40
 _FEATURES = "The columns that explain it: any of them, at no further cost."
 _WORDS = {
@@ -103,19 +103,20 @@ def question(here: Held) -> Regression | None:
     )
     choice = [name for name in moment.columns if name != response]
     first = [moment.names[j] for j in moment.record.features if moment.names[j] in choice]
+    key = f"explore-features-{response}"
     if len(choice) <= _MOST_PILLS:
         chosen = st.pills(
             "Features",
             choice,
-            default=first or choice,
             format_func=plain,
             selection_mode="multi",
-            key=f"explore-features-{response}",
+            key=key,
             help=_FEATURES,
+            **at_first(key, default=first or choice),
         )
     else:
-        key = f"explore-features-{response}"
-        chosen = st.multiselect("Features", choice, first[:_MOST_PILLS], key=key, help=_FEATURES)
+        start = at_first(key, default=first[:_MOST_PILLS])
+        chosen = st.multiselect("Features", choice, key=key, help=_FEATURES, **start)
     try:
         return moment.regress(response=response, features=list(chosen), ridge=float(lam))
     except InputError as error:
@@ -129,11 +130,16 @@ def answer(here: Held, fit: Regression) -> None:
     correction = st.session_state.get("explore-correction") or "none"
     table = figures.table(fit, correction, many)
     scales = figures.in_deviations(here.moment, fit)
-    if scales:
-        words = figures.fit_words(fit, many, correction)
-        chart(figures.forest(table, scales), "explore", "Coefficients with 95 % bands", table, here.label, words)
-    else:
-        frame(table, "Coefficients with 95 % bands")
+    if words := figures.fit_words(fit, many, correction):
+        st.markdown(f"{badge(here.label)} {plain(words)}")
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        neighbours(here, fit)
+    with right:
+        if scales:
+            chart(figures.forest(table, scales), "explore", "Coefficients with 95 % bands", table, here.label)
+        else:
+            frame(table, "Coefficients with 95 % bands")
     factors = figures.factor_tests(fit)
     if len(factors):
         frame(factors, "Joint test of each column with several levels")
@@ -148,6 +154,39 @@ def answer(here: Held, fit: Regression) -> None:
         found = here.moment.logistic(response=fit.response, features=list(fit.names[1:]))
         frame(figures.logistic_table(found), "Logistic coefficients with 95 % bands")
         st.caption(plain(found.note))
+
+
+def neighbours(here: Held, fit: Regression) -> None:
+    """Draw every column beside the response; a click on one puts it into the model, or takes it out."""
+    picture, table = figures.neighbours(here.moment, fit)
+    # A new key after each click: the mark that was clicked is no longer selected, and can be clicked again.
+    key = f"explore-map-{fit.response}-{st.session_state.get(_CLICKS, 0)}"
+    st.plotly_chart(
+        picture,
+        width="stretch",
+        key=key,
+        alt=f"Correlation of every column with {fit.response}, with 95 % bands; the list of features above does the "
+        "same by keyboard",
+        config=PLAIN,
+        on_select=lambda: _toggle(key, fit.response),
+        selection_mode="points",
+    )
+    with st.expander(f"{badge(here.label)} Correlations with {plain(fit.response)}", icon=":material/table_rows:"):
+        st.caption("Click a mark to put its column into the model, or to take it out.")
+        frame(table, f"Correlations with {fit.response}, with 95 % bands")
+
+
+def _toggle(map_key: str, response: str) -> None:
+    """Put the column that was clicked into the model, or take it out."""
+    points = st.session_state[map_key]["selection"]["points"]
+    names = [point["customdata"][0] for point in points if point.get("customdata")]
+    features = f"explore-features-{response}"
+    chosen = list(st.session_state.get(features, []))
+    for name in names:
+        (chosen.remove if name in chosen else chosen.append)(name)
+    if names:
+        st.session_state[features] = chosen
+        st.session_state[_CLICKS] = st.session_state.get(_CLICKS, 0) + 1
 
 
 def models(here: Held, fit: Regression) -> None:

@@ -98,10 +98,8 @@ def expected(found: Preview) -> None:
                 "Predicted standard errors of each coefficient relative to the public fit alone",
                 figures.predicted_table(found),
                 Label.PUBLIC,
-                folded_note=figures.predicted_note(found),
+                folded_note=_note(found),
             )
-            if chosen := figures.facts_words(found.facts):
-                st.caption(f"Chosen from public figures: {plain(chosen)}.")
     if found.guarantee.mu > 0:
         with right:
             chart(
@@ -112,6 +110,12 @@ def expected(found: Preview) -> None:
                 Label.PUBLIC,
             )
             deployments()
+
+
+def _note(found: Preview) -> str:
+    """Return what a reader of the predictions should know besides, and the public figures that the plan chose."""
+    chosen = figures.facts_words(found.facts)
+    return figures.predicted_note(found) + (f" Chosen from public figures: {chosen}." if chosen else "")
 
 
 def confirmation(found: Preview) -> str:

@@ -32,7 +32,8 @@ def source() -> None:
     """Where the tables come from."""
     start = at_first("source", default="demo")
     sources = [name for name in _SOURCES if name != "registered" or on_offer()]
-    chosen = st.segmented_control(
+    left, beside = st.columns([3, 2], vertical_alignment="center")
+    chosen = left.segmented_control(
         "Tables",
         sources,
         format_func=_SOURCES.__getitem__,
@@ -44,7 +45,11 @@ def source() -> None:
         **start,
     )
     try:
-        {"demo": _demo, "name": _by_name, "upload": own_tables, "registered": named_by_a_curator}[chosen or "demo"]()
+        if (chosen or "demo") == "demo":
+            with beside:
+                _demo()
+        else:
+            {"name": _by_name, "upload": own_tables, "registered": named_by_a_curator}[chosen]()
     except InputError as error:
         show_error(error)
 

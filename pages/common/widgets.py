@@ -182,11 +182,9 @@ def budget_input(key: str, n: int) -> tuple[Budget, float]:
     Raises:
         InputError: out of range.
     """
-    units = {"mu": "mu (GDP)", "rho": "rho (zCDP)", "epsilon": "epsilon, delta"}
     unit = st.segmented_control(
         "Unit of the budget",
-        list(units),
-        format_func=units.__getitem__,
+        ["mu", "rho", "epsilon"],
         key=f"{key}-unit",
         required=True,
         persist_state="session",
@@ -198,9 +196,7 @@ def budget_input(key: str, n: int) -> tuple[Budget, float]:
     with left:
         amount = _number(f"Total {unit}", f"{key}-{unit}", starts[unit or "mu"], help_for(unit or "mu"))
     with right:
-        delta = _text_number(
-            "delta, where epsilon is stated", f"{key}-delta", power_of_ten(reporting_delta(n)), help_for("delta")
-        )
+        delta = _text_number("delta of epsilon", f"{key}-delta", power_of_ten(reporting_delta(n)), help_for("delta"))
     budget = {
         "mu": lambda: Budget(amount),
         "rho": lambda: Budget.from_rho(amount),

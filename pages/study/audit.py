@@ -7,6 +7,7 @@ import time
 import streamlit as st
 
 from pages.common import actors, job_slots
+from pages.common.live import redrawn
 from pages.common.session import current_problem
 from pages.common.widgets import PLAIN, badge, chart, frame, show_error
 from pmtcore.auditing import attacks
@@ -41,7 +42,7 @@ def keep(found: dict[str, Audit], computed: str) -> None:
 def sweep() -> None:
     """Audit everything anew: progress, Stop, results kept."""
     if SWEEP in st.session_state:
-        st.fragment(running, run_every=A_MOMENT)()
+        redrawn(running, A_MOMENT)
     elif st.button(
         "Audit everything anew",
         key="audit-all",
@@ -58,11 +59,11 @@ def sweep() -> None:
         st.rerun()
 
 
-def running() -> None:
-    """One step after the other."""
+def running() -> bool:
+    """Draw progress and Stop, and audit for a moment; return whether some are left."""
     run: Sweep | None = st.session_state.get(SWEEP)
     if run is None:
-        return
+        return False
     st.progress(run.share, f"{run.share:.0%} done" + (f", now {run.next}" if run.live else ""))
     if st.button("Stop", key="audit-stop", icon=":material/stop:", help="Keeps what is done."):
         run.stop()
@@ -76,7 +77,7 @@ def running() -> None:
         if not run.stopped:
             store(record())
         del st.session_state[SWEEP]
-        st.rerun()
+    return run.live
 
 
 def overview() -> None:

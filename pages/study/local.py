@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Sequence
 
@@ -34,19 +35,15 @@ A_MOMENT = 1.0  # seconds of work between two pictures
 def words() -> None:
     """Who is trusted with what."""
     left, right = st.columns(2, gap="large")
-    left.markdown(
-        "**A trusted curator** sees all rows and adds noise once, to the result. The noise does not grow with the "
-        "number of rows, so its effect falls as 1/n."
-    )
+    left.markdown("**A trusted curator** sees all rows and adds noise once, to the result: its effect falls as 1/n.")
     right.markdown(
-        "**Nobody is trusted**: each person's own device randomizes their row before it leaves. n noises are averaged, "
-        "so the effect falls as 1/√n: far more rows are needed for the same accuracy."
+        "**Nobody is trusted**: each device randomizes its own row. The effect falls as 1/√n: far more rows are needed."
     )
 
 
-def collect(problem: Problem) -> None:
-    """What a device would be sent, and what it would send back."""
-    epsilon = st.select_slider(
+def ask_epsilon() -> float:
+    """Draw the budget of each report; return it."""
+    chosen = st.select_slider(
         "Epsilon of each report",
         [0.5, 1.0, 2.0, 4.0, 8.0, 16.0],
         4.0,
@@ -54,10 +51,16 @@ def collect(problem: Problem) -> None:
         persist_state="session",
         help=help_for("epsilon"),
     )
-    made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", 0.0, float(epsilon))
+    return float(chosen)
+
+
+def collect(problem: Problem, epsilon: float) -> None:
+    """Draw what a device would be sent, and what it would send back."""
+    st.header("A collection from devices")
+    made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", 0.0, epsilon)
     st.markdown(
         f"{badge(Label.PUBLIC)} Each device sends **{made.dimension}** numbers, purely **{epsilon:g}**-private in its "
-        f"own row (any two rows of one person look alike up to a factor e^{epsilon:g})."
+        f"own row (any two rows of one person are told apart with odds of at most {math.exp(epsilon):,.0f} to 1)."
     )
     st.download_button(
         "Configuration for the devices (JSON)",
@@ -166,8 +169,7 @@ def picture(found: Sequence[Summary], kind: Label, axis: str) -> None:
 
 
 def beside(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
-    """Central and local at equal epsilon."""
-    st.header("Central and local on this table")
+    """Draw central and local at equal epsilon."""
     chosen = st.segmented_control(
         "Error against",
         ["epsilon", "private rows"],
@@ -205,17 +207,19 @@ def page(current: Problem) -> None:
     mark: tuple[str, ...] = (tables.key if tables else "", repr(current.choices))
     study = bool(tables and tables.may_be_studied)
     if not current.public.family.binary:
-        st.info(
-            f"The open tables have no label to fit ({plain(current.public.target)} is a number): what follows is on "
-            "the synthetic demo with labels. A table of your own with a label, opened on Data, takes its place.",
-            icon=":material/info:",
+        st.caption(
+            f"On the synthetic demo with labels: {plain(current.public.target)} of the open tables is a number. "
+            "A table with a label, opened on Data, takes its place."
         )
         (current, mark), study = example(), True
-    collect(current)
-    if may_simulate(study):
-        kind = Label.LAB if study else Label.PRIVATE
-        fit_another(current, mark, kind)
+    epsilon = ask_epsilon()
+    kind = Label.LAB if study else Label.PRIVATE
+    simulated = may_simulate(study)
+    if simulated:
         beside(current, mark, kind)
+    collect(current, epsilon)
+    if simulated:
+        fit_another(current, mark, kind)
 
 
 st.title("Local model")

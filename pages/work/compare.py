@@ -68,20 +68,22 @@ def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
     return float(low), float(high), int(count), float(mu)
 
 
-def controls(problem: Problem) -> None:
-    """What to run; starts a comparison."""
-    axis = (
-        st.segmented_control(
-            "Error against",
-            [axis for axis in AXES if axis != "epsilon"],
-            key="compare-axis",
-            required=True,
-            help="What changes from left to right.",
-            **at_first("compare-axis", default="budget"),
-            **KEEP,
-        )
-        or "budget"
+def against() -> str:
+    """Draw what changes from left to right; return it."""
+    chosen = st.segmented_control(
+        "Error against",
+        [axis for axis in AXES if axis != "epsilon"],
+        key="compare-axis",
+        required=True,
+        help="What changes from left to right.",
+        **at_first("compare-axis", default="budget"),
+        **KEEP,
     )
+    return chosen or "budget"
+
+
+def controls(problem: Problem, axis: str) -> None:
+    """Draw what to run; start a comparison."""
     with st.form("compare-form"):
         chosen = _methods(problem)
         low, high, count, mu = _places(problem, axis)
@@ -156,26 +158,30 @@ def live() -> bool:
         st.progress(run.share, f"{run.share:.0%} done{left}")
         st.button("Stop", key="compare-stop", icon=":material/stop:", help="Keeps what is done.", on_click=run.stop)
     found = run.summaries().reveal(Curator("shown on the Compare page"))
-    if found:
-        note = "stopped" if run.stopped else "done" if not run.live else "running"
-        picture(found, run.axis, run.sampling, f"{figures.trials_words(found)}, {note}.")
+    note = "stopped" if run.stopped else "done" if not run.live else "running"
+    words = f"{figures.trials_words(found)}, {note}." if found else "No result yet."
+    picture(found, run.axis, run.sampling, words, run)
     if run.live:
         advance(run)
     return run.live
 
 
-def picture(found: Sequence[Summary], axis: str, sampling: float | None, note: str) -> None:
-    """Who is how far from the fit without privacy."""
+def picture(
+    found: Sequence[Summary], axis: str, sampling: float | None, note: str, run: Comparison | None = None
+) -> None:
+    """Draw who is how far from the fit without privacy; axes and legend of a run are those of its end."""
     mean = st.toggle(
         "Means with one standard deviation", key="compare-mean", help="Else medians with 10 to 90 %.", **KEEP
     )
     chart(
-        figures.comparison(found, axis, mean, sampling),
+        figures.comparison(
+            found, axis, mean, sampling, run.methods if run is not None else (), run.places if run is not None else ()
+        ),
         "comparison",
         f"Distance to the fit without privacy against {AXES[axis]}, with bands",
         figures.comparison_table(found),
         study_label(),
-        comparison_words(found, axis),
+        comparison_words(found, axis) or f"{'Press Run' if run is None else 'Computing'}: no trial is done yet.",
     )
     off = "; the dotted line is what it is itself expected to be off by, from public rows"
     st.caption(f"{note} The fit without privacy is at distance 0 from itself{off if sampling else ''}.")
@@ -199,9 +205,10 @@ def page(problem: Problem) -> None:
     workflow_state.summary(problem)
     if not may_show():
         return
-    left, right = st.columns([2, 3], gap="large")
+    axis = against()
+    left, right = st.columns([2, 3], gap="medium")
     with left:
-        controls(problem)
+        controls(problem, axis)
         st.caption(
             "Repeated releases of the same rows, for the lab: every figure is a distance to an exact fit. Nothing here "
             "may be published, and nothing is spent on synthetic tables."
@@ -220,6 +227,8 @@ def results() -> None:
         first = quick(session())
         if first is not None:
             picture(first.summaries, "budget", first.sampling, f"A first look, {first.trials} trials, z-scores.")
+        else:
+            picture([], "budget", None, "")
         return
     if run.live:
         redrawn(live, 1.0)

@@ -112,7 +112,7 @@ def page(problem: Problem) -> None:
         return
     waiting()
     with st.container(border=True):
-        left, middle, right = st.columns(3, gap="medium")
+        left, middle, right = st.columns([5, 6, 5], gap="medium")
         with left:
             asked = ask(problem)
         if asked is not None:
