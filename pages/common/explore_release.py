@@ -55,7 +55,7 @@ def releasing(problem: Problem) -> Release | None:
 
 
 def confirming(moment: Moment, fit: Regression, label: Label) -> None:
-    """The chosen model again with ``joint-pmt`` on the rest of the budget, and both combined."""
+    """Draw the chosen model released again with ``joint-pmt`` on the rest of the budget, and both combined."""
     state = session()
     for found in reversed(list(state.releases.values())):
         if found.method == "joint-pmt" and found.target == fit.response and set(found.names) == set(fit.names):
@@ -84,7 +84,7 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
 
 
 def _spending(problem: Problem, request: Request, prospect: Preview, prefix: str) -> Release | None:
-    """The guarantee, the ledger, the confirmation and the button; the release once it is made."""
+    """Draw guarantee, ledger, confirmation and button; return the release once it is made."""
     st.caption(guarantee_line(prospect.guarantee))
     where = spend_form(prospect.guarantee.person.mu)
     if where is None:

@@ -39,12 +39,12 @@ class Held:
 
     @property
     def label(self) -> Label:
-        """The kind of its figures."""
+        """Return the kind of its figures."""
         return self.moment.label
 
 
 def held() -> Held | None:
-    """The record that is open."""
+    """Return the record that is open."""
     found: Held | None = st.session_state.get(_KEY)
     return found
 
@@ -57,7 +57,7 @@ def take_up(moment: Moment, title: str) -> None:
 
 
 def page(here: Held) -> None:
-    """The question and all that follows."""
+    """Draw the question and all that follows."""
     head(here)
     fit = question(here)
     if fit is None:
@@ -68,7 +68,7 @@ def page(here: Held) -> None:
 
 
 def head(here: Held) -> None:
-    """What is open, and how to take it along."""
+    """Draw what is open, and how to take it along."""
     left, middle, right = st.columns([4, 1, 1], vertical_alignment="center")
     left.markdown(f"{badge(here.label)} **{plain(here.title)}**: {plain(figures.record_words(here.moment))}")
     middle.download_button(
@@ -86,7 +86,7 @@ def head(here: Held) -> None:
 
 
 def question(here: Held) -> Regression | None:
-    """Response and features by clicking."""
+    """Draw response and features to click on; return the regression."""
     moment = here.moment
     left, middle, right = st.columns([2, 1, 2])
     start = moment.columns.index(moment.record.target) if moment.record.target in moment.columns else 0
@@ -115,8 +115,8 @@ def question(here: Held) -> Regression | None:
             **at_first(key, default=first or choice),
         )
     else:
-        start = at_first(key, default=first[:_MOST_PILLS])
-        chosen = st.multiselect("Features", choice, key=key, help=_FEATURES, **start)
+        many = at_first(key, default=first[:_MOST_PILLS])
+        chosen = st.multiselect("Features", choice, key=key, help=_FEATURES, **many)
     try:
         return moment.regress(response=response, features=list(chosen), ridge=float(lam))
     except InputError as error:
@@ -125,7 +125,7 @@ def question(here: Held) -> Regression | None:
 
 
 def answer(here: Held, fit: Regression) -> None:
-    """Coefficients with bands, redrawn at once."""
+    """Draw coefficients with bands, beside all columns that may go in."""
     many = here.moment.models
     correction = st.session_state.get("explore-correction") or "none"
     table = figures.table(fit, correction, many)
@@ -190,7 +190,7 @@ def _toggle(map_key: str, response: str) -> None:
 
 
 def models(here: Held, fit: Regression) -> None:
-    """The list of models looked at: name, pin, compare."""
+    """Draw the list of models looked at: name, pin, compare."""
     key = figures.key_of(fit)
     left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
     name = left.text_input(
@@ -230,7 +230,7 @@ def models(here: Held, fit: Regression) -> None:
 
 
 def more(here: Held, fit: Regression) -> None:
-    """Everything else that is free, one tab each; only the open one is computed."""
+    """Draw everything else that is free, one tab each; only the open one is computed."""
     choices = ("Code", "Test and predict", "Paths", "Correlations", "Network", "Components", "Columns", "Confirm")
     chosen = st.segmented_control(
         "More", choices, default="Code", required=True, key="explore-more", help="All of it is free."
@@ -255,7 +255,7 @@ def _code(_: Held, fit: Regression) -> None:
 
 
 def _test(here: Held, fit: Regression) -> None:
-    """A joint test of several coefficients, and a prediction at values typed in."""
+    """Draw a joint test of several coefficients, and a prediction at values typed in."""
     slopes = [name for name in fit.names if not (fit.constant and name == fit.names[0])]
     if fit.features:
         frame(figures.shares_table(fit), "Partial R^2 and variance inflation of each feature with 95 % bands")
@@ -337,7 +337,7 @@ def _components(here: Held, _: Regression) -> None:
 
 
 def _columns(here: Held, fit: Regression) -> None:
-    """Means and spreads, group means, synthetic rows."""
+    """Draw means and spreads, group means, synthetic rows."""
     frame(pd.DataFrame(here.moment.summary()), "Mean and spread of each column with 95 % bands")
     if here.moment.labels:
         groups = st.multiselect(

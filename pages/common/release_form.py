@@ -119,14 +119,14 @@ def _note(found: Preview) -> str:
 
 
 def confirmation(found: Preview) -> str:
-    """What the user agrees to."""
+    """Return what the user agrees to."""
     if found.guarantee.mu == 0:
         return "I spend nothing: this method reads no private row."
     return f"I spend mu = {found.guarantee.person.mu:.4g} on this table. It cannot be taken back."
 
 
 def confirmation_key(found: Preview) -> str:
-    """A key that changes with what is confirmed, so that a tick for one amount never counts for another."""
+    """Return a key that changes with what is confirmed: a tick for one amount never counts for another."""
     state = session()
     table = "" if state.tables is None else state.tables.key
     return f"sure-{state.next_request}-{table}-{found.method.id}-{found.guarantee.person.mu!r}"

@@ -94,5 +94,5 @@ def fill(request: Request) -> None:
 
 
 def onward(page: str, label: str) -> None:
-    """The next page of the thread."""
+    """Draw the link to the next page of the thread."""
     st.page_link(f"pages/work/{page}.py", label=f"Next: {label}", icon=":material/arrow_forward:")

@@ -27,7 +27,7 @@ A_MOMENT = 0.3
 
 
 def record() -> Record:
-    """This session's results over those that are stored."""
+    """Return this session's results over those that are stored."""
     if KEY not in st.session_state:
         st.session_state[KEY] = stored() or Record("never", {})
     found: Record = st.session_state[KEY]
@@ -125,7 +125,7 @@ def details(id: str, found: Audit | None) -> None:
 
 
 def _first(ids: list[str]) -> int:
-    """Where the list starts: at what one would release with from the open tables."""
+    """Return where the list starts: at what one would release with from the open tables."""
     try:
         return ids.index(recommended(current_problem().public).id)
     except (InputError, ValueError):
@@ -156,7 +156,7 @@ def one() -> None:
 
 
 def published() -> None:
-    """Paper C's symbol and noise, paper D's selection and iterated weights, and the same attacks on ours."""
+    """Draw attacks on paper C's symbol and noise, paper D's selection and weights, and on ours."""
     st.header("Published steps, attacked")
     st.markdown("Errata as attacks: each step as printed on two tables, and the same tables on the sound method here.")
     if st.button("Run the attacks (E5, E8, E11, E12)", key="audit-printed", icon=":material/bug_report:"):
@@ -175,7 +175,7 @@ def published() -> None:
 
 
 def errata() -> None:
-    """The papers' errata."""
+    """Draw the papers' errata."""
     st.header("Errata")
     st.dataframe(
         [vars(entry) for entry in ERRATA.values()], hide_index=True, width="stretch", alt="Errata of the papers"

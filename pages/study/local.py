@@ -33,11 +33,10 @@ A_MOMENT = 1.0  # seconds of work between two pictures
 
 
 def words() -> None:
-    """Who is trusted with what."""
-    left, right = st.columns(2, gap="large")
-    left.markdown("**A trusted curator** sees all rows and adds noise once, to the result: its effect falls as 1/n.")
-    right.markdown(
-        "**Nobody is trusted**: each device randomizes its own row. The effect falls as 1/√n: far more rows are needed."
+    """Say who is trusted with what."""
+    st.markdown(
+        "**A trusted curator** adds noise once, to the result: its effect falls as 1/n. **Where nobody is trusted**, "
+        "each device randomizes its own row: the effect falls as 1/√n, so far more rows are needed."
     )
 
 
@@ -81,7 +80,7 @@ def collect(problem: Problem, epsilon: float) -> None:
 
 
 def may_simulate(study: bool) -> bool:
-    """Whether simulated collections of these rows may be on this screen; says so where they may not."""
+    """Return whether simulated collections of these rows may be on this screen; say so where not."""
     if study or curator():
         return True
     st.info(
@@ -93,7 +92,7 @@ def may_simulate(study: bool) -> bool:
 
 
 def fit_another(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
-    """Remark 16: many losses from one collection, simulated with a seed: whoever knows it can undo the noise."""
+    """Draw many losses from one collection (remark 16), simulated with a seed that undoes the noise."""
     st.header("Fit another model, no further cost")
     epsilon = float(st.session_state["local-epsilon"])
     if st.session_state.get("local-collected", ("",))[0] != (*mark, epsilon):
@@ -122,7 +121,7 @@ def fit_another(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
 
 
 def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -> Sides:
-    """The simulation for these tables and this axis: the one that is under way, or a new one."""
+    """Return the simulation for these tables and this axis: the one that is under way, or a new one."""
     held: tuple[tuple[str, ...], Sides] | None = st.session_state.get("local-run")
     if held is None or held[0] != key:
         n = problem.private.n
@@ -137,29 +136,29 @@ def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -
 def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> bool:
     """Draw progress, Stop and the picture so far; return whether it goes on. The end is kept where it harms nobody."""
     if run.live:
-        st.progress(run.share, f"Simulating every device: {run.share:.0%} done")
-        st.button("Stop", key="local-stop", icon=":material/stop:", help="Keeps what is done.", on_click=run.stop)
+        left, right = st.columns([5, 1], vertical_alignment="center")
+        left.progress(run.share, f"Simulating every device: {run.share:.0%} done")
+        right.button("Stop", key="local-stop", icon=":material/stop:", help="Keeps what is done.", on_click=run.stop)
     end = time.monotonic() + A_MOMENT
     while time.monotonic() < end and run.step():
         pass
     found = run.summaries().reveal(Curator("shown on the Local page, harmless or curator"))
-    picture(found, kind, axis)
+    picture(found, kind, axis, run)
     if not run.live and kind is Label.LAB and not run.stopped:
         remember(key, lambda: Quick(found, None, TRIALS))
     return run.live
 
 
-def picture(found: Sequence[Summary], kind: Label, axis: str) -> None:
-    """Central and local along the axis."""
-    if not found:
-        return
+def picture(found: Sequence[Summary], kind: Label, axis: str, run: Sides | None = None) -> None:
+    """Draw central and local along the axis; axes and legend of a run are those of its end."""
+    methods, places = (run.methods, run.places) if run is not None else ((), ())
     chart(
-        figures.comparison(found, axis),
+        figures.comparison(found, axis, methods=methods, places=places),
         "local-comparison",
         f"Distance to the fit without privacy against {axis}, central and local",
         figures.comparison_table(found),
         kind,
-        comparison_words(found, axis),
+        comparison_words(found, axis) or "No simulated release is done yet.",
     )
     st.caption(
         f"Up to {TRIALS} simulated releases of the standardized table for each point. Central: (epsilon, delta) at the "
@@ -168,8 +167,8 @@ def picture(found: Sequence[Summary], kind: Label, axis: str) -> None:
     )
 
 
-def beside(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
-    """Draw central and local at equal epsilon."""
+def against() -> str:
+    """Draw what changes from left to right; return it."""
     chosen = st.segmented_control(
         "Error against",
         ["epsilon", "private rows"],
@@ -178,7 +177,12 @@ def beside(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
         required=True,
         help=f"What changes from left to right. {help_for('epsilon')}",
     )
-    axis, epsilon = chosen or "epsilon", float(st.session_state["local-epsilon"])
+    return chosen or "epsilon"
+
+
+def beside(problem: Problem, mark: tuple[str, ...], kind: Label, axis: str) -> None:
+    """Draw central and local at equal epsilon."""
+    epsilon = float(st.session_state["local-epsilon"])
     key = ("local", *mark, axis, repr(epsilon if axis != "epsilon" else 0.0))
     kept = remembered(key) if kind is Label.LAB else None
     if kept is not None:
@@ -188,11 +192,11 @@ def beside(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
     if run.live:
         redrawn(lambda: live(run, key, kind, axis), A_MOMENT)
     else:
-        picture(run.summaries().reveal(Curator("shown on the Local page, harmless or curator")), kind, axis)
+        picture(run.summaries().reveal(Curator("shown on the Local page, harmless or curator")), kind, axis, run)
 
 
 def example() -> tuple[Problem, tuple[str, ...]]:
-    """The synthetic demo with labels, for tables whose target is not a label."""
+    """Return the synthetic demo with labels, for tables whose target is not a label."""
     if "local-example" not in st.session_state:
         tables = named_tables("demo-labels")
         made = prepare(tables.private, tables.public, tables.first, lab_reasons=tables.lab_reasons)
@@ -202,7 +206,7 @@ def example() -> tuple[Problem, tuple[str, ...]]:
 
 
 def page(current: Problem) -> None:
-    """The whole page: on the open tables where they have labels, else on the demo that has."""
+    """Draw the whole page: on the open tables where they have labels, else on the demo that has."""
     tables = session().tables
     mark: tuple[str, ...] = (tables.key if tables else "", repr(current.choices))
     study = bool(tables and tables.may_be_studied)
@@ -212,11 +216,15 @@ def page(current: Problem) -> None:
             "A table with a label, opened on Data, takes its place."
         )
         (current, mark), study = example(), True
-    epsilon = ask_epsilon()
+    left, right = st.columns([2, 1], gap="large")
+    with left:
+        epsilon = ask_epsilon()
     kind = Label.LAB if study else Label.PRIVATE
     simulated = may_simulate(study)
     if simulated:
-        beside(current, mark, kind)
+        with right:
+            axis = against()
+        beside(current, mark, kind, axis)
     collect(current, epsilon)
     if simulated:
         fit_another(current, mark, kind)

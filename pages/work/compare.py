@@ -25,6 +25,8 @@ from pmtcore.report.words import comparison_words
 from pmtcore.tables.problem import Problem
 
 KEEP: dict[str, Any] = {"persist_state": "session"}
+# Ends of the budgets that are tried at first.
+FIRST_PLACES = (0.1, 10.0)
 SCALES = {"z": "z-scores", "none": "as it is", "minmax": "to [0, 1]", "max": "by the largest"}
 _AXIS_HELP = {
     "budget": help_for("mu"),
@@ -36,10 +38,10 @@ _AXIS_HELP = {
 
 
 def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
-    """The range on the axis, how many places, and the budget where the axis is another."""
+    """Draw the range on the axis, how many places, and the budget where the axis is another."""
     d, m = problem.public.d, problem.public.m or 0
     ranges: dict[str, tuple[float, float]] = {
-        "budget": (0.1, 10.0),
+        "budget": FIRST_PLACES,
         "private rows": (float(max(problem.private.n // 20, 10)), float(problem.private.n)),
         "public rows": (float(d + 2), float(max(m, d + 2))),
         "penalty": (1e-4, 1.0),
@@ -138,7 +140,7 @@ def _trials() -> tuple[int, int, Any]:
 
 
 def advance(run: Comparison, seconds: float = 0.4) -> None:
-    """Work for a moment; what is done is kept."""
+    """Do some work; what is done is kept."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and run.step():
         pass
@@ -170,25 +172,24 @@ def picture(
     found: Sequence[Summary], axis: str, sampling: float | None, note: str, run: Comparison | None = None
 ) -> None:
     """Draw who is how far from the fit without privacy; axes and legend of a run are those of its end."""
-    mean = st.toggle(
-        "Means with one standard deviation", key="compare-mean", help="Else medians with 10 to 90 %.", **KEEP
-    )
+    mean = bool(st.session_state.get("compare-mean", False))
+    methods = run.methods if run is not None else ()
+    places = run.places if run is not None else () if found else FIRST_PLACES
     chart(
-        figures.comparison(
-            found, axis, mean, sampling, run.methods if run is not None else (), run.places if run is not None else ()
-        ),
+        figures.comparison(found, axis, mean, sampling, methods, places),
         "comparison",
         f"Distance to the fit without privacy against {AXES[axis]}, with bands",
         figures.comparison_table(found),
         study_label(),
         comparison_words(found, axis) or f"{'Press Run' if run is None else 'Computing'}: no trial is done yet.",
     )
+    st.toggle("Means with one standard deviation", key="compare-mean", help="Else medians with 10 to 90 %.", **KEEP)
     off = "; the dotted line is what it is itself expected to be off by, from public rows"
     st.caption(f"{note} The fit without privacy is at distance 0 from itself{off if sampling else ''}.")
 
 
 def may_show() -> bool:
-    """Whether the figures may be on this screen; says so where they may not."""
+    """Return whether the figures may be on this screen; say so where they may not."""
     tables = session().tables
     if tables is None or tables.may_be_studied or curator():
         return True

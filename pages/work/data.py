@@ -22,7 +22,7 @@ from pmtcore.tables.table import Table
 
 
 def showcase() -> None:
-    """What the open tables already show, on tables that harm nobody."""
+    """Draw what the open tables already show, on tables that harm nobody."""
     try:
         found = quick(session())
     except InputError as error:
@@ -57,7 +57,7 @@ def glance() -> None:
         width="stretch",
         height=330,
         alt="Columns with their part in the fit, kind, missing values and spread in the public rows",
-        column_config={"public rows": st.column_config.BarChartColumn("public rows", width="medium")},
+        column_config={"public rows": st.column_config.BarChartColumn("public rows", width="medium", y_min=0)},
     )
 
 

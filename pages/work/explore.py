@@ -13,7 +13,7 @@ from pmtcore.explore.moment import Moment
 
 
 def opening() -> None:
-    """A record from a file, from a release of this session, or a new release."""
+    """Draw a record from a file, from a release of this session, or a new release."""
     left, right = st.columns([3, 2], gap="large")
     with right:
         st.header("Open a record")
@@ -45,7 +45,7 @@ def opening() -> None:
 
 
 def earlier() -> None:
-    """Joint moments released in this session."""
+    """Draw the joint moments released in this session."""
     for id, found in session().releases.items():
         if "joint_moment" in found.released and st.button(
             f"Open the release of {found.n:,} rows at mu = {found.guarantee.person.mu:.4g}",

@@ -223,7 +223,7 @@ def _closest(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
         best, low, high = stretches[0]
         if low == high:
             return f"At {_place(low, axis)}, {spoken(best)} comes closest to the fit without privacy."
-        return f"{spoken(best)} comes closest to the fit without privacy all along the axis."
+        return f"{spoken(best)} comes closest to the fit without privacy at every place drawn."
     if len(stretches) > 4:
         return "Which method comes closest to the fit without privacy changes back and forth: see the table."
     told = [
@@ -245,7 +245,9 @@ def _middle(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
     if least <= _NO_ERROR * here[-1][1]:
         return f"At {_place(middle, axis)}, {spoken(best)} has no distance at all; the others do."
     told = [f"{spoken(id)} is {_further(error / least)}" for id, error in others]
-    return f"At {_place(middle, axis)}, where {spoken(best)} is closest, {listing(told)}."
+    first = {min(at, key=lambda id: at[id]) for at in by_place.values()}
+    where = "" if len(first) == 1 else f", where {spoken(best)} is closest"
+    return f"At {_place(middle, axis)}{where}, {listing(told)}."
 
 
 def _further(ratio: float) -> str:

@@ -82,7 +82,7 @@ def _draw(figure: go.Figure, id: str, rows: Sequence[Summary], symbol: str, mean
     entry, flat = method(id), method(id).role == "public"
     # Without a result yet: no mark, but a line of the legend.
     x: list[float | None] = [row.x for row in rows] or [None]
-    y = [row.error_mean if mean else row.error_median for row in rows] or [None]
+    y: list[float | None] = [row.error_mean if mean else row.error_median for row in rows] or [None]
     high = [row.error_mean + row.error_sd if mean else row.error_high for row in rows]
     low = [max(row.error_mean - row.error_sd, row.error_low) if mean else row.error_low for row in rows]
     band = {"x": x, "mode": "lines", "line": {"width": 0}, "legendgroup": id, "showlegend": False, "hoverinfo": "skip"}
