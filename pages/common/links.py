@@ -147,7 +147,11 @@ def keep() -> None:
 def share() -> None:
     """Draw the link to what is on screen."""
     opened = session().tables
-    with st.expander("Link to this", icon=":material/link:"):
+    # Drawn once it is opened: a box of code alone brings half a megabyte of scripts.
+    folded = st.expander("Link to this", icon=":material/link:", key="link-to-this", on_change="rerun")
+    if not folded.open:
+        return
+    with folded:
         if opened is None or not opened.may_be_studied:
             st.caption("Your own tables have no link: they live in this session alone.")
             return

@@ -14,7 +14,6 @@ from pages.common.jobs import FOCUS
 from pages.common.retrieved import show_retrieved
 from pages.common.session import session
 from pages.common.widgets import (
-    PLAIN,
     at_first,
     badge,
     chart,
@@ -22,6 +21,7 @@ from pages.common.widgets import (
     download_table,
     frame,
     guarantee_line,
+    picture,
 )
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
@@ -121,13 +121,8 @@ def coefficients(found: Release) -> None:
     if len(drawn) < len(table):
         st.caption(forest.note(table, drawn))
     if len(shown):
-        st.plotly_chart(
-            forest.multiples(shown, unit) if view == "levels" else forest.forest(drawn, unit),
-            width="stretch",
-            key="coefficients",
-            alt="Released coefficients with 95 % bands; the table below has the figures",
-            config=PLAIN,
-        )
+        figure = forest.multiples(shown, unit) if view == "levels" else forest.forest(drawn, unit)
+        picture(figure, "coefficients", "Released coefficients with 95 % bands; the table below has the figures")
         with st.expander("Table", icon=":material/table_rows:"):
             frame(shown, f"Coefficients: {unit.words}")
             download_table(shown, "coefficients-shown")
@@ -164,7 +159,7 @@ def error_parts(shown: pd.DataFrame, unit: forest.Unit) -> None:
     with st.expander("What the bands are made of", icon=":material/stacked_bar_chart:"):
         if apart is not None:
             alt = "Standard errors from the privacy noise, from sampling and from truncation, apart"
-            st.plotly_chart(apart, width="stretch", key="parts", alt=alt, config=PLAIN)
+            picture(apart, "parts", alt)
         st.markdown("\n".join(f"- {plain(sentence)}" for sentence in coefficient_words(shown, unit)))
     st.caption(parts_words(shown))
 

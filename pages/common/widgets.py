@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -78,13 +79,34 @@ def chart(
     if words:
         shown = f"**{plain(words)}**" if strong else plain(words)
         st.markdown(f"{badge(label)} {shown}")
-    st.plotly_chart(figure, width="stretch", key=key, alt=alt, config=PLAIN)
+    picture(figure, key, alt)
     with st.expander("Table" if words else f"{badge(label)} Table", icon=":material/table_rows:"):
         if folded_note:
             st.caption(plain(folded_note))
         frame(table, alt)
         if label is not Label.PRIVATE:
             download_table(table, key)
+
+
+def picture(figure: go.Figure, key: str, alt: str) -> None:
+    """Draw a figure as wide as its place, with the words that a reader of the screen hears."""
+    st.plotly_chart(figure, width="stretch", key=key, alt=alt, config=PLAIN)
+
+
+def on_tables(draw: Callable[[Problem], None], otherwise: Callable[[], object] = lambda: None) -> None:
+    """Draw a page about the open tables; one sentence where they do not fit, or where the page stops.
+
+    Args:
+        otherwise: draws what a page without tables says.
+    """
+    problem = problem_or_sentence()
+    if problem is None:
+        otherwise()
+        return
+    try:
+        draw(problem)
+    except InputError as error:
+        show_error(error)
 
 
 def figure_first(key: str) -> DeltaGenerator:

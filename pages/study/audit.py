@@ -9,7 +9,7 @@ import streamlit as st
 from pages.common import actors, job_slots
 from pages.common.live import redrawn
 from pages.common.session import current_problem
-from pages.common.widgets import PLAIN, badge, chart, frame, show_error
+from pages.common.widgets import badge, chart, frame, picture, show_error
 from pmtcore.auditing import attacks
 from pmtcore.auditing.audits import TRIALS, Record, Sweep, store, stored
 from pmtcore.auditing.faults import FAULTS, wrong_shape
@@ -84,13 +84,7 @@ def overview() -> None:
     """Draw all results in one picture over one sortable table."""
     found = record()
     st.markdown(f"{badge(Label.LAB)} **{figures.tally(found.found)}** Claimed mu = 1; last computed: {found.computed}.")
-    st.plotly_chart(
-        figures.overview(found.found),
-        width="stretch",
-        key="audit-overview",
-        alt="Lower bounds of all attacks as shares of the claim, planted faults apart",
-        config=PLAIN,
-    )
+    picture(figures.overview(found.found), "audit-overview", "Lower bounds of all attacks as shares of the claim")
     frame(figures.overview_table(found.found), "Audit of every method and planted fault")
     with st.expander("One method or fault in detail", icon=":material/search:"):
         ids = [*(entry.id for entry in methods()), *FAULTS]

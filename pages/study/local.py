@@ -12,10 +12,9 @@ import streamlit as st
 from pages.common.live import redrawn
 from pages.common.session import curator, named_tables, session
 from pages.common.showcase import Quick, remember, remembered
-from pages.common.widgets import badge, chart, problem_or_sentence, show_error
+from pages.common.widgets import badge, chart, on_tables
 from pmtcore.auditing.central_vs_local import Sides, papers_local
 from pmtcore.auditing.comparison import Summary, rescaled
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.records import Curator, Label
 from pmtcore.glm.families import FAMILIES
@@ -232,9 +231,4 @@ def page(current: Problem) -> None:
 
 st.title("Local model")
 words()
-opened = problem_or_sentence()
-if opened is not None:
-    try:
-        page(opened)
-    except InputError as error:
-        show_error(error)
+on_tables(page)

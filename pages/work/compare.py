@@ -12,7 +12,7 @@ from pages.common import job_slots, runs, workflow_state
 from pages.common.live import redrawn
 from pages.common.session import curator, session
 from pages.common.showcase import quick
-from pages.common.widgets import at_first, chart, problem_or_sentence, show_error, study_label, take_along
+from pages.common.widgets import at_first, chart, on_tables, show_error, study_label, take_along
 from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, grid, rescaled
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Curator
@@ -243,9 +243,4 @@ def results() -> None:
 
 
 st.title("Compare")
-current = problem_or_sentence()
-if current is not None:
-    try:
-        page(current)
-    except InputError as error:
-        show_error(error)
+on_tables(page)
