@@ -36,6 +36,7 @@ def test_released_here_and_asked(explored):
     assert not explored.exception
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tab", ["Code", "Test and predict", "Paths", "Correlations", "Network", "Components", "Columns", "Confirm"]
 )
