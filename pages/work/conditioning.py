@@ -65,9 +65,7 @@ def page(problem: Problem) -> None:
         picture(figures.spectrum(shown), "spectrum", "Eigenvalues before and after whitening, log axis")
     with middle:
         st.markdown("**The two worst directions**")
-        picture(
-            figures.ellipses(shown[-1]), "ellipses", "Longest and shortest direction before and after whitening"
-        )
+        picture(figures.ellipses(shown[-1]), "ellipses", "Longest and shortest direction before and after whitening")
     with right:
         radius = truncation(shown)
     for found, kind in zip(shown, kinds, strict=True):
@@ -103,7 +101,7 @@ def truncation(shown: list[Diagnosis]) -> float:
     keep_within("radius", 0.0, top)
     start = at_first("radius", value=shown[0].radius)
     radius = st.slider(
-        "Rows outside the radius, in whitened units",
+        "Truncation: rows outside the radius (whitened)",
         0.0,
         top,
         key="radius",
