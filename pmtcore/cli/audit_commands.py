@@ -14,7 +14,7 @@ from pmtcore.base.checks import InputError, whole_number_between
 from pmtcore.base.records import Label
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import number_from, public_from
-from pmtcore.cli.files import read_small, write_small
+from pmtcore.cli.files import read_small, writable, write_small
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.methods.registry import method, recommended
 
@@ -90,6 +90,8 @@ def gallery(chosen: argparse.Namespace) -> Answer:
 
     if chosen.all:
         return _all_computed(chosen)
+    writable(chosen.folder)
+    chosen.out = chosen.folder
     if chosen.figure is None and chosen.check:
         return _all_checked()
     if chosen.figure is None:
@@ -133,7 +135,7 @@ def _all_computed(chosen: argparse.Namespace) -> Answer:
             missing.append(made.id)
         else:
             ready.append(made)
-    folder = None if chosen.out is None else Path(chosen.out)
+    folder = None if chosen.folder is None else Path(chosen.folder)
     trials: dict[str, int] = {}
     began, goal = time.process_time(), sum(made.trials for made in ready)
     try:

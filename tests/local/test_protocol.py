@@ -19,9 +19,10 @@ from pmtcore.base.records import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.glm.families import LOGISTIC, POISSON, family
 from pmtcore.local import setup
-from pmtcore.local.estimators import LINKS, of_family, scale_root, scaled
+from pmtcore.local.estimators import LINKS, PublicRows, of_family, scale_root, scaled
 from pmtcore.local.protocol import VERSION, Configuration, report_lines, unfold
 from pmtcore.local.reading import tally_file
+from pmtcore.local.setup import _shell_moments
 from pmtcore.local.tally import Tally
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.mechanisms.randomizers import PrivUnit
@@ -279,6 +280,36 @@ def test_the_shortcut_has_the_distribution_of_the_sum(seed):
     assert kstest(((short - exact) / sds).ravel() * 0.8, "norm").pvalue < FALSE_ALARM, "20 % less noise is seen"
 
 
+def test_rows_of_few_levels_stand_for_their_copies(seed):
+    """Each distinct row once with its share gives the root and the mean of all rows; rows that differ stay all."""
+    rng = np.random.default_rng(seed)
+    x = (2.0 * rng.integers(0, 2, (30_000, 6)) - 1) / 6
+    few, slopes = PublicRows.of(x), rng.uniform(0.5, 1.0, 6)
+    assert few.shares is not None and len(few.features) == len(np.unique(x, axis=0))
+    assert few.shares.sum() == pytest.approx(1.0) and few.mean(few.features[:, 0]) == pytest.approx(x[:, 0].mean())
+    for link in (of_family(LOGISTIC), LINKS["cubic"], LINKS["softplus"]):
+        every = scaled(link, slopes, PublicRows(x), None)[0]
+        assert scaled(link, slopes, few, None)[0] == pytest.approx(every, rel=1e-9, nan_ok=True)
+    assert PublicRows.of(rng.standard_normal((9000, 3))).shares is None
+    one = x.copy()
+    one[-1] = rng.standard_normal(6)
+    assert len(PublicRows.of(one).features) == len(few.features) + 1
+
+
+def test_the_radius_of_the_whitened_scheme_has_the_least_price(seed):
+    """Sums over shells price each radius as weighting every row by it does."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((400, 3)) * rng.exponential(1.0, (400, 1))
+    norms = np.linalg.norm(x, axis=1)
+    radii = np.unique(np.quantile(norms, (0.0, 0.3, 0.3, 1.0)))
+    shells = _shell_moments(x, norms, radii)
+    for at, radius in enumerate(radii):
+        weights = np.minimum(1.0, radius / norms)[:, None]
+        for power in (1, 2):
+            found = shells[0, : at + 1].sum(axis=0) + radius**power * shells[power, at + 1 :].sum(axis=0)
+            assert np.allclose(found, (x * weights**power).T @ x, rtol=1e-10)
+
+
 def test_scale_root_is_the_smallest_and_says_when_there_is_none(seed):
     """Against a fine grid; the negative branch for softplus; none where the curve never reaches 1."""
     s = np.random.default_rng(seed).standard_normal(4000) * 0.5
@@ -300,7 +331,7 @@ def test_without_noise_the_papers_scale_is_right(seed):
     y = (rng.random(200_000) < LOGISTIC.mean(x @ w - 0.7)).astype(float)
     centred = y - y.mean()
     ols = np.linalg.solve(x.T @ x, x.T @ centred)
-    slopes, offset = scaled(of_family(LOGISTIC), ols, x[:50_000], float(y.mean()))
+    slopes, offset = scaled(of_family(LOGISTIC), ols, PublicRows.of(x[:50_000]), float(y.mean()))
     assert np.linalg.norm(slopes - w) < 0.05 and abs(offset + 0.7) < 0.05
 
 

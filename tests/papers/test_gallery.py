@@ -27,6 +27,7 @@ from pmtcore.papers.gallery.engine import (
     load_stored,
     mended,
     needed,
+    probe,
     stale,
     store,
 )
@@ -370,8 +371,22 @@ def test_a_computation_goes_on_where_it_was_stopped(tmp_path):
     for name, longer in made.run().curves().items():
         assert np.allclose(longer.values, whole[name].values, rtol=1e-4)
     assert list(compute_all([figure("B3k")], (0.1,), 0, tmp_path)) == []
+    assert record["first"] == probe(figure("B3k")), "what a longer run goes on from is checked by the same trial"
+    order = [entry.id for entry, _, _ in compute_all([figure("B3k"), figure("B5k")], (0.4,), 0, tmp_path)]
+    assert order[:2] == ["B5k", "B5k"] and set(order[2:]) == {"B3k"}, "a figure without a result comes first"
     with pytest.raises(ValueError, match="another description"):
         Computation(figure("B3e"), 45, since=record)
+
+
+def test_the_whole_gallery_goes_into_a_folder(tmp_path, capsys):
+    """``--out`` names a folder for ``--all``, and for one figure the file of its result."""
+    assert main(["gallery", "B3k", "--all", "--out", str(tmp_path), "--workers", "0"]) == 0
+    assert json.loads((tmp_path / "B3k.json").read_text())["trials"] == figure("B3k").trials
+    file = tmp_path / "one.json"
+    assert main(["gallery", "B3k", "--trials", "1", "--workers", "0", "--json", "--out", str(file)]) == 0
+    assert json.loads(file.read_text())["trials"] == 1
+    assert main(["gallery", "B3k", "--trials", "1", "--out", str(tmp_path)]) == 2
+    assert "regular file" in capsys.readouterr().err
 
 
 def test_no_figure_computes_without_the_registry(monkeypatch):

@@ -17,6 +17,7 @@ from pmtcore.papers.gallery.erm import (
     moor_trial,
     prediction_trial,
     rates,
+    retrieved_trial,
     table4,
     weight_trial,
 )
@@ -92,8 +93,8 @@ def test_a_stack_of_plans_is_each_plan_by_itself():
 
 def test_moor_and_weights():
     """With MOOR nearer to the lasso; realized penalties lie between target and sum; drawn rows realize the weight."""
-    found = moor_trial(1, kind="linear", n=200, lams=[0.5, 1.0], floor=1.0)
-    alone = moor_trial(1, kind="linear", n=200, lams=[1.0], floor=1.0)
+    found = moor_trial(1, kind="linear", n=200, lams=[0.5, 1.0], floors=[1.0])
+    alone = moor_trial(1, kind="linear", n=200, lams=[1.0], floors=[1.0])
     for lam in ("0.5", "1"):
         assert found[f"with MOOR, Lambda = {lam}"][0] < found[f"without MOOR, Lambda = {lam}"][0]
     for name, value in alone.items():
@@ -112,7 +113,7 @@ def test_a_prediction_trial_has_every_series():
         ("d", "public-only", {}),
     )
     few, many = (
-        [prediction_trial(s, kind="linear", n=300, epsilon=e, delta=0.0, tried=tried) for s in range(5)]
+        [prediction_trial(s, kind="linear", n=300, epsilons=[e], delta=0.0, tried=tried) for s in range(5)]
         for e in (0.3, 5.0)
     )
     assert set(few[0]) == {"a", "b", "c", "d"}
@@ -120,10 +121,37 @@ def test_a_prediction_trial_has_every_series():
         assert np.mean([t[name][0] for t in many]) < np.mean([t[name][0] for t in few])
 
 
+@pytest.mark.parametrize("kind", ["linear", "logistic", "poisson"])
+def test_budgets_fitted_together_are_those_fitted_alone(kind):
+    """A stack of budgets, passes and methods gives each of them what it has by itself."""
+    tried = (
+        ("erm", "napp-erm", {}),
+        ("sum", "napp-erm", {"moor": "no"}),
+        ("once", "napp-vs", {"recycle": "yes"}),
+        ("often", "napp-vs-plus", {"recycle": "yes", "passes": 5}),
+        ("public", "public-only", {}),
+        ("direct", "dp-erm", {}),
+    )
+    setting = {"kind": kind, "n": 200, "delta": 1e-4}
+    together = prediction_trial(3, epsilons=(0.4, 2.0), tried=tried, **setting)
+    lams = prediction_trial(3, epsilons=(1.0,), tried=tried[:2], lams=(0.5, 20.0), **setting)
+    back = retrieved_trial(3, epsilons=(0.4, 2.0), lams=(1.0,), **setting)
+    for series in tried:
+        for place, epsilon in enumerate((0.4, 2.0)):
+            alone = prediction_trial(3, epsilons=(epsilon,), tried=(series,), **setting)
+            assert together[series[0]][place] == pytest.approx(alone[series[0]][0], rel=1e-3)
+    for place, lam in enumerate((0.5, 20.0)):
+        alone = prediction_trial(3, epsilons=(1.0,), tried=tried[:1], lams=(lam,), **setting)
+        assert lams["erm"][place] == pytest.approx(alone["erm"][0], rel=1e-3)
+    for place, epsilon in enumerate((0.4, 2.0)):
+        for name, share in retrieved_trial(3, epsilons=(epsilon,), lams=(1.0,), **setting).items():
+            assert back[name][place] == pytest.approx(share[0], rel=1e-3)
+
+
 def test_false_features_are_counted():
     """Without privacy none is kept at a large Lambda, and some at a small one; never more than the 8 without effect."""
     tried = (("plain", "non-private", {}), ("plus", "napp-vs-plus", {}), ("erm", "napp-erm", {}))
-    found = corner_trial(2, kind="linear", n=200, epsilon=0.5, delta=0.0, tried=tried, lams=(1e-3, 1e3))
+    found = corner_trial(2, kind="linear", n=200, epsilons=[0.5], delta=0.0, tried=tried, lams=(1e-3, 1e3))
     assert found["plain, Lambda = 1000"] == [0.0] and found["plus, Lambda = 1000"] == [0.0]
     assert 0 < found["plain, Lambda = 0.001"][0] <= 8 and found["erm, Lambda = 1000"][0] <= 8
 

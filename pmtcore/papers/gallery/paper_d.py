@@ -127,6 +127,7 @@ def _weights() -> Iterator[Figure]:
 
 
 _MOOR_LAMS = (0.25, 0.5, 1.0)  # the paper draws a range that it does not state
+_MOOR_FLOORS = (0.3, 0.6, 1.0, 2.0, 4.0)
 
 
 def _moor(id: str, kind: str) -> Figure:
@@ -136,7 +137,7 @@ def _moor(id: str, kind: str) -> Figure:
         id,
         f"Over-regularization, {kind}",
         "D, Figure 3",
-        [Run(floor, "erm:moor_trial", {**setting, "floor": floor}) for floor in (0.3, 0.6, 1, 2, 4)],
+        [Run(_MOOR_FLOORS, "erm:moor_trial", {**setting, "floors": list(_MOOR_FLOORS)})],
         [
             *(
                 Claim(f"With MOOR the estimate is closer to the plain lasso, Lambda = {lam:g}.", below(*pair))
@@ -171,7 +172,7 @@ def _selection(id: str, kind: str, n: int, delta: float) -> Figure:
         id,
         f"Selection, {kind}, n = {n}, {_privacy(delta)}",
         _source(4, delta),
-        [Run(e, "erm:selection_trial", {**setting, "epsilon": e}) for e in EPSILONS],
+        [Run(EPSILONS, "erm:selection_trial", {**setting, "epsilons": list(EPSILONS)})],
         [
             Claim(
                 "When n and epsilon are large, NAPP-VS+ selects better than NAPP-VS.",
@@ -217,7 +218,7 @@ def _false_features(id: str, kind: str, delta: float) -> Figure:
         id,
         f"False features at large Lambda, {kind}, n = {_FEW[kind]}, {_privacy(delta)}",
         _source(4, delta),
-        [Run(e, "erm:corner_trial", {**setting, "epsilon": e}) for e in EPSILONS],
+        [Run(EPSILONS, "erm:corner_trial", {**setting, "epsilons": list(EPSILONS)})],
         claims,
         y_label="features without effect that are kept, of 8",
         notes=f"{lams[0]:g} is the largest Lambda of the ROC curves here. {_RELATION}",
@@ -227,8 +228,10 @@ def _false_features(id: str, kind: str, delta: float) -> Figure:
 # Figure 5: prediction.
 
 
-def _predicted(x: float, kind: str, n: int, tried: Tried, **more: Any) -> Run:
-    return Run(x, "erm:prediction_trial", {"kind": kind, "n": n, "tried": tried} | more)
+def _predicted(kind: str, n: int, tried: Tried, epsilons: Sequence[float] = EPSILONS, **more: Any) -> Run:
+    """All values of epsilon, or with one of it all of Lambda, of one draw."""
+    setting = {"kind": kind, "n": n, "tried": tried, "epsilons": list(epsilons)} | more
+    return Run(tuple(epsilons if len(epsilons) > 1 else more["lams"]), "erm:prediction_trial", setting)
 
 
 def _predicting(id: str, kind: str, n: int, delta: float, *, bounds: bool = False) -> Figure:
@@ -263,7 +266,7 @@ def _predicting(id: str, kind: str, n: int, delta: float, *, bounds: bool = Fals
         id,
         f"Prediction, {kind}, n = {n}, {_privacy(delta)}",
         _source(5, delta),
-        [_predicted(e, kind, n, tried, epsilon=e, delta=delta) for e in EPSILONS],
+        [_predicted(kind, n, tried, delta=delta)],
         list(claims()),
         log_y=True,
         y_label=_errors_label(kind),
@@ -275,7 +278,7 @@ def _by_weight(id: str, kind: str, n: int) -> Figure:
     names = ("NAPP-ERM with MOOR", "NAPP-VS with MOOR", "NAPP-VS+ with MOOR", "DP-ERM")
     tried = tuple(entry for entry in _SELECTING + _FITTING if entry[0] in names) + _NONE
     excepted = ("NAPP-ERM with MOOR", "DP-ERM") if kind == "linear" and n == _FEW["linear"] else ()
-    runs = [_predicted(lam, kind, n, tried, epsilon=1.0, delta=_MAIN, lam=lam) for lam in (0.2, 1, 5, 20, 80)]
+    runs = [_predicted(kind, n, tried, (1.0,), delta=_MAIN, lams=[0.2, 1.0, 5.0, 20.0, 80.0])]
     return _figure(
         id,
         f"Prediction by Lambda, {kind}, n = {n}",
@@ -301,7 +304,7 @@ def _adult(id: str, lam: float) -> Figure:
     tried = _SELECTING + _FITTING + _NONE
     best = [("NAPP-VS+ with MOOR", name) for name in ("NAPP-VS with MOOR", "NAPP-ERM with MOOR", "DP-ERM")]
     second = [("NAPP-VS with MOOR", name) for name in ("NAPP-ERM with MOOR", "DP-ERM")]
-    runs = [_predicted(e, "adult", 0, tried, epsilon=e, delta=0.0, lam=lam, floor=1 / e) for e in (0.1, 0.3, 1.0)]
+    runs = [_predicted("adult", 0, tried, (0.1, 0.3, 1.0), delta=0.0, lams=[lam], floor="1/epsilon")]
     return _figure(
         id,
         f"Adult, Lambda = {lam:g}",
@@ -340,7 +343,8 @@ def _read(words: str, check: Any) -> Claim:
 
 def _retrieved(id: str, kind: str, n: int, delta: float) -> Figure:
     names = [name for name, _ in _THREE]
-    setting = {"kind": kind, "n": n, "epsilon": 1.0, "delta": delta}
+    lams = (0.1, 0.4, 1.0, 4.0, 16.0, 64.0, 256.0)
+    setting = {"kind": kind, "n": n, "epsilons": [1.0], "delta": delta, "lams": list(lams)}
 
     def of(how: str, moor: str = "") -> list[str]:
         return [f"{name}{moor}, {how}" for name in names]
@@ -349,7 +353,7 @@ def _retrieved(id: str, kind: str, n: int, delta: float) -> Figure:
         id,
         f"Retrieved budget, {kind}, n = {n}, {_privacy(delta)}",
         _source(7, delta),
-        [Run(lam, "erm:retrieved_trial", {**setting, "lam": lam}) for lam in (0.1, 0.4, 1.0, 4.0, 16.0, 64.0, 256.0)],
+        [Run(lams, "erm:retrieved_trial", setting)],
         [
             _read("The share retrieved grows with Lambda.", lambda how: rises(of(how))),
             _read(
@@ -386,12 +390,12 @@ def _retrieved(id: str, kind: str, n: int, delta: float) -> Figure:
 
 
 def _retrieved_by_epsilon(id: str, kind: str, n: int, delta: float) -> Figure:
-    setting = {"kind": kind, "n": n, "delta": delta, "lam": 1.0}
+    setting = {"kind": kind, "n": n, "delta": delta, "lams": [1.0]}
     return _figure(
         id,
         f"Retrieved budget by epsilon, {kind}, n = {n}, {_privacy(delta)}",
         _source(7, delta),
-        [Run(e, "erm:retrieved_trial", {**setting, "epsilon": e}) for e in EPSILONS],
+        [Run(EPSILONS, "erm:retrieved_trial", {**setting, "epsilons": list(EPSILONS)})],
         [
             _read(
                 "NAPP-ERM and NAPP-VS retrieve more as epsilon grows.",
@@ -445,7 +449,7 @@ def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figu
         id,
         f"Recycling, {kind}, n = {n}, {_privacy(delta)}",
         _source(8, delta),
-        [_predicted(e, kind, n, tried, epsilon=e, delta=delta) for e in EPSILONS],
+        [_predicted(kind, n, tried, delta=delta)],
         list(claims()),
         log_y=True,
         y_label=_errors_label(kind),
@@ -463,7 +467,7 @@ def _selecting_recycled(id: str, kind: str, n: int, delta: float) -> Figure:
         id,
         f"Recycling and selection, {kind}, n = {n}, {_privacy(delta)}",
         _source(8, delta),
-        [Run(e, "erm:selection_trial", {**setting, "epsilon": e}) for e in (0.4, 1.0)],
+        [Run((0.4, 1.0), "erm:selection_trial", {**setting, "epsilons": [0.4, 1.0]})],
         [
             *(
                 Claim(f"Recycling lets {name} select better.", below(name, f"{name}, recycled"))
