@@ -48,7 +48,10 @@ def public_only(public):
 
 TRIALS = 60
 # Figures whose first trials take minutes: `gallery --all` computes them, and the page says that nobody has yet.
-LONG = {"A10", "A10b", "C1", "C1b", "C4b", "C5b", "C3", "C4", "C5", "C6", "C7", "C7b", "D6"}
+LONG = {"A10", "A10b", "C1", "C1b", "C3", "C4", "C5", "C6", "C7", "C7b", "D6", "D6b", "D6c"} | {
+    *("D4g", "D5d", "D5k", "D5l", "D5m", "D7e", "D7f", "D7g"),
+    *("DS1d", "DS1e", "DS1f", "DS1g", "DS2d", "DS2e", "DS2f", "DS3c", "DS4c"),
+}
 
 
 def curve(name: str, y, x=None, spread: float = 0.01, seed: int = 0, common: np.ndarray | None = None) -> Curve:
@@ -132,6 +135,15 @@ def test_checks_say_yes_and_no():
     ]
     for holds, fails in cases:
         assert holds(known).answer is Answer.HOLDS and fails(known).answer is Answer.FAILS
+    assert checks.counted("up", 0, 1.5, first=True)(known).answer is Answer.HOLDS
+    turned = [("up", "down")]  # below at the first of three, equal at the second, above at the last
+    for check, answer in (
+        (checks.below_somewhere(turned), Answer.HOLDS),
+        (checks.below_somewhere([("down", "level")], mostly=True), Answer.HOLDS),
+        (checks.below_somewhere([("level", "down")]), Answer.FAILS),
+        (checks.below_somewhere([("level", "down")], mostly=True), Answer.FAILS),
+    ):
+        assert check(known).answer is answer
     assert checks.interior_minimum("dip")({"dip": curve("dip", [2, 1, 2])}).answer is Answer.HOLDS
     assert checks.interior_minimum("down")(known).answer is Answer.FAILS
 
