@@ -22,7 +22,6 @@ from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS, PublicRows, of_family, scale_root, scaled
 from pmtcore.local.protocol import VERSION, Configuration, report_lines, unfold
 from pmtcore.local.reading import tally_file
-from pmtcore.local.setup import _shell_moments
 from pmtcore.local.tally import Tally
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.mechanisms.randomizers import PrivUnit
@@ -297,17 +296,23 @@ def test_rows_of_few_levels_stand_for_their_copies(seed):
 
 
 def test_the_radius_of_the_whitened_scheme_has_the_least_price(seed):
-    """Sums over shells price each radius as weighting every row by it does."""
+    """Sums over shells choose the radius that weighting every row by each radius chooses."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((400, 3)) * rng.exponential(1.0, (400, 1))
-    norms = np.linalg.norm(x, axis=1)
-    radii = np.unique(np.quantile(norms, (0.0, 0.3, 0.3, 1.0)))
-    shells = _shell_moments(x, norms, radii)
-    for at, radius in enumerate(radii):
-        weights = np.minimum(1.0, radius / norms)[:, None]
-        for power in (1, 2):
-            found = shells[0, : at + 1].sum(axis=0) + radius**power * shells[power, at + 1 :].sum(axis=0)
-            assert np.allclose(found, (x * weights**power).T @ x, rtol=1e-10)
+    public = public_from_rows(x, None, names(3), "y", 0.0, LOGISTIC)
+    z = np.linalg.solve(public.feature_root, x.T).T
+    norms, chosen = np.linalg.norm(z, axis=1), set()
+    for mu in (0.03, 0.3, 3.0, 300.0):
+
+        def price(radius, mu=mu):
+            weights = np.minimum(1.0, radius / norms)[:, None]
+            inverse = np.linalg.inv((z * weights).T @ z / 400)
+            return np.trace(inverse @ ((z * weights**2).T @ z / 1600 + (radius / mu) ** 2 * np.eye(3)) @ inverse)
+
+        best = min(np.quantile(norms, (0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1)), key=price)
+        assert setup.whitened(public, 400, mu, "gaussian").radius == pytest.approx(best)
+        chosen.add(round(float(best), 6))
+    assert len(chosen) > 1, "the budgets want different radii"
 
 
 def test_scale_root_is_the_smallest_and_says_when_there_is_none(seed):
