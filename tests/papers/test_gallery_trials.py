@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.records import Private
 from pmtcore.mechanisms.perturbed import add_remove
 from pmtcore.methods.perturbed.napp_erm import fit_together
 from pmtcore.papers.figures import retrieval as pictures
@@ -21,8 +22,12 @@ from pmtcore.papers.gallery.erm import (
     table4,
     weight_trial,
 )
-from pmtcore.papers.gallery.selection import LAMS, study
+from pmtcore.papers.gallery.selection import LAMS, study, study_table
 from pmtcore.releases.retrieval import LOSSES, RELATIONS, Plan
+from pmtcore.tables.named import entry as entry_of
+from pmtcore.tables.named import load
+from pmtcore.tables.problem import prepare
+from tests.helpers import TEST
 
 
 def test_area_under_the_curve():
@@ -188,3 +193,22 @@ def test_parts_of_a_budget_add_up(loss, relation, delta):
     assert len(pictures.parts(epsilons, over, "epsilon", relative=True).data) == 3
     with pytest.raises(InputError, match="larger"):
         Plan("linear", 1.0, delta, relation, 0.5, "recycle").at(1e-6)
+
+
+@pytest.mark.parametrize(("table", "family"), [("demo", "gaussian"), ("demo-labels", "logistic")])
+def test_selection_runs_on_a_table_of_ones_own(table, family):
+    """Six methods on any table with public rows; the figures are private, and the truth is not known."""
+    own, public, _ = load(table, n=400, m=60, d=4)
+    problem = prepare(own, public, entry_of(table).choices)
+    assert problem.public.family.id == family
+    private = study_table(problem, 1.0, 2.0, trials=2)
+    assert isinstance(private, Private)
+    found = private.reveal(TEST)
+    assert found.truth is None and not found.roc and found.names == problem.public.names
+    assert {"NAPP-ERM (lab)", "NAPP-VS (lab)", "NAPP-VS+ (lab)", "dp-erm"} <= set(found.kept)
+    for name in found.kept:
+        assert found.kept[name].shape == (problem.public.d,) and np.all(
+            (found.kept[name] >= 0) & (found.kept[name] <= 1)
+        )
+    plain = found.counts["without privacy"]
+    assert plain[-1] < plain[0] == problem.public.d, "a large Lambda keeps fewer"
