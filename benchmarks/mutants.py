@@ -105,6 +105,24 @@ def _mutants() -> list[Mutant]:
     erm, trials = "papers/gallery/erm.py", "tests/papers/test_gallery_trials.py"
     plant("gallery: noise not shared", erm, "SeededNoise(self.seed, 4)", "SeededNoise(self.seed, len(id))", trials)
     summed, protocol = "level @ k])", "tests/local/test_protocol.py"
+    stack, estimators = "tests/papers/test_gallery_trials.py -k together", "local/estimators.py"
+    plant(
+        "gallery: every fit is recycled as often", "glm/augment.py", "(passes, (t,)) > count)", "(t, (t,)) > 0)", stack
+    )
+    plant(
+        "gallery: one Lambda0 for a stack", "glm/augment.py", "self.floor[which], gamma", "self.floor[:1], gamma", stack
+    )
+    plant(
+        "gallery: results are not resumed first",
+        "papers/gallery/engine.py",
+        "is not None)\n    for",
+        "is None)\n    for",
+        drawn,
+    )
+    plant("gallery: some x is every x", "papers/gallery/checks.py", "if mostly else 1", "if mostly else points", drawn)
+    shared = "counts / len(features)"
+    plant("local: copies of rows count once", estimators, shared, "np.full(len(first), 1 / len(first))", protocol)
+    plant("local: shells beyond weigh one", "local/setup.py", "shells[power, inside:]", "shells[0, inside:]", protocol)
     plant("local: a total of lengths", "local/protocol.py", summed, "abs(level) @ k])", protocol)
     hostile = "tests/local/test_hostile.py"
     plant(

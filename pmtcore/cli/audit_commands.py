@@ -15,7 +15,7 @@ from pmtcore.base.messages import CommandMessage
 from pmtcore.base.records import Label
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import number_from, public_from
-from pmtcore.cli.files import read_small, write_small
+from pmtcore.cli.files import read_small, writable, write_small
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.methods.registry import method, recommended
 
@@ -91,6 +91,8 @@ def gallery(chosen: argparse.Namespace) -> Answer:
 
     if chosen.all:
         return _all_computed(chosen)
+    writable(chosen.folder)
+    chosen.out = chosen.folder
     if chosen.figure is None and chosen.check:
         return _all_checked()
     if chosen.figure is None:
@@ -134,7 +136,7 @@ def _all_computed(chosen: argparse.Namespace) -> Answer:
             missing.append(made.id)
         else:
             ready.append(made)
-    folder = None if chosen.out is None else Path(chosen.out)
+    folder = None if chosen.folder is None else Path(chosen.folder)
     trials: dict[str, int] = {}
     began, goal = time.process_time(), sum(made.trials for made in ready)
     try:

@@ -163,7 +163,10 @@ def parser() -> argparse.ArgumentParser:
         help="bring every figure whose table is here to the papers' trials, step by step; stopped, it goes on later",
     )
     gallery.add_argument(
-        "--out", metavar="FOLDER", help="where --all keeps results; default: the cache of this machine"
+        "--out",
+        dest="folder",  # of which the check of a file to write knows nothing
+        metavar="FOLDER",
+        help="where --all keeps results, the cache of this machine by default; for one figure the file of its result",
     )
     gallery.add_argument("--workers", type=int, default=2, help="processes")
     check = command("check", "deployment:run", "Whether a server's settings are fit for others to sign in.")
