@@ -19,6 +19,7 @@ from pmtcore.base.checks import whole_number_between
 
 R = TypeVar("R")
 VARIABLE = "PMT_THREADS"
+# More threads than any machine has cores are a typing error.
 MOST_THREADS = 256
 _chosen: list[int] = []
 
