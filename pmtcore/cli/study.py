@@ -36,6 +36,7 @@ def _settings(chosen: argparse.Namespace) -> dict[str, Any]:
         "colluders": chosen.colluders,
         "moment": chosen.public_moment is not None,
         "public_rows": chosen.public_rows,
+        "site_effects": chosen.site_effects,
         "schema": None if chosen.schema is None else json.loads(read_small(chosen.schema)),
     }
 
@@ -79,6 +80,7 @@ def join(chosen: argparse.Namespace) -> Answer:
     """What a study would spend and find; with --agree its keys and the agreement in the ledger."""
     from pmtcore.sites import parties  # noqa: PLC0415
     from pmtcore.sites.knowledge import knowledge  # noqa: PLC0415
+    from pmtcore.tables.table import read_path  # noqa: PLC0415
 
     ground = _open(chosen)
     study, plan = ground.study, parties.plan_of(ground)
@@ -97,7 +99,8 @@ def join(chosen: argparse.Namespace) -> Answer:
     if not chosen.agree:
         return record, "\n".join([*lines, "Nothing is written; agree with --agree."])
     dataset = chosen.dataset or chosen.site
-    joined = parties.join(ground, chosen.site, Path(chosen.folder), _ledger(chosen), dataset, user().name)
+    table = None if chosen.private is None else read_path(chosen.private, "private")
+    joined = parties.join(ground, chosen.site, Path(chosen.folder), _ledger(chosen), dataset, user().name, table)
     path = chosen.out or str(Path(chosen.folder) / f"{chosen.site}.joined.json")
     write_small(path, json.dumps(joined, indent=2) + "\n")
     chosen.out = None  # it holds what the coordinator needs, and not what is printed
