@@ -257,7 +257,7 @@ def ledger_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def study_arguments(parser: argparse.ArgumentParser, common: Parser) -> None:
-    """Add the four steps of a study."""
+    """Add the steps of a study."""
     steps = parser.add_subparsers(dest="step", required=True, metavar="STEP", parser_class=Parser)
 
     def step(name: str, help: str) -> argparse.ArgumentParser:
@@ -280,6 +280,10 @@ def study_arguments(parser: argparse.ArgumentParser, common: Parser) -> None:
     _ledger_arguments(made)
     made.add_argument("--out", metavar="FILE", help="where to write what the coordinator needs")
     made.add_argument("--agree", action="store_true", help="agree; without it the plan is shown and nothing is written")
+    made = step("status", "See who has agreed, who takes part, and which passes are opened.")
+    made.add_argument("study", metavar="FILE")
+    made.add_argument("--joined", action="append", default=[], metavar="FILE", help="what a site wrote with 'join'")
+    made.add_argument("--board", metavar="FOLDER", help="where the messages lie")
     made = step("run", "Take part for a site (--site), or lead the study (no --site).")
     made.add_argument("study", metavar="FILE")
     made.add_argument("--site", metavar="NAME")

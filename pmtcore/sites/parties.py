@@ -18,6 +18,7 @@ from pmtcore.releases.record import Release
 from pmtcore.releases.release import (
     Preview,
     admit,
+    guarantee_of,
     once_recorded,
     preview,
     record_room,
@@ -294,7 +295,7 @@ def _run(
         StudyError: the first pass was opened with other sites.
     """
     study, problem = ground.study, ground.problem(names, table, own)
-    stated = preview(problem, study.request).guarantee
+    stated = guarantee_of(problem, study.request)
     found = once_recorded(release(problem, study.request_of(names), source, stated=stated))
     if source.passes[0] != names:
         raise StudyError(Kind.SITES_CHANGED)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, final
 from uuid import uuid4
 
@@ -348,6 +349,33 @@ def create(
     written = replace(found, choices=replace(choices, features=features))
     # As every reader of the file will have it, defaults of the parameters included: the digest is of that.
     return Study.from_json(written.as_json().encode())
+
+
+def create_from(name: str, data: bytes, title: str, *arguments: Any, **settings: Any) -> Study:
+    """Return a new study on a public file that somebody sent: :func:`create`, with its name and bytes for a path.
+
+    Raises:
+        InputError: as :func:`create`.
+    """
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / Path(name).name
+        path.write_bytes(data)
+        return create(title, str(path), *arguments, **settings)
+
+
+def sites_of(text: str) -> list[Site]:
+    """Return the sites in lines ``NAME=ROWS``.
+
+    Raises:
+        InputError: another line.
+    """
+    found = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, _, rows = line.partition("=")
+        if not rows.strip().isdigit():
+            raise InputError("Each line names a site and its rows: NAME=ROWS.")
+        found.append(Site(name.strip(), int(rows)))
+    return found
 
 
 @final

@@ -14,14 +14,14 @@ from pmtcore.accounting.units import Unit
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.releases.release import release
-from pmtcore.sites import seals, sharing
+from pmtcore.sites import parties, seals, sharing
 from pmtcore.sites.boards import FolderBoard, HttpBoard, MemoryBoard, Message, served
 from pmtcore.sites.errors import Kind, StudyError
 from pmtcore.sites.noise_shares import NoiseShares, share_scale
 from pmtcore.sites.parties import join
-from pmtcore.sites.rounds import Openings
-from pmtcore.sites.study import GroundOfStudy, Study
-from pmtcore.sites.transcript import Transcript
+from pmtcore.sites.rounds import Openings, Replay, SharedNoise
+from pmtcore.sites.study import GroundOfStudy, Site, Study
+from pmtcore.sites.transcript import Opened, Transcript
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import table_from
 
@@ -209,8 +209,53 @@ def test_a_site_lost_after_the_first_opening_is_done_without(study, monkeypatch,
     again = setup.site("s1").run(setup.board)
     assert again["coefficients"] == record["coefficients"]
     assert setup.ledger("s1").account("s1").spent == 1.0
+    transcript = Transcript(study_of, setup.board)
+    transcript.update()
+    monkeypatch.setattr(Study, "widening", lambda *_: 1.0)
+    plain = parties._run(setup.ground, transcript.planned, SharedNoise(study_of, Replay(transcript), None)).as_dict()
+    for name, band in record["bands"].items():
+        other = plain["bands"][name]
+        assert band["high"] - band["low"] == pytest.approx(expected * (other["high"] - other["low"]))
+        assert band["privacy"] == pytest.approx(expected * other["privacy"])
     mus = [each["mu"] for each in record["study"]["knowledge"]]
     assert mus[1] == pytest.approx(np.sqrt((2 - colluders) / 1))
+
+
+def test_a_later_total_is_scaled_up_to_the_planned_rows(study):
+    """Rows 300 and 400 of 900: times 9/7, to the nearest integer, of any size and sign."""
+
+    class Opens:
+        def total(self, step, values):
+            names = ("s0", "s1", "s2") if step == 0 else ("s0", "s2")
+            return Opened(names, (7, -7, 10**30))
+
+    source = SharedNoise(study().ground.study, Opens(), None)
+    zeros = np.zeros((1, 3), dtype=np.int64)
+    for expected in ([7, -7, 10**30], [9, -9, (10**30 * 18 + 7) // 14]):
+        assert list(source.noisy([(zeros, 1.0)], 1)[0][0]) == expected
+
+
+@pytest.mark.parametrize("count, colluders", [(120, 0), (120, 45), (101, 39)])
+def test_a_ring_of_masks_holds_together_without_the_colluders(study, count, colluders):
+    """Masks go both ways; whichever sites collude, cut out in a row or at random, the others are linked."""
+    found = dataclasses.replace(
+        study().ground.study,
+        sites=tuple(Site(f"s{at}", 1) for at in range(count)),
+        least=count,
+        colluders=colluders,
+    )
+    near = {name: set(found.neighbours(found.names, name)) for name in found.names}
+    assert all(name in near[other] for name in near for other in near[name])
+    assert {len(others) for others in near.values()} == {2 * ((max(40, colluders + 1) + 1) // 2)}
+    half = (colluders + 1) // 2
+    cut = [*range(half), *range(count // 2, count // 2 + colluders - half)]
+    for gone in (cut, *(np.random.default_rng(at).choice(count, colluders, replace=False) for at in range(20))):
+        left = set(found.names) - {found.names[at] for at in gone}
+        reached, front = set(), {min(left)}
+        while front:
+            reached |= front
+            front = {other for name in front for other in near[name] & left} - reached
+        assert reached == left
 
 
 @pytest.mark.parametrize("planned, answering, colluders", [(3, 3, 1), (5, 3, 2), (10, 4, 0), (7, 2, 1)])
