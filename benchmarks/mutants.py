@@ -92,6 +92,43 @@ def _mutants() -> list[Mutant]:
     def plant(name: str, file: str, old: str, new: str, tests: str) -> None:
         found.append(Mutant(name, f"pmtcore/{file}", old, new, tests))
 
+    threads, pool = "base/threads.py", "tests/methods/test_threads.py"
+    plant(
+        "threads: sums as they come",
+        threads,
+        "yield waiting.popleft().result()\n            while",
+        "yield waiting.pop().result()\n            while",
+        pool,
+    )
+    plant("threads: all blocks at once", threads, "if len(waiting) > threads:", "if len(waiting) > 10**9:", pool)
+    plant(
+        "threads: a warning in a thread",
+        "base/records.py",
+        "return np.asarray(function(x, y))",
+        "pass\n    return np.asarray(function(x, y))",
+        pool,
+    )
+    plant(
+        "epsilon is rounded down",
+        "base/roots.py",
+        "    return high\n",
+        "    return low\n",
+        "tests/base/test_distributions.py",
+    )
+    plant(
+        "texts are hashed without their length",
+        "ledger/fingerprint.py",
+        "block[-1] |= sizes[places] << np.uint64(56)",
+        "pass",
+        "tests/ledger/test_text_hashes.py",
+    )
+    plant(
+        "pandas is not hidden",
+        "cli/startup.py",
+        'if fullname == "pandas":',
+        "if False:",
+        "tests/cli/test_startup.py -k describe",
+    )
     deploy, roles, server = "base/deployment.py", "base/roles.py", "tests/base/test_deployment.py"
     plant("deploy: examples are taken", deploy, "if any(word in value.casefold()", "if all(word in value", server)
     plant("deploy: short secrets are taken", deploy, "elif len(value) < length:", "elif len(value) < 1:", server)

@@ -369,6 +369,7 @@ def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> No
             "--overlap", default="", metavar="REASON", help="why public rows may be private rows too; recorded"
         )
         parser.add_argument("--private-rows", type=int, metavar="N", help="declare n instead of counting")
+        parser.add_argument("--threads", type=int, metavar="N", help="that sum private rows; default: all cores")
         parser.add_argument("--engine", default="here", metavar="here|dask", help="where passes over private rows run")
         parser.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster; without one, two workers here")
     parser.add_argument("--public", metavar="FILE")
