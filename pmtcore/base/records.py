@@ -10,7 +10,7 @@ a mechanism in ``noise`` adds noise, or a :class:`Curator` looks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from threading import local
@@ -411,6 +411,26 @@ class Bands:
     centre: np.ndarray | None = None
     freedom: np.ndarray | None = None
     covariance: Mapping[str, np.ndarray] | None = None
+
+    def widened(self, factor: float, around: np.ndarray) -> Bands:
+        """Return the bands with every standard error, and the limits' distance from their centre, times a factor.
+
+        Args:
+            factor: at least 1.
+            around: centre of the limits (d,) where the bands name none.
+        """
+        centre = around if self.centre is None else self.centre
+        return replace(
+            self,
+            privacy=factor * self.privacy,
+            sampling=factor * self.sampling,
+            truncation=None if self.truncation is None else factor * self.truncation,
+            low=centre + factor * (self.low - centre),
+            high=centre + factor * (self.high - centre),
+            covariance=None
+            if self.covariance is None
+            else {part: factor**2 * matrix for part, matrix in self.covariance.items()},
+        )
 
 
 def plain(value: Any, name: str = "value") -> Any:

@@ -442,6 +442,12 @@ def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) ->
     return Guarantee(plan.mu, entry.neighbours, delta, _unit(problem, request))
 
 
+def guarantee_of(problem: Problem, request: Request) -> Guarantee:
+    """Return the guarantee of a release that spends the whole budget of a request; nothing is planned."""
+    delta = reporting_delta(problem.private.n) if request.delta is None else request.delta
+    return Guarantee(request.budget.mu, method(request.method).neighbours, delta, _unit(problem, request))
+
+
 def _unit(problem: Problem, request: Request) -> Unit:
     """Return what the table keeps of each person, or else what was declared."""
     return problem.unit or Unit(request.rows_per_person)
