@@ -105,6 +105,24 @@ def _mutants() -> list[Mutant]:
     erm, trials = "papers/gallery/erm.py", "tests/papers/test_gallery_trials.py"
     plant("gallery: noise not shared", erm, "SeededNoise(self.seed, 4)", "SeededNoise(self.seed, len(id))", trials)
     summed, protocol = "level @ k])", "tests/local/test_protocol.py"
+    stack, estimators = "tests/papers/test_gallery_trials.py -k together", "local/estimators.py"
+    plant(
+        "gallery: every fit is recycled as often", "glm/augment.py", "(passes, (t,)) > count)", "(t, (t,)) > 0)", stack
+    )
+    plant(
+        "gallery: one Lambda0 for a stack", "glm/augment.py", "self.floor[which], gamma", "self.floor[:1], gamma", stack
+    )
+    plant(
+        "gallery: results are not resumed first",
+        "papers/gallery/engine.py",
+        "is not None)\n    for",
+        "is None)\n    for",
+        drawn,
+    )
+    plant("gallery: some x is every x", "papers/gallery/checks.py", "if mostly else 1", "if mostly else points", drawn)
+    shared = "counts / len(features)"
+    plant("local: copies of rows count once", estimators, shared, "np.full(len(first), 1 / len(first))", protocol)
+    plant("local: shells beyond weigh one", "local/setup.py", "shells[power, inside:]", "shells[0, inside:]", protocol)
     plant("local: a total of lengths", "local/protocol.py", summed, "abs(level) @ k])", protocol)
     hostile = "tests/local/test_hostile.py"
     plant(
@@ -120,7 +138,13 @@ def _mutants() -> list[Mutant]:
     plant("gradients: no tail", frame, "_ROWS_BEYOND = 0.5", "_ROWS_BEYOND = 0.0", f"{LAWS} -k 'price or bounds'")
     plant("gradients: no weak prior", "public/weak_prior.py", "COEFFICIENT_SD**2 * np.eye", "1e8 * np.eye", LAWS)
     plant("gradients: a curvature costs nothing", "methods/gradients/method.py", "(1 - curvature) * s", "s", LAWS)
-    plant("gradients: unlike rows pass", filter_passes, "d, frame.prior_dof) > 1", "d, 2.0) > 99", f"{LAWS} -k flipped")
+    plant(
+        "gradients: unlike rows pass",
+        filter_passes,
+        "return is_conflict(ratio, share, d, frame.prior_dof)",
+        "return is_conflict(ratio, share, d, 2.0) & False",
+        f"{LAWS} -k flipped",
+    )
     plant(
         "kept: the first blocks counted twice",
         "base/records.py",
@@ -189,8 +213,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "grid: off-diagonal noise / 4",
         grid,
-        "source.integers(sigma / math.sqrt(2), trials, len(rows))",
-        "source.integers(sigma / 4, trials, len(rows))",
+        "(value[..., rows, columns], sigma / math.sqrt(2))",
+        "(value[..., rows, columns], sigma / 4)",
         APART,
     )
     plant("grid: slack forgotten", grid, "return (1 + SLACK) * sensitivity / mu", "return sensitivity / mu", SPIED)
@@ -227,7 +251,7 @@ def _mutants() -> list[Mutant]:
         noise,
         "    secure = False\n\n    def __init__",
         "    secure = True\n\n    def __init__",
-        "tests/ledger/test_limits.py tests/base/test_exits.py tests/ledger/test_log.py " + NOISE,
+        "tests/releases/test_recorded.py tests/ledger/test_limits.py tests/ledger/test_log.py " + NOISE,
     )
     plant("noise: papers' noise halved off the diagonal", noise, "np.sqrt(0.5))", "np.sqrt(0.25))", NOISE)
     ada = "methods/ada_ssp.py"
@@ -455,7 +479,7 @@ def _mutants() -> list[Mutant]:
         budgets,
         "return -2 * float(ndtri",
         "return -1 * float(ndtri",
-        LOCAL + " " + MIXED,
+        "tests/local/test_protocol.py -k trade_off",
     )
     plant(
         "mixed: losses rounded down",
@@ -867,8 +891,8 @@ _ROWS = (
     (
         "a note counts a person's rows",
         _PROBLEM,
-        "notes += (choices.unit.words,)",
-        "notes += (choices.unit.words, *((_SWAPPED,) if private.n < 9 else ()))",
+        "notes += (Note(TableNote.UNIT, unit=choices.unit.words),)",
+        "notes += (Note(TableNote.UNIT, unit=choices.unit.words), *(('!',) if private.n < 9 else ()))",
         f"{ONE} -k sentence",
     ),
     ("rows at hand are held", "base/records.py", "if lacking > 0:", "if lacking > 10**9:", f"{EMPTY} -k hides"),
@@ -1031,13 +1055,13 @@ def _quiet_mutants() -> list[Mutant]:
         QUIET,
         (
             "quiet: the private file's columns in a refusal",
-            "has no column {name!r}; choose a column that both tables have.",
-            "has no column {name!r}; it has {listed(private.columns)}.",
+            "NO_PRIVATE_COLUMN, column=name)",
+            "NO_PUBLIC_COLUMN, columns=[name], present=private.columns)",
         ),
         (
             "quiet: the private file's columns where none is common",
-            'both start with a header row and use the same names."',
-            'both use the same names: " + listed(private.columns)',
+            "InputError(TableMessage.NO_COMMON_COLUMN)",
+            "InputError(TableMessage.NO_PUBLIC_COLUMN, columns=[], present=private.columns)",
         ),
     )
     found += _of(
@@ -1045,8 +1069,8 @@ def _quiet_mutants() -> list[Mutant]:
         QUIET,
         (
             "quiet: the private file's columns for a person's",
-            "has no column {unit.column!r} that says whose a row is.",
-            "has no column {unit.column!r}, only {table.columns}.",
+            "NO_PERSON_COLUMN, column=unit.column)",
+            "NO_PUBLIC_COLUMN, columns=[unit.column], present=table.columns)",
         ),
     )
     found += _of(
@@ -1054,8 +1078,8 @@ def _quiet_mutants() -> list[Mutant]:
         QUIET,
         (
             "quiet: a private name that is there twice",
-            '"a column name" if hide_names else listed(twice)',
-            "listed(twice)",
+            "if hide_names:",
+            "if not twice:",
         ),
     )
     return found
@@ -1078,6 +1102,50 @@ def _ledger_mutants() -> list[Mutant]:
             'fields, kind = chain.payload(row), row["kind"]',
         ),
         ("seals: joins unchecked", 'chain.read(row, seal)["other"]', 'chain.payload(row)["other"]'),
+    )
+    messages, kinds = "tests/base/test_messages.py", "tests/tables/test_findings.py"
+    found += _of(
+        "base/messages.py",
+        messages,
+        (
+            "messages: advice is cut after names are put in",
+            'self.value.partition(";")[0].rstrip("."), (), facts)',
+            'self.value, (), facts).partition(";")[0]',
+        ),
+        (
+            "messages: a note forgets its kind elsewhere",
+            "return (self.kind,), dict(self.facts)",
+            "return (self.kind,), {}",
+        ),
+    )
+    found += _of(
+        "base/checks.py",
+        messages,
+        ("messages: an ending comes twice", "if sentence not in self.endings:", "if True:"),
+        (
+            "messages: an error loses its kind elsewhere",
+            "(type(self), *self.args), self.__dict__",
+            "(type(self), *self.args), {}",
+        ),
+    )
+    found += _of(
+        "tables/findings.py",
+        kinds,
+        (
+            "findings: constants are not collinear",
+            'PublicMessage.CONSTANT: "collinear",',
+            'PublicMessage.CONSTANT: "rows",',
+        ),
+    )
+    found += _of(
+        "mechanisms/passes.py",
+        "tests/test_proofs.py",
+        ("proofs: lengths in fewer steps", "SIZES = 2**14", "SIZES = 2**13"),
+        (
+            "proofs: lengths rounded down",
+            "return np.rint(clipped, out=clipped)",
+            "return np.floor(clipped, out=clipped)",
+        ),
     )
     found += _of("ledger/agreements.py", SEALS, ("seals: agreements unchecked", read, payload))
     found += _of("ledger/log.py", SEALS, ("seals: registrations unchecked", "fields = " + read, "fields = " + payload))
@@ -1152,15 +1220,15 @@ def _ledger_mutants() -> list[Mutant]:
     found += _of(
         "ledger/log.py",
         OUTCOME,
-        ("outcome: a late error is a refusal", "raise UnclearSpend(str(error)) from error", "raise"),
+        ("outcome: a late error is a refusal", "raise UnclearSpend(error) from error", "raise"),
     )
     found += _of(
         "ledger/database.py",
         f"{OUTCOME} -k 'only_what'",
         (
             "outcome: the ledger's errors deny spends",
-            'check --ledger and try again."',
-            'check --ledger. Nothing was released."',
+            "return LedgerError(LedgerMessage.UNUSABLE, reason=why)",
+            'return LedgerError(LedgerMessage.UNUSABLE, reason=why + "; Nothing was released")',
         ),
     )
     found += _of(
@@ -1233,7 +1301,9 @@ def _run_tests(mutant: Mutant, root: Path) -> NoReturn:
         os.environ["PYTHONPATH"] = str(root)
         import pytest  # noqa: PLC0415
 
-        status = int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *shlex.split(mutant.tests)]))
+        status = int(
+            pytest.main(["-x", "-q", "-n", "0", "--slow", "-p", "no:cacheprovider", *shlex.split(mutant.tests)])
+        )
         sys.stdout.flush()
     finally:
         os._exit(status)

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.messages import CommandMessage
 from pmtcore.base.records import Label
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import number_from, public_from
-from pmtcore.cli.files import read_small, write_small
+from pmtcore.cli.files import read_small, writable, write_small
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.methods.registry import method, recommended
 
@@ -48,7 +49,7 @@ def plan(chosen: argparse.Namespace) -> Answer:
     record["verdict"] = [planning.verdict(public, chosen.rows, mu, id) for mu in mus]
     if chosen.width is not None:
         if chosen.coefficient is None:
-            raise InputError("--width needs --coefficient NAME.")
+            raise InputError(CommandMessage.WIDTH_NEEDS_COEFFICIENT)
         record["budget_for_width"] = planning.budget_for(public, chosen.rows, id, chosen.coefficient, chosen.width)
         record["rows_for_width"] = planning.rows_for(public, id, mus[0], chosen.coefficient, chosen.width)
         lines.append(
@@ -62,7 +63,7 @@ def plan(chosen: argparse.Namespace) -> Answer:
 
 
 def _time(public: Any, n: int, id: str, mu: float) -> tuple[dict[str, Any], str]:
-    """How long a release takes on this machine, and what it holds, from made-up rows."""
+    """Measure how long a release takes on this machine, and the memory it needs, from made-up rows."""
     from pmtcore.accounting.budgets import Budget  # noqa: PLC0415
     from pmtcore.methods.registry import make_parameters  # noqa: PLC0415
     from pmtcore.releases.duration import expected  # noqa: PLC0415
@@ -90,6 +91,8 @@ def gallery(chosen: argparse.Namespace) -> Answer:
 
     if chosen.all:
         return _all_computed(chosen)
+    writable(chosen.folder)
+    chosen.out = chosen.folder
     if chosen.figure is None and chosen.check:
         return _all_checked()
     if chosen.figure is None:
@@ -133,7 +136,7 @@ def _all_computed(chosen: argparse.Namespace) -> Answer:
             missing.append(made.id)
         else:
             ready.append(made)
-    folder = None if chosen.out is None else Path(chosen.out)
+    folder = None if chosen.folder is None else Path(chosen.folder)
     trials: dict[str, int] = {}
     began, goal = time.process_time(), sum(made.trials for made in ready)
     try:
@@ -157,7 +160,7 @@ def _found(made: Any, record: dict[str, Any]) -> str:
 
 
 def _mended(made: Any, workers: int) -> Answer:
-    """The stored result with the lines that today's code gives otherwise computed again."""
+    """Compute again the lines of a stored result that today's code gives otherwise."""
     from pmtcore.papers.gallery.engine import (  # noqa: PLC0415
         Computation,
         lines_to_mend,
@@ -170,7 +173,7 @@ def _mended(made: Any, workers: int) -> Answer:
     needed(made)
     record = load_stored(made)
     if record is None:
-        raise InputError(f"Figure {made.id} has no stored result of its description; compute it first.")
+        raise InputError(CommandMessage.NO_STORED_RESULT, id=made.id)
     again = lines_to_mend(made, record)
     if again == ():
         return record, f"{made.id}: as today's code gives it; nothing to compute"
@@ -181,20 +184,20 @@ def _mended(made: Any, workers: int) -> Answer:
 
 
 def _checked(made: Any) -> Answer:
-    """Whether the stored result of a figure is what today's code gives."""
+    """Return True where the stored result of a figure is what today's code gives."""
     from pmtcore.papers.gallery.engine import load_stored, needed, stale  # noqa: PLC0415
 
     needed(made)
     record = load_stored(made)
     if record is None:
-        raise InputError(f"Figure {made.id} has no stored result of its description; compute it first.")
+        raise InputError(CommandMessage.NO_STORED_RESULT, id=made.id)
     changed = stale(made, record)
     words = "as today's code gives it" if not changed else f"STALE: {', '.join(changed)} come out differently today"
     return {"id": made.id, "computed": record["computed"], "stale": list(changed)}, f"{made.id}: {words}"
 
 
 def _all_checked() -> Answer:
-    """The same for every figure whose table is here; those without a table or a result are named."""
+    """Check every figure whose table is here; name those without a table or a result."""
     from pmtcore.papers.gallery.catalogue import figures  # noqa: PLC0415
 
     lines, changed, silent = [], [], []
@@ -213,18 +216,18 @@ def _all_checked() -> Answer:
 
 
 def report(chosen: argparse.Namespace) -> Answer:
-    """The report of a release, from the ledger or from a saved record."""
+    """Write the report of a release, from the ledger or from a saved record."""
     from pmtcore.ledger.log import Ledger  # noqa: PLC0415
     from pmtcore.report.html import report as render  # noqa: PLC0415
 
     if (chosen.ledger is None) == (chosen.release is None):
-        raise InputError("Give --ledger URL with --key KEY, or --release FILE (what release --json printed).")
+        raise InputError(CommandMessage.RELEASE_OR_LEDGER)
     account = head = None
     if chosen.ledger is not None:
         book = Ledger(chosen.ledger, make=False)
         entry = book.entry(chosen.key or "")
         if entry is None or entry.record is None:
-            raise InputError("The ledger has no release with this key; see 'ledger show'.")
+            raise InputError(CommandMessage.NO_RELEASE_OF_KEY)
         record: Any = entry.record
         account, head = book.account(entry.dataset).as_dict(), book.verify()["head"]
     else:
@@ -233,21 +236,19 @@ def report(chosen: argparse.Namespace) -> Answer:
         except InputError:
             raise
         except (ValueError, RecursionError):
-            raise InputError("The file is not JSON; save one with 'release --json --out FILE'.") from None
+            raise InputError(CommandMessage.RELEASE_NOT_JSON) from None
     try:
         text = render(record, account, head)
     except InputError:
         raise
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError):
-        raise InputError(
-            "The file is not the record of a release; save one with 'release --json --out FILE'."
-        ) from None
+        raise InputError(CommandMessage.NOT_A_RELEASE) from None
     write_small(chosen.html, text)
     return {"html": chosen.html}, f"report written to {chosen.html}"
 
 
 def _known(record: Any, ledger_url: str | None) -> Any:
-    """The record of a file, marked as a lab figure unless a ledger at hand holds the very same.
+    """Return the record of a file, marked as a lab figure unless a ledger at hand holds the very same.
 
     Whoever can write a file can write a record: what may leave is what the ledger knows.
     """
@@ -268,7 +269,7 @@ def _known(record: Any, ledger_url: str | None) -> Any:
 
 
 def audit(chosen: argparse.Namespace) -> Answer:
-    """A lower bound on a method's privacy against its claim; ``all`` audits every method."""
+    """Compute a lower bound on a method's privacy against its claim; ``all`` audits every method."""
     from pmtcore.auditing.lower_bound import audit as run  # noqa: PLC0415
     from pmtcore.auditing.people import People  # noqa: PLC0415
     from pmtcore.methods.registry import methods  # noqa: PLC0415
@@ -277,7 +278,7 @@ def audit(chosen: argparse.Namespace) -> Answer:
     people = None if count is None else People.of(count, chosen.person_rule)
     if chosen.id == "all":
         if people is not None:
-            raise InputError("With --rows-per-person name one method.")
+            raise InputError(CommandMessage.PEOPLE_NEED_METHOD)
         found = [run(entry.id, chosen.mu, chosen.trials, chosen.seed) for entry in methods()]
         lines = [f"{a.method:20} claimed {a.claimed:<6.3g} bound {a.lower_bound:<6.3g} {a.verdict}" for a in found]
         return {"audits": [a.as_dict() for a in found]}, "\n".join(lines)

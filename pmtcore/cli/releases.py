@@ -12,6 +12,7 @@ from uuid import uuid4
 from pmtcore.accounting.units import Unit
 from pmtcore.api.loading import in_words
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import CommandMessage
 from pmtcore.cli.arguments import budget_from, problem_from, say, settings_from, user
 from pmtcore.cli.files import STANDARD_INPUT, read_small, write_small
 from pmtcore.cli.follow import following
@@ -39,7 +40,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     base = request_from_json(read_small(chosen.config)) if chosen.config else None
     source = SecureNoise() if chosen.seed is None else SeededNoise(chosen.seed)
     if chosen.ledger is not None and chosen.dataset is None:
-        raise InputError("--ledger needs --dataset NAME, whose cap the spend counts against.")
+        raise InputError(CommandMessage.LEDGER_NEEDS_DATASET)
     rows = chosen.rows_per_person or (1 if base is None else base.rows_per_person)
     unit = None if chosen.person is None else Unit(rows, chosen.person, chosen.person_rule)
     problem = problem_from(chosen, unit)
@@ -60,7 +61,7 @@ def run(chosen: argparse.Namespace) -> Answer:
 
 
 def _asked(chosen: argparse.Namespace, problem: Any, request: Any) -> Answer:
-    """What was asked for, and how another person answers."""
+    """Say what was asked for, and how another person answers."""
     from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
     from pmtcore.releases.agreement import ask  # noqa: PLC0415
 
@@ -72,7 +73,7 @@ def _asked(chosen: argparse.Namespace, problem: Any, request: Any) -> Answer:
 
 
 def _recorded(chosen: argparse.Namespace, problem: Any, request: Any, source: Any) -> Answer:
-    """The release with its spend, and where both are kept."""
+    """Release, and say where spend and record are kept."""
     from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
     from pmtcore.releases.outcome import SpendPlace, account_after, after_spend, before_spend  # noqa: PLC0415
     from pmtcore.releases.release import preview, recorded_release  # noqa: PLC0415
@@ -110,7 +111,7 @@ def _where(place: Mapping[str, Any]) -> str:
 
 
 def _request(chosen: argparse.Namespace, base: Any, problem: Any, rows: int) -> Any:
-    """What is asked for: as saved, with what the command line says otherwise; the recommended method where none is."""
+    """Return the request: as saved, changed by the command line; the recommended method where none is named."""
     from pmtcore.releases.release import Request  # noqa: PLC0415
 
     id = chosen.method or (None if base is None else base.method)
@@ -131,11 +132,11 @@ def _request(chosen: argparse.Namespace, base: Any, problem: Any, rows: int) -> 
 
 
 def _data_set(place: str) -> str:
-    """The name of the private table in the ledger, where none was given."""
+    """Return the name of the private table in the ledger, where none was given."""
     return "standard input" if place == STANDARD_INPUT else Path(place).name
 
 
 def _is_there(url: str) -> bool:
-    """Whether a ledger in a file exists already; one in a database counts as there."""
+    """Return True where a ledger in a file exists already; one in a database counts as there."""
     path = url.removeprefix("sqlite:///")
     return "://" in path or Path(path).exists()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from pmtcore.ledger.log import Ledger
 from tests.app.conftest import go, words
 from tests.app.test_pages import do_release, session, upload
 
 
+@pytest.mark.slow
 def test_an_uploaded_table_spends_from_the_ledger(app):
     """The first release sets the cap and is in the ledger; the next one counts against it."""
     upload(app)
@@ -31,6 +34,15 @@ def test_an_uploaded_table_spends_from_the_ledger(app):
     go(app, "budget")
     assert "mu 1 of 3 spent in 1 release;" in words(app) and "The log is intact" in words(app)
     assert any(b.label == "Report (HTML)" for b in app.get("download_button"))
+
+
+def test_what_is_in_no_ledger_is_said_on_budget(app):
+    """A lab release is said where spends are read, with the way to its report; one in the ledger is not said twice."""
+    go(app, "release")
+    do_release(app)
+    go(app, "budget")
+    assert any("In no ledger: 1 release of this session" in part.value for part in app.info)
+    assert "mu 1 spent" in " ".join(link.label for link in app.get("page_link"))
 
 
 def test_study_tables_stay_out_unless_asked(app):

@@ -21,6 +21,7 @@ def by_name(app, id):
     return app
 
 
+@pytest.mark.slow
 def test_labels_release_with_bands(app):
     """The demo with labels opens as a logistic regression; its recommended method releases with bands."""
     by_name(app, "demo-labels")
@@ -33,6 +34,7 @@ def test_labels_release_with_bands(app):
     assert found.method == "pmt-gradients" and found.bands is not None
 
 
+@pytest.mark.slow
 def test_labels_compare(app):
     """Compare offers what fits, and runs it."""
     by_name(app, "demo-labels")
@@ -67,6 +69,7 @@ def test_text_labels_are_coded_and_said(app):
     assert session(app).problem.public.family.id == "logistic"
 
 
+@pytest.mark.slow
 def test_the_gallery_opens_with_a_result(app):
     """Every stored figure is on the wall, filters leave some, one opens at once with its trials; back leads there."""
     app.switch_page("pages/study/gallery.py").run()
@@ -84,6 +87,7 @@ def test_the_gallery_opens_with_a_result(app):
     assert not app.exception and "1.6 after whitening" in words(app)
 
 
+@pytest.mark.slow
 def test_the_local_page_collects_and_compares(app):
     """It opens on an example where the target is a number, on the open table where it is a label."""
     app.switch_page("pages/study/local.py").run(timeout=120)
@@ -95,6 +99,7 @@ def test_the_local_page_collects_and_compares(app):
     assert any("estimate" in frame.value.columns for frame in app.dataframe)
 
 
+@pytest.mark.slow
 def test_the_plan_answers_both_ways(app):
     """Predicted widths of all methods, a verdict, and the budget for a wanted width."""
     go(app, "plan")
@@ -108,6 +113,7 @@ def test_the_plan_answers_both_ways(app):
     assert not app.exception
 
 
+@pytest.mark.slow
 def test_a_plan_is_carried_to_the_release(app):
     """Release this plan: the Release page opens on its method and budget, and nothing is spent."""
     go(app, "plan")
@@ -122,6 +128,7 @@ def test_a_plan_is_carried_to_the_release(app):
     assert not session(app).releases
 
 
+@pytest.mark.slow
 def test_the_audit_page_runs_and_attacks(app):
     """It opens on a stored run with its date; a sound method passes, a fault is refuted; results stay on the page."""
     app.switch_page("pages/study/audit.py").run()
@@ -137,6 +144,7 @@ def test_the_audit_page_runs_and_attacks(app):
     assert len(app.error) == 6
 
 
+@pytest.mark.slow
 def test_the_retrieval_page_adds_up(app):
     """Recycled and returned, every loss, relation and noise, without an error; the relation is said and converted."""
     app.switch_page("pages/study/retrieval.py").run()
@@ -156,6 +164,7 @@ def test_the_retrieval_page_adds_up(app):
     assert not app.exception and app.error[0].value.endswith("a larger budget.")
 
 
+@pytest.mark.slow
 def test_selection_is_shown_as_it_is(app):
     """Kept coefficients and ROC of six methods, the published ones marked as of the lab."""
     app.switch_page("pages/study/retrieval.py").run()
@@ -163,8 +172,14 @@ def test_selection_is_shown_as_it_is(app):
     assert not app.exception and "their claim does not hold" in words(app)
     tables = [frame.value for frame in app.dataframe if "method" in frame.value.columns]
     assert {"dp-erm", "NAPP-VS+ (lab)", "without privacy"} <= set(tables[0]["method"])
+    app.selectbox(key="selection-kind").set_value("the open table").run()
+    app.button(key="selection-run").click().run(timeout=120)
+    assert not app.exception and "their claim does not hold" in words(app)
+    tables = [frame.value for frame in app.dataframe if "method" in frame.value.columns]
+    assert {"dp-erm", "NAPP-VS+ (lab)", "without privacy"} <= set(tables[0]["method"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [0, 1])
 def test_every_lesson_runs(app, half):
     """Each lesson has a card, draws, says its sentence, asks and answers."""
@@ -182,6 +197,7 @@ def test_every_lesson_runs(app, half):
         assert "too small" in words(app)
 
 
+@pytest.mark.slow
 def test_the_audit_runs_in_steps_and_can_be_stopped(app):
     """Each run of the page does some of it; Stop keeps what is done over what was stored."""
     app.switch_page("pages/study/audit.py").run()

@@ -44,6 +44,7 @@ def upload(app, private=None, public=None):
     return app
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["data", "conditioning", "release", "compare"])
 def test_every_page_opens_on_the_demo(app, page):
     """A deep link to any page works in a new session: the demo is open, nothing has to be chosen first."""
@@ -156,6 +157,7 @@ def test_a_first_look_is_not_taken_at_more_rows_than_are_held(app):
     assert not is_quick(session(app).choose(choices))
 
 
+@pytest.mark.slow
 def test_files_and_choices_are_remembered(app):
     """An uploader forgets with a page change; the tables stay, and a replaced file keeps the choices that fit."""
     upload(app)
@@ -167,6 +169,7 @@ def test_files_and_choices_are_remembered(app):
     assert not app.exception and "300** private rows" in words(app) and "**height** from" in words(app)
 
 
+@pytest.mark.slow
 def test_a_link_restores_a_public_state():
     """Table, target, method and budget come from the address; nonsense in it is one sentence."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
@@ -212,6 +215,7 @@ def test_a_link_holds_every_public_choice(app):
     assert {name: asked[name] for name in given} == given
 
 
+@pytest.mark.slow
 def test_a_radius_of_another_table_is_brought_in(app):
     """The radius chosen for one table is beyond what the next one offers: the slider keeps to its range."""
     go(app, "conditioning")
@@ -294,6 +298,7 @@ def session(app):
     return app.session_state["second_moment"]
 
 
+@pytest.mark.slow
 def test_a_release_spends_once(app):
     """Confirm, release; reruns and page changes find it there and spend nothing; a new one has a new id."""
     upload(app)
@@ -335,6 +340,7 @@ def test_the_demo_makes_a_lab_figure(app):
     assert "A lab figure, not a release: the table is synthetic" in words(app)
 
 
+@pytest.mark.slow
 def test_a_seed_makes_a_lab_figure(app):
     """Repeatable noise is said on the face of the result."""
     upload(app)
@@ -344,6 +350,7 @@ def test_a_seed_makes_a_lab_figure(app):
     assert "seed" in next(w.value for w in app.warning)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", ["pmt-ridge", "pmt-moment", "public-only", "dp-ols-public"])
 def test_other_methods_release(app, id):
     """Every kind of result has a page."""
@@ -353,6 +360,7 @@ def test_other_methods_release(app, id):
     assert not app.error
 
 
+@pytest.mark.slow
 def test_forms_are_the_registry(app):
     """Each parameter of each sound method has a widget with its label."""
     go(app, "release")
@@ -384,6 +392,7 @@ def test_units_agree(app):
     assert "epsilon = 4 at" in words(app)
 
 
+@pytest.mark.slow
 def test_configuration_round_trip(app):
     """An exported configuration fills the form again; a bad one is a sentence."""
     go(app, "release")
@@ -409,6 +418,7 @@ def finish(app, limit: int = 60):
     return app
 
 
+@pytest.mark.slow
 def test_compare_runs_extends_and_repeats(app):
     """A comparison runs to its end, more trials extend it, and the same seed repeats it."""
     go(app, "compare")
@@ -443,6 +453,7 @@ def test_delete_my_data(app):
     assert session(app).releases == {}
 
 
+@pytest.mark.slow
 def test_the_share_of_shortened_rows_is_one_figure_by_one_name(app):
     """Conditioning, Plan, the card, the release and the report state the same prediction, with its origin."""
     lines = {}
@@ -460,6 +471,7 @@ def test_the_share_of_shortened_rows_is_one_figure_by_one_name(app):
     assert "predicted truncation rate" not in report(release.as_dict())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["demo", "demo-labels"])
 def test_what_would_be_retrieved_is_that_of_the_open_table(table):
     """The page states what the release then retrieves on that table; another budget retrieves another amount."""
@@ -490,6 +502,7 @@ def main_words(app) -> str:
     return "\n".join(line.value for kind in kinds for line in kind)
 
 
+@pytest.mark.slow
 def test_a_sentence_stands_once_on_a_page(app):
     """The attacker's odds, the verdict and the guarantee are said once on each page, and once in the report."""
     for page in ("conditioning", "plan", "release", "budget"):
@@ -504,6 +517,7 @@ def test_a_sentence_stands_once_on_a_page(app):
     assert not said_twice(main_words(app))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", [b"%PDF-1.4\x00\x01", b"", b"a,a\n1,2\n"])
 def test_a_bad_private_file_leaves_both_uploaders(app, bad):
     """What cannot be read is said under its own uploader, once; the other one takes its file all the same."""
@@ -514,6 +528,7 @@ def test_a_bad_private_file_leaves_both_uploaders(app, bad):
     assert not app.exception and len(app.error) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 2, 9])
 def test_a_private_table_of_few_rows_is_said(app, rows):
     """The number of rows is public: so few are taken, with a word about what they are good for."""

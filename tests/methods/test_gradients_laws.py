@@ -49,6 +49,7 @@ def standard_errors(public, rows, x, mu):
     return float(np.median(np.sqrt(np.einsum("ti,ij,tj->t", found, information, found) / public.d)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["plain", "rare", "skewed", "steep", "counts"])
 @pytest.mark.parametrize("m", [30, 120])
 def test_unlimited_budget_gives_the_private_fit_and_more_never_hurts(kind, m):
@@ -110,6 +111,7 @@ def test_bounds_give_way_as_the_budget_grows(kind):
     assert np.all(np.diff(bounds) >= 0) and bounds[0] < 1.5 and bounds[-1] > 5.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [7, 10, 25, 245])
 def test_alike_samples_are_not_called_different(m):
     """At most the stated rate over forty draws at two budgets, with room for chance."""

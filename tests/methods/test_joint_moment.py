@@ -62,6 +62,7 @@ def test_without_noise_and_truncation_every_regression_is_the_exact_one():
     )  # the grid at this radius
 
 
+@pytest.mark.slow
 def test_the_covariance_of_the_noise_is_what_noise_does(seed):
     """3000 releases of one table: the spread of coefficients against the formula, within what 3000 draws allow."""
     public, rows, _ = both(n=3000)
@@ -101,6 +102,7 @@ def test_one_far_public_row_is_at_most_half_of_what_coordinates_come_from(far):
     assert with_it[1, 1] <= 2.1 * without[1, 1] and np.allclose(with_it[0, 0], without[0, 0], rtol=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", ["yes", "no"])
 @pytest.mark.parametrize("mu", [0.1, 0.3, 1.5])
 def test_bands_hold_the_exact_coefficients_whatever_is_asked(mu, share, seed):
@@ -142,6 +144,7 @@ def test_the_stated_sensitivity_is_reached():
     assert change == pytest.approx(found.parts()[0].sensitivity, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_audit_comes_near_the_claim_and_catches_less_noise():
     """At least 0.8 of the claim at 20,000 runs; noise a fifth too small is a violation."""
     found = audit("joint-moment", 1.0, 20_000)
@@ -348,6 +351,7 @@ def test_rules_from_a_record_are_checked():
     assert parse("", ("a",), np.ones((3, 1))).rules == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("derived", ["x1:x2; square(x3); log(x1)", "spline(x1, 4)"])
 def test_the_audit_of_a_release_with_derived_columns(derived):
     """Far rows are farther still there: the bound holds, the attack comes near it, half the noise shows."""

@@ -141,6 +141,7 @@ def test_no_sound_method_has_noise_in_floating_point(entry):
     assert entry.as_dict()["noise"] == ("exact" if entry.exact else "floating point")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", ["pmt-ols", "ada-ssp", "pmt-moment"])
 def test_opendps_noise_has_the_stated_size(id):
     """Moments of OpenDP's draws in releases, over the sd that seeded noise has: 8 % less would be seen."""
@@ -210,6 +211,7 @@ def test_the_integers_of_gradient_steps_cost_mu():
     assert_costs(np.sqrt(sum((2 * FACTOR**2 / scale) ** 2 for scale, _ in asked)))
 
 
+@pytest.mark.slow
 def test_the_integers_of_an_objective_cost_mu():
     """b on its grid, and the noise on the minimizer; and both arrive in the spread of minimizers."""
     ((b, _), (covering, _)), plan = spied("pmt-objective", n=400)

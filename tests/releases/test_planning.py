@@ -66,6 +66,7 @@ def test_the_plain_sentence(seed):
     assert "times as precise" in planning.verdict(public, 100_000, 5.0, "joint-pmt")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [False, True])
 def test_command(tmp_path, capsys, moment):
     """Rows for every coefficient with the keys that scripts rely on; no private table is named."""
@@ -97,6 +98,11 @@ def test_command(tmp_path, capsys, moment):
 def test_curves_are_what_a_plan_says(seed):
     """Each rung is the plan's own figure; other budgets are computed, not interpolated; Stop keeps what is there."""
     _, public, _ = make(5000, 100, seed)
+    outlined = Curves(public, 5000)
+    while not outlined.outlined():
+        assert outlined.step()
+    across = {id: [one.mu for one in outlined.drawn() if one.method == id] for id in outlined.ids}
+    assert all(mus == [0.1, 0.3, 1.0, 5.0] for mus in across.values()), "a line of each method before any is complete"
     curves = Curves(public, 5000, ladder=(0.5, 1.0, 2.0))
     curves.first("pmt-ridge")
     assert curves.ids == ["pmt-ridge"]
@@ -112,6 +118,7 @@ def test_curves_are_what_a_plan_says(seed):
         curves.at("pmt-logistic", 1.0)
 
 
+@pytest.mark.slow
 def test_the_budget_is_read_off_the_curve(seed):
     """Between rungs on log axes: near the exact answer; none where the last rung is not enough."""
     _, public, _ = make(5000, 100, seed)
