@@ -243,7 +243,7 @@ class Sizes:
 
     @staticmethod
     def _moved(squares: np.ndarray, sums: np.ndarray, many: np.ndarray, n: int) -> np.ndarray:
-        """Expected squared length of ``(1/n) sum c_i`` by squares, sum and number of the lengths of what is cut off."""
+        """Return the expected squared length of ``(1/n) sum c_i`` by squares, sum and number of lengths cut off."""
         pairs = np.maximum(sums**2 - squares, 0.0)
         return np.asarray((squares + common_direction(many / n) * pairs) / n**2)
 
