@@ -16,7 +16,6 @@ from pmtcore.base.records import Label
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import number_from, public_from
 from pmtcore.cli.files import read_small, writable, write_small
-from pmtcore.ledger.chain import LedgerError
 from pmtcore.methods.registry import method, recommended
 
 _SHOWN = 3  # methods: the recommended one, and two others to compare it with
@@ -257,6 +256,8 @@ def _known(record: Any, ledger_url: str | None) -> Any:
     if not isinstance(record, dict) or record.get("standing") != "sound":
         return record
     kept, where = None, record.get("ledger")
+    from pmtcore.ledger.chain import LedgerError  # noqa: PLC0415  # the ledger is slow to load
+
     with suppress(LedgerError):
         key = str(where.get("key", "")) if isinstance(where, dict) else ""
         entry = Ledger(ledger_url or default_url(), make=False).entry(key)

@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from scipy.optimize import lsq_linear
 
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.newton import ROWS_AT_ONCE, Tolerance, tolerance_at, unpacked
@@ -244,6 +243,8 @@ def _exact_step(level: np.ndarray, hessian: np.ndarray, lasso: np.ndarray) -> np
     With ``H = C C'`` and a subgradient u of the lasso term, ``|u| <= lam``, the minimizer is ``-H^{-1} (level + u)``
     for the u of the shortest ``C^{-1} (level + u)``. Its active-set method (Stark and Parker 1995) ends always.
     """
+    from scipy.optimize import lsq_linear  # noqa: PLC0415  # slow to load
+
     factor = np.linalg.inv(np.linalg.cholesky(hessian))
     # A side of length 0 is not taken; what this leaves of a coordinate without a lasso, the last line puts right.
     box = np.maximum(lasso, 1e-12 * np.max(np.abs(level)))
