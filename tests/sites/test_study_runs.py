@@ -78,6 +78,7 @@ def assert_same_bits(record, found):
     assert record["n"] == found.n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method, family, colluders",
     [
@@ -101,6 +102,7 @@ def test_a_study_has_the_bits_of_the_curator(study, method, family, colluders):
     assert answers[""]["study"]["noise_mu"] == pytest.approx(np.sqrt((3 - colluders) / 3))
 
 
+@pytest.mark.slow
 def test_ten_sites_of_which_one_is_killed(study):
     """The nine others' release, exactly."""
     setup = study(rows=(60, 50, 40, 70, 80, 90, 45, 55, 65, 75), least=5, colluders=3, patience=PATIENCE)
@@ -111,6 +113,7 @@ def test_ten_sites_of_which_one_is_killed(study):
     assert answers[""]["study"]["noise_mu"] == pytest.approx(np.sqrt(6 / 9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curious", ["s0", "s2"])
 def test_nothing_unmasked_leaves_a_site(study, monkeypatch, curious):
     """All messages, opened with a curious site's key where they can be, hold no sum of another site, noisy or not."""
@@ -143,6 +146,7 @@ def test_nothing_unmasked_leaves_a_site(study, monkeypatch, curious):
     assert not {opened[at : at + 16] for at in range(0, len(opened), 16)} & sought
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["share", "ready"])
 def test_a_site_lost_before_the_first_opening_is_done_without(study, kind):
     """The release is the one of the sites that answered; the lost site's spend stands, its rows are not in it."""
@@ -158,6 +162,7 @@ def test_a_site_lost_before_the_first_opening_is_done_without(study, kind):
     assert setup.ledger("s1").entry(key("s1")).state == "reserved"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind, step", [("sum", 0), ("share", 1), ("sum", 2)])
 def test_a_site_lost_later_ends_the_study_without_a_release(study, kind, step):
     """Nothing is released, at no site and by no coordinator; every ledger says so."""
@@ -172,6 +177,7 @@ def test_a_site_lost_later_ends_the_study_without_a_release(study, kind, step):
     assert len({m.sender for m in late}) < 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind, step", [("share", 0), ("ready", 1), ("share", 2)])
 def test_a_site_that_comes_back_costs_a_try_and_no_budget(study, kind, step):
     """Killed before an opening and started again: the release of all rows, and one spend in its ledger."""
@@ -252,6 +258,7 @@ def test_a_pass_is_opened_once_and_with_the_same_sites(study, tmp_path):
     assert error.value.kind is Kind.SITES_CHANGED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [{"body": "other"}, {"sender": "s1"}, {"step": 4}, {"signature": ""}, {"study": ""}])
 def test_what_a_site_did_not_sign_counts_as_not_sent(study, change):
     """A changed body, sender, pass, study or signature: the message is passed over."""
