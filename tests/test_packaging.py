@@ -68,6 +68,7 @@ def test_the_readmes_line_installs_the_wheel(tmp_path):
     assert "does not provide the extra" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_base_runs_without_the_extras():
     """Methods, conversion and planning need neither Streamlit nor Plotly nor any other extra."""
     subprocess.run([sys.executable, "-c", LIGHT], cwd=ROOT, check=True, capture_output=True, timeout=120)

@@ -28,6 +28,7 @@ FACTS: Mapping[str, str] = {
     "allowed": "the words one may choose from",
     "axis": "a public quantity that is varied",
     "become": "what a category counts as",
+    "bound": "a bound of linear predictors, which is public",
     "cap": "a cap of the ledger, total mu",
     "coefficient": "the name of a coefficient that was asked for",
     "column": "the name of a column of the public table, or one that was given",
@@ -52,11 +53,13 @@ FACTS: Mapping[str, str] = {
     "id": "the name of a figure of the gallery",
     "key": "the key of a spend",
     "label": "a label that was given, or that public rows have",
+    "least": "the least value that serves",
     "left": "what is left of a cap, in mu",
     "level": "a level of confidence that was given",
     "levels": "categories that the public table has, or declared ones",
     "limit": "the limit that was passed",
     "low": "a lower limit of the program",
+    "mean": "a bound of means, which follows from public choices",
     "megabytes": "a limit of size",
     "method": "the name of a method",
     "methods": "names of methods",
@@ -784,3 +787,81 @@ class Damage(Message):
     )
     CHANGED_BY_ANOTHER = "its file was changed by another program"
     BROKEN_OR_UNKEYED = "its chain is broken, or its key is missing"
+
+
+@unique
+class ExploreMessage(Message):
+    """Why a released moment does not answer a question."""
+
+    OTHER_QUESTION = "The second release answers another question: response and features must be the same."
+    BESIDE_THE_LARGER = (
+        "One regression must contain the other, with the same response and without a penalty; leave out "
+        "{columns:listed}."
+    )
+    NOT_NESTED = "One regression must contain the other and more, with the same response and without a penalty."
+    DISJOINT_REASON = (
+        "Say why nobody is in two of the tables (disjoint='one hospital each'): otherwise somebody's guarantees would "
+        "add up, and their rows would count twice."
+    )
+    TWO_MOMENTS_NEEDED = "Combining needs two moments or more."
+    MOMENT_TWICE = "The same moment was given twice; each table counts once."
+    OTHER_COLUMNS = "The moments are of other columns; release them with the same ones."
+    OTHER_RADII = (
+        "The moments are of other public rows or radii; release each with the same public rows and the same radius "
+        "(--set radius=R)."
+    )
+    OTHER_TABLES = "The open tables are not those of the record: columns and rows must be the same."
+    CONFIRMING_NEEDS_ROWS = "A second release of a chosen model needs public rows."
+    CONFIRMING_PENALIZED = "A ridge penalty shrinks on purpose: confirm the model without it."
+    OTHER_INTERCEPT = "The model must have the intercept that the record has."
+    NO_FEATURE_TO_CONFIRM = "The model has no feature: choose one."
+    SECOND_WITHOUT_COVARIANCE = (
+        "The second release says nothing of its covariance; release the model with joint-pmt again."
+    )
+    SECOND_UNREADABLE = "The second release's covariance cannot be read; release the model again."
+    DUMMIES_NEEDED = "Group means need the dummies of a column."
+    TOO_FEW_INSTRUMENTS = "There are fewer instruments than endogenous features; each needs one of its own."
+    STRAY_ENDOGENOUS = "Endogenous columns are features of the formula; got {columns:listed}."
+    INSTRUMENT_IN_FORMULA = "An excluded instrument is no column of the formula; {columns:listed} is one."
+    INSTRUMENT_COUNT = "{limit} endogenous columns need as many instruments, got {count}."
+    LOGISTIC_NEEDS_ROWS = "A logistic regression needs the public rows, and the record has none (public_rows=no)."
+    NOT_A_LABEL = "A logistic regression needs a response of 0 and 1; {column!r} has other values."
+    LOGISTIC_TOO_FEW_ROWS = "A logistic regression needs more public rows than coefficients."
+    NEW_ROWS_LACK_COLUMN = "The table of new rows has no column {column!r}; add it."
+    RECORD_UNREADABLE = "The record {place!r} cannot be read; check its name."
+    NO_MOMENT = "The release has no joint moment; make one with the method joint-moment."
+    RIDGE_NEEDS_FEATURE = "A ridge path needs at least one feature beside the intercept."
+    LASSO_NEEDS_INTERCEPT = "A lasso path needs an intercept and at least one feature."
+    MEANS_NEED_INTERCEPT = "Means and correlations need a record with an intercept."
+    NOT_A_GROUP = "Group means need a column and 0/1 columns; {columns:listed} is neither."
+    TOO_MANY_SUBSETS = "Best subsets try every combination of at most {limit} features; choose fewer."
+    CORRECTION_FORM = "correction must be one of {allowed:listed}."
+    JOINT_TEST_EMPTY = "A joint test needs at least one coefficient."
+    VALUE_MISSING = "The prediction needs a value of {columns:listed}."
+    STANDARDIZING_NEEDS_INTERCEPT = "Standardized coefficients need an intercept."
+    NO_COEFFICIENTS_NAMED = "The regression has no coefficient {columns:listed}; it has {present:listed 12}."
+    NO_RECORD_COLUMNS = "The record has no column {columns:listed}; it has {present:listed 12}."
+    COLUMN_TWICE = "A column can be in a regression once; name it as the response or as a feature."
+    NOTHING_TO_REGRESS = "A regression needs a feature, or an intercept."
+    PENALTY_RANGE = "The ridge penalty must be a number from 0 on."
+    TERM_TWICE = "The formula has {columns:listed} twice; write each term once."
+    NO_RECORD_COLUMN = "The record has no column {column!r}; it has {present:listed 12}."
+    NO_DUMMIES = "The record has no dummies of {column!r}; release it as categories."
+    UNDECLARED_FUNCTION = (
+        "The record has no column {expression!r}: functions of columns are declared before the release, such as --set "
+        "derived='log(a); square(b)'."
+    )
+    UNDECLARED_PRODUCT = (
+        "The record has no product {expression!r}: products are declared before the release (--set "
+        "derived='{expression}')."
+    )
+
+
+@unique
+class LossMessage(Message):
+    """Why a loss cannot be bounded."""
+
+    PREDICTOR_BOUND_TOO_SMALL = (
+        "The predictor bound {bound:g} allows means up to {mean:.4g} only, below the response bound {limit:g}; choose "
+        "at least {least:.4g}."
+    )

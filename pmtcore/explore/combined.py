@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pmtcore.base.messages import ExploreMessage
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.methods.joint_moment.record import Record, alike
@@ -32,18 +33,14 @@ def combined_record(records: Sequence[Record], disjoint: str) -> Record:
         InputError: fewer than two, no reason, other columns or coordinates, or one table twice.
     """
     if not disjoint.strip():
-        raise RefusedError(
-            Refusal.OVERLAPPING_TABLES,
-            "Say why nobody is in two of the tables (disjoint='one hospital each'): otherwise somebody's guarantees "
-            "would add up, and their rows would count twice.",
-        )
+        raise RefusedError(Refusal.OVERLAPPING_TABLES, ExploreMessage.DISJOINT_REASON)
     if len(records) < 2:
-        raise RefusedError(Refusal.UNLIKE_MOMENTS, "Combining needs two moments or more.")
+        raise RefusedError(Refusal.UNLIKE_MOMENTS, ExploreMessage.TWO_MOMENTS_NEEDED)
     first = records[0]
     for at, record in enumerate(records):
         _check_alike(first, record)
         if any(np.array_equal(record.noisy, other.noisy) for other in records[:at]):
-            raise RefusedError(Refusal.OVERLAPPING_TABLES, "The same moment was given twice; each table counts once.")
+            raise RefusedError(Refusal.OVERLAPPING_TABLES, ExploreMessage.MOMENT_TWICE)
     n = sum(record.n for record in records)
     weights = np.array([record.n / n for record in records])
     noisy = np.einsum("k,kij->ij", weights, np.stack([record.noisy for record in records]))
@@ -64,14 +61,10 @@ def _check_alike(one: Record, other: Record) -> None:
     """Raise unless two moments are of the same columns in the same coordinates."""
     same = json.dumps(_columns(one)) == json.dumps(_columns(other)) and one.root.shape == other.root.shape
     if not same:
-        raise RefusedError(Refusal.UNLIKE_MOMENTS, "The moments are of other columns; release them with the same ones.")
+        raise RefusedError(Refusal.UNLIKE_MOMENTS, ExploreMessage.OTHER_COLUMNS)
     apart = np.max(np.abs(one.root - other.root)) > _SAME * np.max(np.abs(one.root))
     if apart or not math.isclose(one.radius, other.radius, rel_tol=_SAME) or one.m != other.m:
-        raise RefusedError(
-            Refusal.UNLIKE_MOMENTS,
-            "The moments are of other public rows or radii; release each with the same public rows and the same radius "
-            "(--set radius=R).",
-        )
+        raise RefusedError(Refusal.UNLIKE_MOMENTS, ExploreMessage.OTHER_RADII)
 
 
 def _columns(record: Record) -> list[object]:

@@ -13,13 +13,12 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import ExploreMessage
 from pmtcore.explore.regression import Regression
 from pmtcore.methods.joint_moment.record import Record
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT, joint, public_from_rows
 from pmtcore.tables.problem import Problem
-
-REFUSED = "The second release answers another question: response and features must be the same."
 
 
 @final
@@ -48,15 +47,15 @@ def problem_of(problem: Problem, record: Record, fit: Regression) -> Problem:
     """
     base = (*problem.public.names, problem.public.target)
     if base != record.derived.base or problem.private.n != record.n:
-        raise InputError("The open tables are not those of the record: columns and rows must be the same.")
+        raise InputError(ExploreMessage.OTHER_TABLES)
     if problem.public.rows is None:
-        raise InputError("A second release of a chosen model needs public rows.")
+        raise InputError(ExploreMessage.CONFIRMING_NEEDS_ROWS)
     if fit.lam > 0:
-        raise InputError("A ridge penalty shrinks on purpose: confirm the model without it.")
+        raise InputError(ExploreMessage.CONFIRMING_PENALIZED)
     if fit.constant != (record.names[0] == INTERCEPT):
-        raise InputError("The model must have the intercept that the record has.")
+        raise InputError(ExploreMessage.OTHER_INTERCEPT)
     if len(fit.names) <= fit.constant:
-        raise InputError("The model has no feature: choose one.")
+        raise InputError(ExploreMessage.NO_FEATURE_TO_CONFIRM)
     chosen = _Chosen(record, fit.fit.response, fit.fit.features)
     x, y = chosen(problem.public.rows[:, :-1], problem.public.rows[:, -1])
     words = f"Confirms {fit.formula}, chosen from a released joint moment of the same rows."
@@ -127,10 +126,10 @@ def confirmed(mine: Regression, other: Mapping[str, Any]) -> Confirmed:
     released, bands = other.get("released"), other.get("bands")
     same = isinstance(bands, Mapping) and set(bands) == set(mine.names)
     if not same or other.get("target") != mine.response or other.get("n") != mine.state.n:
-        raise InputError(REFUSED)
+        raise InputError(ExploreMessage.OTHER_QUESTION)
     theirs = released.get("alone") if isinstance(released, Mapping) else None
     if not isinstance(theirs, Mapping):
-        raise InputError("The second release says nothing of its covariance; release the model with joint-pmt again.")
+        raise InputError(ExploreMessage.SECOND_WITHOUT_COVARIANCE)
     value, noise, cut, limits = _alone(theirs, other, mine.names)
     own, lost = mine.fit.privacy, mine.fit.truncation
     first, second = own + lost, noise + np.diag(cut)
@@ -159,8 +158,8 @@ def _alone(
         cut = np.array(found["truncation"], dtype=float)[order]
         limits = np.array([[float(release["bands"][name][side]) for name in names] for side in ("low", "high")])
     except (KeyError, TypeError, ValueError, IndexError):
-        raise InputError("The second release's covariance cannot be read; release the model again.") from None
+        raise InputError(ExploreMessage.SECOND_UNREADABLE) from None
     finite = all(np.all(np.isfinite(x)) for x in (value, noise, cut, limits))
     if not finite or np.any(cut < 0) or np.min(np.diag(noise)) <= 0:
-        raise InputError("The second release's covariance cannot be read; release the model again.")
+        raise InputError(ExploreMessage.SECOND_UNREADABLE)
     return value, noise, cut, limits

@@ -14,6 +14,7 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import ExploreMessage
 from pmtcore.base.records import Bands
 from pmtcore.methods.joint_moment.linear import State
 from pmtcore.public.bands import Part, limits
@@ -187,7 +188,7 @@ class Marginals:
             InputError: no dummies.
         """
         if not dummies:
-            raise InputError("Group means need the dummies of a column.")
+            raise InputError(ExploreMessage.DUMMIES_NEEDED)
         s, root = self.moment, self.state.root
         rest = root[0] - np.sum(root[list(dummies)], axis=0)
         chosen = np.vstack([root[list(dummies)], rest])  # (g, D)

@@ -14,7 +14,7 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.base.checks import listed
+from pmtcore.base.messages import ExploreMessage
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.explore.nested import NestedTest
 from pmtcore.explore.regression import Regression
@@ -58,9 +58,7 @@ def two_stage(state: State, response: int, features: Sequence[int], instruments:
         InputError: fewer instruments than features.
     """
     if len(instruments) < len(features):
-        raise RefusedError(
-            Refusal.INSTRUMENTS, "There are fewer instruments than endogenous features; each needs one of its own."
-        )
+        raise RefusedError(Refusal.INSTRUMENTS, ExploreMessage.TOO_FEW_INSTRUMENTS)
     root_x, root_z = state.root[list(features)], state.root[list(instruments)]
     # Columns in units of their own root mean squares, so that the solves are as good as the moment is.
     scale_x = np.linalg.norm(root_x @ state.half, axis=1)
@@ -96,14 +94,11 @@ def checked_roles(
     """
     stray = [name for name in endogenous if name not in features]
     if stray or not endogenous:
-        raise RefusedError(Refusal.INSTRUMENTS, f"Endogenous columns are features of the formula; got {listed(stray)}.")
+        raise RefusedError(Refusal.INSTRUMENTS, ExploreMessage.STRAY_ENDOGENOUS, columns=stray)
     both = [name for name in instruments if name in features or name == response]
     if both:
-        raise RefusedError(
-            Refusal.INSTRUMENTS, f"An excluded instrument is no column of the formula; {listed(both)} is one."
-        )
+        raise RefusedError(Refusal.INSTRUMENTS, ExploreMessage.INSTRUMENT_IN_FORMULA, columns=both)
     if len(set(instruments)) < len(endogenous):
         raise RefusedError(
-            Refusal.INSTRUMENTS,
-            f"{len(endogenous)} endogenous columns need as many instruments, got {len(set(instruments))}.",
+            Refusal.INSTRUMENTS, ExploreMessage.INSTRUMENT_COUNT, limit=len(endogenous), count=len(set(instruments))
         )

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import ExploreMessage
 from pmtcore.base.records import Bands
 from pmtcore.explore.regression import Regression
 from pmtcore.methods.joint_moment.influence import Rows
@@ -61,14 +62,14 @@ def logistic(linear: Regression) -> Logistic:
     """
     state, seen = linear.state, linear.state.influence
     if not isinstance(seen, Rows):
-        raise InputError("A logistic regression needs the public rows, and the record has none (public_rows=no).")
+        raise InputError(ExploreMessage.LOGISTIC_NEEDS_ROWS)
     rows = seen.inside @ state.root.T
     y = rows[:, linear.fit.response]
     if not np.all(np.minimum(np.abs(y), np.abs(y - 1)) < 1e-6):
-        raise InputError(f"A logistic regression needs a response of 0 and 1; {linear.response!r} has other values.")
+        raise InputError(ExploreMessage.NOT_A_LABEL, column=linear.response)
     x = rows[:, list(linear.fit.features)]
     if len(x) <= x.shape[1] + 1:
-        raise InputError("A logistic regression needs more public rows than coefficients.")
+        raise InputError(ExploreMessage.LOGISTIC_TOO_FEW_ROWS)
     upper = np.asarray(np.linalg.qr(x * np.sqrt(seen.weights / len(x))[:, None], mode="r"))
     white = np.linalg.solve(upper.T, x.T).T  # weighted Gram matrix I
     c, slope = _solve(white, seen.weights, upper @ linear.fit.coefficients)

@@ -11,7 +11,8 @@ from typing import Any, final
 import numpy as np
 import pandas as pd
 
-from pmtcore.base.checks import InputError, listed
+from pmtcore.base.checks import InputError
+from pmtcore.base.messages import ExploreMessage
 from pmtcore.base.records import Label, ReleaseStatus
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.explore import synthetic
@@ -74,7 +75,7 @@ class Moment:
         column, equals, level = name.partition("=")
         if equals and column in frame.columns:
             return np.asarray(frame[column].astype(str) == level, dtype=float)
-        raise RefusedError(Refusal.UNKNOWN_COLUMN, f"The table of new rows has no column {name[:80]!r}.")
+        raise RefusedError(Refusal.UNKNOWN_COLUMN, ExploreMessage.NEW_ROWS_LACK_COLUMN, column=name[:80])
 
     @classmethod
     def load(cls, path: str | File) -> Moment:
@@ -86,7 +87,7 @@ class Moment:
         try:
             data = File(path).read_bytes()
         except OSError:
-            raise InputError(f"The record {str(path)[:200]!r} cannot be read; check its name.") from None
+            raise InputError(ExploreMessage.RECORD_UNREADABLE, place=str(path)[:200]) from None
         return cls.from_bytes(data)
 
     @classmethod
@@ -108,7 +109,7 @@ class Moment:
         fields: Mapping[str, Any] = getattr(release, "record", release)
         inside = fields.get("released", {})
         if "joint_moment" not in inside:
-            raise InputError("The release has no joint moment; make one with the method joint-moment.")
+            raise InputError(ExploreMessage.NO_MOMENT)
         return cls(Record.from_dict(inside["joint_moment"]), fields.get("standing") != ReleaseStatus.LAB.value)
 
     @cached_property
@@ -270,7 +271,7 @@ class Moment:
             InputError: no feature beside the intercept.
         """
         if len(fit.names) == len(self._free(fit)):
-            raise InputError("A ridge path needs at least one feature beside the intercept.")
+            raise InputError(ExploreMessage.RIDGE_NEEDS_FEATURE)
         return ridge_path(self.state, fit.names, fit.fit.response, fit.fit.features, self._free(fit))
 
     def lasso_path(self, fit: Regression, draws: int = 60) -> Path:
@@ -280,7 +281,7 @@ class Moment:
             InputError: no intercept, or no feature beside it.
         """
         if not fit.constant or len(fit.names) < 2:
-            raise InputError("A lasso path needs an intercept and at least one feature.")
+            raise InputError(ExploreMessage.LASSO_NEEDS_INTERCEPT)
         return lasso_path(self.state, fit.names, fit.fit.response, fit.fit.features, draws)
 
     def best_subsets(self, fit: Regression) -> list[Subset]:
@@ -301,7 +302,7 @@ class Moment:
             InputError: no constant among the columns.
         """
         if not self.has_constant:
-            raise InputError("Means and correlations need a record with an intercept.")
+            raise InputError(ExploreMessage.MEANS_NEED_INTERCEPT)
         return Marginals(self.state)
 
     def summary(self) -> list[dict[str, Any]]:
@@ -354,7 +355,7 @@ class Moment:
         """
         wrong = [name for name in dummies if name not in self.labels]
         if wrong or value not in self.columns:
-            raise InputError(f"Group means need a column and 0/1 columns; {listed(wrong or [value])} is neither.")
+            raise InputError(ExploreMessage.NOT_A_GROUP, columns=wrong or [value])
         found, shares = self.marginals.groups(self.names.index(value), [self.names.index(name) for name in dummies])
         rows = found.as_rows([*dummies, "all others"])
         return [{**row, "share": float(share)} for row, share in zip(rows, shares, strict=True)]

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from pmtcore.base.checks import listed
 from pmtcore.base.distributions import f_distribution
+from pmtcore.base.messages import ExploreMessage
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.explore.regression import Regression, Test
 
@@ -43,13 +43,8 @@ def nested(small: Regression, large: Regression) -> NestedTest:
     beyond = [name for name in small.names if name not in large.names]
     more = [name for name in large.names if name not in small.names]
     if beyond or not more or small.response != large.response or small.lam or large.lam:
-        raise RefusedError(
-            Refusal.NOT_NESTED,
-            f"One regression must hold the other, of the same response and without a penalty; {listed(beyond)} is "
-            f"beside it."
-            if beyond
-            else "One regression must hold the other and more, of the same response and without a penalty.",
-        )
+        kind = ExploreMessage.BESIDE_THE_LARGER if beyond else ExploreMessage.NOT_NESTED
+        raise RefusedError(Refusal.NOT_NESTED, kind, columns=beyond)
     wald: Test = large.test(more)
     n, rest, whole = large.state.n, large.residual_sum, small.residual_sum
     left = n - len(large.names)

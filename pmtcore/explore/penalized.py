@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import ExploreMessage
 from pmtcore.mechanisms.noise import SeededNoise, symmetric_noise
 from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.methods.joint_moment.linear import State, floored, solve
@@ -122,9 +123,7 @@ def best_subsets(
     """
     choice = [j for j in features if j not in free]
     if len(choice) > _MOST_SUBSET_FEATURES:
-        raise InputError(
-            f"Best subsets try every combination of at most {_MOST_SUBSET_FEATURES} features; choose fewer."
-        )
+        raise InputError(ExploreMessage.TOO_MANY_SUBSETS, limit=_MOST_SUBSET_FEATURES)
     found = []
     for size in range(len(choice) + 1):
         tried = [((*free, *some), _left(state, response, some, free)) for some in combinations(choice, size)]

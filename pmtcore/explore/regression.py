@@ -11,9 +11,10 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.accounting.budgets import of_person
-from pmtcore.base.checks import InputError, listed
+from pmtcore.base.checks import InputError
 from pmtcore.base.distributions import chi2, f_distribution, student
 from pmtcore.base.escaping import one_line
+from pmtcore.base.messages import ExploreMessage
 from pmtcore.base.records import Bands
 from pmtcore.base.results import Reported, Results
 from pmtcore.explore.functionals import Estimates, figures
@@ -143,7 +144,7 @@ class Regression(Reported):
         if correction == "none":
             return self.bands
         if correction not in CORRECTIONS:
-            raise InputError(f"correction must be one of {listed(CORRECTIONS)}.")
+            raise InputError(ExploreMessage.CORRECTION_FORM, allowed=CORRECTIONS)
         bands, parts = self.bands, self.fit.parts()
         total = np.sqrt(sum(part.variance for part in parts if part is not None))
         if correction == "bonferroni":
@@ -180,7 +181,7 @@ class Regression(Reported):
             InputError: a name that is no coefficient, or none.
         """
         if not names:
-            raise InputError("A joint test needs at least one coefficient.")
+            raise InputError(ExploreMessage.JOINT_TEST_EMPTY)
         c = np.array([self._row({name: 1.0}) for name in dict.fromkeys(names)])
         value = c @ self.fit.coefficients
         scale = 1 / np.sqrt(np.diag(c @ self.fit.total @ c.T))
@@ -201,7 +202,7 @@ class Regression(Reported):
         missing = [name for name in self.names if name not in values and name != self.names[0]]
         missing += [self.names[0]] if not self.constant and self.names[0] not in values else []
         if missing:
-            raise InputError(f"The prediction needs a value of {listed(missing)}.")
+            raise InputError(ExploreMessage.VALUE_MISSING, columns=missing)
         row = {name: 1.0 if self.constant and j == 0 else values[name] for j, name in enumerate(self.names)}
         value, bands = self.contrast(row)
         low, high = float(bands.low[0]), float(bands.high[0])
@@ -246,7 +247,7 @@ class Regression(Reported):
             InputError: no intercept.
         """
         if not self.constant:
-            raise InputError("Standardized coefficients need an intercept.")
+            raise InputError(ExploreMessage.STANDARDIZING_NEEDS_INTERCEPT)
         root = self.state.root
         s = root @ self.state.moment @ root.T
         centred = root - np.outer(s[:, 0] / s[0, 0], root[0])
@@ -312,7 +313,7 @@ class Regression(Reported):
     def _row(self, weights: Mapping[str, float]) -> np.ndarray:
         unknown = [name for name in weights if name not in self.names]
         if unknown:
-            raise InputError(f"The regression has no coefficient {listed(unknown)}; it has {listed(self.names, 12)}.")
+            raise InputError(ExploreMessage.NO_COEFFICIENTS_NAMED, columns=unknown, present=self.names)
         return np.array([float(weights.get(name, 0.0)) for name in self.names])
 
     @property
@@ -366,13 +367,13 @@ def regression(
     used = [*([names[0]] if intercept else []), *features]
     unknown = [name for name in (response, *used) if name not in names]
     if unknown:
-        raise InputError(f"The record has no column {listed(unknown)}; it has {listed(names, 12)}.")
+        raise InputError(ExploreMessage.NO_RECORD_COLUMNS, columns=unknown, present=names)
     if response in used or len(set(used)) < len(used):
-        raise InputError("A column can be in a regression once, as the response or as a feature.")
+        raise InputError(ExploreMessage.COLUMN_TWICE)
     if not used:
-        raise InputError("A regression needs a feature, or an intercept.")
+        raise InputError(ExploreMessage.NOTHING_TO_REGRESS)
     if not (math.isfinite(lam) and 0 <= lam <= 1e300):
-        raise InputError("The ridge penalty must be a number from 0 on.")
+        raise InputError(ExploreMessage.PENALTY_RANGE)
     places = [list(names).index(name) for name in used]
     fit = solve(state, list(names).index(response), places, lam, (0,) if intercept else ())
     return Regression(fit, response, tuple(used), lam, intercept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from pmtcore.base.checks import listed
+from pmtcore.base.messages import ExploreMessage
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.tables.formula import Factor, columns_of, parse
 
@@ -32,7 +32,7 @@ def read(formula: str, names: Sequence[str], given: Sequence[str]) -> tuple[str,
         features += _columns(term, names)
     twice = [name for name in features if features.count(name) > 1 or name == response]
     if twice:
-        raise RefusedError(Refusal.REPEATED_COLUMN, f"The formula has {listed(sorted(set(twice)))} twice.")
+        raise RefusedError(Refusal.REPEATED_COLUMN, ExploreMessage.TERM_TWICE, columns=sorted(set(twice)))
     return response, tuple(features), asked.intercept
 
 
@@ -44,7 +44,7 @@ def column(name: str, names: Sequence[str]) -> str:
     """
     if name in names:
         return name
-    raise RefusedError(Refusal.UNKNOWN_COLUMN, f"The record has no column {name[:80]!r}; it has {listed(names, 12)}.")
+    raise RefusedError(Refusal.UNKNOWN_COLUMN, ExploreMessage.NO_RECORD_COLUMN, column=name[:80], present=names)
 
 
 def dummies(name: str, names: Sequence[str]) -> list[str]:
@@ -71,12 +71,8 @@ def _factor(factor: Factor, names: Sequence[str]) -> list[str]:
         levels = dummies(used[0], names)
         if levels:
             return levels
-        raise RefusedError(Refusal.UNKNOWN_COLUMN, f"The record has no dummies of {used[0][:80]!r}.")
-    raise RefusedError(
-        Refusal.UNKNOWN_COLUMN,
-        f"The record has no column {expression[:80]!r}: functions of columns are declared before the release, such as "
-        f"--set derived='log(a); square(b)'.",
-    )
+        raise RefusedError(Refusal.UNKNOWN_COLUMN, ExploreMessage.NO_DUMMIES, column=used[0][:80])
+    raise RefusedError(Refusal.UNKNOWN_COLUMN, ExploreMessage.UNDECLARED_FUNCTION, expression=expression[:80])
 
 
 def _product(parts: tuple[str, ...], names: Sequence[str]) -> str:
@@ -86,8 +82,4 @@ def _product(parts: tuple[str, ...], names: Sequence[str]) -> str:
     for name in (":".join(parts), ":".join(reversed(parts))):
         if name in names:
             return name
-    raise RefusedError(
-        Refusal.UNKNOWN_COLUMN,
-        f"The record has no product {':'.join(parts)[:80]!r}: products are declared before the release "
-        f"(--set derived='{':'.join(parts)[:80]}').",
-    )
+    raise RefusedError(Refusal.UNKNOWN_COLUMN, ExploreMessage.UNDECLARED_PRODUCT, expression=":".join(parts)[:80])

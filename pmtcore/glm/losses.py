@@ -16,6 +16,7 @@ from typing import final
 import numpy as np
 
 from pmtcore.base.checks import InputError, number_between, one_of
+from pmtcore.base.messages import LossMessage
 from pmtcore.glm import families
 from pmtcore.glm.families import Family
 
@@ -103,10 +104,7 @@ def poisson(response: float, predictor: float) -> Loss:
     end = number_between("predictor bound", predictor, -50.0, 50.0)
     slope = math.exp(end)
     if not slope >= most * (1 - 1e-12):
-        raise InputError(
-            f"The predictor bound {end:g} allows means up to {slope:.4g} only, below the response bound {most:g}; "
-            f"choose at least {math.log(most):.4g}."
-        )
+        raise InputError(LossMessage.PREDICTOR_BOUND_TOO_SMALL, bound=end, mean=slope, limit=most, least=math.log(most))
 
     def value(z: np.ndarray, y: np.ndarray) -> np.ndarray:
         inside = np.exp(np.minimum(z, end))

@@ -36,6 +36,7 @@ def frame(seed: int, n: int = 300) -> pd.DataFrame:
     return found.assign(y=found["a"] - found["b"] + rng.standard_normal(n))
 
 
+@pytest.mark.slow
 def test_the_readmes_example_runs_as_often_as_one_likes(tmp_path, monkeypatch, capsys):
     """The code as printed, in one folder with one ledger, each time as if in a new kernel."""
     code = re.search(r"<!-- example -->\n```python\n(.*?)```", README, re.DOTALL).group(1)
@@ -49,6 +50,7 @@ def test_the_readmes_example_runs_as_often_as_one_likes(tmp_path, monkeypatch, c
     assert not Ledger(str(tmp_path / "budget.db")).accounts()
 
 
+@pytest.mark.slow
 def test_the_readmes_command_runs_as_often_as_one_likes(monkeypatch, capsys):
     """The line of the command line too, against the user's own ledger."""
     line = re.search(r"python -m pmtcore (release --private assets/demo.*)", README).group(1)
@@ -86,6 +88,7 @@ def test_what_only_looks_like_the_demo_is_not_the_demo(change, tmp_path):
     assert model.record_["standing"] == "sound" and model.spent_.total == pytest.approx(0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")), ids=lambda path: path.name[:1])
 def test_no_notebook_meets_a_cap(path, tmp_path, monkeypatch):
     """Each release of a notebook has its key, so that running it again gives it again; run as often as it takes."""
@@ -131,6 +134,7 @@ def test_a_frame_with_a_row_more_spends_with_the_other(tmp_path):
         sm.PrivateRegressor(mu=2.5).fit(more, public, target="y", ledger=place, quiet=True)
 
 
+@pytest.mark.slow
 def test_the_refusal_says_how_to_go_on(tmp_path):
     """How a data set is named and how its cap is set, in words that work when they are done."""
     place, public = str(tmp_path / "l.db"), frame(99, 60)

@@ -71,6 +71,7 @@ def test_a_person_with_several_rows_is_a_group():
     assert len(missing) == 1 and "identifier" in missing.pop()
 
 
+@pytest.mark.slow
 def test_limits_hold_the_truth():
     """Over sixty draws the clustered 95 % limits hold the slope; those that take rows as independent do not."""
     inside = {"id": 0, None: 0}

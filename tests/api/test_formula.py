@@ -39,6 +39,7 @@ def applied(made: Expansion, rows: pd.DataFrame) -> np.ndarray:
     return np.vstack([np.column_stack([block.columns[name] for name in made.names]) for block in blocks])
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.sampled_from(["age", "income", "sex"]), CELLS, min_size=1), st.integers(0, 19))
 def test_a_row_is_expanded_by_itself(cells, at):

@@ -235,6 +235,7 @@ def test_script_polars_and_formula(private, public):
     assert ((bands["obs_ci_lower"] < private["y"]) & (private["y"] < bands["obs_ci_upper"])).mean() > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("convert", [lambda high: high.astype(bool), lambda high: high, lambda high: high.map(str)])
 def test_script_classification(private, public, convert):
     """Labels come back as they went in, truth values too; scikit-learn's metrics take them."""

@@ -48,6 +48,7 @@ def test_rows_are_multiplied_by_the_root_of_their_weight():
     assert not found[:4].any() and np.isfinite(found).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.one_of(st.floats(), st.text(max_size=4), st.none(), st.booleans()), st.integers(0, 19))
 def test_a_weight_concerns_its_row_alone(cell, at):
@@ -111,6 +112,7 @@ def test_what_weights_are_not_for(change, settings):
     assert caught.value.kind is Refusal.WEIGHTS
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_weights(tmp_path, capsys):
     """--weights, with a target or a formula; the record says so, and a plan takes it too."""
     files = []

@@ -25,11 +25,41 @@ CLAUSES = (Damage,)
 PASSED_ON = ("{unit}", "{problems}", "{reason}")
 SEVERAL = {"allowed", "columns", "datasets", "fields", "functions", "levels", "methods", "names", "needed", "present"}
 NUMBERS = {
-    *("cap", "count", "delta", "epsilon", "event", "expected", "high", "left", "level", "limit", "low", "megabytes"),
-    *("modulus", "mu", "number", "private_rows", "public_rows", "rows", "share", "spent", "status", "version"),
+    *(
+        "bound",
+        "cap",
+        "count",
+        "delta",
+        "epsilon",
+        "event",
+        "expected",
+        "high",
+        "least",
+        "left",
+        "level",
+        "limit",
+        "low",
+    ),
+    *(
+        "mean",
+        "megabytes",
+        "modulus",
+        "mu",
+        "number",
+        "private_rows",
+        "public_rows",
+        "rows",
+        "share",
+        "spent",
+        "status",
+    ),
+    "version",
 }
 # Rooms in which every error of a user carries a kind.
-TYPED = ("accounting", "api", "auditing", "base", "cli", "ledger", "local", "public", "releases", "report", "tables")
+TYPED = (
+    *("accounting", "api", "auditing", "base", "cli", "explore", "glm", "ledger", "local", "public", "releases"),
+    *("report", "tables"),
+)
 ERRORS = {"CapReached", "Damaged", "Forbidden", "InputError", "LedgerError", "NotFitted", "RefusedError"}
 ADVICE = re.compile(r"[;:]|\. |\b(must|needs?|takes?|gives?|name|reads|are written|is an object)\b", re.I)
 ROOT = Path(messages.__file__).parents[1]

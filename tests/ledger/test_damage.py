@@ -120,6 +120,7 @@ def tried(path: Path) -> bool:
     return spent
 
 
+@pytest.mark.slow
 def test_no_spend_on_a_damaged_file(original, tmp_path):
     """Bytes, blocks, pages, tails, rows: what was changed takes no spend, cap or record, and says so in a sentence."""
     whole = original.read_bytes()
@@ -156,6 +157,7 @@ def test_another_version_is_no_way_around(original, tmp_path, version):
     assert not tried(path)
 
 
+@pytest.mark.slow
 def test_a_server_with_an_impossible_version_is_refused(url):  # noqa: F811
     """A version that no program wrote is damage on every database."""
     from tests.ledger.test_limits import engine

@@ -122,6 +122,7 @@ def large() -> Sketch:
         return sketch(cells(csv(people(1, LARGE))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KNOWN_AGAIN)
 def test_a_copy_of_a_large_table_is_known_again_by_some_of_its_rows(large, name, monkeypatch):
     """A sixth of the rows are kept, chosen by what is in them: the same ones, whatever the order and the file."""
@@ -130,6 +131,7 @@ def test_a_copy_of_a_large_table_is_known_again_by_some_of_its_rows(large, name,
     assert len(found.hashes) <= 4000 and overlap(found, large) >= 0.06
 
 
+@pytest.mark.slow
 def test_a_large_table_among_many_others_is_known_and_others_are_not(large, monkeypatch):
     """Eight times as many other rows around it; and other people alone."""
     monkeypatch.setattr(fingerprint, "MOST_CELLS", 20_000)
@@ -139,6 +141,7 @@ def test_a_large_table_among_many_others_is_known_and_others_are_not(large, monk
         assert overlap(cells(csv(people(draw, draw * LARGE))), large) == 0
 
 
+@pytest.mark.slow
 def test_rows_of_a_large_table_that_tell_nobody_apart(monkeypatch):
     """A few yes-no columns in a large table: known by the counts of the rows that are chosen all together."""
     monkeypatch.setattr(fingerprint, "MOST_CELLS", 400_000)
@@ -196,6 +199,7 @@ def test_without_the_key_it_tells_nothing(known):
     assert known.as_text(KEY) != text, "no two alike: equal tables do not show"
 
 
+@pytest.mark.slow
 def test_a_renamed_copy_spends_from_the_same_cap(tmp_path, capsys):
     """Another name, another file: refused at the cap of the first; parted by a curator's word, with the reason kept."""
     public = read_table(csv(people(99, 80)), "b", "public")
@@ -248,6 +252,7 @@ HIDDEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HIDDEN)
 @pytest.mark.parametrize("d", [5, 100])
 def test_columns_in_front_give_no_fresh_cap(name, d):
@@ -280,6 +285,7 @@ UNRELATED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNRELATED)
 @pytest.mark.parametrize("n", [200, 2000])
 def test_tables_of_other_people_are_not_joined(name, n):
@@ -305,6 +311,7 @@ def test_one_row_does_not_decide_whose_budget_it_is():
         assert told == {"in": 0, "out": 0}
 
 
+@pytest.mark.slow
 def test_a_planted_table_of_one_row_joins_nobody():
     """The other way round: copies of a row, alone or among strangers, are in the ledger before the person's table."""
     frame = people(1)
@@ -315,6 +322,7 @@ def test_a_planted_table_of_one_row_joins_nobody():
                 assert not known_again(cells(csv(frame)), planted, KEY)
 
 
+@pytest.mark.slow
 def test_the_threshold_is_noisy():
     """Beside it, a row more changes the odds by no more than the noise allows; far from it, the answer is sure."""
     frame = people(1, 200)

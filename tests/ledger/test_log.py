@@ -82,6 +82,7 @@ def spend(url, key, queue):
         queue.put((key, str(error)))
 
 
+@pytest.mark.slow
 def test_fifty_processes_at_a_cap(url):
     """0.2 fits 25 times under a cap of 1: exactly 25 of 50 concurrent processes spend; the log has every answer."""
     Ledger(url).cap("survey", 1.0)
@@ -100,6 +101,7 @@ def test_fifty_processes_at_a_cap(url):
     assert Ledger(url).verify()["intact"]
 
 
+@pytest.mark.slow
 def test_one_key_in_many_processes_spends_once(url):
     """Ten clicks at once with one key: one spend."""
     Ledger(url).cap("survey", 5.0)
@@ -180,6 +182,7 @@ print(json.dumps(found.as_dict()["coefficients"]), flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(int(os.environ.get("PMT_KILLS", "10"))))
 def test_killed_at_a_random_moment(part, tmp_path_factory):
     """kill -9 during a release: either no spend and nothing released, or a spend."""

@@ -147,6 +147,7 @@ def test_a_release_is_whole_steps_from_the_centre(seed):
     assert np.linalg.norm(quiet - ideal) <= made.optimum.distance
 
 
+@pytest.mark.slow
 def test_spherical_integers_have_their_distribution():
     """Length Gamma(p), direction uniform; a length of shape 1 (E8) or noise 10 % too small would be seen."""
     found = np.array([spherical_integers(2.0**30, 3) for _ in range(1500)]) / 2.0**30
@@ -169,6 +170,7 @@ def test_floors_of_interval_ends_are_exact():
     assert _floor((context.mpf(2) ** 100 - context.mpf(0.5)).a) == 2**100 - 1
 
 
+@pytest.mark.slow
 def test_seeded_and_exact_spherical_noise_agree(seed):
     """Kolmogorov-Smirnov on the first coordinate, whose law both give."""
     exact = np.array([spherical_integers(FINE, 2)[0] for _ in range(1000)])

@@ -146,6 +146,7 @@ def test_pure_noise_has_shape_p(p, seed):
 # ------------------------------------------------------------------ sensitivity
 
 
+@pytest.mark.slow
 @by_id
 @settings(max_examples=60, deadline=None)
 @given(

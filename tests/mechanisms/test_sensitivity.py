@@ -49,6 +49,7 @@ def joint_moved(found, tables) -> np.ndarray:
     return first - second
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(NEIGHBOURS)
 def test_joint_moment_moves_at_most_by_its_sensitivity(tables):
@@ -70,6 +71,7 @@ def test_joint_sensitivity_is_reached():
     assert np.linalg.norm(change) == pytest.approx(math.sqrt(2) * SCALE**2, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", ["pmt-ols", "pmt-ridge", "dp-ols-public", "dp-ridge-public"])
 @settings(max_examples=150, deadline=None)
 @given(NEIGHBOURS)

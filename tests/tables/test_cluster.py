@@ -151,7 +151,7 @@ def test_a_workers_error_says_nothing_of_a_row(places, cluster):
     there = problem(places, "p.parquet", cluster)
     with pytest.raises(InputError) as found:
         there.private.sum(broken)
-    assert str(found.value) == "A worker could not sum its part of the private table (ValueError)."
+    assert str(found.value) == TableMessage.WORKER_FAILED.sentence(reason="ValueError")
     assert "row says" not in "".join(traceback.format_exception(found.value))
 
 
