@@ -150,6 +150,17 @@ def trust() -> None:
     st.page_link("pages/study/local.py", label="The local model on a table", icon=":material/smartphone:")
 
 
+def sites() -> None:
+    """Several institutions."""
+    a, b = stacked()
+    count = knob(a, "Sites", [2, 3, 5, 10, 30, 100], 5, "sites", "Of 1,000 rows each.")
+    colluders = knob(b, "Sites that may collude", [0, 1, 2, 4, 9], 0, "collude", "Their noise is not counted on.")
+    found = lessons_methods.sites(int(count), int(colluders))
+    figure = figures.line(found, "sites", "standard error of the mean")
+    show(found.sentence, figure, "learn-sites", "Standard error", figures.line_table(found, "sites"))
+    st.page_link("pages/study/sites.py", label="Sites", icon=":material/hub:")
+
+
 def leaks() -> None:
     """Draw the lesson in which an attacker wins."""
     ids = ["bottom-symbol", "own-radius", "own-weights", "truncated-noise"]
@@ -201,6 +212,7 @@ DEMOS: dict[str, Callable[[], None]] = {
     "rows": several_rows,
     "bands": bands,
     "trust": trust,
+    "sites": sites,
     "leaks": leaks,
     "retrieval": retrieval,
     **{id: partial(demo, knob, show) for id, demo in learn_papers.DEMOS.items()},
@@ -246,7 +258,7 @@ def ways(lesson: Lesson) -> None:
 lesson = opened()
 if lesson is None:
     st.title("Learn")
-    st.markdown("Seventeen ideas of private regression. Each has a knob, a picture and one sentence to take away.")
+    st.markdown("Eighteen ideas of private regression. Each has a knob, a picture and one sentence to take away.")
     lesson_cards(list(LESSONS.values()), open_lesson)
 else:
     st.title(f"{list(LESSONS).index(lesson.id) + 1}. {lesson.title}")

@@ -86,7 +86,7 @@ class Sides:
 
     @property
     def live(self) -> bool:
-        """Whether work is left and nobody stopped it."""
+        """Return True where work is left and nobody stopped it."""
         return not self.stopped and self._done < self._all
 
     def stop(self) -> None:
@@ -122,7 +122,7 @@ class Sides:
         return self
 
     def summaries(self) -> Private[list[Summary]]:
-        """What is there so far: distances to a private fit, for the curator."""
+        """Return what is there so far: distances to a private fit, for the curator."""
         return Private([summary_of(cell) for cell in self._cells if cell.errors])
 
     def _steps(self) -> Iterator[None]:

@@ -272,6 +272,7 @@ def problem():
     return prepare(private, public, entry_of("demo").choices)
 
 
+@pytest.mark.slow
 def test_a_thousand_models_spend_nothing(problem, tmp_path):
     """The ledger before and after: one spend, of the release; a confirmation is a second, combined with the first."""
     ledger = Ledger(str(tmp_path / "book.db"))

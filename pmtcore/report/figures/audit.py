@@ -101,7 +101,7 @@ def table(found: Sequence[Audit]) -> pd.DataFrame:
 
 
 def result_words(found: Audit | None) -> str:
-    """A row's result in words; never a pass where nothing was attacked."""
+    """Describe a row's result; never as a pass where nothing was attacked."""
     if found is None:
         return "not audited yet"
     if found.violated:
@@ -115,7 +115,7 @@ def result_words(found: Audit | None) -> str:
 
 
 def tally(found: Mapping[str, Audit]) -> str:
-    """How many sound methods were refuted, how many faults and lab methods were caught."""
+    """Count the sound methods that were refuted, and the faults and lab methods that were caught."""
     sound = [found[e.id] for e in methods() if e.standing is ReleaseStatus.SOUND and e.id in found]
     faults = [found[id] for id in FAULTS if id in found]
     if not sound and not faults:

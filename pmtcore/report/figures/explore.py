@@ -52,7 +52,7 @@ def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:
 
 
 def in_deviations(moment: Moment, fit: Regression) -> dict[str, float]:
-    """What coefficients are multiplied by for a picture: the response's public deviations for one of the feature."""
+    """Return the factors of coefficients in a picture: the response's public deviations for one of the feature."""
     spread = dict(zip(moment.names, (float(value) for value in moment.record.spread), strict=True))
     response = spread[fit.response] or 1.0
     return {name: spread[name] / response for name in fit.features if spread[name] > 0}
@@ -134,7 +134,7 @@ def shares_table(fit: Regression) -> pd.DataFrame:
 
 
 def fit_words(fit: Regression, models: int, correction: str) -> str:
-    """How well it fits, and what the bands are worth after so many models."""
+    """Describe how well it fits, and what the bands are worth after so many models."""
     found = []
     share = fit.r_squared
     if share is not None:
@@ -150,7 +150,7 @@ def fit_words(fit: Regression, models: int, correction: str) -> str:
 
 
 def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequence[str]) -> pd.DataFrame:
-    """The models looked at, newest first, with their fits side by side."""
+    """Return the models examined, newest first, with their fits side by side."""
     rows = []
     for at, fit in reversed(list(enumerate(looked, 1))):
         share = fit.r_squared
@@ -172,7 +172,7 @@ def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequ
 
 
 def key_of(fit: Regression) -> str:
-    """What tells models apart."""
+    """Return what tells models apart."""
     return f"{fit.formula} | {fit.lam:g}"
 
 
@@ -319,7 +319,7 @@ def paths(path: Path, spread: Mapping[str, float]) -> go.Figure:
 
 
 def path_table(path: Path) -> pd.DataFrame:
-    """The path, and for a lasso the share of draws in which each feature is chosen."""
+    """Return the path, and for a lasso the share of draws in which each feature is chosen."""
     found = pd.DataFrame(path.coefficients, columns=list(path.names))
     found.insert(0, "penalty", path.lam)
     if path.chosen is not None:
@@ -344,7 +344,7 @@ def logistic_table(found: Logistic) -> pd.DataFrame:
 
 
 def prospects_words(facts: Facts) -> str:
-    """What to expect of a typical and of the worst regression, in standard errors of the non-private fit."""
+    """Say what to expect of a typical and of the worst regression, in standard errors of the non-private fit."""
     found = facts.regressions
     if found is None:
         return "Without public rows there is no prediction of a typical regression."
@@ -363,7 +363,7 @@ def prospects_words(facts: Facts) -> str:
 
 
 def record_words(moment: Moment) -> str:
-    """What is open."""
+    """Describe the open record."""
     record = moment.record
     promise, note = of_person(record.guarantee), person_note(record.guarantee)
     rows = "an unknown number of" if record.m is None else f"{record.m:,}"
@@ -375,7 +375,7 @@ def record_words(moment: Moment) -> str:
 
 
 def code(fit: Regression) -> dict[str, str]:
-    """The same model in Python and on the command line."""
+    """Return the same model in Python and on the command line."""
     ridge = f", ridge={fit.lam!r}" if fit.lam else ""
     flag = f" --ridge {fit.lam!r}" if fit.lam else ""
     python = f'import pmtcore as pc\n\nmoment = pc.Moment.load("R.json")\nmoment.regress({fit.formula!r}{ridge})\n'
@@ -386,7 +386,7 @@ def code(fit: Regression) -> dict[str, str]:
 
 
 def section(fits: Mapping[str, Regression], moment: Moment, models: int) -> str:
-    """A report section: one HTML page of the models given, public and released figures only."""
+    """Return a report section: one HTML page of the models given, public and released figures only."""
     parts = [
         "<!doctype html><meta charset='utf-8'><title>Explored models</title>",
         "<style>body{font:16px sans-serif;max-width:60em;margin:2em auto}td,th{padding:.2em .8em;text-align:right}"
@@ -415,12 +415,12 @@ def _cell(value: Any) -> str:
 
 
 def combined_table(found: Confirmed) -> pd.DataFrame:
-    """A confirmed model: both releases together, and the second alone."""
+    """Return a confirmed model: both releases together, and the second alone."""
     return pd.DataFrame(found.as_rows())
 
 
 def confirming_words(fit: Regression, predicted: Prediction | None) -> str:
-    """What a second release is expected to do for the privacy and truncation parts, from public figures."""
+    """Say what a second release would do for the privacy and truncation parts, from public figures."""
     bands = fit.bands
     lost = 0.0 if bands.truncation is None else bands.truncation
     own = np.hypot(bands.privacy, lost)
@@ -436,7 +436,7 @@ def confirming_words(fit: Regression, predicted: Prediction | None) -> str:
 
 
 def confirmed_words(found: Confirmed) -> str:
-    """How many coefficients of the confirmed model are told from zero, together and by the second release alone."""
+    """Count the coefficients of the confirmed model told from zero, together and by the second release alone."""
     rows = [row for row in found.as_rows() if row["coefficient"] != INTERCEPT]
     both = sum(row["low"] > 0 or row["high"] < 0 for row in rows)
     alone = sum(row["second_low"] > 0 or row["second_high"] < 0 for row in rows)
