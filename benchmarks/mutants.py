@@ -215,6 +215,15 @@ def _mutants() -> list[Mutant]:
     refined = "methods/joint/refined.py"
     plant("joint: curvature lowered too", refined, "believed = by >", "believed = np.abs(by) >", FILTER)
     plant("joint: gram not raised", refined, "return np.asarray(gram + raise_by)", "return gram", FILTER)
+    plant("joint: counts beyond chance unheard", "public/sizes.py", "conflict_inflation(ratio, share, 1)", "1", FILTER)
+    plant("joint: parts of rows far out", "public/sizes.py", "np.where(empty, 0.0, rows)", "rows", FILTER)
+    plant(
+        "joint: no common direction",
+        "public/sizes.py",
+        "_COMMON_POWER = 0.062, 0.1, 0.6",
+        "_COMMON_POWER = 0.062, 0.1, 0.0",
+        FILTER,
+    )
     plant("joint: bounds do not grow", "public/sizes.py", "HARMLESS * mu * math.sqrt(n) / 2", "0.0", FILTER)
     plant(
         "joint: counted twice, paid once",

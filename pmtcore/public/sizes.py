@@ -16,18 +16,24 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.public.radius import ABSOLUTE_SHARE
+from pmtcore.public.gaussian_update import conflict_inflation, is_conflict
 
 _RATIO = 1.25  # between the edges of bins
 _BINS = 31  # counts of lengths, a fixed ratio apart; their noise grows with the number that is seen, not released
 _REACH = 4.0  # the last edge, in units of the largest public gradient, at least
-_MOST_REACH = 100.0  # beyond it the bins would say nothing of the body
+_MOST_REACH = 1e4  # some forty bins more than usual
+# Of a sampling error: the noise of the largest bound that may be chosen, where it is further out than the least reach
+_FARTHEST = 0.5
 # Of a sampling error: noise below it is nothing beside it, so a bound that makes no more is free.
 HARMLESS = 0.02
 _PRIOR_ROWS = 0.04  # per bin, beside the public counts
 _FINER = 4  # candidates per bin
+# Fewer rows than that are none, and noise below it tells none from one
+_HALF_A_ROW = 0.5
 # a tail of power 4 worth ten rows, never heavier than 2.3: below 2 a mean has no error
 _PRIOR_POWER, _PRIOR_TAIL, _LEAST_POWER = 4.0, 10, 2.3
+# Odds of a common direction of two gradients beyond a bound with this share of rows beyond it, and their power
+_COMMON_ODDS, _COMMON_SHARE, _COMMON_POWER = 0.062, 0.1, 0.6
 
 
 def harmless_bound(n: int, mu: float) -> float:
@@ -36,6 +42,15 @@ def harmless_bound(n: int, mu: float) -> float:
     In whitened units a residual has variance 1; a smaller bound could only save what nobody sees.
     """
     return HARMLESS * mu * math.sqrt(n) / 2
+
+
+def common_direction(share: np.ndarray) -> np.ndarray:
+    """Return the cosine to expect between what is cut off two rows, where this share of rows is beyond the bound.
+
+    Fewer rows lie further out and then more on one side, as skewed columns have it (proofs/radius.md, 5.1).
+    """
+    odds = _COMMON_ODDS * (np.maximum(share, 1e-9) / _COMMON_SHARE) ** -_COMMON_POWER
+    return np.asarray(odds / (1 + odds))
 
 
 def beyond(ordered: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -87,15 +102,21 @@ class Sizes:
 
     @classmethod
     def at(cls, lengths: np.ndarray, d: int, n: int, mu: float) -> Sizes:
-        """Return lengths whose histogram reaches as far as bounds do no harm at n rows and this budget."""
+        """Return lengths whose histogram reaches to the bound whose noise is half a sampling error at n rows."""
         top = max(float(np.max(lengths)), 1e-12)
-        return cls(lengths, d, float(np.clip(harmless_bound(n, mu) / top, _REACH, _MOST_REACH)))
+        farthest = _FARTHEST / HARMLESS * harmless_bound(n, mu)
+        return cls(lengths, d, float(np.clip(farthest / top, _REACH, _MOST_REACH)))
+
+    @cached_property
+    def many(self) -> int:
+        """Number of bins: those of the least reach, and more of the same width beyond."""
+        return _BINS + math.ceil(math.log(self.reach / _REACH) / math.log(_RATIO))
 
     @cached_property
     def edges(self) -> np.ndarray:
         """Edges (K + 1,) of the histogram; the first is 0, all beyond the last counts in the last bin."""
         top = float(np.max(self.lengths))
-        edges = self.reach * max(top, 1e-12) * _RATIO ** np.arange(-_BINS, 1.0)
+        edges = self.reach * max(top, 1e-12) * _RATIO ** np.arange(-float(self.many), 1.0)
         edges[0] = 0.0
         return edges
 
@@ -112,8 +133,8 @@ class Sizes:
         """Histogram (K,) of bins (k,), or one (T, K) for each column of (k, T)."""
         flat = bins.reshape(len(bins), -1)
         columns = flat.shape[1]
-        places = flat + _BINS * np.arange(columns)
-        found = np.bincount(places.ravel(), minlength=_BINS * columns).reshape(columns, _BINS)
+        places = flat + self.many * np.arange(columns)
+        found = np.bincount(places.ravel(), minlength=self.many * columns).reshape(columns, self.many)
         return found if bins.ndim > 1 else found[0]
 
     @cached_property
@@ -155,11 +176,19 @@ class Sizes:
         far = prior + prior**2 * bend / (tail.many + _PRIOR_TAIL)
         near = prior * (1 - self.shares) * (1 + n / (len(self.lengths) + 1))
         variance = np.where(self.edges[1:] > tail.start, far, near)
-        return np.asarray(np.maximum(prior + variance / (variance + noise**2) * (counts - prior), 0.0))
+        total = variance + noise**2
+        ratio, share = (counts - prior) ** 2 / total, variance / total
+        # rows where public ones leave none to expect are believed once they are beyond chance
+        variance = variance * conflict_inflation(ratio, share, 1)
+        rows = np.maximum(prior + variance / (variance + noise**2) * (counts - prior), 0.0)
+        # else such a bin holds no row: a part of one far out would cost more than it says
+        told = (noise < _HALF_A_ROW) | (self.edges[:-1] >= _REACH * np.max(self.lengths) * (1 - 1e-9))
+        empty = (prior < _HALF_A_ROW) & told & ~is_conflict(ratio, share, 1)
+        return np.where(empty, 0.0, rows)
 
     @cached_property
     def _bounds(self) -> np.ndarray:
-        return np.asarray(self.edges[-1] * _RATIO ** (-np.arange(_FINER * (_BINS - 7)) / _FINER))
+        return np.asarray(self.edges[-1] * _RATIO ** (-np.arange(_FINER * (self.many - 7)) / _FINER))
 
     def predicted_mse(self, n: int, mu: float) -> float:
         """Return the least predicted squared error if private rows reach no further than public ones."""
@@ -169,7 +198,9 @@ class Sizes:
     def foreseen(self, n: int, bounds: np.ndarray) -> np.ndarray:
         """Squared error that bounds (B,) are expected to cause, the tail that no public row shows included."""
         apart, alike = beyond(self._ordered[None], bounds[None])
-        return np.asarray(apart[0] / n + ABSOLUTE_SHARE * alike[0] ** 2)
+        share = np.mean(self._ordered > bounds[:, None], axis=1)
+        share = np.where(bounds > self.tail.start, self.tail.beyond(bounds) / len(self._ordered), share)
+        return np.asarray(apart[0] / n + common_direction(share) * alike[0] ** 2)
 
     def _noise(self, n: int, mu: float) -> np.ndarray:
         """Squared error (B,) of the noise that each bound takes."""
@@ -202,12 +233,19 @@ class Sizes:
         A clipped row moves the mean by what is cut off: in a direction of its own, in part in a common one.
         """
         cut = np.maximum(self._middles - bounds[:, None], 0.0)  # (B, K)
-        return np.asarray(rows @ (cut**2).T / n**2 + ABSOLUTE_SHARE * (rows @ cut.T / n) ** 2)
+        return self._moved(rows @ (cut**2).T, rows @ cut.T, rows @ (cut > 0).T, n)
 
     def lost(self, rows: np.ndarray, n: int, bounds: np.ndarray) -> np.ndarray:
         """Return the same (T,) of a bound (T,) for each row of counts (T, K)."""
         cut = np.maximum(self._middles - bounds[:, None], 0.0)
-        return np.asarray(np.sum(rows * cut**2, axis=1) / n**2 + ABSOLUTE_SHARE * (np.sum(rows * cut, axis=1) / n) ** 2)
+        squares, sums = np.sum(rows * cut**2, axis=1), np.sum(rows * cut, axis=1)
+        return self._moved(squares, sums, np.sum(rows * (cut > 0), axis=1), n)
+
+    @staticmethod
+    def _moved(squares: np.ndarray, sums: np.ndarray, many: np.ndarray, n: int) -> np.ndarray:
+        """Return the expected squared length of ``(1/n) sum c_i`` by squares, sum and number of lengths cut off."""
+        pairs = np.maximum(sums**2 - squares, 0.0)
+        return np.asarray((squares + common_direction(many / n) * pairs) / n**2)
 
     @cached_property
     def _middles(self) -> np.ndarray:

@@ -134,7 +134,7 @@ class Preview:
         return not self.verdict
 
 
-def guarantee_of(problem: Problem, request: Request) -> Guarantee:
+def planned_guarantee(problem: Problem, request: Request) -> Guarantee:
     """Return what a release of this request would cost; free, and no prediction is made."""
     entry, _, plan = _plan(problem, request)
     return _guarantee(entry, plan, problem, request)

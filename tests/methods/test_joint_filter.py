@@ -12,7 +12,7 @@ from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.joint.refined import raised
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.moments import public_from_rows
-from pmtcore.public.sizes import Sizes, harmless_bound
+from pmtcore.public.sizes import Sizes, common_direction, harmless_bound
 from tests.helpers import names
 
 TEST = Curator("a test of the filter on synthetic rows")
@@ -86,13 +86,83 @@ def test_heavy_truncation_is_said(seed) -> None:
 
 
 def test_bounds_grow_with_the_budget() -> None:
-    """The noise of a harmless bound is a fiftieth of the sampling error; the histogram reaches it."""
+    """The noise of a harmless bound is a fiftieth of the sampling error; the histogram reaches half of that error."""
     for n, mu in ((500, 0.5), (20_000, 4.5), (1000, 300.0)):
         bound = harmless_bound(n, mu)
         assert 2 * bound / (mu * n) == pytest.approx(0.02 / np.sqrt(n))
     lengths = np.linspace(0.1, 3.0, 50)
     assert Sizes.at(lengths, 3, 1000, 0.5).edges[-1] == pytest.approx(12.0)
-    assert Sizes.at(lengths, 3, 1000, 300.0).edges[-1] == pytest.approx(harmless_bound(1000, 300.0))
+    assert Sizes.at(lengths, 3, 1000, 300.0).edges[-1] == pytest.approx(25 * harmless_bound(1000, 300.0))
+
+
+@pytest.mark.parametrize("mu", [0.5, 4.5, 300.0])
+def test_a_histogram_that_reaches_further_has_more_bins_of_the_same_width(mu: float) -> None:
+    """The bins within the public lengths are as fine at any budget, and every row falls in exactly one."""
+    sizes = Sizes.at(np.linspace(0.1, 3.0, 50), 3, 5000, mu)
+    edges = sizes.edges
+    assert len(edges) == sizes.many + 1
+    assert np.allclose(edges[2:] / edges[1:-1], 1.25)
+    assert edges[1] < 0.02
+    lengths = np.random.default_rng(1).pareto(1.0, 4000)
+    assert sizes.counts(sizes.bins(lengths)).sum() == 4000
+
+
+def test_fewer_rows_beyond_a_bound_have_more_of_one_direction() -> None:
+    """The cosine is one between 0 and 1 that falls with the share, 0.06 where a tenth is beyond (proofs/radius.md)."""
+    shares = np.array([0.0, 1e-6, 1e-3, 0.1, 1.0])
+    found = common_direction(shares)
+    assert np.all((found > 0) & (found < 1))
+    assert np.all(np.diff(found) < 0) or np.isclose(found[0], 1, atol=1e-3)
+    assert found[3] == pytest.approx(0.058, abs=0.001)
+
+
+def test_rows_that_public_rows_do_not_foresee_are_believed_beyond_chance() -> None:
+    """Twelve rows ten times as far as any public one choose a bound near them; a count that is noise does not."""
+    lengths = np.abs(np.random.default_rng(3).standard_normal(200)) + 0.1
+    sizes = Sizes.at(lengths, 3, 5000, 30.0)
+    counts = sizes.whole_rows(5000)[None].astype(float)
+    place = int(sizes.bins(np.array([30.0]))[0])
+    alone = sizes.bound(5000, 30.0, counts, 0.2)[0]
+    there = counts.copy()
+    there[0, place] += 12
+    chance = counts.copy()
+    chance[0, place] += 0.2
+    assert sizes.expected(5000, there, 0.2)[0, place] > 11
+    assert sizes.bound(5000, 30.0, there, 0.2)[0] > 1.5 * alone
+    assert sizes.expected(5000, chance, 0.2)[0, place] == 0
+    assert sizes.bound(5000, 30.0, chance, 0.2)[0] == alone
+
+
+def test_gradients_between_share_an_ample_budget(seed) -> None:
+    """At mu 300 several, each with its histogram; at usual budgets one; all parts compose to the total."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((60, 4))
+    public = public_from_rows(x, x.sum(axis=1) + rng.standard_normal(60), names(4), "y")
+    entry = method("joint-pmt")
+    for mu, many in ((0.5, 1), (300.0, 5)):
+        plan = entry.plan(public, 3000, Budget(mu), make_parameters(entry, {}))
+        assert len(plan.middle) == many
+        assert plan.looks == 1 + 2 * (many + 1)
+        spent = plan.first.mu**2 + sum(g.shares.gradient_mu**2 + g.shares.counting_mu**2 for g in plan.gradients)
+        assert spent == pytest.approx(mu**2)
+
+
+def test_few_private_rows_far_out_are_summed_in_full_at_an_ample_budget(seed) -> None:
+    """Three of 3,000 rows with gradients a hundred times as long as public ones: 0.3 standard errors at most."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((3060, 3))
+    y = x.sum(axis=1) + rng.standard_normal(3060)
+    x[60:63] *= 10.0
+    y[60:63] += np.array([60.0, 80.0, 70.0])
+    public = public_from_rows(x[:60], y[:60], names(3), "y")
+    rows = PrivateRows.from_arrays(x[60:], y[60:], names(3))
+    exact = exact_fit(public, rows).reveal(TEST)
+    entry = method("joint-pmt")
+    plan = entry.plan(public, rows.n, Budget(300.0), make_parameters(entry, {}))
+    away = plan.run(rows, SeededNoise(seed), 3).coefficients - exact
+    variance = float(np.sum((y[60:] - x[60:] @ exact) ** 2)) / (rows.n - 3)
+    errors = np.sqrt(np.einsum("ti,ij,tj->t", away, x[60:].T @ x[60:], away) / 3 / variance)
+    assert np.max(errors) < 0.3
 
 
 def test_the_plan_has_an_interval_that_narrows_with_public_rows(seed) -> None:

@@ -26,7 +26,7 @@ def errors() -> dict[str, dict[str, np.ndarray]]:
         if one is None:
             continue
         for id in ("joint-pmt", "zero", "public-only"):
-            measured = [zoo.measured(id, one, mu, 6, 1, {})["errors"] for mu in zoo.MUS]
+            measured = [zoo.measured(id, one, mu, 24, 1, {})["errors"] for mu in zoo.MUS]
             found.setdefault(case.key, {})[id] = np.array([np.median(each) for each in measured])
     return found
 

@@ -40,11 +40,14 @@ _WIDER = (1.0, 1.5, 2.25)  # than the ball that is best for a pilot alone: its G
 _RELUCTANCE = 1.25  # a wider one has to be a fifth better: what is beyond the public rows is a guess
 _MIDDLE = 0.25  # of what the last gradients have
 # Times a harmless bound, at which gradients between the others still cost little; how many there are at most
-_CLEAR, _MOST_BETWEEN = 5.0, 4
+_CLEAR, _MOST_BETWEEN = 5.0, 6
+_REACHED = 4.0  # times the longest public gradient, at which gradients between have to be harmless
 # Outcome over prediction: tenths and nine tenths of 150 settings of *tune* at mu 0.15, 1.5 and 4.5, by columns a row
 _INTERVALS = ((0.02, 0.3, 1.5), (0.3, 0.3, 6.5), (0.6, 0.4, 11.0), (math.inf, 0.5, 90.0))
 # Relative error of the pilot's Gram matrix; two gradients leave its square of what the pilot leaves
 HARMLESS_GRAM = 0.02
+# The same where several gradients lie between: each leaves that share, and a wider ball takes fewer rows
+HARMLESS_GRAM_OF_MANY = 0.1
 Measured = tuple[
     np.ndarray, RowCache[QuantizedRows]
 ]  # the first pass's sum; the rows, whose second look depends on its noise
@@ -59,7 +62,7 @@ class JointPlan(Plan):
     first: FirstPass
     second: SecondPass | None
     parameters: JointParameters
-    middle: tuple[SecondPass, ...] = ()  # clipped gradients between the two, at a bound from public rows
+    middle: tuple[SecondPass, ...] = ()  # clipped gradients between the two
 
     @property
     def looks(self) -> int:
@@ -143,12 +146,15 @@ def one_pass(public: PublicData, n: int, budget: Budget, parameters: JointParame
 def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointParameters) -> JointPlan:
     """``joint-pmt`` in two passes."""
     sizes = sizes_of(public, n, budget.mu)
-    shares, first = _best_pilot(public, sizes, n, budget.mu, _counting(parameters), parameters)
+    shares, first = _best_pilot(public, sizes, n, budget.mu, HARMLESS_GRAM, parameters)
     middle: tuple[SecondPass, ...] = ()
     if parameters.passes != "2":
-        between = _MIDDLE * (1 - shares.pilot - shares.counting)
+        middle = _between(sizes, n, budget.mu, _middle_share(shares), parameters)
+        if len(middle) > 1:
+            shares, first = _best_pilot(public, sizes, n, budget.mu, HARMLESS_GRAM_OF_MANY, parameters)
+        between = _middle_share(shares)
         middle = _between(sizes, n, budget.mu, between, parameters)
-        counted = middle[0].shares.counting
+        counted = sum(each.shares.counting for each in middle)
         shares = replace(shares, middle=between + counted, counting=0.0 if parameters.clip else COUNTING)
     second = SecondPass(sizes, n, shares, parameters.clip, harmless_bound(n, shares.gradient_mu))
     if parameters.radius_mode == "inference":
@@ -156,6 +162,11 @@ def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointPara
         if second.least >= sizes.edges[-1] * (1 - 1e-9):  # no count could change it
             second = replace(second, clip=second.least, shares=replace(shares, counting=0.0))
     return JointPlan(budget.mu, first, second, parameters, middle)
+
+
+def _middle_share(shares: Shares) -> float:
+    """Return the share of mu^2 that gradients between pilot and last have together."""
+    return _MIDDLE * (1 - shares.pilot - shares.counting)
 
 
 def _counting(parameters: JointParameters) -> float:
@@ -166,15 +177,17 @@ def _counting(parameters: JointParameters) -> float:
 def _between(sizes: Sizes, n: int, mu: float, share: float, parameters: JointParameters) -> tuple[SecondPass, ...]:
     """Return the gradients between pilot and last, which have this share of ``mu^2`` together.
 
-    One, at a bound that a histogram chooses. Where the budget makes the noise of several harmless at bounds that no row
-    is expected to reach, as many: each mends the Gram matrix, and needs no histogram.
+    One, or as many as have little noise each at bounds that no row is expected to reach: each mends the Gram matrix.
+    Every one has a histogram of its own that chooses its bound.
     """
     name = "clipped gradient between, in units of its bound"
+    far = max(_REACHED * float(np.max(sizes.lengths)), harmless_bound(n, mu))
     for many in range(_MOST_BETWEEN, 1, -1):
-        shares = Shares(mu, 1 - share / many, 0.0)
-        clear = harmless_bound(n, shares.gradient_mu) * _CLEAR
-        if parameters.passes == "auto" and not parameters.clip and clear >= sizes.edges[-1]:
-            return (SecondPass(sizes, n, shares, clear, 0.0, name),) * many
+        each = share / many
+        shares = Shares(mu, 1 - each - COUNTING, COUNTING)
+        least = harmless_bound(n, shares.gradient_mu)
+        if parameters.passes == "auto" and not parameters.clip and _CLEAR * least >= far:
+            return (SecondPass(sizes, n, shares, 0.0, least, name),) * many
     counting = 0.0 if parameters.clip else COUNTING
     shares = Shares(mu, 1 - share - counting, counting)
     return (SecondPass(sizes, n, shares, parameters.clip, harmless_bound(n, shares.gradient_mu), name),)
@@ -201,9 +214,13 @@ def interval_factors(public: PublicData) -> tuple[float, float]:
     return next((low, high) for most, low, high in _INTERVALS if columns <= most)
 
 
-def harmless_radius(n: int, mu: float, d: int) -> float:
-    """Return the radius whose noise changes the Gram matrix by a fiftieth: later passes take the rest off."""
-    return math.sqrt(HARMLESS_GRAM * mu * n / math.sqrt(d))
+def harmless_radius(n: int, mu: float, d: int, harmless: float) -> float:
+    """Return the radius whose noise changes the Gram matrix by so much: later passes take the rest off.
+
+    Args:
+        harmless: norm of the noise in whitened units, HARMLESS_GRAM or HARMLESS_GRAM_OF_MANY.
+    """
+    return math.sqrt(harmless * mu * n / math.sqrt(d))
 
 
 def pilot_variance(first: FirstPass) -> float:
@@ -231,15 +248,19 @@ def taken(public: PublicData, ball: Ball) -> float:
 
 
 def _best_pilot(
-    public: PublicData, sizes: Sizes, n: int, mu: float, counting: float, parameters: JointParameters
+    public: PublicData, sizes: Sizes, n: int, mu: float, harmless: float, parameters: JointParameters
 ) -> tuple[Shares, FirstPass]:
-    """Shares of mu^2 and pilot with the least predicted error: a pilot too small leaves more than its share saves."""
+    """Shares of mu^2 and pilot with the least predicted error: a pilot too small leaves more than its share saves.
+
+    Args:
+        harmless: relative error of the Gram matrix below which no smaller ball is tried.
+    """
     alike = 1 / n + public.moment_variance
     found: list[tuple[float, Shares, FirstPass]] = []
     for share, wider in product(_SHARES, _WIDER):
-        shares = Shares(mu, share, counting)
+        shares = Shares(mu, share, _counting(parameters))
         ball = accurate_ball(public, n, shares.pilot_mu)
-        least = harmless_radius(n, shares.pilot_mu, public.d)
+        least = harmless_radius(n, shares.pilot_mu, public.d, harmless)
         ball = _chosen(Ball(max(wider * ball.radius, least), ball.response_scale), parameters)
         first = FirstPass(public, n, shares.pilot_mu, ball)
         left = pilot_variance(first)
