@@ -147,14 +147,11 @@ def keep() -> None:
 def share() -> None:
     """Draw the link to what is on screen."""
     opened = session().tables
-    # Drawn once it is opened: a box of code alone brings half a megabyte of scripts.
-    folded = st.expander("Link to this", icon=":material/link:", key="link-to-this", on_change="rerun")
-    if not folded.open:
-        return
-    with folded:
+    with st.expander("Link to this", icon=":material/link:"):
         if opened is None or not opened.may_be_studied:
             st.caption("Your own tables have no link: they live in this session alone.")
             return
         base = str(st.context.url or "").split("?", 1)[0]
-        st.code(f"{base}?{query()}", language=None, wrap_lines=True)
+        # No box of code: that alone brings half a megabyte of scripts to every first visit.
+        st.markdown(f"`{base}?{query()}`")
         st.caption("It holds the table's name and your choices, never data.")

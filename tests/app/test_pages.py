@@ -210,7 +210,7 @@ def test_a_link_holds_every_public_choice(app):
     choices = session(app).choices
     assert choices.missing == choices.unseen == choices.collinear == "refuse" and choices.public_ridge == 0.5
     assert not choices.intercept and choices.levels == {"x1": ("a", "b")} and choices.features == ("x1", "x2")
-    (link,) = [code.value for code in app.sidebar.get("code") or app.get("code") if "table=demo" in code.value]
+    (link,) = [part.value.strip("`") for part in app.sidebar.markdown if "table=demo" in part.value]
     asked = {name: values[0] for name, values in parse_qs(link.split("?", 1)[1]).items()}
     assert {name: asked[name] for name in given} == given
 
