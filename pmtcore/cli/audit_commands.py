@@ -16,7 +16,6 @@ from pmtcore.base.records import Label
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import number_from, public_from
 from pmtcore.cli.files import read_small, writable, write_small
-from pmtcore.ledger.chain import LedgerError
 from pmtcore.methods.registry import method, recommended
 
 _SHOWN = 3  # methods: the recommended one, and two others to compare it with
@@ -63,7 +62,7 @@ def plan(chosen: argparse.Namespace) -> Answer:
 
 
 def _time(public: Any, n: int, id: str, mu: float) -> tuple[dict[str, Any], str]:
-    """How long a release takes on this machine, and what it holds, from made-up rows."""
+    """Measure how long a release takes on this machine, and the memory it needs, from made-up rows."""
     from pmtcore.accounting.budgets import Budget  # noqa: PLC0415
     from pmtcore.methods.registry import make_parameters  # noqa: PLC0415
     from pmtcore.releases.duration import expected  # noqa: PLC0415
@@ -160,7 +159,7 @@ def _found(made: Any, record: dict[str, Any]) -> str:
 
 
 def _mended(made: Any, workers: int) -> Answer:
-    """The stored result with the lines that today's code gives otherwise computed again."""
+    """Compute again the lines of a stored result that today's code gives otherwise."""
     from pmtcore.papers.gallery.engine import (  # noqa: PLC0415
         Computation,
         lines_to_mend,
@@ -184,7 +183,7 @@ def _mended(made: Any, workers: int) -> Answer:
 
 
 def _checked(made: Any) -> Answer:
-    """Whether the stored result of a figure is what today's code gives."""
+    """Return True where the stored result of a figure is what today's code gives."""
     from pmtcore.papers.gallery.engine import load_stored, needed, stale  # noqa: PLC0415
 
     needed(made)
@@ -197,7 +196,7 @@ def _checked(made: Any) -> Answer:
 
 
 def _all_checked() -> Answer:
-    """The same for every figure whose table is here; those without a table or a result are named."""
+    """Check every figure whose table is here; name those without a table or a result."""
     from pmtcore.papers.gallery.catalogue import figures  # noqa: PLC0415
 
     lines, changed, silent = [], [], []
@@ -216,7 +215,7 @@ def _all_checked() -> Answer:
 
 
 def report(chosen: argparse.Namespace) -> Answer:
-    """The report of a release, from the ledger or from a saved record."""
+    """Write the report of a release, from the ledger or from a saved record."""
     from pmtcore.ledger.log import Ledger  # noqa: PLC0415
     from pmtcore.report.html import report as render  # noqa: PLC0415
 
@@ -248,7 +247,7 @@ def report(chosen: argparse.Namespace) -> Answer:
 
 
 def _known(record: Any, ledger_url: str | None) -> Any:
-    """The record of a file, marked as a lab figure unless a ledger at hand holds the very same.
+    """Return the record of a file, marked as a lab figure unless a ledger at hand holds the very same.
 
     Whoever can write a file can write a record: what may leave is what the ledger knows.
     """
@@ -257,6 +256,8 @@ def _known(record: Any, ledger_url: str | None) -> Any:
     if not isinstance(record, dict) or record.get("standing") != "sound":
         return record
     kept, where = None, record.get("ledger")
+    from pmtcore.ledger.chain import LedgerError  # noqa: PLC0415  # the ledger is slow to load
+
     with suppress(LedgerError):
         key = str(where.get("key", "")) if isinstance(where, dict) else ""
         entry = Ledger(ledger_url or default_url(), make=False).entry(key)
@@ -269,7 +270,7 @@ def _known(record: Any, ledger_url: str | None) -> Any:
 
 
 def audit(chosen: argparse.Namespace) -> Answer:
-    """A lower bound on a method's privacy against its claim; ``all`` audits every method."""
+    """Compute a lower bound on a method's privacy against its claim; ``all`` audits every method."""
     from pmtcore.auditing.lower_bound import audit as run  # noqa: PLC0415
     from pmtcore.auditing.people import People  # noqa: PLC0415
     from pmtcore.methods.registry import methods  # noqa: PLC0415

@@ -23,12 +23,15 @@ from pmtcore.base.escaping import one_line, terminal
 from pmtcore.base.refusals import CapError
 from pmtcore.cli.files import writable, write_small
 from pmtcore.cli.parser import parser
+from pmtcore.cli.startup import own_process
 
 OK, BAD_INPUT, CAP_REACHED, INTERNAL, STOPPED = 0, 2, 3, 70, 130  # 70 is sysexits' EX_SOFTWARE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
+    if arguments is None:
+        own_process()
     given = list(sys.argv[1:] if arguments is None else arguments)
     kept, verbose = "", False
     try:
@@ -63,13 +66,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(chosen: argparse.Namespace) -> tuple[Mapping[str, Any], str]:
-    """The command's function, loaded now: no command pays for the libraries of another."""
+    """Call the command's function, loaded now: no command pays for the libraries of another."""
     room, _, name = chosen.run.partition(":")
     return getattr(import_module(room), name)(chosen)
 
 
 def _kept(record: Mapping[str, Any]) -> str:
-    """How a release that is spent can be had again."""
+    """Say how a release that is spent can be had again."""
     where = record.get("ledger")
     if not isinstance(where, Mapping) or "place" not in where:
         return ""
@@ -106,7 +109,7 @@ def _hand_out(record: Mapping[str, Any], text: str, chosen: argparse.Namespace) 
 
 
 def _flushed(status: int) -> int:
-    """The status, once what was printed is out, or nobody reads it any more."""
+    """Return the status, once what was printed is out, or nobody reads it any more."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from scipy.stats import f as f_distribution
-
 from pmtcore.base.checks import listed
+from pmtcore.base.distributions import f_distribution
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.explore.regression import Regression, Test
 

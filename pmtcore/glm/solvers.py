@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from scipy.optimize import lsq_linear
 
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.newton import ROWS_AT_ONCE, Tolerance, tolerance_at, unpacked
@@ -59,7 +58,7 @@ class Penalty:
         return cls(linear, *rest)
 
     def at(self, which: np.ndarray) -> Penalty:
-        """Some fits of the stack."""
+        """Return some fits of the stack."""
         return Penalty(self.linear[which], self.ridge[which], self.centre[which], self.lasso[which])
 
     def smooth(self, theta: np.ndarray) -> np.ndarray:
@@ -91,7 +90,7 @@ class Data:
 
     @cached_property
     def most_curvature(self) -> np.ndarray:
-        """An upper bound (p, p) of the Hessian of the sum of losses, anywhere."""
+        """Return an upper bound (p, p) of the Hessian of the sum of losses, anywhere."""
         return np.asarray(self.loss.curvature * self.x.T @ self.x)
 
     def value(self, theta: np.ndarray) -> np.ndarray:
@@ -118,7 +117,7 @@ class Data:
 
     @property
     def _small(self) -> bool:
-        """Whether all products of columns fit in memory at once."""
+        """Return True where all products of columns fit in memory at once."""
         n, p = self.x.shape
         return n * p * (p + 1) // 2 <= _CHUNK_NUMBERS
 
@@ -129,7 +128,7 @@ class Data:
         return np.asarray(self.x[:, rows] * self.x[:, columns])
 
     def _few(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same for a handful of fits, one product each: no table of products of columns."""
+        """Compute the same for a handful of fits, one product each: no table of products of columns."""
         t, p = theta.shape
         gradient, hessian = np.zeros((t, p)), np.zeros((t, p, p))
         for part in self._parts(max(t, p)):
@@ -203,7 +202,7 @@ def _model(
 
 
 def shortest(gradient: np.ndarray, theta: np.ndarray, lasso: np.ndarray) -> np.ndarray:
-    """The shortest subgradient (t, p) of smooth part plus ``sum lam_j |theta_j|``."""
+    """Return the shortest subgradient (t, p) of smooth part plus ``sum lam_j |theta_j|``."""
     inside = np.sign(gradient) * np.maximum(np.abs(gradient) - lasso, 0.0)
     return np.where(theta != 0, gradient + lasso * np.sign(theta), inside)
 
@@ -244,6 +243,8 @@ def _exact_step(level: np.ndarray, hessian: np.ndarray, lasso: np.ndarray) -> np
     With ``H = C C'`` and a subgradient u of the lasso term, ``|u| <= lam``, the minimizer is ``-H^{-1} (level + u)``
     for the u of the shortest ``C^{-1} (level + u)``. Its active-set method (Stark and Parker 1995) ends always.
     """
+    from scipy.optimize import lsq_linear  # noqa: PLC0415  # slow to load
+
     factor = np.linalg.inv(np.linalg.cholesky(hessian))
     # A side of length 0 is not taken; what this leaves of a coordinate without a lasso, the last line puts right.
     box = np.maximum(lasso, 1e-12 * np.max(np.abs(level)))
@@ -284,7 +285,7 @@ def _finished(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np
 
 
 def _searched(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """The step, halved in each fit until the objective falls by enough of what the model predicts."""
+    """Halve the step in each fit until the objective falls by enough of what the model predicts."""
     before = data.value(theta) + penalty.smooth(theta) + penalty.sharp(theta)
     predicted = np.sum(gradient * step, axis=1) + penalty.sharp(theta + step) - penalty.sharp(theta)
     rounding = 1e-11 * (1 + np.abs(before))

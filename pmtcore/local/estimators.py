@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit
 
+from pmtcore.base.roots import root
 from pmtcore.glm.families import Family
 from pmtcore.glm.newton import Rows, minimize
 
@@ -62,7 +62,7 @@ LINKS = {
 
 
 def of_family(family: Family) -> Link:
-    """The link of a generalized linear model."""
+    """Return the link of a generalized linear model."""
     return Link(family.id, family.slope, family.mean, family.largest_slope)
 
 
@@ -133,7 +133,7 @@ def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0, shares: np.n
         if at == len(grid):
             return float("nan")
         near = sorted((0.0 if at == 0 else float(grid[at - 1]), float(grid[at])))
-    return float(brentq(gap, *near, xtol=1e-300, rtol=1e-12))
+    return root(gap, near[0], near[1], xtol=1e-300, rtol=1e-12)
 
 
 def _first_possible(link: Link, longest: float, offset: float) -> int:
@@ -150,7 +150,7 @@ def _narrowed(gap: Callable[[float], float], rough: Callable[[float], float], en
     """Return a bracket of the root of ``gap`` next to that of ``rough``; ``None`` where there is none."""
     if rough(ends[0]) * rough(ends[1]) >= 0:
         return None
-    near = float(brentq(rough, *ends, xtol=1e-300, rtol=1e-8))
+    near = root(rough, ends[0], ends[1], xtol=1e-300, rtol=1e-8)
     close = sorted((near * (1 - _NEXT), near * (1 + _NEXT)))
     inside = [max(close[0], ends[0]), min(close[1], ends[1])]
     return inside if gap(inside[0]) * gap(inside[1]) < 0 else None
@@ -187,7 +187,7 @@ def scaled(link: Link, slopes: np.ndarray, rows: PublicRows, level: float | None
 
 
 def _level(link: Link, rows: PublicRows, scores: np.ndarray, level: float) -> float:
-    """Where the mean of ``value(offset + s)`` is the level; the end of the range where it cannot be."""
+    """Return where the mean of ``value(offset + s)`` is the level; the end of the range where it cannot be."""
 
     def gap(offset: float) -> float:
         return rows.mean(link.value(offset + scores)) - level
@@ -195,7 +195,7 @@ def _level(link: Link, rows: PublicRows, scores: np.ndarray, level: float) -> fl
     low, high = -30.0, 30.0
     if gap(low) >= 0 or gap(high) <= 0:
         return low if gap(low) >= 0 else high
-    return float(brentq(gap, low, high))
+    return root(gap, low, high)
 
 
 def least_squares(gram: np.ndarray, cross: np.ndarray, public: tuple[np.ndarray, int] | None, n: int) -> np.ndarray:

@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from pmtcore.base.checks import InputError
@@ -26,6 +25,9 @@ from pmtcore.tables.cells import OBJECT, from_objects, texts
 from pmtcore.tables.dialect import SEPARATORS, Dialect, Header, check_names, header_of
 from pmtcore.tables.limits import MAX_BYTES, PARQUET_BUFFER, block_rows
 from pmtcore.tables.streams import Place, opened, pieces
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 _PARQUET_END = 8  # bytes after the description: its length, and a mark
 
@@ -51,7 +53,7 @@ class Source(Protocol):
         ...
 
     def rows(self, dialect: Dialect) -> int:
-        """Number of rows: from metadata, declared, or counted in a pass that sees line structure only."""
+        """Return the number of rows: from metadata, declared, or counted in a pass that sees line structure only."""
         ...
 
     @property
@@ -61,12 +63,12 @@ class Source(Protocol):
 
     @property
     def in_memory(self) -> bool:
-        """Whether the table lies in memory anyway."""
+        """Return True where the table lies in memory anyway."""
         ...
 
     @property
     def separator(self) -> str | None:
-        """What separates cells, in a text."""
+        """Return what separates cells, in a text."""
         ...
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
@@ -112,7 +114,7 @@ class TextSource:
         return lines.Shape(self.header.separator, width, quoted, dialect.encoding, self._private, multiline)
 
     def has_line_breaks(self, dialect: Dialect) -> bool:
-        """Whether a public file has cells with line breaks: then it has more lines than rows."""
+        """Return True where a public file has cells with line breaks: then it has more lines than rows."""
         shape = replace(self._shape(dialect), multiline=False)
         text = lines.after_header(pieces(self.place, self._where, self._limit))[1]
         return lines.counted(text, shape) > self.rows(dialect)
@@ -132,7 +134,7 @@ class TextSource:
         return self._counted[key]
 
     def sample(self, most: int) -> bytes:
-        """The first bytes, for a public file."""
+        """Return the first bytes, for a public file."""
         held = b""
         for piece in pieces(self.place, self._where, self._limit):
             held += piece
@@ -179,6 +181,8 @@ class ParquetSource:
 
     @contextmanager
     def _file(self, wanted: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+        import pyarrow.parquet as pq  # noqa: PLC0415  # only Parquet needs it
+
         texts = [self._fields[name].name for name in wanted if _is_text(self._fields[name].type)]
         with ExitStack() as stack:
             try:
@@ -262,7 +266,7 @@ def check_frame_names(frame: Any) -> None:
 
 
 def _frame_column(series: Any) -> Any:
-    """A column of a frame; one of Python objects goes object by object, whatever they are."""
+    """Return a column of a frame; one of Python objects goes object by object, whatever they are."""
     if str(series.dtype) != "Object" and not _holds_objects(series.to_native()):
         try:
             return series.to_arrow()
@@ -272,7 +276,7 @@ def _frame_column(series: Any) -> Any:
 
 
 def _holds_objects(native: Any) -> bool:
-    """Whether a pandas series holds Python objects, or categories that are.
+    """Return True where a pandas series holds Python objects, or categories that are.
 
     Asked of the series itself: narwhals looks at its first cells and calls such a column text, if they are.
     """
@@ -306,7 +310,7 @@ class ManySource:
 
 
 def sliced(cells: Cells) -> Iterator[Cells]:
-    """A block in blocks that methods take."""
+    """Yield a block in blocks that methods take."""
     size = block_rows(len(cells.columns))
     for start in range(0, cells.rows, size):
         rows = min(size, cells.rows - start)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize as reference
 
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import ArgumentMessage
 from pmtcore.glm import losses
 from pmtcore.glm.augment import (
     REGULARIZERS,
@@ -23,9 +23,11 @@ from pmtcore.glm.augment import (
     retrieved_share,
 )
 from pmtcore.glm.solvers import Data, Penalty, minimize
+from tests.helpers import refused
 from tests.mechanisms.test_perturbed import LOSSES, by_id, rows
 
 
+@pytest.mark.slow
 @by_id
 def test_the_literal_form_tends_to_the_limit_at_the_stated_rate(loss, seed):
     """Root mean square distance to the limit falls as n_e^(-1/2): fitted slope within 0.12 of -0.5 (Prop. 1)."""
@@ -138,7 +140,7 @@ def test_moor_is_the_larger_and_claim_2_the_sum():
     for moored in (True, False):
         ridge = Target(kind="ridge", lam=1.0, floor=1.5, moor=moored)
         assert np.allclose(ridge.weights(theta), 1.5)
-    with pytest.raises(InputError, match="must be one of"):
+    with refused(ArgumentMessage.NOT_ONE_OF):
         Target(kind="scad")
 
 

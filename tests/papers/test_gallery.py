@@ -106,6 +106,7 @@ def test_whitening_figures_of_paper_b():
     assert abs(found["before whitening"].median[0] - 15.32) < 2
 
 
+@pytest.mark.slow
 def test_the_jump_of_figure_two():
     """B, Figure 2: errors fall by far when public rows outnumber the features."""
     made = Computation(figure("B2"), 5).run()
@@ -186,6 +187,7 @@ def test_a_claim_that_hangs_on_an_unstated_setting_says_so():
     assert not found["holds"] and found["answer"] == Answer.UNSTATED.value and "T is not stated" in found["figures"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_no_claim_breaks_on_curves_without_spread_or_numbers():
     """One trial, errors of exactly zero, and no estimate at all: every claim of every figure still answers."""

@@ -84,7 +84,7 @@ class Figure:
         """What is plotted, in words."""
         places = {x for run in self.runs for x in _positions(run)}
         over = f"at {len(places)} values of it" if places else "at every step"
-        return f"Up: {self.y_label}. Across: {self.x_label}, {over}. A line for each method and setting."
+        return f"y: {self.y_label}; x: {self.x_label}, {over}. One line for each method and setting."
 
     @property
     def methods(self) -> tuple[str, ...]:
