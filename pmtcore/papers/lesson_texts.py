@@ -95,8 +95,8 @@ _LESSONS = (
         "Several sites",
         "Let one site collude, then four, among five and among thirty.",
         "How can sites that trust nobody have the error of one curator?",
-        "Each hands out its sum in shares that say nothing alone, with a share of the noise. Only the total is opened, and "
-        "its noise is one curator's.",
+        "Each hands out its sum in shares that say nothing alone, with a share of the noise. Only the total is opened, "
+        "and its noise is one curator's.",
     ),
     Lesson(
         "leaks",
