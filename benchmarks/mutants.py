@@ -105,6 +105,24 @@ def _mutants() -> list[Mutant]:
     erm, trials = "papers/gallery/erm.py", "tests/papers/test_gallery_trials.py"
     plant("gallery: noise not shared", erm, "SeededNoise(self.seed, 4)", "SeededNoise(self.seed, len(id))", trials)
     summed, protocol = "level @ k])", "tests/local/test_protocol.py"
+    stack, estimators = "tests/papers/test_gallery_trials.py -k together", "local/estimators.py"
+    plant(
+        "gallery: every fit is recycled as often", "glm/augment.py", "(passes, (t,)) > count)", "(t, (t,)) > 0)", stack
+    )
+    plant(
+        "gallery: one Lambda0 for a stack", "glm/augment.py", "self.floor[which], gamma", "self.floor[:1], gamma", stack
+    )
+    plant(
+        "gallery: results are not resumed first",
+        "papers/gallery/engine.py",
+        "is not None)\n    for",
+        "is None)\n    for",
+        drawn,
+    )
+    plant("gallery: some x is every x", "papers/gallery/checks.py", "if mostly else 1", "if mostly else points", drawn)
+    shared = "counts / len(features)"
+    plant("local: copies of rows count once", estimators, shared, "np.full(len(first), 1 / len(first))", protocol)
+    plant("local: shells beyond weigh one", "local/setup.py", "shells[power, inside:]", "shells[0, inside:]", protocol)
     plant("local: a total of lengths", "local/protocol.py", summed, "abs(level) @ k])", protocol)
     hostile = "tests/local/test_hostile.py"
     plant(
@@ -1163,6 +1181,50 @@ def _ledger_mutants() -> list[Mutant]:
             'fields, kind = chain.payload(row), row["kind"]',
         ),
         ("seals: joins unchecked", 'chain.read(row, seal)["other"]', 'chain.payload(row)["other"]'),
+    )
+    messages, kinds = "tests/base/test_messages.py", "tests/tables/test_findings.py"
+    found += _of(
+        "base/messages.py",
+        messages,
+        (
+            "messages: advice is cut after names are put in",
+            'self.value.partition(";")[0].rstrip("."), (), facts)',
+            'self.value, (), facts).partition(";")[0]',
+        ),
+        (
+            "messages: a note forgets its kind elsewhere",
+            "return (self.kind,), dict(self.facts)",
+            "return (self.kind,), {}",
+        ),
+    )
+    found += _of(
+        "base/checks.py",
+        messages,
+        ("messages: an ending comes twice", "if sentence not in self.endings:", "if True:"),
+        (
+            "messages: an error loses its kind elsewhere",
+            "(type(self), *self.args), self.__dict__",
+            "(type(self), *self.args), {}",
+        ),
+    )
+    found += _of(
+        "tables/findings.py",
+        kinds,
+        (
+            "findings: constants are not collinear",
+            'PublicMessage.CONSTANT: "collinear",',
+            'PublicMessage.CONSTANT: "rows",',
+        ),
+    )
+    found += _of(
+        "mechanisms/passes.py",
+        "tests/test_proofs.py",
+        ("proofs: lengths in fewer steps", "SIZES = 2**14", "SIZES = 2**13"),
+        (
+            "proofs: lengths rounded down",
+            "return np.rint(clipped, out=clipped)",
+            "return np.floor(clipped, out=clipped)",
+        ),
     )
     found += _of("ledger/agreements.py", SEALS, ("seals: agreements unchecked", read, payload))
     found += _of("ledger/log.py", SEALS, ("seals: registrations unchecked", "fields = " + read, "fields = " + payload))

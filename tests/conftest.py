@@ -1,6 +1,6 @@
 """Shared fixtures: one seed by default, many with ``--seeds N``; real tables, or a stated skip; slow tests in CI.
 
-Tests marked ``slow`` (coverage of bands, whole pages for every role, browsers: more than two CPU seconds a test) run in
+Tests marked ``slow`` (coverage of bands, whole pages for every role, browsers: more than a CPU second a test) run in
 CI (``CI=true``), with ``--slow``, and where ``-m`` asks for them; elsewhere they are deselected, and counted in the
 summary.
 """

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
+import pytest
 
 from pmtcore.accounting.budgets import Budget
+from pmtcore.base.checks import InputError
+from pmtcore.base.messages import Message
 from pmtcore.base.records import Curator, PrivateRows
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_rows
@@ -59,3 +64,11 @@ def suited(entry, *problems):
     return dataclasses.replace(
         found, public=public, private=PrivateRows.from_arrays(z[:, 1:-1], z[:, -1], found.public.names[1:])
     )
+
+
+@contextmanager
+def refused(message: Message, error: type[InputError] = InputError) -> Iterator[pytest.ExceptionInfo[InputError]]:
+    """Fail unless what is done in this context raises an error of this kind; its sentence has tests of its own."""
+    with pytest.raises(error) as caught:
+        yield caught
+    assert caught.value.message is message, str(caught.value)

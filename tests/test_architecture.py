@@ -6,6 +6,8 @@ import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = (
     "base",
@@ -49,12 +51,14 @@ def imports(path: Path) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_core_never_imports_streamlit():
     """pmtcore is headless."""
     for path in core():
         assert not any(name.split(".")[0] == "streamlit" for name in imports(path)), path
 
 
+@pytest.mark.slow
 def test_imports_point_one_way():
     """A room imports from itself or from rooms below it: no two rooms need each other."""
     for path in core():
@@ -66,6 +70,7 @@ def test_imports_point_one_way():
             assert ROOMS.index(other[0]) < ROOMS.index(here[0]), f"{module(path)} imports {name}"
 
 
+@pytest.mark.slow
 def test_nothing_in_the_core_imports_the_papers():
     """The reproduction of the papers can be deleted without touching the core; the command line calls it when asked."""
     for path in core():
@@ -83,6 +88,7 @@ def test_every_room_is_known():
         assert ast.get_docstring(ast.parse(room.read_text())), room
 
 
+@pytest.mark.slow
 def test_no_circle_inside_a_room():
     """Files import one way too."""
     known = {module(path): path for path in core()}
@@ -96,6 +102,7 @@ def test_no_script_lies_directly_in_pages():
     assert [path.name for path in (ROOT / "pages").glob("*.py")] == ["__init__.py"]
 
 
+@pytest.mark.slow
 def test_checks_are_raised_not_asserted():
     """`assert` vanishes under -O: the core raises."""
     for path in core():

@@ -53,6 +53,7 @@ def test_the_wheel_carries_package_and_application(tmp_path):
     assert "second-moment = pmtcore.cli.launch:main" in zipfile.ZipFile(wheel).read(entry).decode()
 
 
+@pytest.mark.slow
 def test_the_readmes_line_installs_the_wheel(tmp_path):
     """The line as printed, from building to what pip is asked for: its extra and all, in any shell."""
     line = re.search(r"<!-- wheel -->\n```sh\n(.*?)\n```", (ROOT / "README.md").read_text(), re.DOTALL).group(1)

@@ -327,7 +327,7 @@ class PrivateRegressor(PrivateModel):
     """
 
     def predict(self, frame: Any) -> np.ndarray:
-        """Expected response of each row (k,); free. NaN where a value is missing."""
+        """Predict the response of each row (k,); free. NaN where a value is missing."""
         scores = self._linear(frame)
         return np.asarray(family(self.release_.ground.family).mean(scores))
 

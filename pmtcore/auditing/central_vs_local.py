@@ -70,13 +70,23 @@ class Sides:
         self.stopped = False
 
     @property
+    def methods(self) -> tuple[str, ...]:
+        """Return the ids of the compared methods, in their order."""
+        return (recommended(self.problem.public).id, LOCAL, *self.others)
+
+    @property
+    def places(self) -> tuple[float, ...]:
+        """Return the positions on the axis, in their order."""
+        return tuple(place.x for place in self._places)
+
+    @property
     def share(self) -> float:
         """Share of the releases done."""
         return self._done / self._all
 
     @property
     def live(self) -> bool:
-        """Whether work is left and nobody stopped it."""
+        """Return True where work is left and nobody stopped it."""
         return not self.stopped and self._done < self._all
 
     def stop(self) -> None:
@@ -112,7 +122,7 @@ class Sides:
         return self
 
     def summaries(self) -> Private[list[Summary]]:
-        """What is there so far: distances to a private fit, for the curator."""
+        """Return what is there so far: distances to a private fit, for the curator."""
         return Private([summary_of(cell) for cell in self._cells if cell.errors])
 
     def _steps(self) -> Iterator[None]:

@@ -191,7 +191,7 @@ class TableMessage(Message):
     WEIGHTS_ARE_NO_FEATURE = (
         "{column!r} says how much a row counts, and nothing else; leave it out of the features and the target."
     )
-    WEIGHTS_NEED_LINEAR = "Weights are for linear regressions: a label's loss takes no fraction of a row here."
+    WEIGHTS_NEED_LINEAR = "Weights are for linear regressions; the loss of a label takes no weights here."
     WEIGHTS_OF_MEANS = "The mean of a person's rows has no weight; take their first rows."
     WEIGHTS_REFUSE_NO_ROW = "With weights no row is refused: choose 'empty-row'."
     PERSON_IS_NO_FEATURE = "{column!r} says whose a row is; leave it out of the features and the target."
@@ -243,9 +243,11 @@ class TableMessage(Message):
     UNNAMED_COLUMN = "{where} has a column without a name (number {number}); name every column."
     EMPTY_COLUMN = "Column {column!r} of the public table is empty; leave it out."
     ONE_CATEGORY = "Column {column!r} has fewer than two categories with public rows; leave it out."
-    FORMULA_OF_OTHER_VERSION = "The record's formula makes other columns here; ask for the version that wrote it."
-    FORMULA_LACKS_COLUMNS = "The {table} table has no column {columns:listed}, which the formula names."
-    FORMULA_TOO_LONG = "A formula has at most {limit:,} characters."
+    FORMULA_OF_OTHER_VERSION = "The record's formula makes other columns here; use the version that wrote it."
+    FORMULA_LACKS_COLUMNS = (
+        "The {table} table has no column {columns:listed}, which the formula names; check the names."
+    )
+    FORMULA_TOO_LONG = "A formula has at most {limit:,} characters; compute columns in the tables first."
     FORMULA_UNREADABLE = "The formula {formula!r} cannot be read: {reason}"
     FORMULA_TWO_RIGHT_SIDES = "A formula has one right side, got {formula!r}; write each model as a formula of its own."
     FORMULA_FORM = "A formula reads 'target ~ features', such as 'y ~ age + C(sex)', got {formula!r}."
@@ -288,7 +290,8 @@ class TableMessage(Message):
     OWN_ROWS_LACK_COLUMNS = "The table of own rows lacks a column of the configuration; see its 'names' and 'target'."
     CATEGORIES_IN_CONFIGURATION = "The configuration has category columns; publish one with numeric features only."
     NO_CLUSTER_COLUMN = (
-        "The public table has no column {column!r}: how far rows of a group are alike is learned from public rows."
+        "The public table has no column {column!r}: the correlation within groups is estimated from public rows; add "
+        "the column, or leave the cluster out."
     )
     NO_PUBLIC_WEIGHTS = (
         "The public table has no column {column!r}: public rows are weighted as private ones are, so both tables need "
@@ -304,7 +307,7 @@ class TableMessage(Message):
     )
     NO_PRIVATE_WEIGHTS = "The private table has no column {column!r}; both tables need it."
     NO_PRIVATE_COLUMN = "The private table has no column {column!r}; choose a column that both tables have."
-    WEIGHTS_NEED_ROWS = "Weights need public rows; a moment matrix is of rows that count the same."
+    WEIGHTS_NEED_ROWS = "Weights need public rows; the rows behind a moment matrix all count the same."
     NO_MEDIANS = "A moment matrix has no medians; choose 'refuse' or 'empty-row' for missing values."
     NO_INTERCEPT_ROW = (
         "The moment matrix has no intercept row; add a column {column!r} of means, or switch the intercept off."
@@ -313,8 +316,8 @@ class TableMessage(Message):
     QUERY_FAILED = "{where} cannot be answered; check the address of the database and the SELECT."
     NO_DUCKDB = "A duckdb: address needs the package duckdb; install it."
     QUERY_READS_TEXT = (
-        "{where} reads a CSV or JSON file, which DuckDB understands by guessing from its rows; give the file itself "
-        "as the table, or write it as Parquet."
+        "{where} reads a CSV or JSON file, whose types DuckDB guesses from its rows; give the file itself as the "
+        "table, or write it as Parquet."
     )
     LEVELS_TWICE = "The levels of column {column!r} must be listed, each once."
     NO_SCHEMA_COLUMN = "The schema has no column {column!r}; it has {present:listed}."
@@ -375,7 +378,7 @@ class TableMessage(Message):
 class PublicMessage(Message):
     """What is wrong with public rows or a public moment matrix."""
 
-    TOO_FEW_GROUPS = "The public rows are of {count} groups; errors clustered by them need {limit} at least."
+    TOO_FEW_GROUPS = "The public rows belong to {count} groups; clustered errors need at least {limit}."
     ZERO_COLUMNS = "In the public table {columns:listed} is zero in every row; leave it out."
     CONSTANT = "Column {column!r} is constant in the public table; leave it out."
     COLLINEAR = (
@@ -391,12 +394,12 @@ class PublicMessage(Message):
         "whitening needs at least {limit}: add public rows, or choose fewer features."
     )
     MOMENT_TOO_FEW_ROWS = (
-        "The moment matrix stands on {rows} rows for {count} features; whitening needs at least {limit}."
+        "The moment matrix rests on {rows} rows for {count} features; whitening needs at least {limit}."
     )
     MOMENT_NOT_SYMMETRIC = (
         "The moment matrix is not symmetric; entry (i, j) must be the mean of column i times column j."
     )
-    MOMENT_NOT_POSITIVE = "The moment matrix has no positive mean square for {columns:listed}."
+    MOMENT_NOT_POSITIVE = "The moment matrix has no positive mean square for {columns:listed}; leave it out."
     MOMENT_COLLINEAR = (
         "The moment matrix is not positive definite: some features are collinear in it, or its entries were rounded "
         "too far; leave columns out, or give more digits."
@@ -430,9 +433,9 @@ class ReleaseMessage(Message):
     LAB_METHOD = (
         "{method} is for the lab and cannot be released: {reason}; choose a sound method, or study it with compare."
     )
-    METHOD_WITHOUT_WEIGHTS = "{method} releases rows that count the same; with weights choose joint-pmt."
+    METHOD_WITHOUT_WEIGHTS = "{method} takes no weights; choose joint-pmt."
     PERSON_UNPROTECTED = (
-        "A person with {rows:,} rows would be protected as by mu = {mu:,.0f}, which is not at all; no more than "
+        "A person with {rows:,} rows would be protected at mu = {mu:,.0f}, which is no protection at all; at most "
         "{limit:,.0f} is released: lower the budget, or the rows of a person."
     )
 
@@ -477,9 +480,9 @@ class TableNote(Message):
         "would bias the fit."
     )
     ROWS_OF_A_PERSON = (
-        "The bands take the rows of one person as independent: the public rows lack the identifier column, from which "
-        "it is learned how far they are alike. With it errors are clustered by person; else one row of each is "
-        "safer."
+        "The bands treat the rows of one person as independent: the public rows lack the identifier column, from "
+        "which their correlation would be estimated. With that column errors are clustered by person; without it one "
+        "row of each person is safer."
     )
     SHARED_ROWS = "On public rows that are private rows too the curator states: {reason}"
     UNIT = "{unit}"
@@ -487,8 +490,11 @@ class TableNote(Message):
     PUBLIC_ROW_LEFT_OUT = "One public row with missing values was left out."
     PUBLIC_ROWS_LEFT_OUT = "{count:,} public rows with missing values were left out."
     UNLABELLED = "The public rows have no target: they serve to whiten and to choose the radius."
-    CLUSTERED = "Errors are clustered by {column!r}, as far as public rows of one group are alike."
-    WEIGHTED = "Rows count by {column!r}, divided by its public mean; no weight or a negative one: not."
+    CLUSTERED = "Errors are clustered by {column!r}, with the correlation that public rows of one group show."
+    WEIGHTED = (
+        "Rows are weighted by {column!r}, divided by its public mean; a row with a missing or negative weight does "
+        "not count."
+    )
     PASTED = (
         "The public table is pasted together several times: {count:,} of {rows:,} public rows are copies; one copy "
         "was counted."
@@ -579,7 +585,7 @@ class LedgerMessage(Message):
     RETIRED = "The data set {dataset!r} is retired ({reason}); nothing more is released."
     OTHER_UNIT = (
         "The curator of {dataset!r} wants people protected otherwise. {unit} Open the data set by its name, or ask "
-        "for that."
+        "for this unit."
     )
     UNUSABLE = "The ledger cannot be used: {reason}; check --ledger and try again."
     DAMAGED = "The ledger is damaged: {reason}; restore it from a copy, with the files beside it."
@@ -664,7 +670,7 @@ class ResultMessage(Message):
         "This release has standard errors and no covariances: it was made by an earlier version, or has very many "
         "coefficients."
     )
-    NO_DESIGN = "This record does not say how rows are read, so it cannot predict; it tabulates."
+    NO_DESIGN = "This record does not say how rows are read, so it cannot predict; use its table of coefficients."
     TEST_FORM = "A test needs names of coefficients, a text, or weights of {count} columns."
     CONSTRAINT_FORM = "{given!r} is no constraint; write 'a = 0', 'a = b' or '2*a - b = 1'."
     NO_COEFFICIENT = "There is no coefficient {coefficient!r}; there are {present:listed 12}."
@@ -746,8 +752,11 @@ class AuditMessage(Message):
     VALUES_REVERSED = "The smallest value ({low:g}) must be positive and not above the largest ({high:g})."
     AXIS_NEEDS_ROWS = "A moment matrix has no public rows to choose from; choose another axis."
     SCALE_NEEDS_ROWS = "Rescaling the table needs public rows; with a moment matrix choose the scale 'none'."
-    OTHER_CURVE = "{columns:listed} fits another curve, so its distance to the family's fit says nothing."
-    NO_COEFFICIENTS = "{columns:listed} estimates a moment and has no coefficients to compare."
+    OTHER_CURVE = (
+        "{columns:listed} fits another curve, so its distance to the family's fit says nothing; leave it out of the "
+        "comparison."
+    )
+    NO_COEFFICIENTS = "{columns:listed} estimates a moment and has no coefficients to compare; leave it out."
     NO_WORST_PAIR = "There is no worst pair for {method}; choose another method to audit."
     NOT_ONE_ROW_APART = "The two tables of an audit must have the same shape and differ in exactly one row."
     REPORT_IS_ONE_ROW = "{method} takes no people: a report is one row; leave the rows of a person out."

@@ -27,7 +27,7 @@ except ImportError:  # not a POSIX system
 
 
 def public_from(chosen: argparse.Namespace) -> Any:
-    """The public side alone: nothing private is read."""
+    """Prepare the public side alone: nothing private is read."""
     from pmtcore.tables.problem import prepare_moment, prepare_public  # noqa: PLC0415
     from pmtcore.tables.table import read_moment_path  # noqa: PLC0415
 
@@ -38,7 +38,7 @@ def public_from(chosen: argparse.Namespace) -> Any:
 
 
 def table_of(path: str, role: Any) -> Any:
-    """The table in a file, or on standard input.
+    """Read the table in a file, or on standard input.
 
     Raises:
         InputError: it cannot be read.
@@ -91,7 +91,7 @@ def user() -> Actor:
 
 
 def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Any:
-    """The problem that the arguments describe.
+    """Prepare the problem that the arguments describe.
 
     Args:
         unit: what an identifier column keeps of each person; ``None`` without one.
@@ -112,7 +112,7 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Any:
 
 
 def cluster_from(chosen: argparse.Namespace) -> Any:
-    """Where passes over private rows run: a cluster, left at the end of the program, or ``None`` for here."""
+    """Start where passes over private rows run: a cluster, left at the end of the program, or ``None`` for here."""
     if one_of("engine", chosen.engine, ("here", "dask")) == "here":
         if chosen.scheduler is not None:
             raise InputError(CommandMessage.SCHEDULER_NEEDS_DASK)

@@ -15,7 +15,7 @@ from pmtcore.base.messages import CommandMessage
 from pmtcore.base.records import Label
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import number_from, public_from
-from pmtcore.cli.files import read_small, write_small
+from pmtcore.cli.files import read_small, writable, write_small
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.methods.registry import method, recommended
 
@@ -63,7 +63,7 @@ def plan(chosen: argparse.Namespace) -> Answer:
 
 
 def _time(public: Any, n: int, id: str, mu: float) -> tuple[dict[str, Any], str]:
-    """How long a release takes on this machine, and what it holds, from made-up rows."""
+    """Measure how long a release takes on this machine, and the memory it needs, from made-up rows."""
     from pmtcore.accounting.budgets import Budget  # noqa: PLC0415
     from pmtcore.methods.registry import make_parameters  # noqa: PLC0415
     from pmtcore.releases.duration import expected  # noqa: PLC0415
@@ -91,6 +91,8 @@ def gallery(chosen: argparse.Namespace) -> Answer:
 
     if chosen.all:
         return _all_computed(chosen)
+    writable(chosen.folder)
+    chosen.out = chosen.folder
     if chosen.figure is None and chosen.check:
         return _all_checked()
     if chosen.figure is None:
@@ -134,7 +136,7 @@ def _all_computed(chosen: argparse.Namespace) -> Answer:
             missing.append(made.id)
         else:
             ready.append(made)
-    folder = None if chosen.out is None else Path(chosen.out)
+    folder = None if chosen.folder is None else Path(chosen.folder)
     trials: dict[str, int] = {}
     began, goal = time.process_time(), sum(made.trials for made in ready)
     try:
@@ -158,7 +160,7 @@ def _found(made: Any, record: dict[str, Any]) -> str:
 
 
 def _mended(made: Any, workers: int) -> Answer:
-    """The stored result with the lines that today's code gives otherwise computed again."""
+    """Compute again the lines of a stored result that today's code gives otherwise."""
     from pmtcore.papers.gallery.engine import (  # noqa: PLC0415
         Computation,
         lines_to_mend,
@@ -182,7 +184,7 @@ def _mended(made: Any, workers: int) -> Answer:
 
 
 def _checked(made: Any) -> Answer:
-    """Whether the stored result of a figure is what today's code gives."""
+    """Return True where the stored result of a figure is what today's code gives."""
     from pmtcore.papers.gallery.engine import load_stored, needed, stale  # noqa: PLC0415
 
     needed(made)
@@ -195,7 +197,7 @@ def _checked(made: Any) -> Answer:
 
 
 def _all_checked() -> Answer:
-    """The same for every figure whose table is here; those without a table or a result are named."""
+    """Check every figure whose table is here; name those without a table or a result."""
     from pmtcore.papers.gallery.catalogue import figures  # noqa: PLC0415
 
     lines, changed, silent = [], [], []
@@ -214,7 +216,7 @@ def _all_checked() -> Answer:
 
 
 def report(chosen: argparse.Namespace) -> Answer:
-    """The report of a release, from the ledger or from a saved record."""
+    """Write the report of a release, from the ledger or from a saved record."""
     from pmtcore.ledger.log import Ledger  # noqa: PLC0415
     from pmtcore.report.html import report as render  # noqa: PLC0415
 
@@ -246,7 +248,7 @@ def report(chosen: argparse.Namespace) -> Answer:
 
 
 def _known(record: Any, ledger_url: str | None) -> Any:
-    """The record of a file, marked as a lab figure unless a ledger at hand holds the very same.
+    """Return the record of a file, marked as a lab figure unless a ledger at hand holds the very same.
 
     Whoever can write a file can write a record: what may leave is what the ledger knows.
     """
@@ -267,7 +269,7 @@ def _known(record: Any, ledger_url: str | None) -> Any:
 
 
 def audit(chosen: argparse.Namespace) -> Answer:
-    """A lower bound on a method's privacy against its claim; ``all`` audits every method."""
+    """Compute a lower bound on a method's privacy against its claim; ``all`` audits every method."""
     from pmtcore.auditing.lower_bound import audit as run  # noqa: PLC0415
     from pmtcore.auditing.people import People  # noqa: PLC0415
     from pmtcore.methods.registry import methods  # noqa: PLC0415

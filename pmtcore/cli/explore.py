@@ -99,7 +99,7 @@ def _staged(moment: Any, chosen: argparse.Namespace) -> Any:
 
 
 def _confirmed(fit: Any, path: str) -> list[dict[str, Any]]:
-    """The model from both releases together."""
+    """Return the model from both releases together."""
     from pmtcore.explore.confirm import confirmed  # noqa: PLC0415
 
     try:
@@ -197,7 +197,7 @@ def _lines(record: Mapping[str, Any]) -> str:
 
 
 def _table(rows: list[dict[str, Any]]) -> list[str]:
-    """A line for the names of the figures and one for each row."""
+    """Return a line for the names of the figures and one for each row."""
     keys = [key for key in rows[0] if not isinstance(rows[0][key], list | dict)]
     return ["  ".join(f"{key:>14}" for key in keys), *("  ".join(_cell(row[key]) for key in keys) for row in rows)]
 

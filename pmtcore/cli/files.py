@@ -14,7 +14,7 @@ STANDARD_INPUT = "-"
 
 
 def read_input() -> bytes:
-    """The bytes of standard input.
+    """Read the bytes of standard input.
 
     Raises:
         InputError: nobody wrote there, or far too much.
@@ -28,7 +28,7 @@ def read_input() -> bytes:
 
 
 def read_small(path: str) -> bytes:
-    """The bytes of a configuration or a record.
+    """Read the bytes of a configuration or a record.
 
     Raises:
         InputError: not a regular file, or too large to be one of these.

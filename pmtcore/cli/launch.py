@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(_: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """The application, until it is stopped."""
+    """Run the application until it is stopped."""
     status = _open()
     if status:
         raise InputError(CommandMessage.APPLICATION_ENDED, status=status)
@@ -39,7 +39,7 @@ def run(_: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def completion(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """What a shell needs to complete the commands: ``eval "$(second-moment completion bash)"``."""
+    """Print what a shell needs to complete the commands: ``eval "$(second-moment completion bash)"``."""
     try:
         import shtab  # noqa: PLC0415  # an extra
     except ImportError:
@@ -51,7 +51,7 @@ def completion(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _open() -> int:
-    """The application, until it is stopped."""
+    """Run the application until it is stopped."""
     folder = application()
     if folder is None or importlib.util.find_spec("streamlit") is None:
         raise InputError(CommandMessage.NO_APPLICATION)

@@ -44,7 +44,7 @@ def run(chosen: argparse.Namespace) -> Answer:
 
 
 def _record(book: Ledger, key: str | None) -> Answer:
-    """The record that was kept under a key.
+    """Return the record that was kept under a key.
 
     Raises:
         InputError: no key, or no record under it.
@@ -62,7 +62,7 @@ def _record(book: Ledger, key: str | None) -> Answer:
 
 
 def _curate(chosen: argparse.Namespace, book: Ledger) -> None:
-    """What a curator does with a data set."""
+    """Do what a curator asks for a data set."""
     from pmtcore.releases import register as curators  # noqa: PLC0415
 
     if chosen.step == "cap" and None in (chosen.dataset, chosen.mu):
@@ -102,7 +102,7 @@ def _fields(data: bytes) -> dict[str, Any]:
 
 
 def _agreement(chosen: argparse.Namespace, book: Ledger) -> Answer:
-    """What was asked for; an answer to it; the release that was agreed to."""
+    """Show what was asked for, answer it, or make the release that was agreed to."""
     from pmtcore.api.loading import in_words  # noqa: PLC0415
     from pmtcore.mechanisms.noise import SecureNoise  # noqa: PLC0415
     from pmtcore.releases.agreement import answer, asked, carry_out  # noqa: PLC0415

@@ -62,7 +62,7 @@ def _randomize(chosen: argparse.Namespace, source: NoiseSource) -> tuple[dict[st
 
 @contextmanager
 def _whole_or_not_at_all(path: Path) -> Iterator[Path]:
-    """A name beside a file to write it under; it takes the file's place at the end, and is gone where that fails."""
+    """Yield a name beside a file to write it under; it replaces the file at the end, and is removed on failure."""
     unfinished = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
     try:
         yield unfinished

@@ -63,13 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(chosen: argparse.Namespace) -> tuple[Mapping[str, Any], str]:
-    """The command's function, loaded now: no command pays for the libraries of another."""
+    """Call the command's function, loaded now: no command pays for the libraries of another."""
     room, _, name = chosen.run.partition(":")
     return getattr(import_module(room), name)(chosen)
 
 
 def _kept(record: Mapping[str, Any]) -> str:
-    """How a release that is spent can be had again."""
+    """Say how a release that is spent can be had again."""
     where = record.get("ledger")
     if not isinstance(where, Mapping) or "place" not in where:
         return ""
@@ -106,7 +106,7 @@ def _hand_out(record: Mapping[str, Any], text: str, chosen: argparse.Namespace) 
 
 
 def _flushed(status: int) -> int:
-    """The status, once what was printed is out, or nobody reads it any more."""
+    """Return the status, once what was printed is out, or nobody reads it any more."""
     try:
         sys.stdout.flush()
     except OSError:

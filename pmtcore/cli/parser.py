@@ -163,7 +163,10 @@ def parser() -> argparse.ArgumentParser:
         help="bring every figure whose table is here to the papers' trials, step by step; stopped, it goes on later",
     )
     gallery.add_argument(
-        "--out", metavar="FOLDER", help="where --all keeps results; default: the cache of this machine"
+        "--out",
+        dest="folder",  # of which the check of a file to write knows nothing
+        metavar="FOLDER",
+        help="where --all keeps results, the cache of this machine by default; for one figure the file of its result",
     )
     gallery.add_argument("--workers", type=int, default=2, help="processes")
     check = command("check", "deployment:run", "Whether a server's settings are fit for others to sign in.")
@@ -176,7 +179,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def release_arguments(parser: argparse.ArgumentParser) -> None:
-    """What a release is asked for, beside its tables and its budget."""
+    """Add what a release is asked for, beside its tables and its budget."""
     parser = parser.add_argument_group("release")  # type: ignore[assignment]
     parser.add_argument("--method", metavar="ID", help="see 'methods'; default: the recommended one")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method")
@@ -203,7 +206,7 @@ def release_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def explore_arguments(parser: argparse.ArgumentParser) -> None:
-    """The record and the question."""
+    """Add the record and the question."""
     parser.add_argument(
         "--record",
         "--release",
@@ -239,7 +242,7 @@ def explore_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def ledger_arguments(parser: argparse.ArgumentParser) -> None:
-    """What a step is told."""
+    """Add the arguments of a step."""
     parser.add_argument("step", choices=_STEPS)
     parser.add_argument("--ledger", metavar="URL", help="a file or a database URL (default: your own ledger)")
     parser.add_argument("--dataset", metavar="NAME")
@@ -342,7 +345,7 @@ def local_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def budget_arguments(parser: argparse.ArgumentParser) -> None:
-    """The total budget, in one of its units."""
+    """Add the total budget, in one of its units."""
     parser = parser.add_argument_group("budget")  # type: ignore[assignment]
     parser.add_argument("--mu", type=float, help="total budget in GDP")
     parser.add_argument("--rho", type=float, help="total budget in zCDP")

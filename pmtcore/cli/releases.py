@@ -61,7 +61,7 @@ def run(chosen: argparse.Namespace) -> Answer:
 
 
 def _asked(chosen: argparse.Namespace, problem: Any, request: Any) -> Answer:
-    """What was asked for, and how another person answers."""
+    """Say what was asked for, and how another person answers."""
     from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
     from pmtcore.releases.agreement import ask  # noqa: PLC0415
 
@@ -73,7 +73,7 @@ def _asked(chosen: argparse.Namespace, problem: Any, request: Any) -> Answer:
 
 
 def _recorded(chosen: argparse.Namespace, problem: Any, request: Any, source: Any) -> Answer:
-    """The release with its spend, and where both are kept."""
+    """Release, and say where spend and record are kept."""
     from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
     from pmtcore.releases.outcome import SpendPlace, account_after, after_spend, before_spend  # noqa: PLC0415
     from pmtcore.releases.release import preview, recorded_release  # noqa: PLC0415
@@ -111,7 +111,7 @@ def _where(place: Mapping[str, Any]) -> str:
 
 
 def _request(chosen: argparse.Namespace, base: Any, problem: Any, rows: int) -> Any:
-    """What is asked for: as saved, with what the command line says otherwise; the recommended method where none is."""
+    """Return the request: as saved, changed by the command line; the recommended method where none is named."""
     from pmtcore.releases.release import Request  # noqa: PLC0415
 
     id = chosen.method or (None if base is None else base.method)
@@ -132,11 +132,11 @@ def _request(chosen: argparse.Namespace, base: Any, problem: Any, rows: int) -> 
 
 
 def _data_set(place: str) -> str:
-    """The name of the private table in the ledger, where none was given."""
+    """Return the name of the private table in the ledger, where none was given."""
     return "standard input" if place == STANDARD_INPUT else Path(place).name
 
 
 def _is_there(url: str) -> bool:
-    """Whether a ledger in a file exists already; one in a database counts as there."""
+    """Return True where a ledger in a file exists already; one in a database counts as there."""
     path = url.removeprefix("sqlite:///")
     return "://" in path or Path(path).exists()

@@ -43,7 +43,7 @@ def _settings(chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 def create(chosen: argparse.Namespace) -> Answer:
-    """A study file, or one with the keys of sites that joined."""
+    """Write a study file, or one with the keys of sites that joined."""
     from pmtcore.sites import study as studies  # noqa: PLC0415
 
     if chosen.joined:
@@ -97,7 +97,7 @@ def _ledger(chosen: argparse.Namespace) -> Any:
 
 
 def join(chosen: argparse.Namespace) -> Answer:
-    """What a study would spend and find; with --agree its keys and the agreement in the ledger."""
+    """Show what a study would spend and find; with --agree write its keys and the agreement in the ledger."""
     from pmtcore.sites import parties  # noqa: PLC0415
     from pmtcore.sites.knowledge import knowledge  # noqa: PLC0415
     from pmtcore.tables.table import read_path  # noqa: PLC0415
@@ -136,7 +136,7 @@ def _board(chosen: argparse.Namespace) -> Any:
 
 
 def run(chosen: argparse.Namespace) -> Answer:
-    """A site's part, or the coordinator's."""
+    """Run a site's part, or the coordinator's."""
     from pmtcore.api.loading import in_words  # noqa: PLC0415
 
     record = _lead(chosen) if chosen.site is None else _take_part(chosen)
@@ -169,7 +169,7 @@ def _take_part(chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 def simulate(chosen: argparse.Namespace) -> Answer:
-    """A study on this machine."""
+    """Run a study on this machine."""
     from pmtcore.api.loading import in_words  # noqa: PLC0415
     from pmtcore.sites import simulation  # noqa: PLC0415
 

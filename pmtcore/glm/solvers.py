@@ -59,7 +59,7 @@ class Penalty:
         return cls(linear, *rest)
 
     def at(self, which: np.ndarray) -> Penalty:
-        """Some fits of the stack."""
+        """Return some fits of the stack."""
         return Penalty(self.linear[which], self.ridge[which], self.centre[which], self.lasso[which])
 
     def smooth(self, theta: np.ndarray) -> np.ndarray:
@@ -91,7 +91,7 @@ class Data:
 
     @cached_property
     def most_curvature(self) -> np.ndarray:
-        """An upper bound (p, p) of the Hessian of the sum of losses, anywhere."""
+        """Return an upper bound (p, p) of the Hessian of the sum of losses, anywhere."""
         return np.asarray(self.loss.curvature * self.x.T @ self.x)
 
     def value(self, theta: np.ndarray) -> np.ndarray:
@@ -118,7 +118,7 @@ class Data:
 
     @property
     def _small(self) -> bool:
-        """Whether all products of columns fit in memory at once."""
+        """Return True where all products of columns fit in memory at once."""
         n, p = self.x.shape
         return n * p * (p + 1) // 2 <= _CHUNK_NUMBERS
 
@@ -129,7 +129,7 @@ class Data:
         return np.asarray(self.x[:, rows] * self.x[:, columns])
 
     def _few(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same for a handful of fits, one product each: no table of products of columns."""
+        """Compute the same for a handful of fits, one product each: no table of products of columns."""
         t, p = theta.shape
         gradient, hessian = np.zeros((t, p)), np.zeros((t, p, p))
         for part in self._parts(max(t, p)):
@@ -160,33 +160,50 @@ def minimize(data: Data, penalty: Penalty, tolerance: Tolerance, start: np.ndarr
     objective.
     """
     theta = np.array(penalty.centre if start is None else np.broadcast_to(start, penalty.linear.shape), dtype=float)
-    residual = np.full(len(theta), np.inf)
-    live = np.arange(len(theta))
-    p = theta.shape[1]
+    live, now, here = np.arange(len(theta)), penalty, theta
+    gradient, hessian, left = _model(data, now, here)
+    residual = left.copy()
     for count in range(_MOST_STEPS):
-        now = penalty.at(live)
-        gradient, hessian = data.derivatives(theta[live])
-        gradient += now.linear + now.ridge * (theta[live] - now.centre)
-        if count >= _NEWTON_STEPS:
-            hessian = np.repeat(data.most_curvature[None], len(live), axis=0)
-        hessian[:, np.arange(p), np.arange(p)] += now.ridge
-        residual[live] = np.linalg.norm(shortest(gradient, theta[live], now.lasso), axis=1)
-        going = residual[live] > tolerance_at(tolerance, theta[live])
+        going = left > tolerance_at(tolerance, here)
         if not np.any(going):
             return Solution(theta, residual)
-        live, now = live[going], now.at(going)
-        step = _step(gradient[going], hessian[going], theta[live], now.lasso)
-        if count >= _NEWTON_STEPS:  # a step under an upper bound of the curvature needs no search
-            theta[live] = theta[live] + step
-        elif count >= _SEARCHED_BY_VALUE:
-            theta[live] = _flattened(data, now, theta[live], step)
-        else:
-            theta[live] = _searched(data, now, theta[live], step, gradient[going])
+        if not np.all(going):
+            live, now, here, left = live[going], now.at(going), here[going], left[going]
+            gradient, hessian = gradient[going], hessian[going]
+        step = _step(gradient, hessian, here, now.lasso)
+        tried = _flattened(data, now, here, step) if _SEARCHED_BY_VALUE <= count < _NEWTON_STEPS else here + step
+        model = _model(data, now, tried, bounded=count + 1 >= _NEWTON_STEPS)
+        if count < _SEARCHED_BY_VALUE:
+            # A full step that halves the subgradient needs no look at the objective, which costs as much again.
+            slow = model[2] > np.maximum(left / 2, tolerance_at(tolerance, tried))
+            if np.any(slow):
+                tried[slow] = _searched(data, now.at(slow), here[slow], step[slow], gradient[slow])
+                for part, again in zip(model, _model(data, now.at(slow), tried[slow]), strict=True):
+                    part[slow] = again
+        here, (gradient, hessian, left) = tried, model
+        theta[live], residual[live] = here, left
     raise RuntimeError("the fit did not converge to the wanted precision")
 
 
+def _model(
+    data: Data, penalty: Penalty, theta: np.ndarray, *, bounded: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return gradients (t, p) and Hessians (t, p, p) of the smooth part, and lengths (t,) of the shortest subgradients.
+
+    Args:
+        bounded: the Hessian is an upper bound of the curvature.
+    """
+    gradient, hessian = data.derivatives(theta)
+    if bounded:
+        hessian = np.repeat(data.most_curvature[None], len(theta), axis=0)
+    gradient += penalty.linear + penalty.ridge * (theta - penalty.centre)
+    each = np.arange(theta.shape[1])
+    hessian[:, each, each] += penalty.ridge
+    return gradient, hessian, np.linalg.norm(shortest(gradient, theta, penalty.lasso), axis=1)
+
+
 def shortest(gradient: np.ndarray, theta: np.ndarray, lasso: np.ndarray) -> np.ndarray:
-    """The shortest subgradient (t, p) of smooth part plus ``sum lam_j |theta_j|``."""
+    """Return the shortest subgradient (t, p) of smooth part plus ``sum lam_j |theta_j|``."""
     inside = np.sign(gradient) * np.maximum(np.abs(gradient) - lasso, 0.0)
     return np.where(theta != 0, gradient + lasso * np.sign(theta), inside)
 
@@ -267,7 +284,7 @@ def _finished(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np
 
 
 def _searched(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """The step, halved in each fit until the objective falls by enough of what the model predicts."""
+    """Halve the step in each fit until the objective falls by enough of what the model predicts."""
     before = data.value(theta) + penalty.smooth(theta) + penalty.sharp(theta)
     predicted = np.sum(gradient * step, axis=1) + penalty.sharp(theta + step) - penalty.sharp(theta)
     rounding = 1e-11 * (1 + np.abs(before))

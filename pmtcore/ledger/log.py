@@ -148,7 +148,7 @@ class Ledger:
         return None
 
     def registered(self) -> dict[str, Mapping[str, Any]]:
-        """Data sets that curators registered and did not retire, by name, as was said last."""
+        """Return the data sets that curators registered and did not retire, by name, as was said last."""
         with self._database.reading() as connection:
             found: dict[str, Mapping[str, Any]] = {}
             for row in reading.of_kind(connection, "register", "retire"):

@@ -122,7 +122,7 @@ class Sizes:
 
     @cached_property
     def tail(self) -> Tail:
-        """The power law beyond the largest fifth of the public lengths."""
+        """Return the power law beyond the largest fifth of the public lengths."""
         ordered = self._ordered
         many = min(max(len(ordered) // 5, 5), len(ordered) - 1)
         start = max(float(ordered[-many - 1]), 1e-300)
@@ -162,7 +162,7 @@ class Sizes:
         return np.asarray(self.edges[-1] * _RATIO ** (-np.arange(_FINER * (_BINS - 7)) / _FINER))
 
     def predicted_mse(self, n: int, mu: float) -> float:
-        """The least predicted squared error if private rows reach no further than public ones."""
+        """Return the least predicted squared error if private rows reach no further than public ones."""
         cut = np.maximum(self.lengths - self._bounds[:, None], 0.0)
         return float(np.min(np.mean(cut**2, axis=1) / n + self._noise(n, mu)))
 
@@ -176,7 +176,7 @@ class Sizes:
         return np.asarray(self.d * (2 * self._bounds / (mu * n)) ** 2)
 
     def prior_bound(self, n: int, mu: float) -> float:
-        """The bound that costs least by :meth:`foreseen`: what to expect before rows are counted."""
+        """Return the bound that costs least by :meth:`foreseen`: what to expect before rows are counted."""
         return float(self._bounds[np.argmin(self.foreseen(n, self._bounds) + self._noise(n, mu))])
 
     def whole_rows(self, n: int) -> np.ndarray:
@@ -188,7 +188,7 @@ class Sizes:
         return np.asarray(farther - np.append(farther[1:], 0.0))
 
     def counted_bound(self, n: int, mu: float, noise: float) -> float:
-        """The bound to expect of a histogram of rows that fall as public ones lead one to expect."""
+        """Return the bound to expect of a histogram of rows that fall as public ones lead one to expect."""
         return float(self.bound(n, mu, self.whole_rows(n)[None], noise)[0])
 
     def bound(self, n: int, mu: float, counts: np.ndarray | None, noise: float) -> np.ndarray:
@@ -205,7 +205,7 @@ class Sizes:
         return np.asarray(rows @ (cut**2).T / n**2 + ABSOLUTE_SHARE * (rows @ cut.T / n) ** 2)
 
     def lost(self, rows: np.ndarray, n: int, bounds: np.ndarray) -> np.ndarray:
-        """The same (T,) of a bound (T,) for each row of counts (T, K)."""
+        """Return the same (T,) of a bound (T,) for each row of counts (T, K)."""
         cut = np.maximum(self._middles - bounds[:, None], 0.0)
         return np.asarray(np.sum(rows * cut**2, axis=1) / n**2 + ABSOLUTE_SHARE * (np.sum(rows * cut, axis=1) / n) ** 2)
 

@@ -43,7 +43,7 @@ svg{width:100%;height:auto}svg.small{max-width:24rem;display:block}svg text{font
 
 
 def report(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, head: str | None = None) -> str:
-    """The report of one release.
+    """Return the report of one release.
 
     Args:
         record: a release in plain fields.
@@ -69,7 +69,7 @@ def report(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, 
 
 
 def _entry(found: Mapping[str, Any], account: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The spend of this release in the account; empty where it is in none."""
+    """Return the spend of this release in the account; empty where it is in none."""
     key = found.get("ledger", {}).get("key")
     entries = [] if account is None else account["entries"]
     return next((entry for entry in entries if entry["key"] == key), {})
@@ -127,7 +127,7 @@ def _method(found: Mapping[str, Any]) -> str:
 
 
 def _whom(guarantee: Mapping[str, Any]) -> str:
-    """The unit of protection, in words."""
+    """Return the unit of protection, in words."""
     unit = unit_of(guarantee)
     sized = "people" if unit.column else "rows"
     more = "" if unit.rows == 1 else " The words above are for all of them."

@@ -9,7 +9,7 @@ from pmtcore.methods.registry import method
 
 
 def title(id: str) -> str:
-    """The title, marked where the method is for the lab."""
+    """Return the title, marked where the method is for the lab."""
     entry = method(id)
     if entry.standing is not ReleaseStatus.LAB:
         return entry.title
@@ -22,7 +22,7 @@ def option(id: str) -> str:
 
 
 def source(id: str) -> str:
-    """Where a method comes from, for somebody who has not met the papers' letters.
+    """Return where a method comes from, for somebody who has not met the papers' letters.
 
     >>> source("pmt-ridge"), source("joint-pmt"), source("public-only")
     ('paper A, Algorithm 2', 'this project, beyond papers A and B', 'a baseline')

@@ -28,7 +28,7 @@ _TYPED = {
 
 
 def configuration(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The request in the fields that ``--config`` reads."""
+    """Return the request in the fields that ``--config`` reads."""
     promise = record["guarantee"]
     asked = {"method": record["method"], "mu": promise["mu"], "parameters": record["parameters"]}
     rows = promise.get("rows_per_person", 1)
@@ -36,7 +36,7 @@ def configuration(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def command(record: Mapping[str, Any]) -> str:
-    """The command that asks for the same with the same choices; the files are the reader's own."""
+    """Return the command that asks for the same with the same choices; the files are the reader's own."""
     choices = _choices(record)
     words = ["python", "-m", "pmtcore", "release", "--private", "private.csv", "--public", "public.csv"]
     words += ["--target", choices["target"], "--family", choices["family"]]
@@ -60,7 +60,7 @@ def command(record: Mapping[str, Any]) -> str:
 
 
 def cap_command(record: Mapping[str, Any], cap: float = START_CAP) -> str:
-    """The command that a ledger without this data set asks for first; empty where the release is in none."""
+    """Return the command that a new ledger asks for first; empty where the release is in none."""
     if record.get("seed") is not None:
         return ""
     name = str(record.get("ledger", {}).get("dataset", "NAME"))
@@ -79,13 +79,13 @@ class Recipe:
 
     @property
     def script(self) -> str:
-        """A Python script."""
+        """Return a Python script."""
         heading = f'"""{self.title}\n\n{self.note}\n"""'
         return "\n".join([heading, "", *_imports(), "", *self.call, "", "print(result)", ""])
 
     @property
     def notebook(self) -> str:
-        """A notebook, in the format that Jupyter reads (nbformat 4)."""
+        """Return a notebook, in the format that Jupyter reads (nbformat 4)."""
         heading = f"# {markdown(self.title)}\n\n{markdown(self.note)}"
         cells: list[dict[str, Any]] = [{"cell_type": "markdown", "metadata": {}, "source": heading, "id": "about"}]
         for at, lines in enumerate((_imports(), self.call, ["result"])):
@@ -101,12 +101,12 @@ class Recipe:
 
 
 def script(record: Mapping[str, Any]) -> str:
-    """A Python script that asks for the same release through the package's face."""
+    """Return a Python script that asks for the same release through the package's face."""
     return _released(record).script
 
 
 def notebook(record: Mapping[str, Any]) -> str:
-    """The same as a notebook."""
+    """Return the same as a notebook."""
     return _released(record).notebook
 
 
@@ -119,14 +119,14 @@ def _released(record: Mapping[str, Any]) -> Recipe:
 
 
 def planned(choices: Mapping[str, Any], n: int, method: str, mu: float) -> Recipe:
-    """The plan of a method at a budget; reads no private row."""
+    """Return the plan of a method at a budget; it reads no private row."""
     given = {"n": n, "mu": mu, "method": method, **_tables(choices)}
     title = f"What mu = {mu:g} buys for a regression of {_plain(choices['target'])} by {method}."
     return Recipe(title, "Free: it reads public rows and the number of private ones.", tuple(_lines("plan", given)))
 
 
 def compared(choices: Mapping[str, Any], **asked: Any) -> Recipe:
-    """A comparison; the same seed gives the same figures."""
+    """Return a comparison; the same seed gives the same figures."""
     title = f"Methods compared on a regression of {_plain(choices['target'])}, for the lab."
     note = "Distances to the exact private fit: for the curator's eyes, or for tables that harm nobody."
     return Recipe(title, note, tuple(_lines("compare", {**_tables(choices), **asked})))
@@ -138,12 +138,12 @@ def _lines(name: str, given: Mapping[str, Any]) -> list[str]:
 
 
 def _plain(target: Any) -> str:
-    """A column's name inside a title."""
+    """Return a column's name as it may stand inside a title."""
     return one_line(str(target)).replace("\\", " ").replace('"', " ")
 
 
 def _tables(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """The choices about the tables as arguments; what is usual is left out."""
+    """Return the choices about the tables as arguments; what is usual is left out."""
     given: dict[str, Any] = {"family": choices["family"], "target": choices["target"]}
     if choices.get("features"):
         given["features"] = list(choices["features"])
@@ -157,7 +157,7 @@ def _tables(choices: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _choices(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The choices about the tables; what older records have of them."""
+    """Return the choices about the tables, as far as an older record has them."""
     found = dict(record["public"].get("choices") or {})
     return {"target": record["target"], "family": record["public"].get("family", "gaussian"), **found}
 

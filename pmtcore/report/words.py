@@ -34,7 +34,7 @@ _NO_ERROR = 1e-12  # relative: below, a distance is rounding
 
 
 def columns_words(names: Sequence[str]) -> str:
-    """How many columns a fit has; the intercept is none of the table's.
+    """Say how many columns a fit has; the intercept is none of the table's.
 
     >>> columns_words(["(intercept)", "age"]), columns_words(["age", "pay"])
     ('1 column and an intercept', '2 columns')
@@ -44,7 +44,7 @@ def columns_words(names: Sequence[str]) -> str:
 
 
 def conditioning_words(found: Diagnosis) -> str:
-    """What whitening does for the inverse, and whether noise of one size still hurts."""
+    """Say what whitening does for the inverse, and whether noise of one size still hurts."""
     before = _ratio(found.before.kappa)
     if math.isinf(before):
         start = "Some direction has no length at all: the features are collinear, and without whitening noise decides."
@@ -85,7 +85,7 @@ def _harm(after: float) -> str:
 
 
 def truncation_words(found: Diagnosis, radius: float) -> str:
-    """How many rows a radius moves."""
+    """Say how many rows a radius shortens."""
     rate = found.rate(radius)
     if math.isnan(rate):
         return "Without public rows the share of rows outside cannot be predicted."
@@ -121,7 +121,7 @@ def coefficient_words(table: pd.DataFrame, unit: Unit) -> list[str]:
 
 
 def _moved(row: Mapping[Hashable, Any], unit: Unit) -> str:
-    """What moves one coefficient, by how much."""
+    """Say what moves one coefficient, and by how much."""
     told = []
     for who, part in _MOVERS:
         size = float(row.get(part, 0.0))
@@ -135,7 +135,7 @@ def _moved(row: Mapping[Hashable, Any], unit: Unit) -> str:
 
 
 def parts_words(table: pd.DataFrame) -> str:
-    """What the bands of a table of coefficients hold."""
+    """Say what the bands of a table of coefficients contain."""
     cut = "Truncation: rows moved in to the radius." if "truncation sd" in table else ""
     lost = "" if cut else "Truncation is included, not listed separately."
     return (
@@ -164,7 +164,7 @@ def leaning_words(table: pd.DataFrame, unit: Unit) -> str:
 
 
 def release_words(release: Release) -> str:
-    """The release in one sentence."""
+    """Describe the release in one sentence."""
     if release.bands is None or release.guarantee.mu == 0:
         return release.guarantee.words
     bands, features = release.bands, [j for j, name in enumerate(release.names) if name != INTERCEPT]
@@ -189,7 +189,7 @@ def release_words(release: Release) -> str:
 
 
 def _price(parts: Mapping[str, float]) -> str:
-    """What privacy adds to the error that sampling alone would leave."""
+    """Say what privacy adds to the error that sampling alone would leave."""
     if parts["sampling"] == 0:
         return "and there is no other"
     longer = math.hypot(*parts.values()) / parts["sampling"] - 1
@@ -221,8 +221,9 @@ def _closest(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
             stretches.append((best, place, place))
     if len(stretches) == 1:
         best, low, high = stretches[0]
-        where = f"At {_place(low, axis)}" if low == high else "At every place drawn"
-        return f"{where}, {spoken(best)} comes closest to the fit without privacy."
+        if low == high:
+            return f"At {_place(low, axis)}, {spoken(best)} comes closest to the fit without privacy."
+        return f"{spoken(best)} comes closest to the fit without privacy at every place drawn."
     if len(stretches) > 4:
         return "Which method comes closest to the fit without privacy changes back and forth: see the table."
     told = [
@@ -244,7 +245,9 @@ def _middle(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
     if least <= _NO_ERROR * here[-1][1]:
         return f"At {_place(middle, axis)}, {spoken(best)} has no distance at all; the others do."
     told = [f"{spoken(id)} is {_further(error / least)}" for id, error in others]
-    return f"At {_place(middle, axis)}, compared with {spoken(best)}: {'; '.join(told)}."
+    first = {min(at, key=lambda id: at[id]) for at in by_place.values()}
+    where = "" if len(first) == 1 else f", where {spoken(best)} is closest"
+    return f"At {_place(middle, axis)}{where}, {listing(told)}."
 
 
 def _further(ratio: float) -> str:
@@ -253,7 +256,7 @@ def _further(ratio: float) -> str:
 
 
 def _place(x: float, axis: str) -> str:
-    """A place on the axis in words."""
+    """Describe a place on the axis."""
     if axis in ("budget", "epsilon"):
         return f"{'mu' if axis == 'budget' else axis} = {figure(x)}"
     return f"{figure(x, 6)} {axis}" if "rows" in axis or axis == "steps" else f"{axis} {figure(x)}"

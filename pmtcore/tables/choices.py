@@ -88,7 +88,7 @@ class Choices:
 
     @property
     def groups(self) -> str:
-        """The public column by which errors are clustered: the one asked for, else whose a row is; empty for none."""
+        """Return the public column by which errors are clustered, else the identifier; empty for none."""
         several = self.person_rows > 1 and self.person_rule == FIRST and self.family == GAUSSIAN.id
         return self.cluster or (self.person if several else "")
 
@@ -112,11 +112,11 @@ class Choices:
 
     @property
     def unit(self) -> Unit | None:
-        """The unit of protection that an identifier column keeps; ``None`` without one."""
+        """Return the unit of protection that an identifier column keeps; ``None`` without one."""
         return Unit(self.person_rows, self.person, self.person_rule) if self.person else None
 
     def of_person(self, unit: Unit) -> Choices:
-        """The same choices with this identifier column, which is then no feature.
+        """Return the same choices with this identifier column, which is then no feature.
 
         Raises:
             InputError: it is the target, or does not go with other choices.
@@ -126,12 +126,12 @@ class Choices:
 
     @property
     def model(self) -> Family:
-        """The family."""
+        """Return the family."""
         return family(self.family)
 
     @property
     def penalty(self) -> float:
-        """The penalty that is part of what is fitted."""
+        """Return the penalty that is part of what is fitted."""
         if self.family == GAUSSIAN.id:
             return 0.0
         return _DEFAULT_LAM if self.lam is None else self.lam
@@ -158,7 +158,7 @@ class Choices:
 
 
 def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Declared categories from lines such as ``town = north | south | west``.
+    """Read declared categories from lines such as ``town = north | south | west``.
 
     Raises:
         InputError: a line of another form.

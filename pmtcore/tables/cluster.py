@@ -46,7 +46,7 @@ class Part:
 
 
 def parts(source: Source) -> list[Part]:
-    """A table as parts that workers read for themselves.
+    """Return a table as parts that workers read for themselves.
 
     Raises:
         InputError: the table lies in this process's memory, or is a query.
@@ -61,7 +61,7 @@ def parts(source: Source) -> list[Part]:
 
 
 def part_sum(part: Part, coder: Coder, dialect: Dialect, function: Summand) -> np.ndarray:
-    """The sum over one part, on a worker; an error there says nothing of what was read.
+    """Return the sum over one part, on a worker; an error there says nothing of what was read.
 
     Raises:
         InputError: the part could not be read or summed.
@@ -106,7 +106,7 @@ class Cluster:
             raise InputError(TableMessage.NO_SCHEDULER, address=scheduler) from None
 
     def adder(self, source: Source, coder: Coder, dialect: Dialect) -> Callable[[Summand], np.ndarray]:
-        """What adds a function up over the table's blocks, on the cluster."""
+        """Return what adds a function up over the table's blocks, on the cluster."""
         found = parts(source)
 
         def total(function: Summand) -> np.ndarray:

@@ -88,7 +88,7 @@ class Coder:
         return every if self.kept is None else tuple(every[j] for j in self.kept)
 
     def columns(self, labelled: bool = True, weighted: bool = True) -> tuple[str, ...]:
-        """The columns of the table that are read."""
+        """Return the columns of the table that are read."""
         names = [feature.name for feature in self.features]
         beside = [self.weights.name] if weighted and self.weights is not None else []
         return tuple(dict.fromkeys([*names, *([self.target.name] if labelled else []), *beside]))
@@ -118,7 +118,7 @@ class Coder:
         return Rows(x, y, whole)
 
     def check(self, blocks: Iterable[Cells], whose: str, labelled: bool = True) -> None:
-        """The strict policies: refuse gaps, naming columns that are public.
+        """Refuse gaps under the strict policies, naming columns that are public.
 
         Of a private table this is an answer about its rows that no noise protects: outside the guarantee.
 
@@ -157,7 +157,7 @@ def check_width(coder: Coder) -> None:
 
 
 def row_blocks(source: Source, coder: Coder, dialect: Dialect, n: int) -> Callable[[], Iterator[Block]]:
-    """What :class:`pmtcore.base.records.PrivateRows` calls once a pass.
+    """Return what :class:`pmtcore.base.records.PrivateRows` calls once a pass.
 
     Nothing is read before the first pass. Where the numbers fit (a public figure: rows times columns), the first
     pass keeps them for the next ones.

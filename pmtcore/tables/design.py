@@ -132,7 +132,7 @@ class Design:
 
 
 def _feature_fields(feature: Feature) -> dict[str, Any]:
-    """A feature in plain fields."""
+    """Return a feature in plain fields."""
     fields: dict[str, Any] = {"name": feature.name, "kind": feature.column.kind}
     if feature.dummies is None:
         return {**fields, "fill": feature.fill if np.isfinite(feature.fill) else None}

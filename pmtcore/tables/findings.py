@@ -82,7 +82,7 @@ class Finding:
 
     @property
     def kind(self) -> Message | None:
-        """The kind of the sentence."""
+        """Return the kind of the sentence."""
         return kind_of(self.sentence)
 
 

@@ -133,7 +133,7 @@ def quoted(formula: str, names: Iterable[str]) -> str:
 
 
 def _sides(written: str, formula: str) -> tuple[str, str]:
-    """The response's name and the right side."""
+    """Return the response's name and the right side."""
     pieces = re.split(r"(`[^`]*`)", written)
     plain = "".join("\0" * len(piece) if at % 2 else piece for at, piece in enumerate(pieces))
     left, right = written[: plain.find("~")].strip(), written[plain.find("~") + 1 :]
@@ -205,7 +205,7 @@ class Expansion:
         return replace(self, spec=spec, names=names, intercept="Intercept" in spec.column_names)
 
     def passing(self, names: Iterable[str]) -> Expansion:
-        """The same, handing on these columns of the table too, as they are."""
+        """Return the same, handing on these columns of the table too, as they are."""
         return replace(self, passed=tuple(name for name in dict.fromkeys(names) if name and name != self.response))
 
     def as_dict(self) -> dict[str, Any]:
@@ -245,7 +245,7 @@ class Expansion:
 
     @property
     def response(self) -> str:
-        """The target's name."""
+        """Return the target's name."""
         return self.target if isinstance(self.target, str) else self.target.name
 
     @property
@@ -255,7 +255,7 @@ class Expansion:
         return Schema((*(Column(name) for name in self.names), *target), self.dialect)
 
     def table(self, rows: Table) -> Table:
-        """A table that is expanded as it is read.
+        """Return a table that is expanded as it is read.
 
         Raises:
             InputError: a column is missing.
@@ -266,7 +266,7 @@ class Expansion:
         return Table(rows.name, rows.role, self.source(rows.source))
 
     def source(self, rows: Source) -> Source:
-        """The same for a source."""
+        """Return a source that is expanded as it is read."""
         return Expanded(rows, self)
 
     def apply(self, cells: Mapping[str, pa.Array]) -> np.ndarray:
@@ -303,7 +303,7 @@ class Expanded:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns made, and the target where the rows have it."""
+        """Return the columns made, and the target where the rows have it."""
         beside = (self.expansion.response, *self.expansion.passed)
         return (*self.expansion.names, *(name for name in beside if name in self.inner.names))
 
@@ -340,21 +340,21 @@ class Expanded:
 
 
 def _response(cells: pa.Array, reading: Expansion) -> pa.Array:
-    """The target: a number as a number, a label as it is written."""
+    """Return the target: a number as a number, a label as it is written."""
     if isinstance(reading.target, Column) and reading.target.kind == "number":
         return pa.array(reading.target.read(cells, reading.decimal))
     return cells
 
 
 def _level(name: str, public: Table) -> Column:
-    """A column as categories, whatever its cells look like."""
+    """Return a column as categories, whatever its cells look like."""
     if public.schema[name].kind == "level":
         return public.schema[name]
     return Column(name, "level", tuple(sorted(frequencies(public.cells[public.columns.index(name)]))))
 
 
 def _resolved(parsed: Parsed) -> str:
-    """The right side with ``.`` written out, so that it means the same beside other columns."""
+    """Return the right side with ``.`` written out, so that it means the same beside other columns."""
     if not re.search(r"(?<![\w`.])\.(?![\w`.])", parsed.right):
         return parsed.right
     terms = [":".join(f"`{f.expression}`" if f.is_column else f.expression for f in term) for term in parsed.terms]
@@ -414,7 +414,7 @@ def _plain_state(value: Any) -> Any:
 
 
 def _state(value: Any) -> Any:
-    """The same back: places are numbers again."""
+    """Restore the state: places are numbers again."""
     if isinstance(value, Mapping):
         return {int(key) if str(key).isdigit() else str(key): _state(item) for key, item in value.items()}
     return value

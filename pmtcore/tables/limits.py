@@ -59,7 +59,7 @@ def server_bytes() -> int:
 
 
 def in_words() -> str:
-    """The limits, for whoever is about to choose a file."""
+    """Describe the limits, for whoever is about to choose a file."""
     return (
         f"A table held in memory: at most {MAX_BYTES // 2**20} MB unpacked, {MAX_COLUMNS:,} columns and "
         f"{MAX_CELLS // 10**6} million cells; a session at most {MAX_SESSION_BYTES // 2**20} MB of files. Larger: "

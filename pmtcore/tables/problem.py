@@ -107,7 +107,7 @@ class PublicSide:
 
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:
-    """A first guess: the last numeric column that both tables have is the target; else the last one with two labels.
+    """Guess the choices: the last common numeric column is the target; else the last one with two labels.
 
     Raises:
         InputError: the tables have no column in common that could be a target.
@@ -212,7 +212,7 @@ def _by_formula(
 
 
 def _expanded_choices(choices: Choices, expansion: Expansion) -> Choices:
-    """The same choices about the columns that a formula makes."""
+    """Return the same choices about the columns that a formula makes."""
     return replace(choices, formula="", features=expansion.names, intercept=expansion.intercept)
 
 
@@ -246,7 +246,7 @@ def public_side(
     public_rows: int | None = None,
     schema: Schema | None = None,
 ) -> PublicSide:
-    """What the public side decides for private tables of these column names; see :func:`prepare`.
+    """Prepare what the public side decides for private tables of these column names; see :func:`prepare`.
 
     Raises:
         InputError: as :func:`prepare`.
@@ -258,7 +258,7 @@ def public_side(
 
 
 def prepare_public(public: Table, choices: Choices) -> PublicData:
-    """The public side alone, where private rows stay on other devices.
+    """Prepare the public side alone, where private rows stay on other devices.
 
     Raises:
         InputError: as :func:`prepare`.
@@ -275,7 +275,7 @@ def prepare_public(public: Table, choices: Choices) -> PublicData:
 
 
 def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | None) -> PublicData:
-    """The public side alone, from a moment matrix.
+    """Prepare the public side alone, from a moment matrix.
 
     Raises:
         InputError: as :func:`prepare`.
@@ -352,7 +352,7 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
 
 
 def _groups(public: Table, choices: Choices, whole: np.ndarray) -> np.ndarray | None:
-    """The group of each public row that is used, where errors are clustered and the public table can say so.
+    """Return the group of each public row used, where errors are clustered and the public table can say so.
 
     Raises:
         InputError: the column that was asked for is not there.
@@ -367,7 +367,7 @@ def _groups(public: Table, choices: Choices, whole: np.ndarray) -> np.ndarray | 
 
 
 def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | None:
-    """How much rows count, from the public weights; ``None`` where all count the same.
+    """Return how much rows count, from the public weights; ``None`` where all count the same.
 
     Raises:
         InputError: the public rows have no such column, or no positive weights in it.
@@ -402,7 +402,7 @@ def _usable(
 
 
 def _one_block(public: Table, coder: Coder, labelled: bool) -> Cells:
-    """A public table as one block."""
+    """Return a public table as one block."""
 
     def whole(name: str) -> pa.Array:
         column = public.cells[public.columns.index(name)]
@@ -412,7 +412,7 @@ def _one_block(public: Table, coder: Coder, labelled: bool) -> Cells:
 
 
 def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[str, ...]]:
-    """The coder without columns that those before them give away in the public rows, with a note for each."""
+    """Return the coder without columns that are dependent in the public rows, with a note for each."""
     if coder.choices.public_ridge > 0 or coder.choices.collinear == "refuse" or len(x) <= x.shape[1]:
         return coder, x, ()
     sizes = np.sqrt(np.mean(x**2, axis=0))
@@ -456,7 +456,7 @@ def _common(private: Table, public: Table | MomentTable) -> list[str]:
 
 
 def _features(private: Table, public: Table | MomentTable, choices: Choices) -> list[str]:
-    """The chosen features in public order."""
+    """Return the chosen features in public order."""
     common = _common(private, public)
     columns = list(public.columns)
     if choices.weights and choices.weights not in private.columns:
@@ -490,7 +490,7 @@ def _numeric_coder(features: list[str], choices: Choices, decimal: str | None = 
 def _moment_side(
     public: MomentTable, choices: Choices, features: list[str], public_rows: int | None, schema: Schema | None
 ) -> PublicSide:
-    """A public side that is a moment matrix: numeric features only."""
+    """Prepare a public side that is a moment matrix: numeric features only."""
     if choices.weights:
         raise RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_NEED_ROWS)
     coder = _numeric_coder(features, choices)

@@ -51,7 +51,7 @@ class Source(Protocol):
         ...
 
     def rows(self, dialect: Dialect) -> int:
-        """Number of rows: from metadata, declared, or counted in a pass that sees line structure only."""
+        """Return the number of rows: from metadata, declared, or counted in a pass that sees line structure only."""
         ...
 
     @property
@@ -61,12 +61,12 @@ class Source(Protocol):
 
     @property
     def in_memory(self) -> bool:
-        """Whether the table lies in memory anyway."""
+        """Return True where the table lies in memory anyway."""
         ...
 
     @property
     def separator(self) -> str | None:
-        """What separates cells, in a text."""
+        """Return what separates cells, in a text."""
         ...
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
@@ -112,7 +112,7 @@ class TextSource:
         return lines.Shape(self.header.separator, width, quoted, dialect.encoding, self._private, multiline)
 
     def has_line_breaks(self, dialect: Dialect) -> bool:
-        """Whether a public file has cells with line breaks: then it has more lines than rows."""
+        """Return True where a public file has cells with line breaks: then it has more lines than rows."""
         shape = replace(self._shape(dialect), multiline=False)
         text = lines.after_header(pieces(self.place, self._where, self._limit))[1]
         return lines.counted(text, shape) > self.rows(dialect)
@@ -132,7 +132,7 @@ class TextSource:
         return self._counted[key]
 
     def sample(self, most: int) -> bytes:
-        """The first bytes, for a public file."""
+        """Return the first bytes, for a public file."""
         held = b""
         for piece in pieces(self.place, self._where, self._limit):
             held += piece
@@ -262,7 +262,7 @@ def check_frame_names(frame: Any) -> None:
 
 
 def _frame_column(series: Any) -> Any:
-    """A column of a frame; one of Python objects goes object by object, whatever they are."""
+    """Return a column of a frame; one of Python objects goes object by object, whatever they are."""
     if str(series.dtype) != "Object" and not _holds_objects(series.to_native()):
         try:
             return series.to_arrow()
@@ -272,7 +272,7 @@ def _frame_column(series: Any) -> Any:
 
 
 def _holds_objects(native: Any) -> bool:
-    """Whether a pandas series holds Python objects, or categories that are.
+    """Return True where a pandas series holds Python objects, or categories that are.
 
     Asked of the series itself: narwhals looks at its first cells and calls such a column text, if they are.
     """
@@ -306,7 +306,7 @@ class ManySource:
 
 
 def sliced(cells: Cells) -> Iterator[Cells]:
-    """A block in blocks that methods take."""
+    """Yield a block in blocks that methods take."""
     size = block_rows(len(cells.columns))
     for start in range(0, cells.rows, size):
         rows = min(size, cells.rows - start)

@@ -52,7 +52,7 @@ class Coding:
 def coding(
     public: pa.ChunkedArray | None, name: str, family: Family, positive: str | None, decimal: str | None = "."
 ) -> Coding:
-    """The rule for a target column, from its public values (``None``: unlabelled) and what the user declared.
+    """Return the rule for a target column, from public values (``None``: unlabelled) and the user's declaration.
 
     Raises:
         InputError: a label is wanted and the public values do not say which; text where a number is.

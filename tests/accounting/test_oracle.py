@@ -18,6 +18,7 @@ def gaussian(mu: float, step: float = 1e-4):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.05, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 5.0])
 def test_the_curve_is_theirs(mu, epsilon):
@@ -27,6 +28,7 @@ def test_the_curve_is_theirs(mu, epsilon):
     assert ours == pytest.approx(theirs, rel=2e-3, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
 @pytest.mark.parametrize("mu", [0.3, 1.0, 2.5])
 def test_epsilon_and_its_inverse_are_theirs(mu, delta):
@@ -45,6 +47,7 @@ def test_composition_is_theirs():
     assert epsilon_from_mu(compose(mus), 1e-6) == pytest.approx(accountant.get_epsilon(1e-6), rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mu", "pure"), [(1.0, [0.5]), (0.4, [1.0, 1.0]), (2.0, [0.1, 0.3, 3.0])])
 def test_pure_and_gaussian_together_are_theirs(mu, pure):
     """Randomized response dominates a pure release; its losses composed with a Gaussian's."""

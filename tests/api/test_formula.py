@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 import pmtcore as pc
 from pmtcore.api.frames import table
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import TableMessage
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.formula import Expansion, target_of
 from tests.api.conftest import frame
+from tests.helpers import refused
 
 FORMULA = "y ~ income + poly(age, 2) + C(sex) + scale(age):sex + log(abs(income)) + center(income)"
 CELLS = st.one_of(
@@ -112,7 +114,7 @@ def test_what_could_see_other_rows_is_refused(formula, public):
 def test_without_formulaic_it_says_what_to_install(monkeypatch, public):
     """Formulas need formulaic."""
     monkeypatch.setitem(__import__("sys").modules, "formulaic", None)
-    with pytest.raises(InputError, match="pip install formulaic"):
+    with refused(TableMessage.NO_FORMULAIC):
         pc.PrivateRegressor(mu=1.0, formula="y ~ age").plan(public, n=100)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from pmtcore.report.names import option, title
 from tests.app.conftest import go, words
 from tests.app.test_pages import PRIVATE, finish, session, upload
@@ -24,6 +26,7 @@ def figures(app):
     return next(frame.value for frame in app.dataframe if "median" in frame.value.columns)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_figures(app):
     """A run repeats under its seed, and another seed gives other figures."""
     go(app, "compare")

@@ -55,6 +55,7 @@ def test_stop_before_the_spend_says_that_nothing_was_spent(app, slow):
     assert session(app).job is None and not session(app).releases and "Release" in buttons(app)
 
 
+@pytest.mark.slow
 def test_a_release_goes_on_while_other_pages_are_open(app, slow):
     """Begun, left alone, finished: it is there once, whatever was clicked meanwhile."""
     sign, asked = slow

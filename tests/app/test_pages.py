@@ -157,6 +157,7 @@ def test_a_first_look_is_not_taken_at_more_rows_than_are_held(app):
     assert not is_quick(session(app).choose(choices))
 
 
+@pytest.mark.slow
 def test_files_and_choices_are_remembered(app):
     """An uploader forgets with a page change; the tables stay, and a replaced file keeps the choices that fit."""
     upload(app)
@@ -214,6 +215,7 @@ def test_a_link_holds_every_public_choice(app):
     assert {name: asked[name] for name in given} == given
 
 
+@pytest.mark.slow
 def test_a_radius_of_another_table_is_brought_in(app):
     """The radius chosen for one table is beyond what the next one offers: the slider keeps to its range."""
     go(app, "conditioning")
@@ -338,6 +340,7 @@ def test_the_demo_makes_a_lab_figure(app):
     assert "A lab figure, not a release: the table is synthetic" in words(app)
 
 
+@pytest.mark.slow
 def test_a_seed_makes_a_lab_figure(app):
     """Repeatable noise is said on the face of the result."""
     upload(app)
@@ -389,6 +392,7 @@ def test_units_agree(app):
     assert "epsilon = 4 at" in words(app)
 
 
+@pytest.mark.slow
 def test_configuration_round_trip(app):
     """An exported configuration fills the form again; a bad one is a sentence."""
     go(app, "release")
@@ -449,6 +453,7 @@ def test_delete_my_data(app):
     assert session(app).releases == {}
 
 
+@pytest.mark.slow
 def test_the_share_of_shortened_rows_is_one_figure_by_one_name(app):
     """Conditioning, Plan, the card, the release and the report state the same prediction, with its origin."""
     lines = {}
@@ -497,6 +502,7 @@ def main_words(app) -> str:
     return "\n".join(line.value for kind in kinds for line in kind)
 
 
+@pytest.mark.slow
 def test_a_sentence_stands_once_on_a_page(app):
     """The attacker's odds, the verdict and the guarantee are said once on each page, and once in the report."""
     for page in ("conditioning", "plan", "release", "budget"):
@@ -511,6 +517,7 @@ def test_a_sentence_stands_once_on_a_page(app):
     assert not said_twice(main_words(app))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", [b"%PDF-1.4\x00\x01", b"", b"a,a\n1,2\n"])
 def test_a_bad_private_file_leaves_both_uploaders(app, bad):
     """What cannot be read is said under its own uploader, once; the other one takes its file all the same."""
@@ -521,6 +528,7 @@ def test_a_bad_private_file_leaves_both_uploaders(app, bad):
     assert not app.exception and len(app.error) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 2, 9])
 def test_a_private_table_of_few_rows_is_said(app, rows):
     """The number of rows is public: so few are taken, with a word about what they are good for."""

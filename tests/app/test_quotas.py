@@ -17,10 +17,12 @@ from pages.common.server import Guard, Squeezed, policy_for
 from pages.common.visitors import Visitor
 from pmtcore.auditing.comparison import Comparison
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import AuditMessage, TableMessage
 from pmtcore.base.roles import Actor, Role
 from pmtcore.tables import limits
 from pmtcore.tables.named import load
 from pmtcore.tables.problem import default_choices, prepare
+from tests.helpers import refused
 
 ROOT = Path(__file__).resolve().parents[2]
 PATH = "/_stcore/upload_file/one/file"
@@ -128,9 +130,9 @@ def test_a_comparison_nobody_would_wait_for() -> None:
     with pytest.raises(InputError, match="choose fewer trials"):
         run.extend()
     assert run.trials == 30_000
-    with pytest.raises(InputError, match="So many places"):
+    with refused(AuditMessage.TOO_MANY_CELLS):
         Comparison(problem, ["joint-pmt"], [1.0], trials=1, seed=1, axis="private rows", values=[500.0] * 100_000)
-    with pytest.raises(InputError, match="fits of a table this large"):
+    with refused(TableMessage.TOO_MANY_FITS):
         limits.check_runs(1000, 10**12)
 
 

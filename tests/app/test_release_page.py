@@ -57,6 +57,7 @@ def test_more_rows_of_a_person_than_any_budget_protects(app):
     assert not app.error and confirmation(app).label.startswith("I spend mu = 2")
 
 
+@pytest.mark.slow
 def test_a_preview_is_computed_once(app, monkeypatch):
     """Ticks and page changes read what was computed; another budget is another preview, another table too."""
     from pages.common import session as module
@@ -94,6 +95,7 @@ def test_every_lab_method_is_listed_with_its_reason(app):
     assert "computed from private rows without noise" in words(app)
 
 
+@pytest.mark.slow
 def test_a_release_from_other_tables_says_so(app):
     """A release stays on screen when other tables are opened, under a line that says where it came from."""
     go(app, "release")
@@ -106,6 +108,7 @@ def test_a_release_from_other_tables_says_so(app):
     assert len(session(app).releases) == 1
 
 
+@pytest.mark.slow
 def test_the_same_seed_repeats_a_lab_release(app):
     """The lab's seed makes the same figures again; the warning stands before the button too."""
     go(app, "release")
@@ -120,6 +123,7 @@ def test_the_same_seed_repeats_a_lab_release(app):
     assert first.standing.value == "lab"
 
 
+@pytest.mark.slow
 def test_without_a_seed_no_release_is_like_another(app):
     """The noise of a release is fresh."""
     go(app, "release")
@@ -175,6 +179,7 @@ def test_moment_has_a_picture_and_no_coefficients(app):
     assert "Coefficients (CSV)" not in {b.label for b in app.get("download_button")}
 
 
+@pytest.mark.slow
 def test_earlier_releases_add_up(app):
     """The list of this session's releases has each with its mu, and the total."""
     go(app, "release")

@@ -11,8 +11,9 @@ from scipy.stats import binomtest
 from pmtcore.auditing import attacks
 from pmtcore.auditing.attacks import ATTACKS, SOUND, attack
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import AuditMessage
 from pmtcore.glm.solvers import Data
-from tests.helpers import FALSE_ALARM
+from tests.helpers import FALSE_ALARM, refused
 
 TRIALS = 20_000
 
@@ -58,5 +59,5 @@ def test_bad_input_is_a_sentence():
     """Unknown attack, unknown method."""
     with pytest.raises(InputError, match="attacks: vs-plus"):
         attack("nothing")
-    with pytest.raises(InputError, match="There is no attack"):
+    with refused(AuditMessage.NO_ATTACK):
         attack("vs", "joint-pmt")

@@ -37,17 +37,20 @@ def test_sound_methods_pass(id):
     assert found.epsilon_lower_bound <= found.as_dict()["epsilon_claimed"] + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", FAULTS)
 def test_planted_faults_are_caught(id):
     """Each by name, at the stated confidence."""
     assert FAULTS[id].run(1.0, 20_000).violated, id
 
 
+@pytest.mark.slow
 def test_a_method_as_published_is_caught():
     """E4: the private trace in the radius of dp-logistic."""
     assert audit("dp-logistic", 1.0, 10_000).violated
 
 
+@pytest.mark.slow
 def test_false_alarms_are_as_rare_as_stated():
     """1000 audits of an exact Gaussian mechanism: at most the stated rate is called a violation (exact test)."""
     rng, alarms = np.random.default_rng(5), 0
@@ -72,6 +75,7 @@ def test_bounds_from_counts():
     assert epsilon_bound(10**6, 10**6, 10**7, 0.0) == pytest.approx(math.log(9), abs=0.02)
 
 
+@pytest.mark.slow
 def test_power_is_stated_truly():
     """A mechanism with the stated smallest mu is found in most audits, the claim itself almost never."""
     smallest = power(1.0, 4000)
@@ -95,6 +99,7 @@ def test_printed_gamma_shape_loses():
     assert found <= claim
 
 
+@pytest.mark.slow
 def test_command(capsys):
     """audit ID with the keys that scripts rely on; one line for people; unknown methods are a sentence."""
     assert main(["audit", "joint-pmt", "--mu", "1", "--trials", "4000", "--json"]) == 0

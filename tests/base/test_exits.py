@@ -84,6 +84,7 @@ def exits(tmp_path, record):
     }
 
 
+@pytest.mark.slow
 def test_no_private_figure_passes_an_exit(problem, tmp_path):
     """Every kind through every exit is refused by type, and no refusal names the value."""
     record = release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise()).as_dict()

@@ -136,6 +136,7 @@ def test_computing_on_stays_private():
     assert box.reveal(Curator("test")) == (3.0, 4.0)
 
 
+@pytest.mark.slow
 def test_only_listed_modules_open_the_box():
     """Modules that call reveal or make a Curator are exactly those on the list, each with its reason."""
     found = set()

@@ -105,6 +105,7 @@ def test_what_to_fit_is_asked_once(files, capsys):
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_a_plan_shows_the_recommended_method_first(files, capsys):
     """It and two others in print, all with --all; JSON has every row, the recommended one's first."""
     asked = ["plan", *files[2:], "--target", "y", "--private-rows", "400", "--mu", "1"]
@@ -132,6 +133,7 @@ def test_standard_input(files):
     assert done.returncode == OK and page.stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_old_names_are_aliases(files, tmp_path, capsys):
     """A record is --record and an output --out everywhere; the names of before go on."""
     record, page = tmp_path / "r.json", tmp_path / "r.html"

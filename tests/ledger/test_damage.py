@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from pmtcore.base.messages import LedgerMessage
 from pmtcore.ledger import database
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.ledger.schema import SCHEMA
 from pmtcore.ledger.sidecar import Beside
+from tests.helpers import refused
 from tests.ledger.test_log import REQUEST, url  # noqa: F401  # fixture
 
 CORRUPTIONS = int(os.environ.get("PMT_CORRUPTIONS", "400"))
@@ -171,7 +173,7 @@ def test_a_copy_without_its_key_takes_no_spend(original, tmp_path):
     """It can be read and verified; whoever has the file alone cannot go on in it."""
     alone = Ledger(str(copied(original, tmp_path / "l.db", ("",))))
     assert alone.verify()["intact"] and not alone.verify()["sealed"]
-    with pytest.raises(LedgerError, match="key of this ledger is missing"):
+    with refused(LedgerMessage.KEY_MISSING, LedgerError):
         alone.reserve("survey", "new", REQUEST, 0.1, "replace-one")
 
 

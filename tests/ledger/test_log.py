@@ -24,6 +24,7 @@ import pytest
 import sqlalchemy as sql
 
 from pmtcore.accounting.budgets import Budget
+from pmtcore.base.messages import LedgerMessage
 from pmtcore.base.records import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.ledger import database
@@ -35,6 +36,7 @@ from pmtcore.releases.release import Request, recorded_release
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table
+from tests.helpers import refused
 
 FORK = multiprocessing.get_context("fork")
 REQUEST = {"method": "joint-pmt", "mu": 0.5, "parameters": {}, "delta": 1e-6}
@@ -124,7 +126,7 @@ def test_a_release_is_recorded_once_and_repeated_from_the_record(problem, url):
     (entry,) = account.entries
     assert (entry.state, entry.purpose, entry.mu, entry.standing) == ("released", "a study", 1.0, "sound")
     assert account.left == pytest.approx(math.sqrt(3))
-    with pytest.raises(LedgerError, match="another request"):
+    with refused(LedgerMessage.KEY_OF_ANOTHER_REQUEST, LedgerError):
         recorded_release(problem, Request("joint-pmt", Budget(0.5)), SecureNoise(), ledger, "survey", "k1")
 
 
@@ -138,7 +140,7 @@ def test_no_cap_no_release_and_a_cap_holds(problem, tmp_path):
     request = Request("joint-pmt", Budget(1.0))
 
     sealed = dataclasses.replace(problem, private=PrivateRows(_untouchable, problem.private.n, problem.private.names))
-    with pytest.raises(LedgerError, match="no cap"):
+    with refused(LedgerMessage.NO_CAP, LedgerError):
         recorded_release(sealed, request, SecureNoise(), ledger, "survey", "k")
     ledger.cap("survey", 0.9)
     with pytest.raises(LedgerError, match="pass the cap"):

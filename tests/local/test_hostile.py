@@ -30,6 +30,7 @@ ANY = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(arrays(float, (2, 4), elements=ANY), st.sampled_from(["whitened", "moments", "privunit"]))
 def test_every_row_gets_a_finite_report_within_its_bounds(rows, scheme):
@@ -128,6 +129,7 @@ def test_ids_are_read_the_same_way_fast_and_slow(tmp_path):
         assert found.accepted == 99 and found.counts["unreadable"] == 1
 
 
+@pytest.mark.slow
 def test_no_honest_report_is_lost_in_silence(seed):
     """The filter holds as many ids as it was sized for; beyond, the losses it states are the losses there are."""
     made, _ = reports(100)

@@ -51,6 +51,7 @@ def test_the_symbol_gives_a_row_away_every_time(seed):
     assert found.caught == 1.0 and found.false_alarms == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [SeededNoise(3), SecureNoise()])
 def test_clipping_leaves_the_attacker_guessing(source):
     """E5 repaired: caught as often as falsely accused, by Fisher's exact test, with 4,000 reports of each row."""
@@ -108,6 +109,7 @@ def test_the_classical_formula_fails_a_part_but_not_the_total_at_20():
     assert brentq(excess, 20, 60, args=("total",)) == pytest.approx(37.7, abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", PRINTED)
 def test_printed_forms_can_be_audited(id):
     """One row, as the audit runs local methods."""

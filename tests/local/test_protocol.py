@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from scipy.stats import kstest, norm
 
 from pmtcore.accounting.budgets import delta_from_mu, mu_from_epsilon, mu_from_pure_epsilon, pure_epsilon_from_mu
+from pmtcore.base.messages import LocalMessage
 from pmtcore.base.records import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.glm.families import LOGISTIC, POISSON, family
 from pmtcore.local import setup
-from pmtcore.local.estimators import LINKS, of_family, scale_root, scaled
+from pmtcore.local.estimators import LINKS, PublicRows, of_family, scale_root, scaled
 from pmtcore.local.protocol import VERSION, Configuration, report_lines, unfold
 from pmtcore.local.reading import tally_file
 from pmtcore.local.tally import Tally
@@ -27,7 +28,7 @@ from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.mechanisms.randomizers import PrivUnit
 from pmtcore.papers.gallery.local import Draw, collected
 from pmtcore.public.moments import public_from_rows
-from tests.helpers import FALSE_ALARM, names, plan
+from tests.helpers import FALSE_ALARM, names, plan, refused
 
 
 def sides(n, m, d, seed, fam=LOGISTIC, size=1.0):
@@ -75,6 +76,7 @@ def test_a_privunit_that_keeps_more_is_caught():
     assert math.log(ratio(false)) > 2.0 + 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "epsilon"), [(1, 1.0), (3, 1.0), (3, 5.0)])
 def test_the_choice_is_drawn_with_its_probabilities(d, epsilon, seed):
     """On the code that makes reports: near directions are chosen with probability ``keep``; 5 % more would be seen."""
@@ -133,6 +135,7 @@ def near_share(found, unit, chosen, words):
     return np.einsum("kd,kd->k", chosen, unit) >= least - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["privunit", "gaussian", "moments"])
 def test_no_report_shows_a_row_that_another_row_could_not_give(scheme):
     """In floating point the bits told a zero row from another in 989 of 1000 reports. Now every report of one row is
@@ -188,6 +191,7 @@ class Fixed(NoiseSource):
         raise AssertionError("a report is made of words alone")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 8])
 def test_privunit_is_unbiased_and_of_one_length(d, seed):
     """Mean of 400,000 reports within five standard errors of the vector, whatever its length; one length for all."""
@@ -279,6 +283,42 @@ def test_the_shortcut_has_the_distribution_of_the_sum(seed):
     assert kstest(((short - exact) / sds).ravel() * 0.8, "norm").pvalue < FALSE_ALARM, "20 % less noise is seen"
 
 
+def test_rows_of_few_levels_stand_for_their_copies(seed):
+    """Each distinct row once with its share gives the root and the mean of all rows; rows that differ stay all."""
+    rng = np.random.default_rng(seed)
+    x = (2.0 * rng.integers(0, 2, (30_000, 6)) - 1) / 6
+    few, slopes = PublicRows.of(x), rng.uniform(0.5, 1.0, 6)
+    assert few.shares is not None and len(few.features) == len(np.unique(x, axis=0))
+    assert few.shares.sum() == pytest.approx(1.0) and few.mean(few.features[:, 0]) == pytest.approx(x[:, 0].mean())
+    for link in (of_family(LOGISTIC), LINKS["cubic"], LINKS["softplus"]):
+        every = scaled(link, slopes, PublicRows(x), None)[0]
+        assert scaled(link, slopes, few, None)[0] == pytest.approx(every, rel=1e-9, nan_ok=True)
+    assert PublicRows.of(rng.standard_normal((9000, 3))).shares is None
+    one = x.copy()
+    one[-1] = rng.standard_normal(6)
+    assert len(PublicRows.of(one).features) == len(few.features) + 1
+
+
+def test_the_radius_of_the_whitened_scheme_has_the_least_price(seed):
+    """Sums over shells choose the radius that weighting every row by each radius chooses."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((400, 3)) * rng.exponential(1.0, (400, 1))
+    public = public_from_rows(x, None, names(3), "y", 0.0, LOGISTIC)
+    z = np.linalg.solve(public.feature_root, x.T).T
+    norms, chosen = np.linalg.norm(z, axis=1), set()
+    for mu in (0.03, 0.3, 3.0, 300.0):
+
+        def price(radius, mu=mu):
+            weights = np.minimum(1.0, radius / norms)[:, None]
+            inverse = np.linalg.inv((z * weights).T @ z / 400)
+            return np.trace(inverse @ ((z * weights**2).T @ z / 1600 + (radius / mu) ** 2 * np.eye(3)) @ inverse)
+
+        best = min(np.quantile(norms, (0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1)), key=price)
+        assert setup.whitened(public, 400, mu, "gaussian").radius == pytest.approx(best)
+        chosen.add(round(float(best), 6))
+    assert len(chosen) > 1, "the budgets want different radii"
+
+
 def test_scale_root_is_the_smallest_and_says_when_there_is_none(seed):
     """Against a fine grid; the negative branch for softplus; none where the curve never reaches 1."""
     s = np.random.default_rng(seed).standard_normal(4000) * 0.5
@@ -300,7 +340,7 @@ def test_without_noise_the_papers_scale_is_right(seed):
     y = (rng.random(200_000) < LOGISTIC.mean(x @ w - 0.7)).astype(float)
     centred = y - y.mean()
     ols = np.linalg.solve(x.T @ x, x.T @ centred)
-    slopes, offset = scaled(of_family(LOGISTIC), ols, x[:50_000], float(y.mean()))
+    slopes, offset = scaled(of_family(LOGISTIC), ols, PublicRows.of(x[:50_000]), float(y.mean()))
     assert np.linalg.norm(slopes - w) < 0.05 and abs(offset + 0.7) < 0.05
 
 
@@ -322,6 +362,7 @@ def relative_errors(rows: np.ndarray, seed: int, n: int, epsilon: float, ids: di
 PRIVUNIT = {"randomizer": "privunit"}
 
 
+@pytest.mark.slow
 def test_ldp_whitened_reaches_what_the_design_asks():
     """Relative error at n = 1e5, d = 10, PrivUnit: at most 0.25 at epsilon 2 and 0.12 at 5; far below Algorithm 1."""
     for epsilon, most in ((2.0, 0.25), (5.0, 0.12)):
@@ -340,6 +381,7 @@ def test_ldp_whitened_reaches_what_the_design_asks():
         assert np.median(np.nan_to_num(others, nan=np.inf)) > 0.5  # no root is no estimate
 
 
+@pytest.mark.slow
 def test_half_the_error_on_bernoulli_rows():
     """The papers' Bernoulli setting at epsilon 10, n = 2e5: at most half the error of ldp-glm."""
     rows = np.random.default_rng(1).choice([-0.1, 0.1], (220_000, 10))
@@ -406,6 +448,7 @@ def files(tmp_path, scheme, seed=1, n=4000):
     assert main([*command, *budget, "--out", str(tmp_path / "c.json")]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["whitened", "moments"])
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 def test_configure_randomize_aggregate(tmp_path, capsys, scheme, kind):
@@ -519,7 +562,7 @@ def test_bad_input_is_one_sentence(tmp_path, capsys, arguments, words):
 def test_families_of_the_registry(seed):
     """Counts need a declared bound without public labels; an intercept has no place in a nonlinear regression."""
     public, rows, w, *_ = sides(50_000, 8000, 3, seed, fam=POISSON, size=0.5)
-    with pytest.raises(ValueError, match="declared bound"):
+    with refused(LocalMessage.RESPONSE_BOUND_NEEDED):
         plan("ldp-whitened", public, 50_000, 3.0)
     found = plan("ldp-whitened", public, 50_000, 3.0, response_bound=8.0).run(rows, SeededNoise(seed), 5)
     assert np.median(np.linalg.norm(found.coefficients - w, axis=1)) < 0.5 * np.linalg.norm(w)

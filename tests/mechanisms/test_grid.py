@@ -45,6 +45,7 @@ def test_no_integer_row_is_too_long(d, radius, seed):
     assert np.all(np.abs(found * (radius / SCALE) - inside) <= 1.01 * radius / SCALE)
 
 
+@pytest.mark.slow
 def test_the_same_bits_however_rows_are_split(seed):
     """Blocks of 1, 7, 1000 or all rows: one integer moment, and one release for one seed."""
     draw, public, _ = make(3000, 60, seed)
@@ -58,6 +59,7 @@ def test_the_same_bits_however_rows_are_split(seed):
     assert all(np.array_equal(a, b) for a, b in pairwise(released))
 
 
+@pytest.mark.slow
 def test_twelve_ways_of_cutting_one_table(seed):
     """Rows far out, not numbers and left out among them: any block size, layout and order, the same sums."""
     draw, public, _ = make(3000, 60, seed)
@@ -165,6 +167,7 @@ def orthogonal_pair():
     return moments
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kept", "runs"), [(1.0, 2000), (0.8, 4000)])
 def test_audit_of_the_integer_release(kept, runs):
     """Released integer noise from the system's entropy, the best test there is, at mu = 2: the bound lies near the
@@ -237,6 +240,7 @@ def delta_mp(mu, epsilon):
     return mp.erfc(a / mp.sqrt(2)) / 2 - mp.exp(epsilon) * mp.erfc(b / mp.sqrt(2)) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [2, 1000])
 @pytest.mark.parametrize("mu", [1e-6, 0.01, 1.0, 10.0, 100.0])
 def test_the_slack_pays_for_the_grid(mu, d):

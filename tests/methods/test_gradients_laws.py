@@ -49,6 +49,7 @@ def standard_errors(public, rows, x, mu):
     return float(np.median(np.sqrt(np.einsum("ti,ij,tj->t", found, information, found) / public.d)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["plain", "rare", "skewed", "steep", "counts"])
 @pytest.mark.parametrize("m", [30, 120])
 def test_unlimited_budget_gives_the_private_fit_and_more_never_hurts(kind, m):

@@ -62,6 +62,7 @@ def test_without_noise_and_truncation_every_regression_is_the_exact_one():
     )  # the grid at this radius
 
 
+@pytest.mark.slow
 def test_the_covariance_of_the_noise_is_what_noise_does(seed):
     """3000 releases of one table: the spread of coefficients against the formula, within what 3000 draws allow."""
     public, rows, _ = both(n=3000)
@@ -143,6 +144,7 @@ def test_the_stated_sensitivity_is_reached():
     assert change == pytest.approx(found.parts()[0].sensitivity, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_audit_comes_near_the_claim_and_catches_less_noise():
     """At least 0.8 of the claim at 20,000 runs; noise a fifth too small is a violation."""
     found = audit("joint-moment", 1.0, 20_000)

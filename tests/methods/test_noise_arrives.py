@@ -211,6 +211,7 @@ def test_the_integers_of_gradient_steps_cost_mu():
     assert_costs(np.sqrt(sum((2 * FACTOR**2 / scale) ** 2 for scale, _ in asked)))
 
 
+@pytest.mark.slow
 def test_the_integers_of_an_objective_cost_mu():
     """b on its grid, and the noise on the minimizer; and both arrive in the spread of minimizers."""
     ((b, _), (covering, _)), plan = spied("pmt-objective", n=400)

@@ -15,6 +15,7 @@ def by_source(at: Setting) -> dict[str, Bound]:
     return {bound.source: bound for bound in bounds(at, 200)}
 
 
+@pytest.mark.slow
 def test_the_bounds_that_are_proved_hold():
     """Isotropy and the noise norm, over shapes that hurt; with odds of a false alarm far below one in a million
     (bounds are at least 1.2 times away from a quantile of 200 trials)."""

@@ -58,6 +58,7 @@ def test_many_rows_leave_next_to_nothing_of_the_ridge(seed):
     assert np.allclose(np.diag(found.covariance), np.diag(plain), rtol=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [7, 12, 30])
 def test_the_doubt_is_true_where_rows_are_few(m):
     """Over 200 draws of coefficients and rows the squared distance in units of the doubt is d, within a factor two."""

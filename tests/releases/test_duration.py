@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 from pmtcore.releases.duration import _line, _slope, expected
 from tests.helpers import make, plan
 
 
+@pytest.mark.slow
 def test_memory_is_told_apart_from_methods_that_hold_their_rows(seed):
     """joint-pmt holds blocks whatever n; dp-gd holds all rows."""
     _, public, _ = make(100, 60, seed)

@@ -38,6 +38,7 @@ def problem_of(places):
     return prepare(read_path(str(places[0]), "private"), read_path(str(places[1]), "public"), Choices(target="y"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("id", ["joint-pmt", "pmt-gradients", "joint-moment"])
 def test_every_look_is_told_and_there_are_no_more_than_promised(places, id, kept):

@@ -86,6 +86,7 @@ def test_standardized_and_partial(exact):
     assert np.allclose(fit.partial_correlations.values**2, fit.partial_r_squared.values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["standardized", "partial_correlations"])
 def test_gradients_are_those_of_the_figures(exact, what):
     """Privacy standard errors against the figures' own differences under small noise."""

@@ -58,6 +58,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("more", "labels"), KINDS, ids=lambda value: str(value))
 def test_a_release_is_silent_but_for_its_documented_lines(more, labels, asked, capfd, caplog):
     """Nothing on standard error, no warning, and in all loggers, at any level, only the ledger's lines with their four

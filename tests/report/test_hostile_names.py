@@ -69,6 +69,7 @@ def moment(tmp_path_factory):
     return Moment.of(filed(tmp_path_factory, "joint-moment")[1])
 
 
+@pytest.mark.slow
 def test_pages_of_html(joint, moment):
     """Report, notebook's answer, explored models: no tag, attribute or code out of a name."""
     _found, record, account = joint
@@ -130,6 +131,7 @@ def test_a_sheet_has_no_formula(joint):
     assert "\n=" not in sheet(release.coefficients_table(joint[0]))
 
 
+@pytest.mark.slow
 @given(some.text(max_size=40))
 def test_any_text(text):
     """Whatever the name: nothing to be acted upon is left for any kind of place."""
@@ -142,6 +144,7 @@ def test_any_text(text):
     assert all(shown[at - 1] == "\\" for at, c in enumerate(shown) if c in "*`[]<$|~{}" and shown[at - 1 : at] != "")
 
 
+@pytest.mark.slow
 def test_one_function_for_each_kind_of_place():
     """Sheets, HTML and raw markup are made in one place each; every chart is finished in one."""
     for path in [*(ROOT / "pmtcore").rglob("*.py"), *(ROOT / "pages").rglob("*.py")]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from pmtcore.cli.main import main
 from tests.sites.conftest import draw
 
 
+@pytest.mark.slow
 def test_three_processes_release_one_regression(tmp_path, capsys):
     """One command, three files: the record, and in each site's folder its keys, its ledger and what it opened."""
     draw(150, 1).to_csv(tmp_path / "public.csv", index=False)

@@ -7,6 +7,7 @@ import pytest
 from pmtcore.sites.protocol_audit import FAULTS, Setting
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sites, colluders", [(3, 1), (2, 0), (4, 2)])
 def test_the_view_of_the_coordinator_and_colluders_keeps_the_claim(sites, colluders):
     """No violation, and a bound close enough that one would have shown."""
@@ -15,6 +16,7 @@ def test_the_view_of_the_coordinator_and_colluders_keeps_the_claim(sites, collud
     assert found.lower_bound > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_are_caught(fault):
     """Noise shares too small, a site without noise, masks used twice."""

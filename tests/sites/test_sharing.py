@@ -30,6 +30,7 @@ def test_words_add_and_subtract_as_integers_do(pairs):
     assert np.array_equal(sharing.from_bytes(sharing.to_bytes(words[0])), words[0])
 
 
+@pytest.mark.slow
 def test_a_thousand_sites_add_up_to_their_total():
     """Shares of 1,000 sites, a share for each, add up to the integers' total, exactly."""
     values = np.random.default_rng(3).integers(-(2**62), 2**62, (1000, 3))

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import TableMessage
 from pmtcore.cli.main import main
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.releases.release import request_from_json
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_moment, read_table
-from tests.helpers import TEST
+from tests.helpers import TEST, refused
 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "4711.625"
@@ -178,7 +179,7 @@ def test_one_private_row_is_enough_to_be_asked():
 def test_a_gzip_bomb_is_stopped_at_the_limit():
     """Unpacking stops at the limit, in a stream."""
     assert len(BOMB) < 100_000
-    with pytest.raises(InputError, match="larger than the limit"):
+    with refused(TableMessage.TOO_LARGE_UNPACKED):
         read_table(BOMB, "bomb.csv.gz", "private", limit=1_000_000)
 
 

@@ -258,6 +258,7 @@ def test_texts_of_columns(form, drawn, kind):
         assert_one_row(made, at)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(rows(st.sampled_from([None, *WORDS, *BYTES])))
 def test_parts_of_a_cluster(drawn):
@@ -283,6 +284,7 @@ def _sqlite(lines: Sequence[Any], folder: Path) -> Table:
     return query_table(f"sqlite:///{path}?detect_types=3", "SELECT * FROM t ORDER BY rowid")
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rows(st.sampled_from([None, True, 1, 0.1, 2.5, 10**15, "\ud7ff", *WORDS, *BYTES])))
 def test_rows_of_sqlite(drawn):
@@ -303,6 +305,7 @@ def _duckdb(lines: Sequence[Any]) -> Table:
     return query_table("duckdb://", f"SELECT number, level, day, y FROM {values} ORDER BY place")
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_rows_of_duckdb(data):
@@ -335,6 +338,7 @@ LINE = st.one_of(
 SEPARATORS = [b",", b"\t", b";", b"|"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packing", ["plain", "gzip"])
 @settings(max_examples=100, deadline=None)
 @given(st.lists(LINE, min_size=2, max_size=8), st.data())

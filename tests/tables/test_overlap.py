@@ -60,6 +60,7 @@ def figures(private: pd.DataFrame, public: pd.DataFrame) -> Overlap:
     return Overlap.from_dict(unusual_rows(problem_of(private, public)).reveal(TEST))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("m", [100, 600])
 def test_honest_public_rows_raise_no_question(kind, m):
@@ -104,6 +105,7 @@ def test_what_chance_explains_is_of_public_rows_alone():
     assert len(chances) == 1 and 0 < chances.pop() < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["continuous", "three columns of levels"])
 @pytest.mark.parametrize("id", ["joint-pmt", "public-only", "joint-moment", "ada-ssp"])
 def test_the_standing_of_a_release_does_not_depend_on_private_rows(kind, id, tmp_path):

@@ -13,6 +13,7 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_p
 from pmtcore.accounting.units import FIRST, MEAN, PERSON, Unit
 from pmtcore.api.loading import in_words, results_of
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import TableMessage
 from pmtcore.base.numbers import figure
 from pmtcore.base.records import ReleaseStatus
 from pmtcore.cli.main import main
@@ -30,7 +31,7 @@ from pmtcore.tables.choices import Choices
 from pmtcore.tables.identifiers import canonical, identifiers
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table
-from tests.helpers import TEST
+from tests.helpers import TEST, refused
 
 CHOICES = Choices(target="y", features=("a", "b"), missing="empty-row")
 
@@ -133,6 +134,7 @@ def test_the_mean_weights_rows_to_one():
     assert z[0].tolist() == [0.0] * 4, "no finite mean: a row of zeros"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "rule"), [(1, FIRST), (5, FIRST), (1, MEAN)])
 def test_bands_hold_where_people_have_many_rows(rows, rule):
     """40 rows each: bands are for people, not for rows; over many releases they hold the coefficient."""
@@ -309,7 +311,7 @@ def test_what_cannot_be_asked():
                 if column
                 else CHOICES.of_person(Unit(rows, "", rule)),
             )
-    with pytest.raises(InputError, match="no label"):
+    with refused(TableMessage.MEAN_OF_LABELS):
         Choices(target="y", family="logistic", person="who", person_rule=MEAN)
     with pytest.raises(InputError, match="no row is refused"):
         Choices(target="y", missing="refuse", person="who")

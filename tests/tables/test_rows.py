@@ -115,6 +115,7 @@ def packed(data: bytes, members: int) -> bytes:
     return b"".join(gzip.compress(data[a:b]) for a, b in pairwise(cuts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "tsv", "semicolon, decimal comma"])
 def test_one_replaced_row_changes_its_own_line_of_text_files(form):
     """Over generated tables: quotes, separators, line breaks, marks, words and signs in one row reach no other."""
@@ -217,6 +218,7 @@ def _table(rows: list[dict[str, object]], kinds: dict[str, pa.DataType]) -> byte
     return parquet(arrays)
 
 
+@pytest.mark.slow
 def test_one_replaced_row_changes_its_own_line_of_parquet():
     """Over generated tables of every integer, float, decimal, boolean, dictionary, text, byte and date type."""
     rng = np.random.default_rng(5)

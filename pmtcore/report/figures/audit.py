@@ -57,7 +57,9 @@ def overview(found: Mapping[str, Audit]) -> go.Figure:
         )
     if claims:
         figure.add_vline(x=1, line={"color": QUIET, "dash": "dash"}, annotation_text="claim", annotation_yshift=10)
-    figure.update_xaxes(rangemode="tozero")
+    # Whole marks at 0, and room beyond the largest.
+    most = max((one.lower_bound / one.claimed for one in found.values() if one.claimed > 0), default=1.0)
+    figure.update_xaxes(range=[-0.03 * most, 1.03 * most])
     return finish(figure, "lower bound found by the attack, as a share of the claimed mu", "", 300).update_layout(
         showlegend=False
     )
@@ -99,7 +101,7 @@ def table(found: Sequence[Audit]) -> pd.DataFrame:
 
 
 def result_words(found: Audit | None) -> str:
-    """A row's result in words; never a pass where nothing was attacked."""
+    """Describe a row's result; never as a pass where nothing was attacked."""
     if found is None:
         return "not audited yet"
     if found.violated:
@@ -113,7 +115,7 @@ def result_words(found: Audit | None) -> str:
 
 
 def tally(found: Mapping[str, Audit]) -> str:
-    """How many sound methods were refuted, how many faults and lab methods were caught."""
+    """Count the sound methods that were refuted, and the faults and lab methods that were caught."""
     sound = [found[e.id] for e in methods() if e.standing is ReleaseStatus.SOUND and e.id in found]
     faults = [found[id] for id in FAULTS if id in found]
     if not sound and not faults:

@@ -26,6 +26,8 @@ from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, distinct_line, f
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 _FAR = 1000  # standard errors: beyond, the figure says no more than that it is far
+# Columns beside a response that are drawn at once: more than that is no picture.
+MOST_NEIGHBOURS = 24
 _ROW = 34  # pixels that a line with its name takes
 _BESIDE = 14  # pixels of one model's line among others
 _UNIT = "response, in sd, for one sd more"
@@ -50,7 +52,7 @@ def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:
 
 
 def in_deviations(moment: Moment, fit: Regression) -> dict[str, float]:
-    """What coefficients are multiplied by for a picture: the response's public deviations for one of the feature."""
+    """Return the factors of coefficients in a picture: the response's public deviations for one of the feature."""
     spread = dict(zip(moment.names, (float(value) for value in moment.record.spread), strict=True))
     response = spread[fit.response] or 1.0
     return {name: spread[name] / response for name in fit.features if spread[name] > 0}
@@ -78,6 +80,43 @@ def forest(shown: pd.DataFrame, scales: Mapping[str, float]) -> go.Figure:
     return finish(figure, _UNIT, "", 90 + _ROW * len(rows))
 
 
+def neighbours(moment: Moment, fit: Regression) -> tuple[go.Figure, pd.DataFrame]:
+    """Draw the correlation of each column with the response, filled where the model has it; a mark names its column.
+
+    With more than :data:`MOST_NEIGHBOURS` columns those of the model and the strongest others are drawn.
+    """
+    rows = pd.DataFrame(moment.correlations_with(fit.response)).rename(columns={"name": "column"})
+    rows["in the model"] = rows["column"].isin(fit.features)
+    drawn = rows
+    if len(rows) > MOST_NEIGHBOURS:
+        rank = rows["value"].abs() + 2.0 * rows["in the model"]
+        drawn = rows.loc[rank.nlargest(MOST_NEIGHBOURS).index.sort_values()]
+    figure = go.Figure()
+    for name, part, symbol in (
+        ("in the model", drawn[drawn["in the model"]], "circle"),
+        ("not in it", drawn[~drawn["in the model"]], "circle-open"),
+    ):
+        figure.add_scatter(
+            x=part["value"],
+            y=part["column"],
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": part["high"] - part["value"],
+                "arrayminus": part["value"] - part["low"],
+                "color": AFTER,
+            },
+            mode="markers",
+            name=name,
+            customdata=part[["column"]].to_numpy(),
+            marker={"color": AFTER, "size": 13, "symbol": symbol, "line": {"width": 2}},
+        )
+    figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
+    figure.update_yaxes(categoryorder="array", categoryarray=list(drawn["column"])[::-1], dtick=1)
+    figure.update_xaxes(range=[-1.05, 1.05])
+    return finish(figure, f"correlation with {fit.response}", "", 110 + _ROW * len(drawn)), rows
+
+
 def shares_table(fit: Regression) -> pd.DataFrame:
     """Of each feature: what it explains beyond the others, and its variance inflation, with 95 % limits."""
     share, more = fit.partial_r_squared, fit.inflation
@@ -95,7 +134,7 @@ def shares_table(fit: Regression) -> pd.DataFrame:
 
 
 def fit_words(fit: Regression, models: int, correction: str) -> str:
-    """How well it fits, and what the bands are worth after so many models."""
+    """Describe how well it fits, and what the bands are worth after so many models."""
     found = []
     share = fit.r_squared
     if share is not None:
@@ -111,7 +150,7 @@ def fit_words(fit: Regression, models: int, correction: str) -> str:
 
 
 def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequence[str]) -> pd.DataFrame:
-    """The models looked at, newest first, with their fits side by side."""
+    """Return the models examined, newest first, with their fits side by side."""
     rows = []
     for at, fit in reversed(list(enumerate(looked, 1))):
         share = fit.r_squared
@@ -133,7 +172,7 @@ def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequ
 
 
 def key_of(fit: Regression) -> str:
-    """What tells models apart."""
+    """Return what tells models apart."""
     return f"{fit.formula} | {fit.lam:g}"
 
 
@@ -280,7 +319,7 @@ def paths(path: Path, spread: Mapping[str, float]) -> go.Figure:
 
 
 def path_table(path: Path) -> pd.DataFrame:
-    """The path, and for a lasso the share of draws in which each feature is chosen."""
+    """Return the path, and for a lasso the share of draws in which each feature is chosen."""
     found = pd.DataFrame(path.coefficients, columns=list(path.names))
     found.insert(0, "penalty", path.lam)
     if path.chosen is not None:
@@ -305,7 +344,7 @@ def logistic_table(found: Logistic) -> pd.DataFrame:
 
 
 def prospects_words(facts: Facts) -> str:
-    """What to expect of a typical and of the worst regression, in standard errors of the non-private fit."""
+    """Say what to expect of a typical and of the worst regression, in standard errors of the non-private fit."""
     found = facts.regressions
     if found is None:
         return "Without public rows there is no prediction of a typical regression."
@@ -324,7 +363,7 @@ def prospects_words(facts: Facts) -> str:
 
 
 def record_words(moment: Moment) -> str:
-    """What is open."""
+    """Describe the open record."""
     record = moment.record
     promise, note = of_person(record.guarantee), person_note(record.guarantee)
     rows = "an unknown number of" if record.m is None else f"{record.m:,}"
@@ -336,7 +375,7 @@ def record_words(moment: Moment) -> str:
 
 
 def code(fit: Regression) -> dict[str, str]:
-    """The same model in Python and on the command line."""
+    """Return the same model in Python and on the command line."""
     ridge = f", ridge={fit.lam!r}" if fit.lam else ""
     flag = f" --ridge {fit.lam!r}" if fit.lam else ""
     python = f'import pmtcore as pc\n\nmoment = pc.Moment.load("R.json")\nmoment.regress({fit.formula!r}{ridge})\n'
@@ -347,7 +386,7 @@ def code(fit: Regression) -> dict[str, str]:
 
 
 def section(fits: Mapping[str, Regression], moment: Moment, models: int) -> str:
-    """A report section: one HTML page of the models given, public and released figures only."""
+    """Return a report section: one HTML page of the models given, public and released figures only."""
     parts = [
         "<!doctype html><meta charset='utf-8'><title>Explored models</title>",
         "<style>body{font:16px sans-serif;max-width:60em;margin:2em auto}td,th{padding:.2em .8em;text-align:right}"
@@ -376,12 +415,12 @@ def _cell(value: Any) -> str:
 
 
 def combined_table(found: Confirmed) -> pd.DataFrame:
-    """A confirmed model: both releases together, and the second alone."""
+    """Return a confirmed model: both releases together, and the second alone."""
     return pd.DataFrame(found.as_rows())
 
 
 def confirming_words(fit: Regression, predicted: Prediction | None) -> str:
-    """What a second release is expected to do for the privacy and truncation parts, from public figures."""
+    """Say what a second release would do for the privacy and truncation parts, from public figures."""
     bands = fit.bands
     lost = 0.0 if bands.truncation is None else bands.truncation
     own = np.hypot(bands.privacy, lost)
@@ -397,7 +436,7 @@ def confirming_words(fit: Regression, predicted: Prediction | None) -> str:
 
 
 def confirmed_words(found: Confirmed) -> str:
-    """How many coefficients of the confirmed model are told from zero, together and by the second release alone."""
+    """Count the coefficients of the confirmed model told from zero, together and by the second release alone."""
     rows = [row for row in found.as_rows() if row["coefficient"] != INTERCEPT]
     both = sum(row["low"] > 0 or row["high"] < 0 for row in rows)
     alone = sum(row["second_low"] > 0 or row["second_high"] < 0 for row in rows)

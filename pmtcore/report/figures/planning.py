@@ -73,7 +73,7 @@ def _public(id: str) -> bool:
 
 
 def table(found: Sequence[Planned]) -> pd.DataFrame:
-    """The same figures in rows, all coefficients; truncation is missing where it is not predicted."""
+    """Return the same figures in rows, all coefficients; truncation is missing where it is not predicted."""
     parts = []
     for one in found:
         p = one.prediction
@@ -94,7 +94,7 @@ def table(found: Sequence[Planned]) -> pd.DataFrame:
 
 
 def metrics(one: Planned, coefficient: str) -> dict[str, str]:
-    """The parts of one coefficient's error in words; an unknown part says so and is not a zero."""
+    """Describe the parts of one coefficient's error; an unknown part says so and is not a zero."""
     j, p = one.names.index(coefficient), one.prediction
     lost = "included" if p.clipping_in_privacy else "unknown"
     if one.knows_truncation:

@@ -50,7 +50,7 @@ def _bars(names: Sequence[str], parts: Mapping[str, np.ndarray]) -> go.Figure:
 
 
 def predicted_words(preview: Preview) -> str:
-    """The prediction in one sentence; empty where the method has none."""
+    """Return the prediction in one sentence; empty where the method has none."""
     if preview.predicted is None or preview.public_alone is None:
         return ""
     if preview.guarantee.mu == 0:
@@ -71,7 +71,7 @@ def predicted_words(preview: Preview) -> str:
 
 
 def predicted_note(preview: Preview) -> str:
-    """How many coefficients the picture leaves to the table; empty where it has all."""
+    """Say how many coefficients the picture leaves to the table; empty where it has all."""
     many = len(preview.names)
     return f"The picture has the first {_MOST_EXPECTED} of {many} coefficients, the table all." * (
         many > _MOST_EXPECTED
@@ -79,7 +79,7 @@ def predicted_note(preview: Preview) -> str:
 
 
 def facts_words(facts: Facts) -> str:
-    """The public figures of a plan in one line; empty where it has none."""
+    """Return the public figures of a plan in one line; empty where it has none."""
     if facts.passes is not None:
         return _two_passes_words(facts, facts.passes)
     found = [] if facts.radius is None else [f"radius {facts.radius:.3g} in whitened units"]
@@ -89,7 +89,7 @@ def facts_words(facts: Facts) -> str:
 
 
 def _two_passes_words(facts: Facts, passes: Passes) -> str:
-    """A pilot and a clipped gradient."""
+    """Describe a pilot and a clipped gradient."""
     return (
         f"two passes: {100 * passes.pilot_share:.0f} % of mu² for a pilot of radius {facts.radius:.3g}, "
         f"{100 * passes.counting_share:.0f} % for counting, {100 * passes.gradient_share:.0f} % for gradients clipped "
@@ -121,7 +121,7 @@ def _relative(found: Prediction, alone: Prediction) -> dict[str, np.ndarray]:
 
 
 def tradeoff(mu: float) -> go.Figure:
-    """What the best attacker detects at each rate of false alarms (the trade-off curve of mu-GDP)."""
+    """Draw what the best attacker detects at each rate of false alarms (the trade-off curve of mu-GDP)."""
     alarms = np.linspace(0.0005, 0.9995, 400)
     at_five = float(attacker_power(mu, 0.05))
     figure = go.Figure()
@@ -142,13 +142,13 @@ def tradeoff(mu: float) -> go.Figure:
 
 
 def tradeoff_table(mu: float) -> pd.DataFrame:
-    """A few points of the curve."""
+    """Return a few points of the curve."""
     alarms = np.array([0.01, 0.05, 0.1, 0.2, 0.5])
     return pd.DataFrame({"false alarms": alarms, "detections, at most": attacker_power(mu, alarms)})
 
 
 def parts(found: pd.DataFrame, unit: Unit) -> go.Figure | None:
-    """Standard errors of the privacy noise, of sampling and of truncation, apart; rows of a table in this unit.
+    """Draw standard errors of the privacy noise, of sampling and of truncation, apart; rows of a table in this unit.
 
     Those of ratios are on the scale of their logarithms, where errors add.
     """
@@ -190,7 +190,7 @@ def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
 
 
 def ridge_words(release: Release) -> str:
-    """What the path is, and where on it the release itself stands."""
+    """Say what the path is, and where on it the release itself stands."""
     return (
         "Read off the same release: any penalty, at no further cost. The picture is per standard deviation of the "
         "feature, the tables per unit of it; the "
@@ -199,7 +199,7 @@ def ridge_words(release: Release) -> str:
 
 
 def ridge_path_table(release: Release) -> pd.DataFrame:
-    """The path in rows: penalty, then coefficients in the units of the table."""
+    """Return the path in rows: penalty, then coefficients in the units of the table."""
     path = release.released["ridge_path"]
     table = pd.DataFrame(path["coefficients"], columns=list(release.names))
     table.insert(0, "penalty", path["lam"])
@@ -207,7 +207,7 @@ def ridge_path_table(release: Release) -> pd.DataFrame:
 
 
 def moment(release: Release) -> go.Figure:
-    """A released second moment as a correlation-like picture: entries over the root of their diagonals."""
+    """Draw a released second moment like a correlation matrix: entries over the root of their diagonals."""
     matrix = np.asarray(release.released["moment"])
     scale = np.sqrt(np.maximum(np.abs(np.diag(matrix)), 1e-300))
     names = release.released["names"]
@@ -230,7 +230,7 @@ def moment(release: Release) -> go.Figure:
 
 
 def moment_words(release: Release) -> str:
-    """How to read the picture of a moment."""
+    """Say how to read the picture of a moment."""
     return (
         "Each entry is over the root of its two diagonal entries: 1 (blue) where two columns move together, -1 (red) "
         "where they move against each other. The table and the download hold the entries themselves."
@@ -238,20 +238,20 @@ def moment_words(release: Release) -> str:
 
 
 def moment_table(release: Release) -> pd.DataFrame:
-    """The released moment with its names."""
+    """Return the released moment with its names."""
     names = release.released["names"]
     return pd.DataFrame(release.released["moment"], columns=names, index=names).reset_index(names="column")
 
 
 def at_penalty(release: Release, lam: float) -> pd.DataFrame:
-    """The coefficients at one penalty of the path (the nearest), in the units of the table: one row."""
+    """Return the coefficients at one penalty of the path (the nearest), in the units of the table: one row."""
     table = ridge_path_table(release)
     nearest = int(np.argmin(np.abs(np.log(table["penalty"].to_numpy() / lam))))
     return table.iloc[[nearest]]
 
 
 def penalties(release: Release) -> list[float]:
-    """The penalties of the path, rounded for a slider."""
+    """Return the penalties of the path, rounded for a slider."""
     return [float(f"{lam:.3g}") for lam in release.released["ridge_path"]["lam"]]
 
 

@@ -6,6 +6,7 @@ light and dark. Kinds of numbers and methods have one colour each, everywhere.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from typing import Any
 
@@ -48,7 +49,7 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360) -> go.Figure:
 
 
 def _axis_title(text: str) -> str:
-    """A title in lines that fit a phone: whole, but for a name without end."""
+    """Return a title in lines that fit a phone: unabridged, but for a name without end."""
     lines = textwrap.wrap(escaping.one_line(text)[:_TITLE], _LINE)
     return "<br>".join(escaping.chart(line) for line in lines)
 
@@ -65,7 +66,7 @@ def harmless(figure: go.Figure) -> go.Figure:
 
 
 def _shown(value: Any, key: str, kept: dict[str, str]) -> Any:
-    """A part of a figure with its strings made harmless, itself where it has none that are not.
+    """Return a part of a figure with its strings made harmless, itself where it has none that are not.
 
     ``kept`` holds what stands beside marks, so that two names stay two.
     """
@@ -82,7 +83,7 @@ def _shown(value: Any, key: str, kept: dict[str, str]) -> Any:
 
 
 def _beside(name: str, kept: dict[str, str]) -> str:
-    """A name beside a mark; two long ones that begin alike stay two."""
+    """Return a name beside a mark; two long ones that begin alike stay two."""
     if name not in kept:
         short, at = escaping.chart(name, _NARROW), 1
         shown = short
@@ -94,22 +95,25 @@ def _beside(name: str, kept: dict[str, str]) -> str:
 
 
 _MANY, _SOME = 100.0, 6.0  # powers of ten, or 1, 2 and 5, then give at least two labels each
+# Powers of ten that have a label each; beyond that every second, third ... has one, or they lie over each other.
+_DECADES = 8
 _TICKS = 5  # labels on an axis that spans less
 
 
 def log_axis(figure: go.Figure, axis: str) -> None:
-    """A log axis labelled in plain numbers: at powers of ten, or closer where what is drawn so far spans little."""
+    """Label a log axis in plain numbers: at powers of ten, or closer where what is drawn spans little."""
     settings = {"type": "log", "dtick": _log_step(figure, axis), "tickformat": "~g", "minor": {"showgrid": False}}
     (figure.update_xaxes if axis == "x" else figure.update_yaxes)(**settings)
 
 
 def _log_step(figure: go.Figure, axis: str) -> int | str:
-    """Plotly's step of a log axis: 1 (powers of ten), ``D2`` (1, 2, 5), or ``L`` with an even step in value."""
+    """Return Plotly's step of a log axis: 1 (powers of ten), ``D2`` (1, 2, 5), or ``L`` with an even step in value."""
     drawn = [np.ravel(np.asarray(trace[axis], dtype=float)) for trace in figure.data if trace[axis] is not None]
     values = np.concatenate(drawn) if drawn else np.empty(0)
     values = values[np.isfinite(values) & (values > 0)]
     if not len(values) or values.max() >= _MANY * values.min():
-        return 1
+        decades = 0.0 if not len(values) else np.log10(values.max()) - np.log10(values.min())
+        return max(1, math.ceil(decades / _DECADES))
     if values.max() >= _SOME * values.min() or values.max() == values.min():
         return "D2"
     step = (values.max() - values.min()) / _TICKS
@@ -138,7 +142,7 @@ def distinct_line(at: int) -> dict[str, Any]:
 
 
 def translucent(colour: str, share: float) -> str:
-    """A hex colour as rgba."""
+    """Return a hex colour as rgba."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red},{green},{blue},{share})"
 
