@@ -163,7 +163,6 @@ def sites(count: int, colluders: int) -> Line:
         "a study of sites": error(counts),
         "one curator of all": 1 / (counts * _SITE),
         "one site alone": np.full(len(counts), alone),
-        "every row by itself": 1 / np.sqrt(counts * _SITE),
     }
     return Line(counts.astype(float), curves, float(count), sentence)
 

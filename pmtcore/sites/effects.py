@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.base.checks import InputError
 from pmtcore.base.results import Results
 from pmtcore.releases.record import Release
+from pmtcore.sites.errors import Kind, StudyError
 
 COLUMN = "site"
 METHOD = "joint-moment"
@@ -31,12 +31,12 @@ def dealt(names: Sequence[str], rows: Sequence[int], public_rows: int) -> list[s
         public_rows: how many there are to deal out.
 
     Raises:
-        InputError: too few for all sites.
+        StudyError: too few for all sites.
     """
     share = np.asarray(rows, dtype=float) / sum(rows)
     counts = np.maximum(np.floor(share * public_rows).astype(int), _LEAST)
     if sum(counts) > public_rows + len(names) * _LEAST or public_rows < _LEAST * len(names):
-        raise InputError(f"Effects of {len(names)} sites need {_LEAST * len(names)} public rows at least.")
+        raise StudyError(Kind.FEW_PUBLIC_ROWS, *names)
     # The i-th of a site's c rows comes at (i + 1/2)/c of the way, so that no stretch of the file belongs to one site.
     places = [((at + 0.5) / count, name) for name, count in zip(names, counts, strict=True) for at in range(count)]
     dealt_out = [name for _, name in sorted(places)]

@@ -24,6 +24,9 @@ class Kind(Enum):
     STRICT_POLICY = "strict-policy"
     FORMULA = "formula"
     EFFECTS = "effects"
+    FEW_PUBLIC_ROWS = "few-public-rows"
+    SITE_COLUMN = "site-column"
+    SITE_LINES = "site-lines"
     NOT_AGREED = "not-agreed"
     NEEDS_TABLE = "needs-table"
     METHOD = "method"
@@ -50,6 +53,9 @@ _SENTENCES = {
     Kind.STRICT_POLICY: "In a study no policy refuses rows: that would tell of private ones",
     Kind.FORMULA: "A study names its columns one by one; give --target and --features in place of a formula",
     Kind.EFFECTS: "Effects of sites need joint-moment, public rows, no weights, and that every site answers",
+    Kind.FEW_PUBLIC_ROWS: "Effects of sites need two public rows for each of them at least",
+    Kind.SITE_COLUMN: "With effects of sites no other column is called 'site'; rename it",
+    Kind.SITE_LINES: "Each line names a site and its rows: NAME=ROWS",
     Kind.NEEDS_TABLE: "A second person agrees to releases of this data set, and to one table: name it with --private",
     Kind.NOT_AGREED: "This site has not agreed to the study, or declined it; 'study join' asks",
     Kind.METHOD: "This method does not work over sites; choose joint-pmt, joint-moment or pmt-gradients",

@@ -35,7 +35,7 @@ from pmtcore.tables.table import MomentTable, Table, read_moment_path, read_path
 
 VERSION = 1  # of the study file; another one is refused
 METHODS = ("joint-pmt", "joint-moment", "pmt-gradients")  # their passes are sums of integers alone
-MOST_SITES = 1_000
+MOST_SITES = 1_000  # as many as benchmarks/sites.py runs
 _ALL_NEIGHBOURS = 100  # sites: up to so many, each shares with all others
 _NEIGHBOURS = 40  # of a site in larger studies: fewer colluding sites never single one out (proofs/sites.md, 2)
 _PATIENCE = (0.5, 7 * 86_400.0)  # seconds: a test's, and a week of a hospital's
@@ -373,7 +373,7 @@ def sites_of(text: str) -> list[Site]:
     for line in filter(None, map(str.strip, text.splitlines())):
         name, _, rows = line.partition("=")
         if not rows.strip().isdigit():
-            raise InputError("Each line names a site and its rows: NAME=ROWS.")
+            raise StudyError(Kind.SITE_LINES)
         found.append(Site(name.strip(), int(rows)))
     return found
 
@@ -399,6 +399,8 @@ class GroundOfStudy:
             raise StudyError(Kind.OTHER_PUBLIC)
         table: Table | MomentTable = read_moment_path(path) if study.moment else read_path(path, "public")
         if study.site_effects and isinstance(table, Table):
+            if effects.COLUMN in table.columns:
+                raise StudyError(Kind.SITE_COLUMN)
             names = effects.dealt(study.names, [site.rows for site in study.sites], table.n)
             table = labelled(table, effects.COLUMN, names)
         schema = None if study.schema is None else Schema.from_dict(study.schema)

@@ -8,7 +8,6 @@ from typing import final
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.sources import Cells, Source
 from pmtcore.tables.table import Table
@@ -26,7 +25,7 @@ class LabelledSource:
 
     def __init__(self, source: Source, column: str, labels: Sequence[str]) -> None:
         if column in source.names:
-            raise InputError(f"There is a column {column!r} already; rename it.")
+            raise ValueError("the table has a column of this name already")
         self._source, self._column, self._labels = source, column, np.array(labels, dtype=object)
         self.names = (*source.names, column)
         self.separator, self.in_memory = source.separator, source.in_memory
@@ -58,6 +57,6 @@ def labelled(table: Table, column: str, labels: Sequence[str]) -> Table:
     """Return the table with a column of labels; see :class:`LabelledSource`.
 
     Raises:
-        InputError: there is a column of this name.
+        ValueError: there is a column of this name.
     """
     return Table(table.name, table.role, LabelledSource(table.source, column, labels))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from pmtcore.base.checks import InputError
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.releases.release import release
 from pmtcore.sites import effects
@@ -27,8 +26,9 @@ def test_public_rows_are_dealt_out_evenly():
     small = effects.dealt(("a", "b"), (1, 10**6), 11)
     assert len(small) == 11
     assert small.count("a") == 2
-    with pytest.raises(InputError):
+    with pytest.raises(StudyError) as error:
         effects.dealt(("a", "b"), (1, 1), 3)
+    assert error.value.kind is Kind.FEW_PUBLIC_ROWS
 
 
 @pytest.mark.parametrize("shifts", [(0.0, 0.0, 0.0), (0.0, 1.5, 0.0)])
@@ -60,6 +60,7 @@ class Adds:
         return Opened(self.names, tuple(map(int, self.total_of)))
 
 
+@pytest.mark.slow
 def test_alike_sites_are_called_different_no_more_often_than_stated(study):
     """Of 60 studies of alike sites at 5 %: more than 14 have a chance of 1.9e-7 by the binomial law."""
     ground = study(rows=ROWS, method="joint-moment", site_effects=True).ground

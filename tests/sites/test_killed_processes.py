@@ -17,6 +17,7 @@ from pmtcore.sites.parties import Coordinator
 from pmtcore.sites.transcript import Transcript
 from tests.sites.killed import SUMS, VALUES, take_part
 
+pytestmark = pytest.mark.slow
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     ["tests.sites.killed", "pmtcore.methods.joint.method", "opendp.prelude", "nacl.public"]
