@@ -18,7 +18,7 @@ class InputError(ValueError):
     by_program = False  # whether an error of the program itself is behind it
 
 
-def number_between(name: str, value: float, low: float, high: float) -> float:
+def number_between(name: str, value: float | str, low: float, high: float) -> float:
     """The value as a float, refused unless ``low <= value <= high`` (so NaN is refused).
 
     Raises:
@@ -35,7 +35,7 @@ def number_between(name: str, value: float, low: float, high: float) -> float:
     return result
 
 
-def whole_number_between(name: str, value: float, low: int, high: int) -> int:
+def whole_number_between(name: str, value: float | str, low: int, high: int) -> int:
     """The value as an int, refused unless it is a whole number in range.
 
     Raises:

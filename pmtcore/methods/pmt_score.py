@@ -16,10 +16,10 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
+from pmtcore.base.records import Bands, Private, PrivateRows
 from pmtcore.glm.newton import Rows
 from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors
 from pmtcore.mechanisms.integers import noisy_vector
@@ -27,7 +27,7 @@ from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.pmt_objective import Free, GlmParameters, glm_bands
-from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, register
+from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip, Shape, choose_clip, public_score_covariance
 
@@ -37,7 +37,7 @@ _ROOM = 1.5  # the residual bound of counts: this many times the largest public 
 
 @final
 @dataclass(frozen=True)
-class ScorePlan(Plan):
+class ScorePlan(StatisticPlan[np.ndarray]):
     """``pmt-score`` with radius and residual bound fixed."""
 
     public: PublicData
@@ -207,16 +207,10 @@ register(
         id="pmt-score",
         title="Whitened score at the public fit",
         summary="Releases only d numbers, the score at the public fit; best at small budgets.",
-        task="glm",
-        source="beyond A; D3 of the derivations",
-        neighbours=Neighbours.REPLACE_ONE,
-        standing=ReleaseStatus.SOUND,
-        standing_reason="one Gaussian mechanism on a bounded score; everything after is post-processing",
-        exact=True,
-        errata=(),
-        parameters=GlmParameters,
+        origin=Origin("beyond A; D3 of the derivations"),
+        claim=sound(REPLACE_ONE, "one Gaussian mechanism on a bounded score; everything after is post-processing"),
         plan=_plan,
-        families=("logistic", "boosting", "poisson"),
         colour="#56B4E9",
+        families=("logistic", "boosting", "poisson"),
     )
 )

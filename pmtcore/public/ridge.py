@@ -118,9 +118,8 @@ def ridge_prior(public: PublicData) -> RidgePrior:
     if public.rows is None or not public.labelled:
         raise ValueError("labelled public rows are needed")
     if public not in _CACHE:
-        free = np.ones(public.d)
-        free[0] = 0.0 if public.has_intercept else 1.0
-        _CACHE[public] = prior_of(public.family, public.rows[:, :-1], public.rows[:, -1], free, public.lam)
+        features, response = public.rows[:, :-1], public.rows[:, -1]
+        _CACHE[public] = prior_of(public.family, features, response, public.penalized, public.lam)
     return _CACHE[public]
 
 

@@ -21,7 +21,8 @@ from pmtcore.ledger.log import Entry, Ledger, LedgerError, UnclearSpend
 from pmtcore.ledger.rules import spend
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_parameters, method, of_role
+from pmtcore.methods.parameters import Parameters
+from pmtcore.methods.registry import Method, Plan, Prediction, make_parameters, method, of_role
 from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, before_spend, sentence
 from pmtcore.releases.planning import with_common_sampling
 from pmtcore.releases.progress import Progress, Report
@@ -179,7 +180,7 @@ def release(
     entry, parameters, plan = _plan(problem, request)
     if entry.standing is ReleaseStatus.LAB:
         raise InputError(
-            f"{entry.id} is for the lab and cannot be released: {entry.standing_reason}; "
+            f"{entry.id} is for the lab and cannot be released: {entry.claim.reason}; "
             f"choose a sound method, or study it with compare."
         )
     outcome = plan.run(problem.private if watch is None else problem.private.watched(watch), source, 1)
@@ -195,7 +196,7 @@ def release(
         method=entry.id,
         title=entry.title,
         standing=ReleaseStatus.LAB if reasons else ReleaseStatus.SOUND,
-        standing_reasons=reasons or (entry.standing_reason,),
+        standing_reasons=reasons or (entry.claim.reason,),
         target=problem.public.target,
         names=problem.public.names if entry.gives_coefficients else (),
         coefficients=outcome.coefficients[0],
@@ -322,7 +323,7 @@ def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = ""
     """
     entry, _, plan = _plan(problem, request)
     if entry.standing is ReleaseStatus.LAB:
-        raise InputError(f"{entry.id} is for the lab and cannot be released: {entry.standing_reason}.")
+        raise InputError(f"{entry.id} is for the lab and cannot be released: {entry.claim.reason}.")
     return _spend(problem, request, entry, plan, purpose, by, tables)
 
 
@@ -333,7 +334,7 @@ def _spend(
     return spend(
         request.as_dict(),
         unit.rows * plan.mu,
-        entry.neighbours.value,
+        entry.claim.neighbours.value,
         purpose,
         pure_epsilon=unit.rows * pure_epsilon(plan.parts()),
         gaussian_mu=unit.rows * gaussian_mu(plan.parts()),
@@ -393,7 +394,7 @@ def once_recorded(found: Release) -> Release:
     reasons = tuple(reason for reason in found.standing_reasons if reason != UNRECORDED)
     if reasons:
         return replace(found, standing_reasons=reasons)
-    return replace(found, standing=ReleaseStatus.SOUND, standing_reasons=(method(found.method).standing_reason,))
+    return replace(found, standing=ReleaseStatus.SOUND, standing_reasons=(method(found.method).claim.reason,))
 
 
 def _ground(problem: Problem, entry: Method) -> Ground:
@@ -432,7 +433,7 @@ def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]
 
 def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) -> Guarantee:
     delta = reporting_delta(problem.private.n) if request.delta is None else request.delta
-    return Guarantee(plan.mu, entry.neighbours, delta, _unit(problem, request))
+    return Guarantee(plan.mu, entry.claim.neighbours, delta, _unit(problem, request))
 
 
 def _unit(problem: Problem, request: Request) -> Unit:

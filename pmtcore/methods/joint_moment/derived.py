@@ -159,7 +159,7 @@ def _spline_rules(inside: str, base: tuple[str, ...], rows: np.ndarray) -> list[
     if not name:
         name, count = inside, "4"
     name = _column(name.strip(), base)
-    k = whole_number_between(f"the knots of spline({name})", count, _FEWEST_KNOTS, _MOST_KNOTS)  # type: ignore[arg-type]
+    k = whole_number_between(f"the knots of spline({name})", count, _FEWEST_KNOTS, _MOST_KNOTS)
     edge = 0.1 if k == _FEWEST_KNOTS else 0.05
     knots = np.quantile(rows[:, base.index(name)], np.linspace(edge, 1 - edge, k))
     if np.any(np.diff(knots) <= 0):

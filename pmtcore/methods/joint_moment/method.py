@@ -23,7 +23,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError, listed
-from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
+from pmtcore.base.records import Bands, Private, PrivateRows
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
@@ -35,14 +35,14 @@ from pmtcore.methods.joint_moment.linear import Fit, State, floored, solve
 from pmtcore.methods.joint_moment.norm import Measured, Prospects, candidates, chosen, leaning, measured
 from pmtcore.methods.joint_moment.parameters import MomentParameters
 from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, alike, combined
-from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, register
+from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
 from pmtcore.public.moments import INTERCEPT, PublicData, joint, public_from_rows
 
 _LEAST = 1e-6  # below it a radius is a typing error
 
 
 @dataclass(frozen=True, eq=False)
-class MomentPlan(Plan):
+class MomentPlan(StatisticPlan[np.ndarray]):
     """``joint-moment`` with coordinates, radius and noise fixed."""
 
     public: PublicData  # derived columns among the features
@@ -345,15 +345,11 @@ register(
         title="Joint moment of all columns",
         summary="One whitened moment of all columns: every regression among them is then free, with bands, for anybody "
         "who holds the record.",
-        task="linear",
-        source="beyond A and B",
-        neighbours=Neighbours.REPLACE_ONE,
-        standing=ReleaseStatus.SOUND,
-        standing_reason="One Gaussian mechanism with a tight sensitivity; everything after is post-processing",
-        errata=(),
-        parameters=MomentParameters,
+        origin=Origin("beyond A and B"),
+        claim=sound(
+            REPLACE_ONE, "One Gaussian mechanism with a tight sensitivity; everything after is post-processing"
+        ),
         plan=plan,
-        exact=True,
         colour="#7A4FB5",
     )
 )

@@ -25,7 +25,7 @@ from pmtcore.mechanisms.truncation import (
     truncation_rate,
 )
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Outcome, Plan, Prediction
+from pmtcore.methods.registry import Outcome, Prediction, StatisticPlan
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData
 
@@ -54,7 +54,7 @@ def predicted_truncation(public: PublicData, root: np.ndarray, radius: float) ->
 
 @final
 @dataclass(frozen=True)
-class TwoPartPlan(Plan):
+class TwoPartPlan(StatisticPlan[np.ndarray]):
     """Release the two sums with the papers' noise and solve.
 
     Args:

@@ -128,5 +128,5 @@ def duration(seconds: float) -> str:
 
 def errata_of(figure: Figure) -> list[str]:
     """Errata of the figure's data and of the methods that it tries, in the order of their numbers."""
-    found = set(figure.errata).union(*(set(method(id).errata) for id in figure.methods))
+    found = set(figure.errata).union(*(set(method(id).origin.errata) for id in figure.methods))
     return sorted(found, key=lambda id: int(id[1:]))

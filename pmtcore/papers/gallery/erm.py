@@ -223,7 +223,7 @@ class Trial:
         """Return the coefficients (1, p) of a plan of ours under the paper's relation, at epsilon and no delta."""
         mechanism = plan.in_lab(add_remove(self.epsilon, 0.0))
         found = mechanism.release(
-            plan.ground.measure(mechanism, self.drawn.rows), len(self.drawn.y), SeededNoise(self.seed, 5), 1
+            plan.ground.clipped(mechanism, self.drawn.rows), len(self.drawn.y), SeededNoise(self.seed, 5), 1
         )
         return plan.ground.table(found)
 

@@ -129,7 +129,7 @@ def _sound(plan: Plan, rows: PrivateRows, epsilon: float, trials: int, seed: int
     if not isinstance(plan, ErmPlan):
         raise TypeError("not a perturbed objective")
     mechanism = plan.in_lab(add_remove(epsilon, 0.0))
-    found = mechanism.release(plan.ground.measure(mechanism, rows), rows.n, SeededNoise(seed, 7), trials)
+    found = mechanism.release(plan.ground.clipped(mechanism, rows), rows.n, SeededNoise(seed, 7), trials)
     return plan.ground.table(found)
 
 
