@@ -65,7 +65,7 @@ class Target:
 
     @property
     def sharp(self) -> bool:
-        """Whether the target has ``Lambda |theta|``."""
+        """Return whether the target has ``Lambda |theta|``."""
         return self.kind in ("lasso", "elastic-net")
 
     def weights(self, theta: np.ndarray | None, p: int = 1) -> np.ndarray:
@@ -116,7 +116,7 @@ def literal(
 
 
 def limit(data: Data, b: np.ndarray, weights: np.ndarray, tolerance: float, start: np.ndarray) -> np.ndarray:
-    """The limit of :func:`literal` as rows are added: weighted ridge fits (t, p) (Prop. 1)."""
+    """Compute the limit of :func:`literal` as rows are added: weighted ridge fits (t, p) (Prop. 1)."""
     return minimize(data, Penalty.of(b, 2 * weights), tolerance, start).theta
 
 
@@ -182,7 +182,7 @@ class Augmentation:
 def _literally(
     data: Data, b: np.ndarray, targets: list[Target], rounds: int, absolute: np.ndarray, rows: Augmentation
 ) -> Iterated:
-    """Steps 3 to 8 of Algorithm 1; for the selection signs are turned, and what has no settled sign is set to 0."""
+    """Run steps 3 to 8 of Algorithm 1; for the selection signs are turned, and what has no settled sign is set to 0."""
     t, p = b.shape
     theta, weights = np.zeros((t, p)), np.zeros((t, p))
     for k in range(t):

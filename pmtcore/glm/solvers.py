@@ -59,7 +59,7 @@ class Penalty:
         return cls(linear, *rest)
 
     def at(self, which: np.ndarray) -> Penalty:
-        """Some fits of the stack."""
+        """Return some fits of the stack."""
         return Penalty(self.linear[which], self.ridge[which], self.centre[which], self.lasso[which])
 
     def smooth(self, theta: np.ndarray) -> np.ndarray:
@@ -91,7 +91,7 @@ class Data:
 
     @cached_property
     def most_curvature(self) -> np.ndarray:
-        """An upper bound (p, p) of the Hessian of the sum of losses, anywhere."""
+        """Return an upper bound (p, p) of the Hessian of the sum of losses, anywhere."""
         return np.asarray(self.loss.curvature * self.x.T @ self.x)
 
     def value(self, theta: np.ndarray) -> np.ndarray:
@@ -118,7 +118,7 @@ class Data:
 
     @property
     def _small(self) -> bool:
-        """Whether all products of columns fit in memory at once."""
+        """Return whether all products of columns fit in memory at once."""
         n, p = self.x.shape
         return n * p * (p + 1) // 2 <= _CHUNK_NUMBERS
 
@@ -129,7 +129,7 @@ class Data:
         return np.asarray(self.x[:, rows] * self.x[:, columns])
 
     def _few(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same for a handful of fits, one product each: no table of products of columns."""
+        """Compute the same for a handful of fits, one product each: no table of products of columns."""
         t, p = theta.shape
         gradient, hessian = np.zeros((t, p)), np.zeros((t, p, p))
         for part in self._parts(max(t, p)):
@@ -186,7 +186,7 @@ def minimize(data: Data, penalty: Penalty, tolerance: Tolerance, start: np.ndarr
 
 
 def shortest(gradient: np.ndarray, theta: np.ndarray, lasso: np.ndarray) -> np.ndarray:
-    """The shortest subgradient (t, p) of smooth part plus ``sum lam_j |theta_j|``."""
+    """Return the shortest subgradient (t, p) of smooth part plus ``sum lam_j |theta_j|``."""
     inside = np.sign(gradient) * np.maximum(np.abs(gradient) - lasso, 0.0)
     return np.where(theta != 0, gradient + lasso * np.sign(theta), inside)
 
@@ -267,7 +267,7 @@ def _finished(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np
 
 
 def _searched(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """The step, halved in each fit until the objective falls by enough of what the model predicts."""
+    """Search along the step: halve it in each fit until the objective falls by enough of the prediction."""
     before = data.value(theta) + penalty.smooth(theta) + penalty.sharp(theta)
     predicted = np.sum(gradient * step, axis=1) + penalty.sharp(theta + step) - penalty.sharp(theta)
     rounding = 1e-11 * (1 + np.abs(before))

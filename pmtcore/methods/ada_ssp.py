@@ -60,11 +60,11 @@ class AdaptivePlan(StatisticPlan[np.ndarray]):
         )
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """Sums for moment and cross moment side by side (d, d + 1), integers, private."""
+        """Return sums for moment and cross moment side by side (d, d + 1), integers, private."""
         return integer_sum(rows, lambda x, y: gram_and_cross(x, y, self.radius, self.response_radius))
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> AdaptiveOutcome:
-        """The release.
+        """Return released moments and the ridge that follows.
 
         Guarantee: three Gaussian mechanisms, together mu-GDP under replace-one for the bits that leave; by Weyl's
         inequality replacing a row moves the smallest eigenvalue by at most ``R^2/n`` (proofs/sensitivity.md, 3.6,
@@ -120,7 +120,7 @@ class AdaptiveOutcome(Outcome):
         return np.asarray(np.linalg.solve(held, self._cross[..., None])[..., 0])
 
     def notes(self) -> tuple[str, ...]:
-        """It has no bands."""
+        """Return that it has no bands."""
         return ("This method has no error bands.",)
 
 

@@ -129,13 +129,13 @@ class PublicPlan(Plan):
         return ()
 
     def predicted(self) -> Prediction | None:
-        """The public fit's own sampling error."""
+        """Return the public fit's own sampling error."""
         bands = public_bands(self.public)
         return None if bands is None else Prediction(bands.privacy, bands.sampling)
 
 
 def public_bands(public: PublicData) -> Bands | None:
-    """Sampling bands of the public fit; robust (HC3) with rows, homoskedastic with a moment alone."""
+    """Return sampling bands of the public fit; robust (HC3) with rows, homoskedastic with a moment alone."""
     if public.m is None or public.m <= public.d:
         return None
     if public.family is not GAUSSIAN:
@@ -171,7 +171,7 @@ class NonPrivatePlan(StatisticPlan[np.ndarray]):
         return self.public.family is not GAUSSIAN
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """The exact fit (d,), private."""
+        """Return the exact fit (d,), private."""
         return exact_fit(self.public, rows, self.lam if self.public.family is GAUSSIAN else None)
 
     def parts(self) -> tuple[Spend, ...]:

@@ -76,7 +76,7 @@ class DescentPlan(Plan):
 
     @property
     def radius(self) -> float:
-        """What whitened rows are truncated to."""
+        """Return the radius that whitened rows are truncated to."""
         return papers_radius(self.public.d, self.n, self.parameters.eta)
 
     requires_in_memory = True  # every step goes through all rows
@@ -116,7 +116,7 @@ class DescentPlan(Plan):
         return DescentOutcome(near.table(theta))
 
     def _clipped(self, theta: np.ndarray, rows: IntegerRows) -> np.ndarray:
-        """Sums of clipped gradients (t, d), integers."""
+        """Return sums of clipped gradients (t, d), integers."""
         return rows.scores(self.public.family, theta, self.parameters.clip, clipped=True)
 
     def parts(self) -> tuple[Spend, ...]:
@@ -144,7 +144,7 @@ class DescentOutcome(Outcome):
         return self._theta
 
     def notes(self) -> tuple[str, ...]:
-        """It has no bands."""
+        """Return that it has no bands."""
         return ("This method has no error bands.",)
 
 

@@ -106,7 +106,7 @@ class NewtonPlan(Plan):
 
     @property
     def _joint(self) -> bool:
-        """Whether Hessian and score are calibrated together, which is proved for labels.
+        """Return whether Hessian and score are calibrated together, which is proved for labels.
 
         Proof: proofs/sensitivity.md, 3.6.
         """
@@ -215,7 +215,7 @@ class NewtonOutcome(Outcome):
         return np.asarray(self.path[-1] @ self.plan.steps.root)
 
     def notes(self) -> tuple[str, ...]:
-        """Whether the iteration settled; it has no error bands."""
+        """Return a note where the iteration did not converge, and that there are no error bands."""
         found = ["This method has no error bands; pmt-objective has."]
         last = np.linalg.norm(self.path[-1, 0] - self.path[-2, 0])
         if not last <= _SETTLED * np.linalg.norm(self.path[-1, 0]):
@@ -237,7 +237,7 @@ def _projected(theta: np.ndarray, bound: float) -> np.ndarray:
 
 
 def _whitened(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
-    """The symmetric root, and the penalty in its coordinates: the intercept is not penalized."""
+    """Return the symmetric root, and the penalty in its coordinates: the intercept is not penalized."""
     _, root = public.symmetric_root
     return root, public.lam * (root * public.penalized) @ root.T
 

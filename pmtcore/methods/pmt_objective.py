@@ -73,7 +73,7 @@ class ObjectivePlan(Plan):
 
     @cached_property
     def mechanism(self) -> Perturbation:
-        """The mechanism in whitened coordinates."""
+        """Return the mechanism in whitened coordinates."""
         public = self.public
         return Perturbation(
             public.family,
@@ -88,7 +88,7 @@ class ObjectivePlan(Plan):
 
     @cached_property
     def shape(self) -> Shape | None:
-        """What the public rows say; ``None`` without rows."""
+        """Return the public rows' norms, influence and curvature; ``None`` without rows."""
         return None if self.public.rows is None else Shape.of(self.public)
 
     requires_in_memory = True  # the minimizer goes through all rows at every step
@@ -127,7 +127,7 @@ class ObjectivePlan(Plan):
         return back_transform(self.public.feature_root, rows)
 
     def parts(self) -> tuple[Spend, ...]:
-        """The perturbed objective, and the noise that covers how near its optimum is found."""
+        """Return the spends of the perturbed objective and of the noise that covers its distance to the optimum."""
         return self.mechanism.parts()
 
     def facts(self) -> Facts:
@@ -152,7 +152,7 @@ class ObjectiveOutcome(Outcome):
         self._rows = None if plan.shape is None else plan.shape.clipped(plan.clip)
 
     def seen(self) -> np.ndarray:
-        """The released minimizers."""
+        """Return the released minimizers."""
         return self.minimizer
 
     @cached_property
@@ -202,7 +202,7 @@ class ObjectiveOutcome(Outcome):
         return glm_bands(shape, rows, found, self.coefficients[0], plan.n, plan.parameters.shrinkage != "none")
 
     def notes(self) -> tuple[str, ...]:
-        """What the public rows could not give."""
+        """Return a note on what is missing without public rows."""
         if self.plan.shape is None:
             return ("Without public rows there are no error bands, and the pull of the modulus stays in.",)
         return ()

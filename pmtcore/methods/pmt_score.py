@@ -54,7 +54,7 @@ class ScorePlan(StatisticPlan[np.ndarray]):
 
     @cached_property
     def shape(self) -> Shape:
-        """What the public rows say."""
+        """Return the public rows' norms, influence and curvature."""
         return Shape.of(self.public)
 
     @cached_property
@@ -68,7 +68,7 @@ class ScorePlan(StatisticPlan[np.ndarray]):
         )
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """The sum of weighted scores (d,), integers in units of ``R G/2^30``, private."""
+        """Return the sum of weighted scores (d,), integers in units of ``R G/2^30``, private."""
         root, family, centre = self.public.feature_root, self.public.family, self.public.centre
 
         def scores(features: np.ndarray, response: np.ndarray) -> np.ndarray:
@@ -79,7 +79,7 @@ class ScorePlan(StatisticPlan[np.ndarray]):
         return integer_vectors(rows, scores, self.clip.radius * self.bound)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> ScoreOutcome:
-        """The release.
+        """Return released scores.
 
         Guarantee: mu-GDP under replace-one: one Gaussian mechanism of sensitivity ``2 R G/n`` (proofs/score.md, 10),
         for the
@@ -102,7 +102,7 @@ class ScorePlan(StatisticPlan[np.ndarray]):
         return Prediction(privacy, np.sqrt(np.mean(influence**2, axis=0) / self.n))
 
     def parts(self) -> tuple[Spend, ...]:
-        """The score."""
+        """Return the spend on the score."""
         return (Spend.gaussian("score", cross_sensitivity(self.clip.radius, self.bound, self.n), self.sigma),)
 
     def facts(self) -> Facts:
@@ -126,7 +126,7 @@ class ScoreOutcome(Outcome):
         self.score = score - plan.public.penalty @ plan.public.centre
 
     def seen(self) -> np.ndarray:
-        """The released scores."""
+        """Return the released scores."""
         return self.score
 
     def _solve(self, precision_of_public: np.ndarray) -> np.ndarray:

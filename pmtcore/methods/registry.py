@@ -52,7 +52,7 @@ class Outcome(ABC):
         return None
 
     def released(self) -> Mapping[str, Any]:
-        """What else the first trial releases at no further cost."""
+        """Return what else the first trial releases at no further cost."""
         return {}
 
     def released_under(self, guarantee: Guarantee | None) -> Mapping[str, Any]:
@@ -60,7 +60,7 @@ class Outcome(ABC):
         return self.released()
 
     def seen(self) -> np.ndarray:
-        """What an attacker gets of each trial, (trials, k): the coefficients, or all that they were made from."""
+        """Return what an attacker gets of each trial, (trials, k): the coefficients, or all they were made from."""
         return self.coefficients
 
     def notes(self) -> tuple[str, ...]:
@@ -114,12 +114,12 @@ class Plan(ABC):
 
     @property
     def looks(self) -> int:
-        """How often a run goes through the private rows, at most; what memory keeps is not read again."""
+        """Return how often a run reads the private rows, at most; what memory keeps is not read again."""
         return 1
 
     @property
     def requires_in_memory(self) -> bool:
-        """Whether a run holds all rows at once, so that their number is limited by memory."""
+        """Return whether a run holds all rows at once, so that their number is limited by memory."""
         return False
 
     @abstractmethod
@@ -135,7 +135,7 @@ class Plan(ABC):
         return self.mechanism_on(rows)(source, trials)
 
     def predicted(self) -> Prediction | None:
-        """Standard errors to expect, from public figures alone; ``None`` where the method has no formula."""
+        """Return standard errors to expect, from public figures alone; ``None`` where the method has no formula."""
         return None
 
     @abstractmethod
@@ -376,7 +376,7 @@ def _find() -> None:
 
 
 def of_role(role: Role) -> Method:
-    """The method that plays this part: the public fit alone, or the fit without privacy."""
+    """Return the method that plays this part: the public fit alone, or the fit without privacy."""
     return next(entry for entry in methods() if entry.role == role)
 
 
@@ -390,7 +390,7 @@ def suiting(public: PublicData) -> list[Method]:
 
 
 def recommended(public: PublicData) -> Method:
-    """The method to start from: a sound one recommended for just these data, else for its families, else the first."""
+    """Return the sound method to start from: one recommended for these data, else for its families, else the first."""
     sound = [entry for entry in suiting(public) if entry.standing is ReleaseStatus.SOUND and entry.gives_coefficients]
     special = (entry for entry in sound if entry.recommended_for is not None and entry.recommended_for(public))
     general = (entry for entry in sound if entry.recommended and entry.recommended_for is None)
@@ -425,7 +425,7 @@ def search(words: str) -> list[Method]:
 
 
 def make_parameters(entry: Method, values: Mapping[str, Any]) -> Parameters:
-    """A method's parameters from named values, strings (from a command line) or numbers.
+    """Make a method's parameters from named values, strings (from a command line) or numbers.
 
     Raises:
         InputError: an unknown name, or a value out of range.

@@ -58,7 +58,7 @@ def _why(figure: Figure) -> str:
 
 
 def _claimed(figure: Figure, claim: Claim) -> Statement:
-    """A claim is done when its check answers; without readings an unstated setting leaves it unanswered."""
+    """Return whether a claim is done: its check answers, and no unstated setting leaves it unanswered."""
     state: State = "declared" if claim.unstated else "implemented"
     return Statement(
         figure.id[0], f"{_number(figure)}, claim", claim.words, state, (f"figure:{figure.id}",), claim.unstated
@@ -66,7 +66,7 @@ def _claimed(figure: Figure, claim: Claim) -> Statement:
 
 
 def text() -> str:
-    """The page."""
+    """Render the page."""
     every = list(lines())
     counts = Counter(line.state for line in every)
     head = (

@@ -27,7 +27,7 @@ _DELTA = 1e-3  # D, Table 4
 
 
 def noise_bounds(epsilon: float, delta: float) -> tuple[Bound, ...]:
-    """The standard deviations that D prints, each against the least that keeps the noise's half of epsilon (labels)."""
+    """Compare the standard deviations that D prints with the least that keep the noise's half of epsilon (labels)."""
     terms = ObjectiveConstants(LOGISTIC, 1.0, 1.0)
     least = noise_for(terms, _SHARE * epsilon, delta, Neighbours.ADD_REMOVE_ONE, free=False).scale
     words = "standard deviation of the Gaussian noise, against the least that is private"

@@ -127,7 +127,7 @@ def _counts(
 
 
 def _top(white: np.ndarray) -> float:
-    """The largest eigenvalue of the public moment, whose inverse root this is."""
+    """Return the largest eigenvalue of the public moment, whose inverse root this is."""
     return float(np.linalg.eigvalsh(white)[0]) ** -2
 
 

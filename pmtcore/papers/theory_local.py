@@ -31,7 +31,7 @@ def curve(link: Link, c: float, sd: float) -> float:
 
 
 def scale_bounds() -> tuple[Bound, ...]:
-    """The testable conditions: ``f(c-bar) >= 1 + tau``, ``f' >= M`` on ``[0, c-bar]``, and ``c <= c-bar``."""
+    """Return the testable conditions: ``f(c-bar) >= 1 + tau``, ``f' >= M`` on ``[0, c-bar]``, and ``c <= c-bar``."""
     links = [(source, of_family(family)) for source, family in _THEOREMS] + [("C, Theorem 26", LINKS["sigmoid"])]
     found = []
     for source, link in links:
@@ -66,7 +66,7 @@ class Rounds:
 
     @property
     def ratio(self) -> float:
-        """How many times worse the second round is, by medians."""
+        """Return the second round's error over the first's, by medians."""
         return float(np.median(self.second) / np.median(self.public))
 
     @property

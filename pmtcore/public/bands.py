@@ -59,7 +59,7 @@ class Part:
 def limits(
     estimate: np.ndarray, centre: np.ndarray, privacy: Part, sampling: Part, truncation: Part | None = None
 ) -> Bands:
-    """Standard errors of each part, and 95 % limits of their sum around ``centre``.
+    """Return standard errors of each part, and 95 % limits of their sum around ``centre``.
 
     A part that was itself estimated from few rows makes the limits wider: the quantile is Student's, with
     degrees of freedom combined by Satterthwaite's rule.
@@ -90,7 +90,7 @@ def limits(
 def robust_part(
     influence: np.ndarray, scale: float | np.ndarray, rows: int, clusters: np.ndarray | None = None
 ) -> Part:
-    """A sampling part from public influence values (m, d): ``Var = scale * mean(influence^2) / rows``.
+    """Return a sampling part from public influence values (m, d): ``Var = scale * mean(influence^2) / rows``.
 
     Its degrees of freedom are ``2/cv^2``, ``cv`` the coefficient of variation of the mean of squares, but at
     most a quarter of the rows: what Gaussian rows with Gaussian errors have (``E[r^4 x^4] = 9``).
@@ -110,7 +110,7 @@ def robust_part(
 
 
 def _clustered_part(influence: np.ndarray, scale: float | np.ndarray, rows: int, clusters: np.ndarray) -> Part:
-    """The same with rows of a group summed first: ``G/(G - 1) sum_g s_g s_g' / (m rows)``."""
+    """Return the part with rows of a group summed first: ``G/(G - 1) sum_g s_g s_g' / (m rows)``."""
     groups = np.unique(clusters, return_inverse=True)[1]
     count = int(np.max(groups)) + 1
     sums = np.zeros((count, influence.shape[1]))

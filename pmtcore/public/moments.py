@@ -59,7 +59,7 @@ class Conditioning:
         return value / self.lambda_min if self.lambda_min > 0 else math.inf
 
     def as_dict(self) -> dict[str, float]:
-        """The three figures by name."""
+        """Return the three figures by name."""
         return {"kappa": self.kappa, "kappa_bar": self.kappa_bar, "lambda_min": self.lambda_min}
 
 
@@ -127,7 +127,7 @@ class PublicData:
 
     @property
     def has_intercept(self) -> bool:
-        """Whether the first feature is the constant 1."""
+        """Return whether the first feature is the constant 1."""
         return self.names[0] == INTERCEPT
 
     @property
@@ -159,7 +159,7 @@ class PublicData:
 
     @cached_property
     def centre(self) -> np.ndarray:
-        """The public fit in whitened coordinates (d,); zero where the family needs labelled rows and has none."""
+        """Return the public fit in whitened coordinates (d,); zero where the family needs labels and has none."""
         if self.family is GAUSSIAN:
             return np.asarray(self.factor[-1, : self.d])
         if self.rows is None or self.m is None or not self.labelled:
@@ -218,7 +218,7 @@ class PublicData:
 
     @cached_property
     def fit_influence(self) -> np.ndarray:
-        """What each public row moves the public fit by, times m (m, d), in whitened units, its residual left out."""
+        """Return influence values (m, d) of the public fit in whitened coordinates, from leave-one-out residuals."""
         rows = self.whitened_in_sample[:, :-1] * self.left_out_residual[:, None]
         return rows if self.around is None else rows @ self.around.solve
 

@@ -158,7 +158,7 @@ class LocalPlan(StatisticPlan[np.ndarray]):
         return self.configuration.randomizer == "privunit"
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """The sum of what rows say, integers (dimension,); with PrivUnit every row's vector (n, d)."""
+        """Return the sum of all reports, integers (dimension,); with PrivUnit every row's vector (n, d)."""
         if self.configuration.randomizer == "privunit":
             return rows.concatenate(self.configuration.vectors)
         return integer_sum(rows, self.configuration.total)
@@ -183,7 +183,7 @@ class LocalPlan(StatisticPlan[np.ndarray]):
         return c.gaussian.sd**2 / self.n
 
     def parts(self) -> tuple[Spend, ...]:
-        """What one report consists of."""
+        """Return the spends of one report."""
         c = self.configuration
         if c.epsilon is not None:
             return (Spend.pure("one row's score", 2 * c.bound, c.bound * math.sqrt(c.unit.variance), c.epsilon),)
@@ -211,7 +211,7 @@ class LocalOutcome(Outcome):
         self.mean = mean
 
     def seen(self) -> np.ndarray:
-        """The mean reports."""
+        """Return the mean reports."""
         return self.mean
 
     @cached_property
@@ -263,7 +263,7 @@ class LocalOutcome(Outcome):
         return limits(estimate[0], estimate[0], privacy, Part.of(table.T @ (sampling + public) @ table))
 
     def notes(self) -> tuple[str, ...]:
-        """Whether the scale equation had a root."""
+        """Return a note where the scale equation has no root."""
         if np.isnan(self.coefficients[0]).any():
             return ("The scale equation has no root at this draw of the noise: there is no estimate.",)
         return ()

@@ -60,7 +60,7 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
         return printed_sds(self.repaired.configuration, epsilon_from_mu(self.mu, delta), delta)
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """The mean over the devices that answer with a number (dimension,)."""
+        """Return the mean over the devices that answer with a number (dimension,)."""
         made = self.repaired.configuration
 
         def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
@@ -133,7 +133,7 @@ def _bounded(public: PublicData, n: int, budget: Budget, parameters: PrintedMome
 
 
 def _longest(public: PublicData, shift: np.ndarray) -> float:
-    """The largest l1 norm of a public row (E7)."""
+    """Return the largest l1 norm of a public row (E7)."""
     return float(np.max(np.abs(setup.features(public) - shift).sum(axis=1)))
 
 

@@ -159,7 +159,7 @@ class PrintedPlan(Plan):
         return replace(self, target=replace(self.target, lam=lam))
 
     def noise_draws(self, source: NoiseSource, trials: int) -> np.ndarray:
-        """The noise b (trials, d) as the selection takes it."""
+        """Return the noise b (trials, d) as the selection takes it."""
         cut, d = getattr(self.parameters, "cut", 0.0), self.ground.public.d
         if self.selection == "vs" and cut:
             return draw_above(self.noise, cut * self.noise.scale, source, trials, d)
@@ -176,7 +176,7 @@ class PrintedPlan(Plan):
         return ()
 
     def facts(self) -> Facts:
-        """The claim and the public constants."""
+        """Return the claim and the public constants."""
         return Facts(
             radius=self.ground.radius,
             more={
@@ -240,7 +240,7 @@ def _alike(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmen
 
 
 def _direct(data: Data, targets: Sequence[Target], b: np.ndarray) -> Iterated:
-    """The target and ``Lambda0 ||theta||^2`` in one convex objective (D, equation 2)."""
+    """Return the target and ``Lambda0 ||theta||^2`` in one convex objective (D, equation 2)."""
     ridge = np.asarray([target.floor + target.square for target in targets])[:, None] + 0 * b
     lasso = np.asarray([target.lam if target.sharp else 0.0 for target in targets])[:, None] + 0 * b
     tolerance = _DIRECT * max(float(np.sqrt(len(data.y))), 1.0)
@@ -261,7 +261,7 @@ class PrintedOutcome(Outcome):
         return self.plan.ground.table(self.found.theta)
 
     def released(self) -> dict[str, Any]:
-        """What the paper would give back in three readings (E9, E10, E13), and how many coefficients are zero."""
+        """Return what the paper would give back in three readings (E9, E10, E13), and the number of zeros."""
         back = {
             f"retrieved_share_{how}": float(self.plan.share_retrieved(self.found, how)[0])
             for how in ("displayed", "example", "proved")

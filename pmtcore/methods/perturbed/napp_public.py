@@ -137,7 +137,7 @@ class ErmPlan(Plan):
         return ErmOutcome(self, self.mechanism.release(clipped, self.n, source, trials))
 
     def parts(self) -> tuple[Spend, ...]:
-        """The perturbed objective, and the noise that covers how near its optimum is found."""
+        """Return the spends of the perturbed objective and of the noise that covers its distance to the optimum."""
         return self.mechanism.parts(self.n)
 
     def facts(self) -> Facts:
@@ -162,7 +162,7 @@ class ErmPlan(Plan):
 
     @property
     def words(self) -> str:
-        """The guarantee and what came back, in two sentences."""
+        """Render the guarantee and the retrieved budget, in two sentences."""
         split = self.mechanism.split
         kind = "" if split.gdp is None else f"{split.gdp:.4g}-GDP; at one delta "
         found = f"Guarantee: {kind}{split.promise.words}."
@@ -186,17 +186,17 @@ class ErmOutcome(Outcome):
         return self.plan.ground.table(self.minimizer)
 
     def seen(self) -> np.ndarray:
-        """The released minimizers."""
+        """Return the released minimizers."""
         return self.minimizer
 
     def released(self) -> dict[str, Any]:
-        """How many coefficients are exactly 0, where there is a lasso."""
+        """Return how many coefficients are exactly 0, where there is a lasso."""
         if not np.any(self.plan.mechanism.lasso > 0):
             return {}
         return {"zeros": int(np.sum(self.minimizer[0] == 0))}
 
     def notes(self) -> tuple[str, ...]:
-        """The guarantee, what came back, and that there are no bands."""
+        """Return the guarantee, the retrieved budget, and that there are no bands."""
         return (self.plan.words, "This method has no error bands; joint-pmt and pmt-objective have.")
 
 
@@ -207,12 +207,12 @@ def _budgeted(budget: Budget, parameters: ErmParameters) -> Budgeted:
 
 
 def _epsilon(budget: Budget) -> float:
-    """The pure epsilon that implies the budget, or the largest that is told from none."""
+    """Return the pure epsilon that implies the budget, or the largest that is told from none."""
     return min(pure_epsilon_from_mu(budget.mu), _MOST_EPSILON)
 
 
 def _with_own(mechanism: Mechanism, ground: Setting, n: int) -> Mechanism:
-    """The problem's own ridge beside the mechanism's: one quadratic, whose modulus can only be larger."""
+    """Add the problem's own ridge to the mechanism's: one quadratic, whose modulus can only be larger."""
     own = n * ground.penalty
     ridge = mechanism.ridge + own
     return Mechanism(

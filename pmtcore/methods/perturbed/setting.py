@@ -77,7 +77,7 @@ class Setting:
         return np.asarray(theta @ self.back.T)
 
     def fit(self) -> PublicFit:
-        """The public fit with its doubt.
+        """Return the public fit with its covariance.
 
         Raises:
             InputError: a family other than the linear one without labelled public rows.
@@ -107,7 +107,7 @@ class Setting:
 def setting(
     public: PublicData, coordinates: str, loss: str = "family", bound: float = 0.0, *, centred: bool = False
 ) -> Setting:
-    """The ground for these public data.
+    """Return coordinates, loss and bounds for these public data.
 
     Args:
         bound: of residuals (linear) or counts (Poisson); 0: from public responses. Labels need none.
@@ -133,7 +133,7 @@ def setting(
 
 
 def chosen_loss(public: PublicData, loss: str, bound: float, centred: bool) -> Loss:
-    """The family's loss with its bounds, or the smoothed hinge.
+    """Return the family's loss with its bounds, or the smoothed hinge.
 
     Raises:
         InputError: a smoothed hinge without labels, or no bound where none can be had.

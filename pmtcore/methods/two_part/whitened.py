@@ -108,7 +108,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         return papers * calibration_factor("moment", self.calibration)
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """The sum of truncated whitened rows' products (d, d), integers in units of ``(R/2^15)^2``, private."""
+        """Return the sum of truncated whitened rows' products (d, d), integers in units of ``(R/2^15)^2``, private."""
         _, inverse_root = self.public.symmetric_root
 
         def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
@@ -117,7 +117,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         return integer_sum(rows, block)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> MomentOutcome:
-        """The release.
+        """Return released moments.
 
         Guarantee: mu-GDP under replace-one (B, Theorem 2), for the bits that leave (proofs/noise.md, 14).
         """
@@ -126,7 +126,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         return MomentOutcome(self, noisy * unit)
 
     def parts(self) -> tuple[Spend, ...]:
-        """The moment."""
+        """Return the spend on the moment."""
         size = moment_sensitivity if self.calibration == "joint" else papers_moment_sensitivity
         return (Spend.gaussian("second moment", size(self.radius, self.n), self.sigma),)
 
@@ -150,7 +150,7 @@ class MomentOutcome(Outcome):
         return np.empty((len(self.whitened), 0))
 
     def seen(self) -> np.ndarray:
-        """The released moment."""
+        """Return the released moment."""
         rows, columns = np.triu_indices(self.whitened.shape[1])
         return np.asarray(self.whitened[:, rows, columns])
 
@@ -161,7 +161,7 @@ class MomentOutcome(Outcome):
         return np.asarray(root @ self.whitened @ root)
 
     def released(self) -> Mapping[str, Any]:
-        """The moment, its inverse where it is positive definite, and condition numbers."""
+        """Return the moment, its inverse where it is positive definite, and condition numbers."""
         spectrum = conditioning(self.whitened[0])
         found: dict[str, Any] = {
             "names": list(self.plan.public.names),
@@ -188,11 +188,11 @@ class MomentOutcome(Outcome):
 
     @property
     def invertible(self) -> bool:
-        """Whether the first trial's matrix, its penalty included, is positive definite."""
+        """Return whether the first trial's matrix, its penalty included, is positive definite."""
         return bool(np.linalg.eigvalsh(self.held[0])[0] > 0)
 
     def notes(self) -> tuple[str, ...]:
-        """Whether the moment can be inverted."""
+        """Return a note where the moment cannot be inverted."""
         if self.invertible:
             return ()
         return ("The noise made the released moment indefinite; it has no usable inverse.",)

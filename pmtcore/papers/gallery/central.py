@@ -155,7 +155,7 @@ def _public(x: np.ndarray, y: np.ndarray, names: tuple[str, ...], family: str, l
 
 @cache
 def table_as_numbers(table: str, scale: str, one: bool) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """A UCI table as numbers (texts by place in the alphabet), rescaled by all its rows as the papers do."""
+    """Return a UCI table as numbers (texts by place in the alphabet), rescaled by all its rows as the papers do."""
     entry = named.entry(table)
     if entry.path is None:
         raise FileNotFoundError(entry.file)

@@ -73,7 +73,7 @@ class Draw:
 
     @property
     def box(self) -> float:
-        """The length that Table 4's box gives: 2 for logistic rows, 1 for the others."""
+        """Return the length that Table 4's box gives: 2 for logistic rows, 1 for the others."""
         return _SETTINGS[self.kind][0] * math.sqrt(_P)
 
     @property
@@ -179,7 +179,7 @@ class Trial:
 
     @property
     def budget(self) -> Budget:
-        """The budget whose claim is this epsilon and delta."""
+        """Return the budget whose claim is this epsilon and delta."""
         if self.delta:
             return Budget(mu_from_epsilon(self.epsilon, self.delta))
         return Budget(mu_from_pure_epsilon(self.epsilon))
@@ -311,7 +311,7 @@ def corner_trial(
     lams: Sequence[float],
     delta: float,
 ) -> Errors:
-    """How many features without effect are kept at large Lambda (the text on figure 4)."""
+    """Count features without effect that are kept at large Lambda (the text on figure 4)."""
     at = _at(seed, kind, n, epsilon, delta)
     wrong = _truth(at.drawn) == 0
     return {
@@ -328,7 +328,7 @@ def _truth(drawn: Draw) -> np.ndarray:
 
 
 def rates(theta: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """False and true positive rates (t,) of selections (t, p) against the true coefficients (p,)."""
+    """Return false and true positive rates (t,) of selections (t, p) against the true coefficients (p,)."""
     picked = theta != 0
     return picked[:, truth == 0].mean(axis=1), picked[:, truth != 0].mean(axis=1)
 
@@ -396,7 +396,7 @@ def _one_weight(kind: str, theta: float) -> dict[str, np.ndarray]:
 
 
 def weight_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> Errors:
-    """The penalty realized at one coefficient (figure 1): target, both frameworks, and rows drawn for the first."""
+    """Return the penalty realized at one coefficient (figure 1): target, both frameworks, rows drawn for the first."""
     weights, at = _one_weight(kind, theta), np.array([theta])
     e, y = augmented(LOGISTIC, np.zeros(1), weights["NAPP-ERM"], rows, np.random.default_rng((1, seed)))
     drawn = LOGISTIC.value(e @ at, y).sum() - LOGISTIC.value(np.zeros(len(y)), y).sum()
@@ -405,7 +405,7 @@ def weight_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> E
 
 
 def modulus_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> Errors:
-    """The modulus of strong convexity at one coefficient (figure 1, below): both frameworks, and rows drawn."""
+    """Return the modulus of convexity at one coefficient (figure 1, below): both frameworks, and rows drawn."""
     weights = _one_weight(kind, theta)
     e, y = augmented(LOGISTIC, np.zeros(1), weights["NAPP-ERM"], rows, np.random.default_rng((1, seed)))
     drawn = float(np.sum(e[:, 0] ** 2 * LOGISTIC.second(e @ np.array([theta]), y)))

@@ -50,7 +50,7 @@ class Draw:
         return cls(x[:n], y, x[n:], truth, family_of("gaussian" if linked else target))
 
     def public_data(self, m: int) -> PublicData:
-        """The first m public rows; all are counted, copies of Bernoulli rows too, as the paper does."""
+        """Return the first m public rows; all are counted, copies of Bernoulli rows too, as the paper does."""
         x, p = self.public[:m], self.x.shape[1]
         names = tuple(f"x{j + 1}" for j in range(p))
         factor = block_diag(np.linalg.cholesky(x.T @ x / m), 1.0)
@@ -58,7 +58,7 @@ class Draw:
         return PublicData(names, "y", factor, m, rows, self.family, labelled=False)
 
     def private(self, n: int, names: tuple[str, ...]) -> PrivateRows:
-        """The first n private rows."""
+        """Return the first n private rows."""
         return PrivateRows.from_arrays(self.x[:n], self.y[:n], names)
 
 

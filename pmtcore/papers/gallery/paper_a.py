@@ -36,13 +36,13 @@ def run(
     path: bool = False,
     reference: float | None = None,
 ) -> Run:
-    """A run of central methods."""
+    """Return a run of central methods."""
     setting = {"problem": dict(problem), "tried": tried, "path": path}
     return Run(x, "central:trial", setting if reference is None else {**setting, "reference": reference})
 
 
 def ours(mu: float, beyond: str = "joint-pmt") -> Tried:
-    """What the paper does not have: the best we know, and the public fit alone."""
+    """Return the series that the paper does not have: the best we know, and the public fit alone."""
     return [(beyond, beyond, mu, {}), ("public-only", "public-only", mu, {})]
 
 
@@ -57,7 +57,7 @@ def _baseline(mu: float, values: dict[str, Any], known: bool, label: str = "DP-R
 
 
 def _three(mu: float, eta: float, clip: float, rate: float, known: bool = False) -> Tried:
-    """The three methods of figures 1 and 4; DP-GD at its own mu and at the same total (E20)."""
+    """Return the three methods of figures 1 and 4; DP-GD at its own mu and at the same total (E20)."""
     descent = {"steps": 1000, "clip": clip, "rate": rate}
     remark = [("DP-RR, Remark 4.4", "dp-ridge", ROOT2 * mu, {"eta": eta})]
     return [

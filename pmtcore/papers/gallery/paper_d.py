@@ -57,7 +57,7 @@ def _privacy(delta: float) -> str:
 
 
 def _source(number: int, delta: float) -> str:
-    """The figure of the main text, or its twin in the supplement."""
+    """Return the figure of the main text, or its twin in the supplement."""
     return f"D, Figure {number}" if delta else f"D, Figure S.{ {4: 1, 5: 2, 7: 3, 8: 4}[number] }"
 
 
@@ -412,7 +412,7 @@ def _retrieved_by_epsilon(id: str, kind: str, n: int, delta: float) -> Figure:
 
 
 def _recycling(passes: Sequence[int]) -> Tried:
-    """The three methods with so many passes of Algorithm 2."""
+    """Return the three methods with so many passes of Algorithm 2."""
 
     def one(count: int) -> tuple[str, dict[str, Any]]:
         words = "" if not count else ", recycled" if count == 1 else f", recycled {count} times"
