@@ -181,7 +181,7 @@ def minimize(data: Data, penalty: Penalty, tolerance: Tolerance, start: np.ndarr
         elif count >= _SEARCHED_BY_VALUE:
             theta[live] = _flattened(data, now, theta[live], step)
         else:
-            theta[live] = _searched(data, now, theta[live], step, gradient[going])
+            theta[live] = _searched(data, now, theta[live], step, gradient=gradient[going])
     raise RuntimeError("the fit did not converge to the wanted precision")
 
 
@@ -266,7 +266,7 @@ def _finished(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np
     return np.where(agrees[:, None], solved, end)
 
 
-def _searched(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+def _searched(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray, *, gradient: np.ndarray) -> np.ndarray:
     """Search along the step: halve it in each fit until the objective falls by enough of the prediction."""
     before = data.value(theta) + penalty.smooth(theta) + penalty.sharp(theta)
     predicted = np.sum(gradient * step, axis=1) + penalty.sharp(theta + step) - penalty.sharp(theta)

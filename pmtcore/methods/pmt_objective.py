@@ -199,7 +199,9 @@ class ObjectiveOutcome(Outcome):
         if shape is None or rows is None:
             return None
         found = Free(self.free[0], self._inverse[0], self._noise[0])
-        return glm_bands(shape, rows, found, self.coefficients[0], plan.n, plan.parameters.shrinkage != "none")
+        return glm_bands(
+            shape, rows, found, self.coefficients[0], n=plan.n, combined=plan.parameters.shrinkage != "none"
+        )
 
     def notes(self) -> tuple[str, ...]:
         """Return a note on what is missing without public rows."""
@@ -231,7 +233,7 @@ class Free:
     noise: np.ndarray
 
 
-def glm_bands(shape: Shape, rows: Rows, free: Free, estimate: np.ndarray, n: int, combined: bool) -> Bands:
+def glm_bands(shape: Shape, rows: Rows, free: Free, estimate: np.ndarray, *, n: int, combined: bool) -> Bands:
     """Bands, all parts from public rows or the release (proofs/objective.md, 9.4).
 
     Args:

@@ -187,7 +187,9 @@ class ScoreOutcome(Outcome):
         noise = inverse @ plan.doubt @ inverse
         seen = Rows(plan.rows.features, plan.shape.rows.response, plan.rows.weights)
         combined = plan.parameters.shrinkage != "none"
-        return glm_bands(plan.shape, seen, Free(self.free[0], inverse, noise), self.coefficients[0], plan.n, combined)
+        return glm_bands(
+            plan.shape, seen, Free(self.free[0], inverse, noise), self.coefficients[0], n=plan.n, combined=combined
+        )
 
 
 def _plan(public: PublicData, n: int, budget: Budget, parameters: GlmParameters) -> ScorePlan:

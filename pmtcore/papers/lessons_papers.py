@@ -33,11 +33,11 @@ def _labelled() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     labels = (rng.random(_N) < expit(rows @ np.array([1.0, -0.5, 0.5]))).astype(float)
     beta = np.zeros((1, _D))
     for _ in range(20):
-        beta = _newton(rows, labels, beta, np.zeros((1, _D, _D)), np.zeros((1, _D)))
+        beta = _newton(rows, labels, beta, np.zeros((1, _D, _D)), push=np.zeros((1, _D)))
     return rows, labels, beta[0]
 
 
-def _newton(x: np.ndarray, y: np.ndarray, beta: np.ndarray, more: np.ndarray, push: np.ndarray) -> np.ndarray:
+def _newton(x: np.ndarray, y: np.ndarray, beta: np.ndarray, more: np.ndarray, *, push: np.ndarray) -> np.ndarray:
     """Compute a step (t, d) with noise on Hessian (t, d, d) and gradient (t, d)."""
     p = expit(x @ beta.T)
     hessian = np.einsum("nt,ni,nj->tij", p * (1 - p), x, x, optimize=True) / len(x) + more
@@ -71,7 +71,7 @@ def _newton_error(mu: float, steps: int, white: bool) -> float:
     source, beta = SeededNoise(42, steps, int(white)), np.zeros((_TRIALS, _D))
     for _ in range(steps):
         more = part * square / 2 * symmetric_noise(source, _TRIALS, _D, "papers")
-        beta = _newton(x, labels, beta, more, 2 * part * math.sqrt(square) * source.normal(_TRIALS, _D))
+        beta = _newton(x, labels, beta, more, push=2 * part * math.sqrt(square) * source.normal(_TRIALS, _D))
     return float(np.median(np.linalg.norm((beta - target) * units, axis=1)))
 
 

@@ -301,7 +301,7 @@ def _estimates(draws: Draws) -> Iterator[Bound]:
         open=True,
         condition=rates.plain_condition,
     )
-    yield from _of_paper_b(draws, rates, (found, plain, exact), scale, root)
+    yield from _of_paper_b(draws, rates, (found, plain, exact), scale, root=root)
 
 
 def _of_paper_b(
@@ -309,6 +309,7 @@ def _of_paper_b(
     rates: _Rates,
     estimates: tuple[np.ndarray, np.ndarray, np.ndarray],
     scale: np.ndarray,
+    *,
     root: np.ndarray,
 ) -> Iterator[Bound]:
     """Return the estimates without a penalty, by B's Theorems 3 and 4; ``rho = mu^2/2`` of each part."""

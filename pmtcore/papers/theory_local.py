@@ -47,7 +47,7 @@ def scale_bounds() -> tuple[Bound, ...]:
     return tuple(found)
 
 
-def radius_bound(p: int = 10, n: int = 10_000, zeta: float = 0.05, trials: int = 200, seed: int = 0) -> Bound:
+def radius_bound(p: int = 10, n: int = 10_000, zeta: float = 0.05, trials: int = 200, *, seed: int = 0) -> Bound:
     """Lemma 6 as Algorithms 1 and 3 use it: the longest of n rows is below ``sqrt(5 p ||S|| log(n/zeta))``."""
     rng = np.random.default_rng(seed)
     variances = rng.uniform(0, 1, p)
@@ -83,7 +83,7 @@ class Rounds:
         )
 
 
-def two_rounds(delta: float, n: int = 100_000, epsilon: float = 2.0, trials: int = 40, seed: int = 0) -> Rounds:
+def two_rounds(delta: float, n: int = 100_000, epsilon: float = 2.0, trials: int = 40, *, seed: int = 0) -> Rounds:
     """Remark 10 for the logistic loss with ``x'w_ols ~ N(0, 1/16)``: n scores, public or noisy, clipped at 3 sds.
 
     The noise is calibrated exactly for one number in ``[-3 sd, 3 sd]``, and enters the equation as the remark has it.

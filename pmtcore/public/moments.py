@@ -347,6 +347,7 @@ def public_from_moment(
     names: Iterable[str],
     target: str,
     m: int | None,
+    *,
     ridge: float = 0.0,
     family: Family = GAUSSIAN,
     lam: float = 0.0,

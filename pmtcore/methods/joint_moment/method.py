@@ -192,7 +192,7 @@ class MomentOutcome(Outcome):
     def _combined(self) -> Combined:
         plan = self.plan
         shrunk = plan.parameters.shrinkage == "auto"
-        found = combined(self.moment, plan.expected, plan.prior, plan.sigma, shrunk)
+        found = combined(self.moment, plan.expected, plan.prior, plan.sigma, shrunk=shrunk)
         return replace(found, moments=floored(found.moments, plan.expected))
 
     def state(self, trial: int = 0) -> State:

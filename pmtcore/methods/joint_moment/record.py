@@ -74,7 +74,7 @@ class Record:
 
     def state(self) -> State:
         """Return the moment ready for questions: combined with the expected one where the noise is large."""
-        found = combined(self.noisy[None], self.expected, self.prior, self.sigma, self.shrunk)
+        found = combined(self.noisy[None], self.expected, self.prior, self.sigma, shrunk=self.shrunk)
         held = floored(found.moments, self.expected)[0]
         doubt = float(found.widened[0]) * alike(self.n, self.m)
         return State(
@@ -162,7 +162,7 @@ def alike(n: int, m: int | None) -> float:
     return 1 / n + (1 / m if m else 0.25)  # a moment of unknown rows counts as four of them
 
 
-def combined(noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: float, shrunk: bool) -> Combined:
+def combined(noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: float, *, shrunk: bool) -> Combined:
     """Moments (T, D, D) combined with the expected one entry by entry.
 
     Entries of the two differ with variance ``prior`` where public and private rows are alike; where they differ by more

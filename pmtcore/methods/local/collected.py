@@ -330,17 +330,17 @@ def algorithm(
     )
 
 
-def _register(number: int, id: str, summary: str, plan: Planner, colour: str) -> None:
+def _register(number: int, id: str, summary: str, plan: Planner, *, colour: str) -> None:
     register(algorithm(number, id=id, summary=summary, claim=_CLIPPED, plan=plan, colour=colour))
 
 
 _MOMENTS = "Local reports of moments; least squares, then one scale."
 _NONLINEAR = "y = f(x'w) + noise from local reports of moments."
 _BOUNDED = "The same with rows of bounded length."
-_register(1, "ldp-glm-gaussian", _MOMENTS, _glm(True), "#DDCC77")
-_register(2, "ldp-glm", _BOUNDED, _glm(False), "#661100")
-_register(3, "ldp-nlr-gaussian", _NONLINEAR, _regression(True), "#999933")
-_register(4, "ldp-nlr", _BOUNDED, _regression(False), "#6699CC")
+_register(1, "ldp-glm-gaussian", _MOMENTS, _glm(True), colour="#DDCC77")
+_register(2, "ldp-glm", _BOUNDED, _glm(False), colour="#661100")
+_register(3, "ldp-nlr-gaussian", _NONLINEAR, _regression(True), colour="#999933")
+_register(4, "ldp-nlr", _BOUNDED, _regression(False), colour="#6699CC")
 register(
     Method(
         id="ldp-whitened",

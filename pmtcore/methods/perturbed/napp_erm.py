@@ -169,7 +169,7 @@ class PrintedPlan(Plan):
 
     def share_retrieved(self, found: Iterated, how: str) -> np.ndarray:
         """Share of ``(1 - r) eps`` that is called retrieved, of each trial (t,)."""
-        return retrieved_share(found.weights, self.target.floor, self.claim.epsilon, how, self.parameters.share)
+        return retrieved_share(found.weights, self.target.floor, self.claim.epsilon, how, share=self.parameters.share)
 
     def parts(self) -> tuple[Spend, ...]:
         """None: weights and support leak (E11, E12)."""
@@ -235,7 +235,15 @@ def _alike(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmen
         return iterate(data, b, targets, parameters.iterations, absolute=selects, rows=rows)
     epsilon, passes = plans[0].claim.epsilon, parameters.passes
     return recycled(
-        data, b, targets, epsilon, parameters.share, passes, parameters.iterations, absolute=selects, rows=rows
+        data,
+        b,
+        targets,
+        epsilon,
+        share=parameters.share,
+        passes=passes,
+        rounds=parameters.iterations,
+        absolute=selects,
+        rows=rows,
     )
 
 

@@ -248,7 +248,9 @@ def _napp_public(public: PublicData, n: int, budget: Budget, parameters: NappPar
             weights = parameters.modulus * unit * fit.weights(parameters.gamma)
         else:
             own = n * ground.penalty
-            weights = best_weights(ground.loss, ground.radius, planned, n, fit, parameters.gamma, penalty=own)
+            weights = best_weights(
+                ground.loss, ground.radius, planned, n, public=fit, gamma=parameters.gamma, penalty=own
+            )
         total, centre = weights + parameters.ridge, weights * fit.theta / (weights + parameters.ridge)
         choices: dict[str, Any] = {"share": parameters.share, "choice": parameters.retrieved}
         sharp = ground.sharp(parameters.lasso)

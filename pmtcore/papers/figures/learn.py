@@ -72,7 +72,7 @@ def radii_table(found: Radii) -> pd.DataFrame:
 _TONES = ((AFTER, "solid"), (BEFORE, "longdash"), ("#882255", "dashdot"))  # told apart without colour, too
 
 
-def line(found: Line, x: str, y: str, log: str = "xy", guess: bool = False) -> go.Figure:
+def line(found: Line, x: str, y: str, log: str = "xy", *, guess: bool = False) -> go.Figure:
     """Curves along a knob, the chosen place marked."""
     figure = go.Figure()
     for at, (name, values) in enumerate(found.curves.items()):

@@ -255,7 +255,7 @@ class Trial:
 
 
 def _at(
-    seed: int, kind: str, n: int, epsilon: float, delta: float, *, bound: str = "box", floor: float | None = None
+    seed: int, kind: str, n: int, epsilon: float, *, delta: float, bound: str = "box", floor: float | None = None
 ) -> Trial:
     return Trial(made(seed, kind, n), epsilon, delta, seed, bound, floor)
 
@@ -277,7 +277,7 @@ def prediction_trial(
     only: Sequence[str] | None = None,
 ) -> Errors:
     """Prediction error on new rows: mean squared, or the share of labels missed."""
-    at = _at(seed, kind, n, epsilon, delta, floor=floor)
+    at = _at(seed, kind, n, epsilon, delta=delta, floor=floor)
     return {
         series: [float(at.drawn.error(theta)[0])]
         for series, theta in at.coefficients(_only(tried, only), [lam]).items()
@@ -296,7 +296,7 @@ def selection_trial(
     only: Sequence[str] | None = None,
 ) -> Errors:
     """Area under the ROC curve of selection, Lambda running through ``lams`` (figure 4)."""
-    at = _at(seed, kind, n, epsilon, delta)
+    at = _at(seed, kind, n, epsilon, delta=delta)
     found = at.coefficients(_only(tried, only), lams)
     return {series: [area(*rates(theta, _truth(at.drawn)))] for series, theta in found.items()}
 
@@ -312,7 +312,7 @@ def corner_trial(
     delta: float,
 ) -> Errors:
     """Count features without effect that are kept at large Lambda (the text on figure 4)."""
-    at = _at(seed, kind, n, epsilon, delta)
+    at = _at(seed, kind, n, epsilon, delta=delta)
     wrong = _truth(at.drawn) == 0
     return {
         f"{series}, Lambda = {lam:g}": [float(np.sum(theta[k][wrong] != 0))]
@@ -343,7 +343,7 @@ def area(false: np.ndarray, true: np.ndarray) -> float:
 
 def retrieved_trial(seed: int, *, kind: str, n: int, epsilon: float, delta: float, lam: float) -> Errors:
     """Share of ``(1 - r) eps`` retrieved in both readings of the paper, and what can be proved (figure 7)."""
-    at = _at(seed, kind, n, epsilon, delta)
+    at = _at(seed, kind, n, epsilon, delta=delta)
     named = {
         f"{name}{words}": at.published(id, {"moor": moor, "target": lam})
         for name, id in (("NAPP-ERM", "napp-erm"), ("NAPP-VS", "napp-vs"), ("NAPP-VS+", "napp-vs-plus"))
@@ -364,7 +364,7 @@ def retrieved_trial(seed: int, *, kind: str, n: int, epsilon: float, delta: floa
 
 def moor_trial(seed: int, *, kind: str, n: int, lams: Sequence[float], floor: float) -> Errors:
     """Distance to the plain lasso of each Lambda without noise, with MOOR and without (figure 3)."""
-    at = _at(seed, kind, n, 1.0, 0.0, floor=floor)
+    at = _at(seed, kind, n, 1.0, delta=0.0, floor=floor)
     plain = at.published("non-private", {})
     names = {"with MOOR": "yes", "without MOOR": "no"}
     iterated = {words: at.published("napp-erm", {"moor": moor, "iterations": 200}) for words, moor in names.items()}
@@ -398,7 +398,7 @@ def _one_weight(kind: str, theta: float) -> dict[str, np.ndarray]:
 def weight_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> Errors:
     """Return the penalty realized at one coefficient (figure 1): target, both frameworks, rows drawn for the first."""
     weights, at = _one_weight(kind, theta), np.array([theta])
-    e, y = augmented(LOGISTIC, np.zeros(1), weights["NAPP-ERM"], rows, np.random.default_rng((1, seed)))
+    e, y = augmented(LOGISTIC, np.zeros(1), weights["NAPP-ERM"], rows, rng=np.random.default_rng((1, seed)))
     drawn = LOGISTIC.value(e @ at, y).sum() - LOGISTIC.value(np.zeros(len(y)), y).sum()
     realized = {name: [float(weights[name][0]) * theta**2] for name in ("NAPP-ERM", "DP-ERM")}
     return {"target": weights["target"].tolist(), **realized, "NAPP-ERM, rows drawn": [float(drawn)]}
@@ -407,7 +407,7 @@ def weight_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> E
 def modulus_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> Errors:
     """Return the modulus of convexity at one coefficient (figure 1, below): both frameworks, and rows drawn."""
     weights = _one_weight(kind, theta)
-    e, y = augmented(LOGISTIC, np.zeros(1), weights["NAPP-ERM"], rows, np.random.default_rng((1, seed)))
+    e, y = augmented(LOGISTIC, np.zeros(1), weights["NAPP-ERM"], rows, rng=np.random.default_rng((1, seed)))
     drawn = float(np.sum(e[:, 0] ** 2 * LOGISTIC.second(e @ np.array([theta]), y)))
     own = {name: [2 * float(weights[name][0])] for name in ("NAPP-ERM", "DP-ERM")}
     return {"required": [2.0], **own, "NAPP-ERM, rows drawn": [drawn]}

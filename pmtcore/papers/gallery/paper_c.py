@@ -66,7 +66,7 @@ def _slope(epsilon: float, value: float, tolerance: float = 0.2) -> Callable[[st
     return lambda name: slope_near(f"{name}, eps = {epsilon:g}", value, tolerance)
 
 
-def _by_privacy(id: str, title: str, design: str, target: str, ours: bool = False) -> Figure:
+def _by_privacy(id: str, title: str, design: str, target: str, *, ours: bool = False) -> Figure:
     series = _series(design, target, ours)
 
     def claims() -> Iterator[Claim]:
@@ -151,7 +151,9 @@ def _few_suffice(series: Series) -> tuple[Claim, ...]:
     return tuple(_claims(words.format(e), series, _slope(e, 0.0, 0.1), "logistic") for e in (3.0, 5.0, 10.0))
 
 
-def _accuracy(id: str, title: str, table: str, sizes: Sequence[int], setting: Mapping[str, Any], notes: str) -> Figure:
+def _accuracy(
+    id: str, title: str, table: str, sizes: Sequence[int], *, setting: Mapping[str, Any], notes: str
+) -> Figure:
     ids = ("ldp-glm-gaussian-printed", "ldp-glm-gaussian", "ldp-whitened")
     enough = "what 'a reasonable value' of epsilon and 'large enough' are; and " + _WHICH_NOISE
     return Figure(
@@ -209,8 +211,9 @@ FIGURES = [
         "Covertype, type 2 or not",
         "covertype",
         _ROWS_OF_COVERTYPE,
-        {},
-        "z-scores of all columns, a column of ones, a public ridge of 0.001 in place of removing columns. Every second "
+        setting={},
+        notes="z-scores of all columns, a column of ones, a public ridge of 0.001 in place of removing columns. "
+        "Every second "
         "of the paper's thirty-nine n; where n private and n public rows are more than all, they overlap.",
     ),
     _accuracy(
@@ -218,8 +221,8 @@ FIGURES = [
         "SUSY, signal or background",
         "susy",
         _ROWS_OF_SUSY,
-        {"train_rows": 350_000, "rows_used": 500_000, "label": 1.0},
-        "500,000 rows drawn anew in each trial; z-scores, a column of ones, a public ridge of 0.001.",
+        setting={"train_rows": 350_000, "rows_used": 500_000, "label": 1.0},
+        notes="500,000 rows drawn anew in each trial; z-scores, a column of ones, a public ridge of 0.001.",
     ),
     _by_public("C7", "logistic", _few_suffice),
     _by_public("C7b", "cubic", lambda series: ()),

@@ -68,7 +68,7 @@ def _errors_label(kind: str) -> str:
 _DEFAULTS: dict[str, Any] = {"errata": _DATA, "trials": 500, "quick": 5, "x_label": "epsilon", "log_y": False}
 
 
-def _figure(id: str, title: str, source: str, runs: Sequence[Run], claims: Sequence[Claim], **more: Any) -> Figure:
+def _figure(id: str, title: str, source: str, runs: Sequence[Run], *, claims: Sequence[Claim], **more: Any) -> Figure:
     return Figure(
         id=id,
         title=title,
@@ -95,7 +95,7 @@ def _weights() -> Iterator[Figure]:
             f"What one weight does for two purposes: {title}",
             "D, Figure 1",
             [Run(x, "erm:weight_trial", {"kind": kind, "theta": x}) for x in places],
-            [
+            claims=[
                 Claim(
                     "Both deviate from the target, NAPP-ERM less than DP-ERM.",
                     closer("NAPP-ERM", "DP-ERM", "target"),
@@ -112,7 +112,7 @@ def _weights() -> Iterator[Figure]:
             f"The modulus of one weight for two purposes: {title}",
             "D, Figure 1",
             [Run(x, "erm:modulus_trial", {"kind": kind, "theta": x}) for x in places],
-            [
+            claims=[
                 Claim("NAPP-ERM keeps the required modulus everywhere (Prop. 3).", never_below("NAPP-ERM", "required")),
                 Claim("DP-ERM has more of it everywhere.", below("NAPP-ERM", "DP-ERM")),
                 Claim(
@@ -137,7 +137,7 @@ def _moor(id: str, kind: str) -> Figure:
         f"Over-regularization, {kind}",
         "D, Figure 3",
         [Run(floor, "erm:moor_trial", {**setting, "floor": floor}) for floor in (0.3, 0.6, 1, 2, 4)],
-        [
+        claims=[
             *(
                 Claim(f"With MOOR the estimate is closer to the plain lasso, Lambda = {lam:g}.", below(*pair))
                 for lam, pair in zip(_MOOR_LAMS, pairs, strict=True)
@@ -172,7 +172,7 @@ def _selection(id: str, kind: str, n: int, delta: float) -> Figure:
         f"Selection, {kind}, n = {n}, {_privacy(delta)}",
         _source(4, delta),
         [Run(e, "erm:selection_trial", {**setting, "epsilon": e}) for e in EPSILONS],
-        [
+        claims=[
             Claim(
                 "When n and epsilon are large, NAPP-VS+ selects better than NAPP-VS.",
                 unstated=unstated,
@@ -218,7 +218,7 @@ def _false_features(id: str, kind: str, delta: float) -> Figure:
         f"False features at large Lambda, {kind}, n = {_FEW[kind]}, {_privacy(delta)}",
         _source(4, delta),
         [Run(e, "erm:corner_trial", {**setting, "epsilon": e}) for e in EPSILONS],
-        claims,
+        claims=claims,
         y_label="features without effect that are kept, of 8",
         notes=f"{lams[0]:g} is the largest Lambda of the ROC curves here. {_RELATION}",
     )
@@ -264,7 +264,7 @@ def _predicting(id: str, kind: str, n: int, delta: float, *, bounds: bool = Fals
         f"Prediction, {kind}, n = {n}, {_privacy(delta)}",
         _source(5, delta),
         [_predicted(e, kind, n, tried, epsilon=e, delta=delta) for e in EPSILONS],
-        list(claims()),
+        claims=list(claims()),
         log_y=True,
         y_label=_errors_label(kind),
         notes=f"Lambda = 1. {_RELATION}",
@@ -281,7 +281,7 @@ def _by_weight(id: str, kind: str, n: int) -> Figure:
         f"Prediction by Lambda, {kind}, n = {n}",
         "D, Figure 5",
         runs,
-        [
+        claims=[
             Claim(f"The error of {name} grows with Lambda.", rises([name], "median"))
             for name in names
             if name not in excepted
@@ -307,7 +307,7 @@ def _adult(id: str, lam: float) -> Figure:
         f"Adult, Lambda = {lam:g}",
         "D, Figure 6",
         runs,
-        [
+        claims=[
             Claim("NAPP-VS+ performs best of the private ones, in general.", all_below(best, "median")),
             Claim("NAPP-VS follows.", all_below(second, "median")),
             Claim(
@@ -350,7 +350,7 @@ def _retrieved(id: str, kind: str, n: int, delta: float) -> Figure:
         f"Retrieved budget, {kind}, n = {n}, {_privacy(delta)}",
         _source(7, delta),
         [Run(lam, "erm:retrieved_trial", {**setting, "lam": lam}) for lam in (0.1, 0.4, 1.0, 4.0, 16.0, 64.0, 256.0)],
-        [
+        claims=[
             _read("The share retrieved grows with Lambda.", lambda how: rises(of(how))),
             _read(
                 "NAPP-VS+ retrieves more than NAPP-VS and NAPP-ERM.",
@@ -392,7 +392,7 @@ def _retrieved_by_epsilon(id: str, kind: str, n: int, delta: float) -> Figure:
         f"Retrieved budget by epsilon, {kind}, n = {n}, {_privacy(delta)}",
         _source(7, delta),
         [Run(e, "erm:retrieved_trial", {**setting, "epsilon": e}) for e in EPSILONS],
-        [
+        claims=[
             _read(
                 "NAPP-ERM and NAPP-VS retrieve more as epsilon grows.",
                 lambda how: rises([f"{name}, {how}" for name in ("NAPP-ERM", "NAPP-VS")]),
@@ -446,7 +446,7 @@ def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figu
         f"Recycling, {kind}, n = {n}, {_privacy(delta)}",
         _source(8, delta),
         [_predicted(e, kind, n, tried, epsilon=e, delta=delta) for e in EPSILONS],
-        list(claims()),
+        claims=list(claims()),
         log_y=True,
         y_label=_errors_label(kind),
         notes=(
@@ -464,7 +464,7 @@ def _selecting_recycled(id: str, kind: str, n: int, delta: float) -> Figure:
         f"Recycling and selection, {kind}, n = {n}, {_privacy(delta)}",
         _source(8, delta),
         [Run(e, "erm:selection_trial", {**setting, "epsilon": e}) for e in (0.4, 1.0)],
-        [
+        claims=[
             *(
                 Claim(f"Recycling lets {name} select better.", below(name, f"{name}, recycled"))
                 for name in ("NAPP-ERM", "NAPP-VS")
