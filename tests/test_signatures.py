@@ -1,4 +1,4 @@
-"""A call with many arguments names them: from the fifth on they are keyword-only in the rooms that were gone through."""
+"""Arguments from the fifth on are keyword-only in the rooms that were gone through."""
 
 import ast
 from pathlib import Path

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import PublicMessage
 from pmtcore.base.records import Bands
 
 _FEWEST_CLUSTERS = 10  # fewer say next to nothing of a variance between groups: 9 degrees of freedom at most
@@ -116,9 +117,7 @@ def _clustered_part(influence: np.ndarray, scale: float | np.ndarray, rows: int,
     sums = np.zeros((count, influence.shape[1]))
     np.add.at(sums, groups, influence)
     if count < _FEWEST_CLUSTERS:
-        raise InputError(
-            f"The public rows are of {count} groups; errors clustered by them need {_FEWEST_CLUSTERS} at least."
-        )
+        raise InputError(PublicMessage.TOO_FEW_GROUPS, count=count, limit=_FEWEST_CLUSTERS)
     found = robust_part(sums, scale * count / (count - 1) * count / len(influence), rows)
     return Part(found.variance, np.minimum(found.freedom, count - 1), found.covariance)
 

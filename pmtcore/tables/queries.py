@@ -20,6 +20,7 @@ import pyarrow.types as pt
 import sqlalchemy as sa
 
 from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.messages import TableMessage
 from pmtcore.tables.cells import from_objects
 from pmtcore.tables.dialect import Dialect, check_names
 from pmtcore.tables.limits import block_rows
@@ -75,7 +76,7 @@ class QuerySource:
     def _shape(self) -> Sequence[str]:
         for names, _, _ in self._answers(f"SELECT * FROM ({self.query}) AS shape WHERE 1 = 0", 1, []):  # noqa: S608
             return names
-        raise InputError(f"{self._where} has no columns; give one SELECT.")
+        raise InputError(TableMessage.QUERY_WITHOUT_COLUMNS, where=self._where)
 
     def _answers(self, query: str, size: int, at: Sequence[int]) -> Iterator[Answer]:
         """Yield names and chunks of the columns at these places; one empty chunk where there are no rows."""
@@ -85,9 +86,7 @@ class QuerySource:
         except (InputError, GeneratorExit):
             raise
         except Exception:  # every driver has its own errors
-            raise InputError(
-                f"{self._where} cannot be answered; check the address of the database and the SELECT."
-            ) from None
+            raise InputError(TableMessage.QUERY_FAILED, where=self._where) from None
 
     def _sqlalchemy(self, query: str, size: int, at: Sequence[int]) -> Iterator[Answer]:
         engine = _engine(self._url)
@@ -106,14 +105,11 @@ class QuerySource:
         try:
             import duckdb  # noqa: PLC0415  # an extra
         except ImportError:
-            raise InputError("A duckdb: address needs the package duckdb; install it.") from None
+            raise InputError(TableMessage.NO_DUCKDB) from None
         path = self._url.removeprefix("duckdb:").removeprefix("//") or ":memory:"
         with duckdb.connect(path, read_only=path != ":memory:") as connection:
             if _guesses(connection, query):
-                raise InputError(
-                    f"{self._where} reads a CSV or JSON file, which DuckDB understands by guessing from its rows; "
-                    "give the file itself as the table, or write it as Parquet."
-                )
+                raise InputError(TableMessage.QUERY_READS_TEXT, where=self._where)
             relation = connection.sql(query)
             reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader  # as versions call it
             batches = reader(size)
