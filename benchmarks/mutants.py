@@ -554,8 +554,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "release: recorded mu is not the plan's",
         releases,
-        "return Guarantee(plan.mu, entry.neighbours, delta, _unit",
-        "return Guarantee(plan.mu / 2, entry.neighbours, delta, _unit",
+        "return Guarantee(plan.mu, entry.claim.neighbours, delta, _unit",
+        "return Guarantee(plan.mu / 2, entry.claim.neighbours, delta, _unit",
         f"{ARRIVES} -k recorded",
     )
     plant(

@@ -53,7 +53,7 @@ def all_methods() -> str:
     )
     rows = [
         f"| [`{m.id}`](#{m.id}) | {', '.join(m.families)} | {m.standing.value}{', to start from' * m.recommended} | "
-        f"{'local' if m.local else 'central'} | {cell(m.source)} |"
+        f"{'local' if m.local else 'central'} | {cell(m.origin.source)} |"
         for m in entries
     ]
     return head + "\n".join(rows) + "\n\n" + "\n\n".join(map(one_method, entries)) + "\n"
@@ -64,8 +64,8 @@ def one_method(entry: Method) -> str:
     record = entry.as_dict()
     lines = [f"## `{entry.id}` {{#{entry.id}}}", f"**{entry.title}.** {entry.summary}", ""]
     lines.append(
-        f"*Source:* {entry.source}. *Neighbours:* {entry.neighbours.value}. *Noise:* {record['noise']}. "
-        f"*{entry.standing.value.capitalize()}:* {entry.standing_reason}."
+        f"*Source:* {entry.origin.source}. *Neighbours:* {entry.claim.neighbours.value}. *Noise:* {record['noise']}. "
+        f"*{entry.standing.value.capitalize()}:* {entry.claim.reason}."
     )
     for page in sorted((DOCS / "proofs").glob("*.md")):
         if re.search(rf"^#+ \d+.*`{re.escape(entry.id)}`", page.read_text(), re.MULTILINE):
@@ -76,7 +76,7 @@ def one_method(entry: Method) -> str:
         low, high = field["low"], field["high"]
         span = ", ".join(field["choices"]) if field["choices"] else f"{low} to {high}"
         lines.append(f"| `{name}` | {field['default']} | {cell(span)} | {cell(field['help'])} |")
-    for id in entry.errata:
+    for id in entry.origin.errata:
         found = ERRATA[id]
         lines += ["", f"- **{id}** ({found.where}): {found.what}. Here: {found.here}."]
     return "\n".join(lines)

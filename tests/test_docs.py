@@ -36,14 +36,14 @@ def test_every_method_has_its_words():
     """Each registered method is named in the proofs, and each erratum it carries is explained there."""
     for entry in methods():
         assert f"`{entry.id}`" in MATHS or entry.id.startswith("dp-"), entry.id
-        for erratum in entry.errata:
+        for erratum in entry.origin.errata:
             assert f"**{erratum}**" in MATHS, erratum
 
 
 def test_every_erratum_has_its_line():
     """Each erratum that a method carries is in the table that the app shows."""
     for entry in methods():
-        assert words(entry.errata) or not entry.errata
+        assert words(entry.origin.errata) or not entry.origin.errata
     assert set(ERRATA) == {f"E{k}" for k in range(1, 28)}
 
 

@@ -175,7 +175,7 @@ def released(id: str, public: PublicData, rows: PrivateRows, mu: float, trials: 
     """Coefficients (trials, d) of a registered method."""
     entry = method(id)
     plan = entry.plan(public, rows.n, Budget(mu), make_parameters(entry, values))
-    return plan.perturb(plan.measure(rows), SeededNoise(seed), trials).coefficients
+    return plan.run(rows, SeededNoise(seed), trials).coefficients
 
 
 def diffprivlib(

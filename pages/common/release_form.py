@@ -51,15 +51,15 @@ def more(public: PublicData) -> None:
     entry = method(chosen)
     with st.expander(f"About {entry.title}", icon=":material/info:"):
         st.markdown(
-            f"{entry.summary} Source: {source(chosen)}. Sound: {entry.standing_reason}.",
+            f"{entry.summary} Source: {source(chosen)}. Sound: {entry.claim.reason}.",
             help=help_for("papers", "sound"),
         )
-        if entry.errata:
-            st.caption(f"Errata of the paper ({', '.join(entry.errata)}): {words(entry.errata)}")
+        if entry.origin.errata:
+            st.caption(f"Errata of the paper ({', '.join(entry.origin.errata)}): {words(entry.origin.errata)}")
     with st.expander("Methods that cannot be released", icon=":material/science:"):
         for lab in methods():
             if lab.standing is ReleaseStatus.LAB:
-                st.markdown(f"**{lab.id}**, {lab.title[0].lower()}{lab.title[1:]}: {lab.standing_reason}.")
+                st.markdown(f"**{lab.id}**, {lab.title[0].lower()}{lab.title[1:]}: {lab.claim.reason}.")
         st.caption("They can be studied on the Compare page.")
     import_configuration()
 

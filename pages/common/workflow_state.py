@@ -84,7 +84,7 @@ def fill(request: Request) -> None:
     """
     entry = method(request.method)
     if entry.standing is ReleaseStatus.LAB:
-        raise InputError(f"The configuration names {entry.id}, which cannot be released: {entry.standing_reason}.")
+        raise InputError(f"The configuration names {entry.id}, which cannot be released: {entry.claim.reason}.")
     keys: dict[str, Any] = {f"release-method-{family}": request.method for family in entry.families}
     keys |= {"release-unit": "mu", "release-mu": request.budget.mu}
     if request.delta is not None:

@@ -104,9 +104,9 @@ def details(id: str, found: Audit | None) -> None:
         st.markdown(f"Planted: {FAULTS[id].words}. The audit must find it.")
     else:
         entry = method(id)
-        st.markdown(f"{entry.summary} Source: {source(id)}. {entry.standing.value}: {entry.standing_reason}.")
-        if entry.errata:
-            st.caption(words(entry.errata))
+        st.markdown(f"{entry.summary} Source: {source(id)}. {entry.standing.value}: {entry.claim.reason}.")
+        if entry.origin.errata:
+            st.caption(words(entry.origin.errata))
     if found is not None:
         chart(
             figures.points(found),

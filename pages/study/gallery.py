@@ -85,7 +85,7 @@ def explained(chosen: Figure) -> None:
     with st.expander("Methods in this figure", icon=":material/function:"):
         for id in chosen.methods:
             entry = method(id)
-            st.markdown(f"**{entry.title}** `{entry.id}` ({entry.source}): {entry.summary}")
+            st.markdown(f"**{entry.title}** `{entry.id}` ({entry.origin.source}): {entry.summary}")
         st.page_link("pages/study/learn.py", label="How they work, step by step", icon=":material/school:")
     if found := pictures.errata_of(chosen):
         with st.expander("Published steps that do not give what is claimed", icon=":material/report:"):

@@ -98,7 +98,7 @@ def fit_another(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
         made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", 0.0, epsilon)
         plan = LocalPlan(problem.public, problem.private.n, made.mu, made, WhitenedParameters(randomizer="privunit"))
         with st.spinner("One collection from every device", show_time=True):
-            outcome = plan.perturb(plan.measure(problem.private), SeededNoise(1), 1)
+            outcome = plan.run(problem.private, SeededNoise(1), 1)
         st.session_state["local-collected"] = ((*mark, epsilon), outcome)
     outcome = st.session_state["local-collected"][1]
     chosen = st.segmented_control(

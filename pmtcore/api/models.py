@@ -128,7 +128,7 @@ class PrivateModel(Parametrized, Reported):
     def methods(cls) -> pd.DataFrame:
         """Methods of the registry for these families: what ``method`` takes, and where each comes from."""
         fitting = [entry for entry in all_methods() if set(entry.families) & set(cls._families)]
-        rows = [(entry.id, entry.standing.value, entry.title, entry.source) for entry in fitting]
+        rows = [(entry.id, entry.standing.value, entry.title, entry.origin.source) for entry in fitting]
         return pd.DataFrame(rows, columns=["id", "standing", "title", "source"]).set_index("id")
 
     def plan(

@@ -133,10 +133,10 @@ class Sides:
                 known = exact_fit(here.public, here.private)
             for cell in self._all_sides(here, place, known):
                 self._cells.append(cell)
-                statistic = cell.plan.measure(cell.rows)
+                mechanism = cell.plan.mechanism_on(cell.rows)
                 for trial in range(self.trials):
                     noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), trial)
-                    cell.errors.append(distances(cell.plan.perturb(statistic, noise, 1).coefficients, known))
+                    cell.errors.append(distances(mechanism(noise, 1).coefficients, known))
                     yield
 
     def _all_sides(self, here: Problem, place: _Place, known: Private[Any]) -> Iterator[Cell]:

@@ -23,7 +23,7 @@ from pmtcore.base.records import Curator, Private, PrivateRows
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
-from pmtcore.methods.registry import Method, Plan, make_parameters, method, of_role
+from pmtcore.methods.registry import Mechanism, Method, Plan, make_parameters, method, of_role
 from pmtcore.public.moments import joint, public_from_rows
 from pmtcore.tables.limits import MAX_CELLS, check_runs
 from pmtcore.tables.problem import Problem
@@ -76,7 +76,7 @@ AXES = {
 @final
 @dataclass
 class Cell:
-    """One method at one position on the axis: its plan, its statistic once measured, the errors so far."""
+    """One method at one position on the axis: its plan, its mechanism once it has read the rows, the errors so far."""
 
     entry: Method
     mu: float
@@ -84,7 +84,7 @@ class Cell:
     plan: Plan
     rows: PrivateRows
     reference: Private[np.ndarray]
-    statistic: Private[Any] | None = None
+    mechanism: Mechanism | None = None
     errors: list[np.ndarray] = field(default_factory=list)
 
     @property
@@ -224,10 +224,10 @@ class Comparison:
         return self._cells[0].reference.map(lambda fit: float(np.linalg.norm(fit)))
 
     def _errors(self, cell: Cell, block: int, trials: int) -> np.ndarray:
-        if cell.statistic is None:
-            cell.statistic = cell.plan.measure(cell.rows)
+        if cell.mechanism is None:
+            cell.mechanism = cell.plan.mechanism_on(cell.rows)
         noise = SeededNoise(self.seed, zlib.crc32(cell.entry.id.encode()), block)
-        return distances(cell.plan.perturb(cell.statistic, noise, trials).coefficients, cell.reference)
+        return distances(cell.mechanism(noise, trials).coefficients, cell.reference)
 
 
 def budget_grid(low: float, high: float, count: int) -> list[float]:

@@ -246,13 +246,13 @@ def _runs(
     seed: int,
     pair: int,
 ) -> Runs:
-    statistics = [plan.measure(rows) for rows in tables]
+    mechanisms = [plan.mechanism_on(rows) for rows in tables]
 
     def run(which: int, trials: int, stream: int) -> np.ndarray:
         parts = []
         for start in range(0, trials, _RELEASES_AT_ONCE):
             source = noise(SeededNoise(seed, pair, which, stream, start))
-            parts.append(plan.perturb(statistics[which], source, min(_RELEASES_AT_ONCE, trials - start)).seen())
+            parts.append(mechanisms[which](source, min(_RELEASES_AT_ONCE, trials - start)).seen())
         return np.vstack(parts)
 
     return run

@@ -71,7 +71,7 @@ class InputError(ValueError):
         return str(self) if self.message is None else self.message.statement(**self.facts)
 
 
-def number_between(name: str, value: float, low: float, high: float) -> float:
+def number_between(name: str, value: float | str, low: float, high: float) -> float:
     """Return the value as a float; NaN is refused as out of range.
 
     Raises:
@@ -88,7 +88,7 @@ def number_between(name: str, value: float, low: float, high: float) -> float:
     return result
 
 
-def whole_number_between(name: str, value: float, low: int, high: int) -> int:
+def whole_number_between(name: str, value: float | str, low: int, high: int) -> int:
     """Return the value as an int.
 
     Raises:

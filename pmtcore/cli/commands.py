@@ -19,11 +19,12 @@ Answer = tuple[Mapping[str, Any], str]  # the JSON object, the text
 def list_methods(chosen: argparse.Namespace) -> Answer:
     """List the methods, all or those that have the words in a name."""
     entries = search(" ".join(chosen.words)) if chosen.words else methods()
-    lines = [
-        f"{e.id:16} {e.standing.value:6} {e.neighbours.value:12} {e.title}  "
-        f"({'; '.join([e.source, *(name for name in e.paper_names if not name.startswith(e.source))])})"
-        for e in entries
-    ]
+    lines = []
+    for entry in entries:
+        source = entry.origin.source
+        names = "; ".join([source, *(name for name in entry.origin.names if not name.startswith(source))])
+        relation = entry.claim.neighbours.value
+        lines.append(f"{entry.id:16} {entry.standing.value:6} {relation:12} {entry.title}  ({names})")
     return {"methods": [entry.as_dict() for entry in entries]}, "\n".join(lines)
 
 

@@ -54,7 +54,7 @@ def create(chosen: argparse.Namespace) -> Answer:
             raise InputError(CommandMessage.STUDY_EXISTS, place=chosen.study)
         choices = choices_from(chosen)
         pairs = settings_from(chosen.site, "--site", "NAME=ROWS")
-        sites = [studies.Site(name, whole_number_between("rows", rows, 1, 2**40)) for name, rows in pairs.items()]  # type: ignore[arg-type]
+        sites = [studies.Site(name, whole_number_between("rows", rows, 1, 2**40)) for name, rows in pairs.items()]
         settings = {**_settings(chosen), "patience": chosen.patience}
         public = chosen.public or chosen.public_moment
         study = studies.create(chosen.title, public, choices, _request(chosen), sites, **settings)
@@ -151,7 +151,7 @@ def _lead(chosen: argparse.Namespace) -> dict[str, Any]:
     if chosen.board is not None and chosen.listen is None:
         return Coordinator(ground, board).run()
     host, _, port = (chosen.listen or "127.0.0.1:8090").rpartition(":")
-    with served(board, ground.study, host, int(whole_number_between("port", port, 0, 65_535))):  # type: ignore[arg-type]
+    with served(board, ground.study, host, int(whole_number_between("port", port, 0, 65_535))):
         return Coordinator(ground, board).run()
 
 

@@ -56,7 +56,7 @@ def ridge_path(state: State, names: Sequence[str], response: int, features: Sequ
         gram = gram - cross @ np.linalg.solve(others @ state.moment @ others.T, cross.T)
     sizes = np.linalg.eigvalsh((gram + gram.T) / 2)
     path = np.geomspace(max(sizes[0], 1e-12 * sizes[-1]) / 1000, sizes[-1] * 10, POINTS)
-    found = [solve(state, response, features, float(lam), free).coefficients for lam in path]
+    found = [solve(state, response, features, float(lam), free=free).coefficients for lam in path]
     return Path(tuple(names), path, np.array(found))
 
 
@@ -130,7 +130,7 @@ def best_subsets(
         some, _ = min(tried, key=lambda each: each[1])
         if not some:
             continue
-        fit = solve(state, response, some, 0.0, free)
+        fit = solve(state, response, some, 0.0, free=free)
         gram = state.root[list(some)] @ state.moment @ state.root[list(some)].T
         doubt = float(np.sum(gram * fit.total))  # what errors of the coefficients add for a new row
         at = dict(zip(features, names, strict=True))

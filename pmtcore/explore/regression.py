@@ -375,5 +375,5 @@ def regression(
     if not (math.isfinite(lam) and 0 <= lam <= 1e300):
         raise InputError(ExploreMessage.PENALTY_RANGE)
     places = [list(names).index(name) for name in used]
-    fit = solve(state, list(names).index(response), places, lam, (0,) if intercept else ())
+    fit = solve(state, list(names).index(response), places, lam, free=(0,) if intercept else ())
     return Regression(fit, response, tuple(used), lam, intercept)

@@ -129,7 +129,7 @@ class TargetStack:
 
 
 def augmented(
-    loss: Loss, b: np.ndarray, weights: np.ndarray, count: int, rng: np.random.Generator
+    loss: Loss, b: np.ndarray, weights: np.ndarray, count: int, *, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """About ``count`` augmented rows and their responses (D, Table 1, equations 3 and 5, repaired).
 
@@ -154,10 +154,10 @@ def augmented(
 
 
 def literal(
-    data: Data, b: np.ndarray, weights: np.ndarray, count: int, rng: np.random.Generator, tolerance: float = 1e-8
+    data: Data, b: np.ndarray, weights: np.ndarray, count: int, *, rng: np.random.Generator, tolerance: float = 1e-8
 ) -> np.ndarray:
     """One fit (p,) without any penalty to rows and augmented rows together: step 5 of Algorithm 1."""
-    rows, responses = augmented(data.loss, b, weights, count, rng)
+    rows, responses = augmented(data.loss, b, weights, count, rng=rng)
     both = Data(data.loss, np.vstack([data.x, rows]), np.concatenate([data.y, responses]))
     return minimize(both, Penalty.of(np.zeros((1, len(b))), 1e-12), tolerance).theta[0]
 
@@ -197,7 +197,7 @@ def iterate(
     t, p = b.shape
     turned = np.broadcast_to(np.asarray(absolute), (t,))
     if rows is not None:
-        return _literally(data, b, targets, rounds, turned, rows)
+        return _literally(data, b, targets, rounds, absolute=turned, rows=rows)
     stack = TargetStack.of(targets if len(targets) == t else [targets[0]] * t)
     weights = np.array(np.broadcast_to(stack.start(), (t, p)))
     theta = limit(data, b, weights + 1e-9, _loose(data), np.zeros((t, p)))
@@ -226,7 +226,7 @@ class Augmentation:
 
 
 def _literally(
-    data: Data, b: np.ndarray, targets: list[Target], rounds: int, absolute: np.ndarray, rows: Augmentation
+    data: Data, b: np.ndarray, targets: list[Target], rounds: int, *, absolute: np.ndarray, rows: Augmentation
 ) -> Iterated:
     """Run steps 3 to 8 of Algorithm 1; for the selection signs are turned, and what has no settled sign is set to 0."""
     t, p = b.shape
@@ -238,7 +238,7 @@ def _literally(
             before = theta[k].copy()
             weights[k] = target.weights(before[None])[0] if at else target.weights(None, p)
             signed = b[k] * np.sign(before) if absolute[k] and at else b[k]
-            theta[k] = literal(data, signed, weights[k] + _FLOOR, rows.count, rows.rng, _loose(data))
+            theta[k] = literal(data, signed, weights[k] + _FLOOR, rows.count, rng=rows.rng, tolerance=_loose(data))
             if at >= rounds - _SETTLED:
                 lasting &= (np.sign(before) == np.sign(theta[k])) | (at == 0)
         theta[k] = np.where(lasting | (not absolute[k]), theta[k], 0.0)
@@ -250,10 +250,10 @@ def recycled(
     b: np.ndarray,
     targets: list[Target],
     epsilon: float | np.ndarray,
+    *,
     share: float,
     passes: int | np.ndarray,
     rounds: int = 80,
-    *,
     absolute: bool | np.ndarray = False,
     rows: Augmentation | None = None,
 ) -> Iterated:
@@ -275,7 +275,7 @@ def recycled(
     rest, gained = (1 - share) * epsilon, np.zeros(t)
     for count in range(int(np.max(passes))):
         floors = np.asarray([target.floor for target in own])
-        more = (rest - gained) * retrieved_share(found.weights, floors, epsilon, "example", share)
+        more = (rest - gained) * retrieved_share(found.weights, floors, epsilon, "example", share=share)
         live = np.flatnonzero((more > _GAIN * rest) & (np.broadcast_to(passes, (t,)) > count))
         if not len(live):
             break
@@ -294,7 +294,7 @@ def _loose(data: Data) -> float:
 
 
 def retrieved_share(
-    weights: np.ndarray, floor: np.ndarray | float, epsilon: float | np.ndarray, how: str, share: float = 0.5
+    weights: np.ndarray, floor: np.ndarray | float, epsilon: float | np.ndarray, how: str, *, share: float = 0.5
 ) -> np.ndarray:
     """Share of ``(1 - r) eps`` that a modulus leaves: as printed, or as it can be proved.
 

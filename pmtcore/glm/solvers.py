@@ -176,7 +176,7 @@ def minimize(data: Data, penalty: Penalty, tolerance: Tolerance, start: np.ndarr
             # A full step that halves the subgradient needs no look at the objective, which costs as much again.
             slow = model[2] > np.maximum(left / 2, tolerance_at(tolerance, tried))
             if np.any(slow):
-                tried[slow] = _searched(data, now.at(slow), here[slow], step[slow], gradient[slow])
+                tried[slow] = _searched(data, now.at(slow), here[slow], step[slow], gradient=gradient[slow])
                 for part, again in zip(model, _model(data, now.at(slow), tried[slow]), strict=True):
                     part[slow] = again
         here, (gradient, hessian, left) = tried, model
@@ -284,7 +284,7 @@ def _finished(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np
     return np.where(agrees[:, None], solved, end)
 
 
-def _searched(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+def _searched(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray, *, gradient: np.ndarray) -> np.ndarray:
     """Halve the step in each fit until the objective falls by enough of what the model predicts."""
     before = data.value(theta) + penalty.smooth(theta) + penalty.sharp(theta)
     predicted = np.sum(gradient * step, axis=1) + penalty.sharp(theta + step) - penalty.sharp(theta)

@@ -16,16 +16,16 @@ from typing import final
 import numpy as np
 from scipy.special import ndtri
 
-from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Private, PrivateRows, ReleaseStatus
+from pmtcore.base.records import Private, PrivateRows
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
 from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import calibration_factor, cross_sensitivity, moment_sensitivity
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Method, Outcome, Plan, register
+from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, StatisticPlan, register, sound
 from pmtcore.methods.two_part.whitened import PmtParameters
 from pmtcore.public.moments import PublicData
 
@@ -35,7 +35,7 @@ _EIGEN = 20 * 2.0**-53  # backward error of LAPACK's symmetric eigenvalues, for 
 
 @final
 @dataclass(frozen=True)
-class AdaptivePlan(Plan):
+class AdaptivePlan(StatisticPlan[np.ndarray]):
     """``ada-ssp`` with bounds fixed."""
 
     public: PublicData
@@ -60,11 +60,11 @@ class AdaptivePlan(Plan):
         )
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """Sums for moment and cross moment side by side (d, d + 1), integers, private."""
+        """Return sums for moment and cross moment side by side (d, d + 1), integers, private."""
         return integer_sum(rows, lambda x, y: gram_and_cross(x, y, self.radius, self.response_radius))
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> AdaptiveOutcome:
-        """The release.
+        """Return released moments and the ridge that follows.
 
         Guarantee: three Gaussian mechanisms, together mu-GDP under replace-one for the bits that leave; by Weyl's
         inequality replacing a row moves the smallest eigenvalue by at most ``R^2/n`` (proofs/sensitivity.md, 3.6,
@@ -120,7 +120,7 @@ class AdaptiveOutcome(Outcome):
         return np.asarray(np.linalg.solve(held, self._cross[..., None])[..., 0])
 
     def notes(self) -> tuple[str, ...]:
-        """It has no bands."""
+        """Return that it has no bands."""
         return ("This method has no error bands.",)
 
 
@@ -137,14 +137,8 @@ register(
         id="ada-ssp",
         title="Adaptive sufficient statistics",
         summary="Noisy moments of untransformed rows with a ridge set from a noisy smallest eigenvalue.",
-        task="linear",
-        source="Wang 2018, in GDP form",
-        neighbours=Neighbours.REPLACE_ONE,
-        standing=ReleaseStatus.SOUND,
-        standing_reason="three Gaussian mechanisms on rows clipped to public bounds",
-        exact=True,
-        errata=(),
-        parameters=PmtParameters,
+        origin=Origin("Wang 2018, in GDP form"),
+        claim=sound(REPLACE_ONE, "three Gaussian mechanisms on rows clipped to public bounds"),
         plan=_plan,
         colour="#44AA99",
     )

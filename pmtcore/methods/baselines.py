@@ -11,13 +11,26 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Bands, Curator, Private, PrivateRows, ReleaseStatus
+from pmtcore.base.records import Bands, Curator, Private, PrivateRows
 from pmtcore.glm import newton
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
+from pmtcore.methods.parameters import Parameters, penalty
+from pmtcore.methods.registry import (
+    REPLACE_ONE,
+    Mechanism,
+    Method,
+    Origin,
+    Outcome,
+    Plan,
+    Prediction,
+    StatisticPlan,
+    lab,
+    register,
+    sound,
+)
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.moments import PublicData, back_transform, joint, whiten
 from pmtcore.public.shape import Shape
@@ -72,13 +85,9 @@ class NoParameters(Parameters):
 class NonPrivateParameters(Parameters):
     """Parameters of the non-private fit."""
 
-    lam: float = parameter(
-        0.0,
-        label="Ridge penalty",
-        help="Of a linear fit, in the units of the table, the intercept included; of another family, the problem's.",
-        low=0.0,
-        high=1e9,
-        log=True,
+    lam: float = penalty(
+        "Ridge penalty",
+        "Of a linear fit, in the units of the table, the intercept included; of another family, the problem's.",
     )
 
 
@@ -108,26 +117,25 @@ class PublicPlan(Plan):
     public: PublicData
     mu: float = 0.0
 
-    def measure(self, rows: PrivateRows) -> Private[None]:
-        """Nothing."""
-        return Private(None)
+    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
+        """Return the public fit in every trial.
+
+        Guarantee: no private row is read.
+        """
+        return lambda source, trials: Constant(self.public.fit, trials, public_bands(self.public))
 
     def parts(self) -> tuple[Spend, ...]:
         """None: no private row is read."""
         return ()
 
     def predicted(self) -> Prediction | None:
-        """The public fit's own sampling error."""
+        """Return the public fit's own sampling error."""
         bands = public_bands(self.public)
         return None if bands is None else Prediction(bands.privacy, bands.sampling)
 
-    def perturb(self, statistic: Private[None], source: NoiseSource, trials: int) -> Outcome:
-        """Guarantee: no private row is read."""
-        return Constant(self.public.fit, trials, public_bands(self.public))
-
 
 def public_bands(public: PublicData) -> Bands | None:
-    """Sampling bands of the public fit; robust (HC3) with rows, homoskedastic with a moment alone."""
+    """Return sampling bands of the public fit; robust (HC3) with rows, homoskedastic with a moment alone."""
     if public.m is None or public.m <= public.d:
         return None
     if public.family is not GAUSSIAN:
@@ -150,7 +158,7 @@ def _glm_bands(public: PublicData) -> Bands:
 
 @final
 @dataclass(frozen=True)
-class NonPrivatePlan(Plan):
+class NonPrivatePlan(StatisticPlan[np.ndarray]):
     """The fit without privacy."""
 
     public: PublicData
@@ -159,11 +167,11 @@ class NonPrivatePlan(Plan):
 
     @property
     def requires_in_memory(self) -> bool:
-        """But for least squares, which are of sums."""
+        """Return whether the fit is iterated: least squares need sums alone."""
         return self.public.family is not GAUSSIAN
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """The exact fit (d,), private."""
+        """Return the exact fit (d,), private."""
         return exact_fit(self.public, rows, self.lam if self.public.family is GAUSSIAN else None)
 
     def parts(self) -> tuple[Spend, ...]:
@@ -188,18 +196,14 @@ register(
         id="public-only",
         title="Public fit alone",
         summary="The fit to the public data: spends nothing, and often hard to beat.",
-        task="any",
-        source="baseline",
-        neighbours=Neighbours.REPLACE_ONE,
-        standing=ReleaseStatus.SOUND,
-        standing_reason="reads no private row",
-        errata=(),
-        families=tuple(FAMILIES),
-        parameters=NoParameters,
+        origin=Origin("baseline"),
+        claim=sound(REPLACE_ONE, "reads no private row"),
         plan=_public_plan,
+        colour="#009E73",
+        families=tuple(FAMILIES),
+        task="any",
         role="public",
         at_first=True,
-        colour="#009E73",
     )
 )
 register(
@@ -207,17 +211,13 @@ register(
         id="non-private",
         title="Without privacy",
         summary="The fit to the private rows: the figure every private method tries to reach.",
-        task="any",
-        source="baseline",
-        neighbours=Neighbours.REPLACE_ONE,
-        standing=ReleaseStatus.LAB,
-        standing_reason="no noise at all",
-        errata=(),
-        families=tuple(FAMILIES),
-        needs_labels=False,
-        parameters=NonPrivateParameters,
+        origin=Origin("baseline"),
+        claim=lab(REPLACE_ONE, "no noise at all"),
         plan=_non_private_plan,
-        role="reference",
         colour="#888888",
+        families=tuple(FAMILIES),
+        task="any",
+        needs_labels=False,
+        role="reference",
     )
 )

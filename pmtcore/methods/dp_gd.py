@@ -18,9 +18,9 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Private, PrivateRows, ReleaseStatus
+from pmtcore.base.records import Private, PrivateRows
 from pmtcore.glm.families import FAMILIES
 from pmtcore.glm.proximal import Proximal
 from pmtcore.mechanisms.grid import SLACK
@@ -28,7 +28,8 @@ from pmtcore.mechanisms.integers import FACTOR, IntegerRows, at, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, papers_radius
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
+from pmtcore.methods.parameters import Parameters, choice, failure_probability, parameter, penalty
+from pmtcore.methods.registry import REPLACE_ONE, Mechanism, Method, Origin, Outcome, Plan, register, sound
 from pmtcore.public.moments import PublicData, joint
 
 
@@ -41,27 +42,15 @@ class DescentParameters(Parameters):
         1.0, label="Gradient clip", help="Each row's gradient is clipped to this length.", low=1e-9, high=1e9, log=True
     )
     rate: float = parameter(0.09, label="Learning rate", help="Length of a step.", low=1e-9, high=1e6, log=True)
-    coordinates: str = parameter(
-        "table",
-        label="Coordinates",
-        help="table: rows as they are; whitened: whitened by the public moment and truncated (A, end of section 4).",
-        choices=("table", "whitened"),
+    coordinates: str = choice(
+        "Coordinates",
+        table="rows as they are",
+        whitened="whitened by the public moment and truncated (A, end of section 4)",
     )
-    eta: float = parameter(
-        0.05,
-        label="Failure probability eta",
-        help="Sets the radius that whitened rows are truncated to.",
-        low=1e-9,
-        high=0.999,
-        log=True,
-    )
-    lasso: float = parameter(
-        0.0,
-        label="Lasso penalty",
-        help="On the mean loss, in the units of the table, the intercept left out; with a ridge an elastic net.",
-        low=0.0,
-        high=1e9,
-        log=True,
+    eta: float = failure_probability("Sets the radius that whitened rows are truncated to.")
+    lasso: float = penalty(
+        "Lasso penalty",
+        "On the mean loss, in the units of the table, the intercept left out; with a ridge an elastic net.",
     )
 
 
@@ -87,16 +76,17 @@ class DescentPlan(Plan):
 
     @property
     def radius(self) -> float:
-        """What whitened rows are truncated to."""
+        """Return the radius that whitened rows are truncated to."""
         return papers_radius(self.public.d, self.n, self.parameters.eta)
 
-    @property
-    def requires_in_memory(self) -> bool:
-        """Every step goes through them."""
-        return True
+    requires_in_memory = True  # every step goes through all rows
 
-    def measure(self, rows: PrivateRows) -> Private[IntegerRows]:
-        """The rows as integer directions and lengths, private."""
+    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
+        """Return the descent on these rows."""
+        return partial(self._descend, self.quantized(rows))
+
+    def quantized(self, rows: PrivateRows) -> Private[IntegerRows]:
+        """Return the rows as integer directions and lengths, private."""
         root = self.root
         if root is None:
             return rows.concatenate(joint).map(lambda z: IntegerRows.of_any_length(z[:, :-1], z[:, -1]))
@@ -108,26 +98,25 @@ class DescentPlan(Plan):
 
         return rows.concatenate(joint).map(whitened)
 
-    def perturb(self, statistic: Private[IntegerRows], source: NoiseSource, trials: int) -> DescentOutcome:
-        """The descent, all trials at once.
+    def _descend(self, rows: Private[IntegerRows], source: NoiseSource, trials: int) -> DescentOutcome:
+        """Return the last iterates, all trials at once.
 
         Guarantee: T Gaussian mechanisms at ``mu/sqrt(T)`` each, together mu-GDP under replace-one, for the bits that
         leave (proofs/noise.md, 14 and 19).
         """
         public, p = self.public, self.parameters
-        free = np.ones(public.d)
-        free[0] = 0.0 if public.has_intercept else 1.0
         theta, unit = np.zeros((trials, public.d)), p.clip / FACTOR**2 / self.n
         root = np.eye(public.d) if self.root is None else self.root
-        penalty, near = public.lam * root @ np.diag(free) @ root, Proximal.of(root, p.lasso * p.rate * free)
+        penalty = public.lam * root @ np.diag(public.penalized) @ root
+        near = Proximal.of(root, p.lasso * p.rate * public.penalized)
         for _ in range(p.steps):
-            total = at(statistic, partial(self._clipped, theta))
+            total = at(rows, partial(self._clipped, theta))
             noisy = noisy_vector(total, (1 + SLACK) * self.sigma / unit, source, trials)
             theta = near.step(theta - p.rate * (noisy * unit + theta @ penalty))
         return DescentOutcome(near.table(theta))
 
     def _clipped(self, theta: np.ndarray, rows: IntegerRows) -> np.ndarray:
-        """Sums of clipped gradients (t, d), integers."""
+        """Return sums of clipped gradients (t, d), integers."""
         return rows.scores(self.public.family, theta, self.parameters.clip, clipped=True)
 
     def parts(self) -> tuple[Spend, ...]:
@@ -155,7 +144,7 @@ class DescentOutcome(Outcome):
         return self._theta
 
     def notes(self) -> tuple[str, ...]:
-        """It has no bands."""
+        """Return that it has no bands."""
         return ("This method has no error bands.",)
 
 
@@ -166,20 +155,14 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: DescentParamet
 register(
     Method(
         id="dp-gd",
-        paper_names=("DP-GD",),
         title="Noisy gradient descent",
         summary="Clipped gradients of untransformed rows with noise at every step.",
-        task="any",
-        source="A, section 6; Avella-Medina et al. 2023",
-        neighbours=Neighbours.REPLACE_ONE,
-        standing=ReleaseStatus.SOUND,
-        standing_reason="T Gaussian mechanisms on clipped gradients",
-        exact=True,
-        errata=("E20",),
-        parameters=DescentParameters,
+        origin=Origin("A, section 6; Avella-Medina et al. 2023", names=("DP-GD",), errata=("E20",)),
+        claim=sound(REPLACE_ONE, "T Gaussian mechanisms on clipped gradients"),
         plan=_plan,
-        families=tuple(FAMILIES),
-        needs_labels=False,
         colour="#F0E442",
+        families=tuple(FAMILIES),
+        task="any",
+        needs_labels=False,
     )
 )

@@ -22,7 +22,7 @@ class Passes:
 
     @property
     def gradient_share(self) -> float:
-        """What pilot and counting leave."""
+        """Return the share that pilot and counting leave."""
         return 1 - self.pilot_share - self.counting_share
 
 

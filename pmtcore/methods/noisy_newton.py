@@ -22,25 +22,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Curator, Private, PrivateRows, ReleaseStatus
+from pmtcore.base.records import Private, PrivateRows
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, Family
 from pmtcore.mechanisms.grid import SLACK
 from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES, IntegerRows, at, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.truncation import calibration_factor, papers_radius, trace_radius
+from pmtcore.methods.as_published import LEAKS, AsPublished
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Method, Outcome, Plan, parameter, register
+from pmtcore.methods.parameters import choice, parameter, unset
+from pmtcore.methods.registry import REPLACE_ONE, Mechanism, Method, Origin, Outcome, Plan, register, sound
 from pmtcore.methods.two_part.whitened import PmtParameters
-from pmtcore.public.moments import PublicData, joint, private_joint_moment
+from pmtcore.public.moments import PublicData, joint
 
-_LAB = Curator("radius from private rows, as published (E4): lab only")
 _LABELS = 0.25  # of a label's loss: the largest slope of the mean
 _SETTLED = 0.1  # last step over length of the coefficients, below which the iteration counts as settled
 
@@ -50,17 +51,15 @@ class NewtonParameters(PmtParameters):
     """Public parameters of the noisy Newton methods."""
 
     steps: int = parameter(5, label="Newton steps", help="Each step spends its share of the budget.", low=1, high=1000)
-    indefinite: str = parameter(
-        "floor",
-        label="Indefinite Hessian",
-        help="floor: eigenvalues below the noise level are raised to it; printed: solved as it is.",
-        choices=("floor", "printed"),
+    indefinite: str = choice(
+        "Indefinite Hessian",
+        floor="eigenvalues below the noise level are raised to it",
+        printed="solved as it is",
     )
-    score_noise: str = parameter(
-        "repaired",
-        label="Noise on the score",
-        help="repaired: R as in the proof; printed: R squared, as the listing has it (E1).",
-        choices=("repaired", "printed"),
+    score_noise: str = choice(
+        "Noise on the score",
+        repaired="R as in the proof",
+        printed="R squared, as the listing has it (E1)",
     )
 
 
@@ -68,18 +67,14 @@ class NewtonParameters(PmtParameters):
 class BoundedNewtonParameters(NewtonParameters):
     """Public parameters of ``pmt-glm``."""
 
-    bound: float = parameter(
-        0.0,
-        label="Coefficient bound (0: automatic)",
-        help="Iterates are kept within this length in whitened coordinates; automatic: twice the public fit's.",
-        low=0.0,
+    bound: float = unset(
+        "Coefficient bound (0: automatic)",
+        "Iterates are kept within this length in whitened coordinates; automatic: twice the public fit's.",
         high=1e6,
     )
-    response_bound: float = parameter(
-        0.0,
-        label="Response bound (0: automatic)",
-        help="Responses are clipped to it; automatic: 1 for labels, else 1.5 times the largest public one.",
-        low=0.0,
+    response_bound: float = unset(
+        "Response bound (0: automatic)",
+        "Responses are clipped to it; automatic: 1 for labels, else 1.5 times the largest public one.",
         high=1e12,
     )
 
@@ -111,7 +106,7 @@ class NewtonPlan(Plan):
 
     @property
     def _joint(self) -> bool:
-        """Whether Hessian and score are calibrated together, which is proved for labels.
+        """Return whether Hessian and score are calibrated together, which is proved for labels.
 
         Proof: proofs/sensitivity.md, 3.6.
         """
@@ -131,20 +126,21 @@ class NewtonPlan(Plan):
             2 * s.radius * printed * s.score_bound / (part * self.n) * factor,
         )
 
-    @property
-    def requires_in_memory(self) -> bool:
-        """Every step goes through them."""
-        return True
+    requires_in_memory = True  # every step goes through all rows
 
-    def measure(self, rows: PrivateRows) -> Private[IntegerRows]:
-        """Transformed and truncated rows in integers, private."""
+    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
+        """Return the iteration on these rows."""
+        return partial(self._iterate, self.quantized(rows))
+
+    def quantized(self, rows: PrivateRows) -> Private[IntegerRows]:
+        """Return transformed and truncated rows in integers, private."""
         s = self.steps
         low = 0.0 if self.public.family.binary else -s.response_bound
-        found = rows.concatenate(lambda x, y: joint(x @ s.root.T, np.clip(y, low, s.response_bound)))
-        return found.map(lambda z: IntegerRows.within(z[:, :-1], z[:, -1], s.radius))
+        transformed = rows.concatenate(lambda x, y: joint(x @ s.root.T, np.clip(y, low, s.response_bound)))
+        return transformed.map(lambda z: IntegerRows.within(z[:, :-1], z[:, -1], s.radius))
 
-    def perturb(self, statistic: Private[IntegerRows], source: NoiseSource, trials: int) -> NewtonOutcome:
-        """The iteration, all trials at once.
+    def _iterate(self, rows: Private[IntegerRows], source: NoiseSource, trials: int) -> NewtonOutcome:
+        """Return the iterates of all trials at once.
 
         Guarantee: each of 2T Gaussian mechanisms is ``mu/sqrt(2T)``-GDP under replace-one, together mu-GDP (A, Theorems
         5.2 and 2.1); for labels Hessian and score together by proofs/sensitivity.md, 3.6; for the bits that leave
@@ -157,9 +153,9 @@ class NewtonPlan(Plan):
         path = [np.zeros((trials, self.public.d))]
         for _ in range(self.parameters.steps):
             here = path[-1]
-            scores = at(statistic, partial(_scores, family, here, s.score_bound))
+            scores = at(rows, partial(_scores, family, here, s.score_bound))
             score = noisy_vector(scores, (1 + SLACK) * score_sd / unit, source, trials) * unit
-            hessians = at(statistic, partial(_hessians, family, here, s.slope_bound))
+            hessians = at(rows, partial(_hessians, family, here, s.slope_bound))
             hessian = noisy_symmetric(hessians, (1 + SLACK) * hessian_sd / curved, source, trials, "papers") * curved
             step = self._solve(hessian + s.penalty, score + here @ s.penalty)
             path.append(_projected(here - step, s.coefficient_bound))
@@ -219,45 +215,12 @@ class NewtonOutcome(Outcome):
         return np.asarray(self.path[-1] @ self.plan.steps.root)
 
     def notes(self) -> tuple[str, ...]:
-        """Whether the iteration settled; it has no error bands."""
+        """Return a note where the iteration did not converge, and that there are no error bands."""
         found = ["This method has no error bands; pmt-objective has."]
         last = np.linalg.norm(self.path[-1, 0] - self.path[-2, 0])
         if not last <= _SETTLED * np.linalg.norm(self.path[-1, 0]):
             found.append("The iteration did not settle: the last step was as long as a tenth of the coefficients.")
         return tuple(found)
-
-
-@final
-@dataclass(frozen=True)
-class AsPublished(Plan):
-    """``dp-logistic`` with the private trace: not private, whatever the noise (E4)."""
-
-    public: PublicData
-    n: int
-    mu: float
-    parameters: NewtonParameters
-
-    @property
-    def requires_in_memory(self) -> bool:
-        """As the plan that it makes."""
-        return True
-
-    def measure(self, rows: PrivateRows) -> Private[tuple[NewtonPlan, IntegerRows]]:
-        """The plan that the private trace makes, and its rows."""
-        moment = private_joint_moment(rows).reveal(_LAB) / self.n
-        inner = _untransformed(self.public, self.n, self.mu, self.parameters, float(np.trace(moment[:-1, :-1])))
-        return inner.measure(rows).map(lambda found: (inner, found))
-
-    def parts(self) -> tuple[Spend, ...]:
-        """None: the private radius is released without noise (E4)."""
-        return ()
-
-    def perturb(
-        self, statistic: Private[tuple[NewtonPlan, IntegerRows]], source: NoiseSource, trials: int
-    ) -> NewtonOutcome:
-        """Guarantee: none. The claim is mu-GDP; the radius leaks (E4)."""
-        inner, _ = statistic.reveal(_LAB)
-        return inner.perturb(statistic.map(lambda pair: pair[1]), source, trials)
 
 
 def _scores(family: Family, theta: np.ndarray, bound: float, rows: IntegerRows) -> np.ndarray:
@@ -274,11 +237,9 @@ def _projected(theta: np.ndarray, bound: float) -> np.ndarray:
 
 
 def _whitened(public: PublicData) -> tuple[np.ndarray, np.ndarray]:
-    """The symmetric root, and the penalty in its coordinates: the intercept is not penalized."""
+    """Return the symmetric root, and the penalty in its coordinates: the intercept is not penalized."""
     _, root = public.symmetric_root
-    free = np.ones(public.d)
-    free[0] = 0.0 if public.has_intercept else 1.0
-    return root, public.lam * (root * free) @ root.T
+    return root, public.lam * (root * public.penalized) @ root.T
 
 
 def _pmt_logistic(public: PublicData, n: int, budget: Budget, parameters: NewtonParameters) -> NewtonPlan:
@@ -315,56 +276,54 @@ def _response_bound(public: PublicData) -> float:
     )
 
 
-def _untransformed(public: PublicData, n: int, mu: float, parameters: NewtonParameters, trace: float) -> NewtonPlan:
-    free = np.ones(public.d)
-    free[0] = 0.0 if public.has_intercept else 1.0
+def _untransformed(
+    public: PublicData, n: int, mu: float, parameters: NewtonParameters, *, moment: np.ndarray
+) -> NewtonPlan:
+    """Return the plan on rows as they are for a joint moment (d + 1, d + 1), public or (in the lab) private."""
+    trace = float(np.trace(moment[:-1, :-1]))
     radius = trace_radius(trace, public.d, n, 2 * parameters.eta)  # log(n/eta)
-    return NewtonPlan(public, n, mu, Steps(np.eye(public.d), radius, 1.0, 0.25, public.lam * np.diag(free)), parameters)
+    penalty = public.lam * np.diag(public.penalized)
+    return NewtonPlan(public, n, mu, Steps(np.eye(public.d), radius, 1.0, 0.25, penalty), parameters)
 
 
-def _dp_logistic(public: PublicData, n: int, budget: Budget, parameters: NewtonParameters) -> NewtonPlan:
-    trace = float(np.trace(public.moment[:-1, :-1]))
-    return _untransformed(public, n, budget.mu, parameters, trace)
+def _public_radius(public: PublicData, n: int, budget: Budget, parameters: NewtonParameters) -> NewtonPlan:
+    return _untransformed(public, n, budget.mu, parameters, moment=public.moment)
 
 
-_SOUND: dict[str, Any] = {
-    "task": "glm",
-    "neighbours": Neighbours.REPLACE_ONE,
-    "standing": ReleaseStatus.SOUND,
-    "standing_reason": "2T Gaussian mechanisms on rows truncated to a public radius",
-    "exact": True,
-    "needs_labels": False,
-}
+def _private_radius(public: PublicData, n: int, budget: Budget, parameters: NewtonParameters) -> AsPublished:
+    def planner(moment: np.ndarray) -> NewtonPlan:
+        return _untransformed(public, n, budget.mu, parameters, moment=moment)
+
+    return AsPublished(budget.mu, planner, requires_in_memory=True)
+
+
+_TRUNCATED = sound(REPLACE_ONE, "2T Gaussian mechanisms on rows truncated to a public radius")
 
 register(
     Method(
         id="pmt-logistic",
-        paper_names=("DP-PMTLR",),
         title="Whitened noisy Newton",
         summary="T noisy Newton steps on whitened, truncated rows.",
-        source="A, Algorithm 3",
-        errata=("E1", "E2", "E23"),
-        parameters=NewtonParameters,
-        at_first=True,
+        origin=Origin("A, Algorithm 3", names=("DP-PMTLR",), errata=("E1", "E2", "E23")),
+        claim=_TRUNCATED,
         plan=_pmt_logistic,
-        families=("logistic",),
         colour="#E4572E",
-        **_SOUND,
+        families=("logistic",),
+        needs_labels=False,
+        at_first=True,
     )
 )
 register(
     Method(
         id="pmt-glm",
-        paper_names=("DP-PMTGLM",),
         title="Whitened noisy Newton, any family",
         summary="T noisy Newton steps with bounded responses and coefficients.",
-        source="A, Algorithm 4",
-        errata=("E2", "E3", "E23"),
-        parameters=BoundedNewtonParameters,
+        origin=Origin("A, Algorithm 4", names=("DP-PMTGLM",), errata=("E2", "E3", "E23")),
+        claim=_TRUNCATED,
         plan=_pmt_glm,
-        families=tuple(FAMILIES),
         colour="#E377C2",
-        **_SOUND,
+        families=tuple(FAMILIES),
+        needs_labels=False,
     )
 )
 register(
@@ -372,31 +331,24 @@ register(
         id="dp-logistic-public",
         title="Untransformed noisy Newton, public radius",
         summary="T noisy Newton steps on untransformed rows; only the radius is public.",
-        source="A, Algorithm 5, repaired",
-        errata=("E1",),
-        parameters=NewtonParameters,
-        plan=_dp_logistic,
-        families=("logistic",),
+        origin=Origin("A, Algorithm 5, repaired", errata=("E1",)),
+        claim=_TRUNCATED,
+        plan=_public_radius,
         colour="#F4B942",
-        **_SOUND,
+        families=("logistic",),
+        needs_labels=False,
     )
 )
 register(
     Method(
         id="dp-logistic",
-        paper_names=("DP-LR",),
         title="Untransformed noisy Newton (as published)",
         summary="T noisy Newton steps on untransformed rows; the baseline of paper A.",
-        task="glm",
-        source="A, Algorithm 5 with Theorem 5.4",
-        neighbours=Neighbours.REPLACE_ONE,
-        standing=ReleaseStatus.LAB,
-        standing_reason="the radius and the noise scale are computed from private rows without noise (E4)",
-        errata=("E1", "E4", "E23"),
-        parameters=NewtonParameters,
-        plan=lambda public, n, budget, parameters: AsPublished(public, n, budget.mu, parameters),
+        origin=Origin("A, Algorithm 5 with Theorem 5.4", names=("DP-LR",), errata=("E1", "E4", "E23")),
+        claim=LEAKS,
+        plan=_private_radius,
+        colour="#ABABAB",
         families=("logistic",),
         needs_labels=False,
-        colour="#ABABAB",
     )
 )

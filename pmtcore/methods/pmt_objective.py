@@ -11,22 +11,23 @@ is what the proof needs (decision 0009).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.objective import noise_sd
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.distributions import chi2
-from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
+from pmtcore.base.records import Bands, Private, PrivateRows
 from pmtcore.glm.newton import Rows
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.mechanisms.truncation import SHORTER, bounded
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
+from pmtcore.methods.parameters import Parameters, choice, parameter, truncation_radius, unset
+from pmtcore.methods.registry import REPLACE_ONE, Mechanism, Method, Origin, Outcome, Plan, Prediction, register, sound
 from pmtcore.public.bands import Part, bias_part, limits, robust_part
 from pmtcore.public.gaussian_update import gaussian_update
 from pmtcore.public.moments import PublicData, back_transform, joint, whiten
@@ -39,14 +40,11 @@ _FAR = 1e-3  # how rarely alike samples lie further off: then the prior is widen
 class GlmParameters(Parameters):
     """Public parameters shared by the methods that choose their own truncation."""
 
-    radius: float = parameter(
-        0.0, label="Radius (0: automatic)", help="Truncation radius in whitened units.", low=0.0, high=1e6
-    )
-    shrinkage: str = parameter(
-        "auto",
-        label="Public fit",
-        help="auto: combine the released fit with the public one by their known precision; none: leave it alone.",
-        choices=("auto", "none"),
+    radius: float = truncation_radius()
+    shrinkage: str = choice(
+        "Public fit",
+        auto="combine the released fit with the public one by their known precision",
+        none="leave it alone",
     )
 
 
@@ -54,20 +52,11 @@ class GlmParameters(Parameters):
 class ObjectiveParameters(GlmParameters):
     """Public parameters of ``pmt-objective``."""
 
-    reach: float = parameter(
-        0.0,
-        label="Reach (0: automatic)",
-        help="Rows are clipped at this many radii; between, their loss is weighted down.",
-        low=0.0,
-        high=100.0,
+    reach: float = unset(
+        "Reach (0: automatic)", "Rows are clipped at this many radii; between, their loss is weighted down.", high=100.0
     )
     modulus: float = parameter(
-        1.0,
-        label="Modulus",
-        help="In units of the least that privacy needs.",
-        low=1.0,
-        high=1e6,
-        log=True,
+        1.0, label="Modulus", help="In units of the least that privacy needs.", low=1.0, high=1e6, log=True
     )
 
 
@@ -84,7 +73,7 @@ class ObjectivePlan(Plan):
 
     @cached_property
     def mechanism(self) -> Perturbation:
-        """The mechanism in whitened coordinates."""
+        """Return the mechanism in whitened coordinates."""
         public = self.public
         return Perturbation(
             public.family,
@@ -99,28 +88,29 @@ class ObjectivePlan(Plan):
 
     @cached_property
     def shape(self) -> Shape | None:
-        """What the public rows say; ``None`` without rows."""
+        """Return the public rows' norms, influence and curvature; ``None`` without rows."""
         return None if self.public.rows is None else Shape.of(self.public)
 
-    @property
-    def requires_in_memory(self) -> bool:
-        """The minimizer goes through them at every step."""
-        return True
+    requires_in_memory = True  # the minimizer goes through all rows at every step
 
-    def measure(self, rows: PrivateRows) -> Private[Rows]:
-        """Whitened, clipped and weighted rows, private."""
+    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
+        """Return the perturbed objective of these rows."""
+        return partial(self._release, self.weighted(rows))
+
+    def weighted(self, rows: PrivateRows) -> Private[Rows]:
+        """Return whitened, clipped and weighted rows, private."""
         reach, root = self.clip.radius * self.clip.reach, self.public.feature_root
         whitened = rows.concatenate(lambda x, y: joint(bounded(whiten(root, x), reach), np.clip(y, 0.0, 1.0)))
         weighted = whitened.map(lambda z: self.clip.apply(z[:, :-1], z[:, -1]))
         return weighted.map(lambda rows: replace(rows, weights=SHORTER * rows.weights))
 
-    def perturb(self, statistic: Private[Rows], source: NoiseSource, trials: int) -> ObjectiveOutcome:
-        """The release.
+    def _release(self, rows: Private[Rows], source: NoiseSource, trials: int) -> ObjectiveOutcome:
+        """Return released minimizers.
 
         Guarantee: mu-GDP under replace-one: one perturbed objective (proofs/objective.md, 9.1); all else is
         post-processing.
         """
-        return ObjectiveOutcome(self, self.mechanism.release(statistic, source, trials))
+        return ObjectiveOutcome(self, self.mechanism.release(rows, source, trials))
 
     def predicted(self) -> Prediction | None:
         """Privacy sd from the public Hessian, sampling sd from public influence."""
@@ -137,7 +127,7 @@ class ObjectivePlan(Plan):
         return back_transform(self.public.feature_root, rows)
 
     def parts(self) -> tuple[Spend, ...]:
-        """The perturbed objective, and the noise that covers how near its optimum is found."""
+        """Return the spends of the perturbed objective and of the noise that covers its distance to the optimum."""
         return self.mechanism.parts()
 
     def facts(self) -> Facts:
@@ -162,7 +152,7 @@ class ObjectiveOutcome(Outcome):
         self._rows = None if plan.shape is None else plan.shape.clipped(plan.clip)
 
     def seen(self) -> np.ndarray:
-        """The released minimizers."""
+        """Return the released minimizers."""
         return self.minimizer
 
     @cached_property
@@ -209,10 +199,12 @@ class ObjectiveOutcome(Outcome):
         if shape is None or rows is None:
             return None
         found = Free(self.free[0], self._inverse[0], self._noise[0])
-        return glm_bands(shape, rows, found, self.coefficients[0], plan.n, plan.parameters.shrinkage != "none")
+        return glm_bands(
+            shape, rows, found, self.coefficients[0], n=plan.n, combined=plan.parameters.shrinkage != "none"
+        )
 
     def notes(self) -> tuple[str, ...]:
-        """What the public rows could not give."""
+        """Return a note on what is missing without public rows."""
         if self.plan.shape is None:
             return ("Without public rows there are no error bands, and the pull of the modulus stays in.",)
         return ()
@@ -241,7 +233,7 @@ class Free:
     noise: np.ndarray
 
 
-def glm_bands(shape: Shape, rows: Rows, free: Free, estimate: np.ndarray, n: int, combined: bool) -> Bands:
+def glm_bands(shape: Shape, rows: Rows, free: Free, estimate: np.ndarray, *, n: int, combined: bool) -> Bands:
     """Bands, all parts from public rows or the release (proofs/objective.md, 9.4).
 
     Args:
@@ -290,18 +282,15 @@ register(
         id="pmt-objective",
         title="Whitened objective perturbation",
         summary="One noisy objective centred at the public fit; for labels where public rows have none.",
-        task="glm",
-        source="beyond A; D1 of the derivations",
-        neighbours=Neighbours.REPLACE_ONE,
-        standing=ReleaseStatus.SOUND,
-        standing_reason="one perturbed objective, strongly convex by public constants; its Jacobian costs nothing",
-        errata=(),
-        parameters=ObjectiveParameters,
+        origin=Origin("beyond A; D1 of the derivations"),
+        claim=sound(
+            REPLACE_ONE,
+            "one perturbed objective, strongly convex by public constants; its Jacobian costs nothing",
+        ),
         plan=_plan,
+        colour="#1F4E9E",
         families=("logistic", "boosting"),
         needs_labels=False,
         recommended=True,
-        exact=True,
-        colour="#1F4E9E",
     )
 )

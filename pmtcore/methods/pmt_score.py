@@ -16,10 +16,10 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
+from pmtcore.base.records import Bands, Private, PrivateRows
 from pmtcore.glm.newton import Rows
 from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors
 from pmtcore.mechanisms.integers import noisy_vector
@@ -27,7 +27,7 @@ from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.pmt_objective import Free, GlmParameters, glm_bands
-from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, register
+from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip, Shape, choose_clip, public_score_covariance
 
@@ -37,7 +37,7 @@ _ROOM = 1.5  # the residual bound of counts: this many times the largest public 
 
 @final
 @dataclass(frozen=True)
-class ScorePlan(Plan):
+class ScorePlan(StatisticPlan[np.ndarray]):
     """``pmt-score`` with radius and residual bound fixed."""
 
     public: PublicData
@@ -54,7 +54,7 @@ class ScorePlan(Plan):
 
     @cached_property
     def shape(self) -> Shape:
-        """What the public rows say."""
+        """Return the public rows' norms, influence and curvature."""
         return Shape.of(self.public)
 
     @cached_property
@@ -68,7 +68,7 @@ class ScorePlan(Plan):
         )
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """The sum of weighted scores (d,), integers in units of ``R G/2^30``, private."""
+        """Return the sum of weighted scores (d,), integers in units of ``R G/2^30``, private."""
         root, family, centre = self.public.feature_root, self.public.family, self.public.centre
 
         def scores(features: np.ndarray, response: np.ndarray) -> np.ndarray:
@@ -79,7 +79,7 @@ class ScorePlan(Plan):
         return integer_vectors(rows, scores, self.clip.radius * self.bound)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> ScoreOutcome:
-        """The release.
+        """Return released scores.
 
         Guarantee: mu-GDP under replace-one: one Gaussian mechanism of sensitivity ``2 R G/n`` (proofs/score.md, 10),
         for the
@@ -102,7 +102,7 @@ class ScorePlan(Plan):
         return Prediction(privacy, np.sqrt(np.mean(influence**2, axis=0) / self.n))
 
     def parts(self) -> tuple[Spend, ...]:
-        """The score."""
+        """Return the spend on the score."""
         return (Spend.gaussian("score", cross_sensitivity(self.clip.radius, self.bound, self.n), self.sigma),)
 
     def facts(self) -> Facts:
@@ -126,7 +126,7 @@ class ScoreOutcome(Outcome):
         self.score = score - plan.public.penalty @ plan.public.centre
 
     def seen(self) -> np.ndarray:
-        """The released scores."""
+        """Return the released scores."""
         return self.score
 
     def _solve(self, precision_of_public: np.ndarray) -> np.ndarray:
@@ -187,7 +187,9 @@ class ScoreOutcome(Outcome):
         noise = inverse @ plan.doubt @ inverse
         seen = Rows(plan.rows.features, plan.shape.rows.response, plan.rows.weights)
         combined = plan.parameters.shrinkage != "none"
-        return glm_bands(plan.shape, seen, Free(self.free[0], inverse, noise), self.coefficients[0], plan.n, combined)
+        return glm_bands(
+            plan.shape, seen, Free(self.free[0], inverse, noise), self.coefficients[0], n=plan.n, combined=combined
+        )
 
 
 def _plan(public: PublicData, n: int, budget: Budget, parameters: GlmParameters) -> ScorePlan:
@@ -207,16 +209,12 @@ register(
         id="pmt-score",
         title="Whitened score at the public fit",
         summary="Releases only d numbers, the score at the public fit; best at small budgets.",
-        task="glm",
-        source="beyond A; D3 of the derivations",
-        neighbours=Neighbours.REPLACE_ONE,
-        standing=ReleaseStatus.SOUND,
-        standing_reason="one Gaussian mechanism on a bounded score; what follows it is proved to cost nothing",
-        exact=True,
-        errata=(),
-        parameters=GlmParameters,
+        origin=Origin("beyond A; D3 of the derivations"),
+        claim=sound(
+            REPLACE_ONE, "one Gaussian mechanism on a bounded score; what follows it is proved to cost nothing"
+        ),
         plan=_plan,
-        families=("logistic", "boosting", "poisson"),
         colour="#56B4E9",
+        families=("logistic", "boosting", "poisson"),
     )
 )

@@ -12,50 +12,31 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
+from enum import Enum
+from functools import cache, cached_property, partial
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any, Literal, final
+from typing import Any, Generic, Literal, TypeVar, final, get_type_hints
 
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.checks import InputError, listed, number_between, one_of, whole_number_between
+from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
+from pmtcore.methods.parameters import Parameters
 from pmtcore.public.moments import PublicData
 
 Role = Literal["method", "public", "reference"]
-
-
-def parameter(
-    default: Any,
-    *,
-    label: str,
-    help: str,
-    low: float | None = None,
-    high: float | None = None,
-    choices: tuple[str, ...] = (),
-    log: bool = False,
-) -> Any:
-    """A field of a method's parameters: what a form needs to draw it and a check needs to refuse it."""
-    return dataclasses.field(
-        default=default,
-        metadata={"label": label, "help": help, "low": low, "high": high, "choices": choices, "log": log},
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parameters:
-    """Public parameters of a method; subclasses add fields made with :func:`parameter`."""
-
-    def __post_init__(self) -> None:
-        for item in dataclasses.fields(self):
-            object.__setattr__(self, item.name, _checked(item, getattr(self, item.name)))
+Statistic = TypeVar("Statistic")
+Mechanism = Callable[[NoiseSource, int], "Outcome"]
+Planner = Callable[[PublicData, int, Budget, Any], "Plan"]
+REPLACE_ONE = Neighbours.REPLACE_ONE
 
 
 class Outcome(ABC):
@@ -71,7 +52,7 @@ class Outcome(ABC):
         return None
 
     def released(self) -> Mapping[str, Any]:
-        """What else the first trial releases at no further cost."""
+        """Return what else the first trial releases at no further cost."""
         return {}
 
     def released_under(self, guarantee: Guarantee | None) -> Mapping[str, Any]:
@@ -79,7 +60,7 @@ class Outcome(ABC):
         return self.released()
 
     def seen(self) -> np.ndarray:
-        """What an attacker gets of each trial, (trials, k): the coefficients, or all that they were made from."""
+        """Return what an attacker gets of each trial, (trials, k): the coefficients, or all they were made from."""
         return self.coefficients
 
     def notes(self) -> tuple[str, ...]:
@@ -133,31 +114,28 @@ class Plan(ABC):
 
     @property
     def looks(self) -> int:
-        """How often a run goes through the private rows, at most; what memory keeps is not read again."""
+        """Return how often a run reads the private rows, at most; what memory keeps is not read again."""
         return 1
 
     @property
     def requires_in_memory(self) -> bool:
-        """Whether a run holds all rows at once, so that their number is limited by memory."""
+        """Return whether a run holds all rows at once, so that their number is limited by memory."""
         return False
 
     @abstractmethod
-    def measure(self, rows: PrivateRows) -> Private[Any]:
-        """The statistic without noise: what a pass over the private rows yields, computed once per plan."""
+    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
+        """Return the mechanism on these rows; what depends on the rows alone is computed once.
 
-    @abstractmethod
-    def perturb(self, statistic: Private[Any], source: NoiseSource, trials: int) -> Outcome:
-        """The mechanism: ``trials`` independent releases of the statistic (1 outside the lab).
-
-        Each docstring ends with the ``Guarantee:``.
+        The result gives ``trials`` independent releases from a noise source (1 trial outside the lab). The docstring of
+        what adds the noise ends with its ``Guarantee:``.
         """
 
     def run(self, rows: PrivateRows, source: NoiseSource, trials: int) -> Outcome:
-        """Measure and perturb."""
-        return self.perturb(self.measure(rows), source, trials)
+        """Return ``trials`` independent releases of these rows (1 outside the lab)."""
+        return self.mechanism_on(rows)(source, trials)
 
     def predicted(self) -> Prediction | None:
-        """Standard errors to expect, from public figures alone; ``None`` where the method has no formula."""
+        """Return standard errors to expect, from public figures alone; ``None`` where the method has no formula."""
         return None
 
     @abstractmethod
@@ -169,34 +147,144 @@ class Plan(ABC):
         return Facts()
 
 
+class StatisticPlan(Plan, Generic[Statistic]):
+    """A plan that adds noise to one statistic of the private rows."""
+
+    @abstractmethod
+    def measure(self, rows: PrivateRows) -> Private[Statistic]:
+        """Return the statistic without noise: what a pass over the private rows yields."""
+
+    @abstractmethod
+    def perturb(self, statistic: Private[Statistic], source: NoiseSource, trials: int) -> Outcome:
+        """Return ``trials`` independent releases of the statistic; the docstring ends with the ``Guarantee:``."""
+
+    @final
+    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
+        """Return the noise on the statistic of these rows, which is measured once."""
+        return partial(self.perturb, self.measure(rows))
+
+
 @final
 @dataclass(frozen=True)
+class Claim:
+    """What a method claims of its releases, and on what ground.
+
+    Attributes:
+        standing: whether its releases may leave.
+        neighbours: the tables between which the claim holds.
+        reason: what the claim rests on, or why it fails, in a clause.
+    """
+
+    standing: ReleaseStatus
+    neighbours: Neighbours
+    reason: str
+
+
+def sound(neighbours: Neighbours, reason: str) -> Claim:
+    """Return the claim of a method that is proved to be mu-GDP, for the bits that leave: its noise is on a grid."""
+    return Claim(ReleaseStatus.SOUND, neighbours, reason)
+
+
+def lab(neighbours: Neighbours, reason: str) -> Claim:
+    """Return the claim of a method whose releases may not leave the lab, because of this."""
+    return Claim(ReleaseStatus.LAB, neighbours, reason)
+
+
+@final
+@dataclass(frozen=True)
+class Origin:
+    """Where a method comes from.
+
+    Attributes:
+        source: paper and algorithm.
+        names: what its paper calls it; the first is the one to say.
+        errata: of the papers, that it repairs or reproduces.
+    """
+
+    source: str
+    names: tuple[str, ...] = ()
+    errata: tuple[str, ...] = ()
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class Method:
-    """One entry of the registry."""
+    """One entry of the registry.
+
+    Attributes:
+        id: what commands and records call it.
+        title: what a page calls it.
+        summary: what it does, in a sentence.
+        origin: where it comes from.
+        claim: its guarantee.
+        plan: makes a plan of public data, number of private rows, budget and parameters; the class of the parameters
+            is the one that this function's last argument is annotated with.
+        colour: of its lines and marks, told apart from all others.
+        families: it fits these regressions.
+        task: what it estimates, where the families do not say so.
+        gives_coefficients: whether coefficients are among what it releases.
+        recommended: whether it is the one to start from in its families.
+        recommended_for: whether it is the one to start from for these public data, before the others.
+        local: whether rows are randomized on their owners' devices, without a curator.
+        same_target: whether its coefficients estimate the family's own fit.
+        needs_labels: whether public rows must have the response.
+        role: the public fit alone is ``public``, the fit without privacy ``reference``.
+        at_first: whether it is drawn beside the recommended one at first sight: the papers' own.
+    """
 
     id: str
     title: str
     summary: str
-    task: str
-    source: str
-    neighbours: Neighbours
-    standing: ReleaseStatus
-    standing_reason: str
-    errata: tuple[str, ...]
-    parameters: type[Parameters]
-    plan: Callable[[PublicData, int, Budget, Any], Plan]
-    paper_names: tuple[str, ...] = ()  # what its paper calls it; the first is the one to say
-    gives_coefficients: bool = True
-    colour: str = "#555555"
+    origin: Origin
+    claim: Claim
+    plan: Planner
+    colour: str
     families: tuple[str, ...] = (GAUSSIAN.id,)
-    recommended: bool = False  # the one to start from in its families
-    recommended_for: Callable[[PublicData], bool] | None = None  # only for these public data, and before the others
-    exact: bool = False  # whether releases add noise on an integer grid, so that the guarantee holds for the bits
-    local: bool = False  # whether rows are randomized on their owners' devices, without a curator
-    same_target: bool = True  # whether its coefficients estimate the family's own fit
-    needs_labels: bool = True  # whether public rows must have the response
-    role: Role = "method"  # "public": the public fit alone; "reference": the fit without privacy
-    at_first: bool = False  # whether it is drawn beside the recommended one at first sight: the papers' own
+    task: str = ""
+    gives_coefficients: bool = True
+    recommended: bool = False
+    recommended_for: Callable[[PublicData], bool] | None = None
+    local: bool = False
+    same_target: bool = True
+    needs_labels: bool = True
+    role: Role = "method"
+    at_first: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.task:
+            object.__setattr__(self, "task", "linear" if self.families == (GAUSSIAN.id,) else "glm")
+
+    @property
+    def standing(self) -> ReleaseStatus:
+        """Return whether its releases may leave."""
+        return self.claim.standing
+
+    @property
+    def exact(self) -> bool:
+        """Return whether it adds noise on an integer grid; all do that are sound and read private rows."""
+        return self.standing is ReleaseStatus.SOUND and self.role == "method"
+
+    @property
+    def noise(self) -> str:
+        """Return how its noise is drawn, in words."""
+        return "exact" if self.exact else "floating point"
+
+    @property
+    def trust(self) -> str:
+        """Return where its noise is added: by a curator, or on each owner's device."""
+        return "local" if self.local else "central"
+
+    @cached_property
+    def parameters(self) -> type[Parameters]:
+        """Return the class of its parameters: the annotation of the planner's last argument.
+
+        Raises:
+            TypeError: it is not annotated with a class of parameters.
+        """
+        annotation = get_type_hints(self.plan).get("parameters")
+        if not (isinstance(annotation, type) and issubclass(annotation, Parameters)):
+            raise TypeError(f"the planner of {self.id} must say the class of its parameters")
+        return annotation
 
     def check_suits(self, public: PublicData) -> None:
         """Refuse a method that does not fit the family or the public data.
@@ -215,30 +303,31 @@ class Method:
             raise InputError(f"{self.id} needs public rows with the target {public.target!r}; choose another method.")
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry in plain types (the ``methods`` command)."""
-        return {
-            "id": self.id,
-            "title": self.title,
-            "paper_names": list(self.paper_names),
-            "summary": self.summary,
-            "task": self.task,
-            "families": list(self.families),
-            "source": self.source,
-            "neighbours": self.neighbours.value,
-            "standing": self.standing.value,
-            "noise": "exact" if self.exact else "floating point",
-            "trust": "local" if self.local else "central",
-            "recommended": self.recommended,
-            "standing_reason": self.standing_reason,
-            "errata": list(self.errata),
-            "parameters": {
-                item.name: {"default": item.default, **{k: v for k, v in item.metadata.items() if k != "log"}}
-                for item in dataclasses.fields(self.parameters)
-            },
+        """Return the entry in plain types (the ``methods`` command)."""
+        parameters = {
+            item.name: {"default": item.default, **{k: v for k, v in item.metadata.items() if k != "log"}}
+            for item in dataclasses.fields(self.parameters)
         }
+        told = {name: _plain(attrgetter(place)(self)) for name, place in _RECORDED.items()}
+        return {**told, "parameters": parameters}
 
 
-_LONGEST_TEXT = 10_000  # characters: two hundred derived columns with long names
+_RECORDED = {  # where each entry of the record stands
+    "id": "id",
+    "title": "title",
+    "paper_names": "origin.names",
+    "summary": "summary",
+    "task": "task",
+    "families": "families",
+    "source": "origin.source",
+    "neighbours": "claim.neighbours",
+    "standing": "claim.standing",
+    "noise": "noise",
+    "trust": "trust",
+    "recommended": "recommended",
+    "standing_reason": "claim.reason",
+    "errata": "origin.errata",
+}
 _METHODS: dict[str, Method] = {}
 _CLOSE = 16.0  # of 441 between black and white: nearer colours look the same in a line two pixels wide
 
@@ -258,6 +347,13 @@ def register(method: Method) -> Method:
             )
     _METHODS[method.id] = method
     return method
+
+
+def _plain(value: object) -> object:
+    """Return the value as JSON has it: of an enumeration its value, of a tuple a list."""
+    if isinstance(value, Enum):
+        return value.value
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _apart(first: str, second: str) -> float:
@@ -280,7 +376,7 @@ def _find() -> None:
 
 
 def of_role(role: Role) -> Method:
-    """The method that plays this part: the public fit alone, or the fit without privacy."""
+    """Return the method that plays this part: the public fit alone, or the fit without privacy."""
     return next(entry for entry in methods() if entry.role == role)
 
 
@@ -294,7 +390,7 @@ def suiting(public: PublicData) -> list[Method]:
 
 
 def recommended(public: PublicData) -> Method:
-    """The method to start from: a sound one recommended for just these data, else for its families, else the first."""
+    """Return the sound method to start from: one recommended for these data, else for its families, else the first."""
     sound = [entry for entry in suiting(public) if entry.standing is ReleaseStatus.SOUND and entry.gives_coefficients]
     special = (entry for entry in sound if entry.recommended_for is not None and entry.recommended_for(public))
     general = (entry for entry in sound if entry.recommended and entry.recommended_for is None)
@@ -308,7 +404,7 @@ def method(id: str) -> Method:
         InputError: there is none.
     """
     found = {entry.id: entry for entry in methods()}
-    named = {name.lower(): entry for entry in found.values() for name in entry.paper_names}
+    named = {name.lower(): entry for entry in found.values() for name in entry.origin.names}
     entry = found.get(id) or named.get(id.lower())
     if entry is None:
         near = get_close_matches(id, found, 3, 0.4) or list(found)[:5]
@@ -323,13 +419,13 @@ def search(words: str) -> list[Method]:
     wanted = words.lower().split()
 
     def text(entry: Method) -> str:
-        return " ".join([entry.id, *entry.paper_names, entry.title, entry.summary, entry.source]).lower()
+        return " ".join([entry.id, *entry.origin.names, entry.title, entry.summary, entry.origin.source]).lower()
 
     return [entry for entry in methods() if all(word in text(entry) for word in wanted)]
 
 
 def make_parameters(entry: Method, values: Mapping[str, Any]) -> Parameters:
-    """A method's parameters from named values, strings (from a command line) or numbers.
+    """Make a method's parameters from named values, strings (from a command line) or numbers.
 
     Raises:
         InputError: an unknown name, or a value out of range.
@@ -340,18 +436,3 @@ def make_parameters(entry: Method, values: Mapping[str, Any]) -> Parameters:
         known = ", ".join(fields) or "none"
         raise InputError(f"{entry.id} has no parameter {listed(unknown)}; it has: {known}.")
     return entry.parameters(**values)
-
-
-def _checked(item: dataclasses.Field[Any], value: Any) -> Any:
-    meta = item.metadata
-    if isinstance(item.default, str) and not meta["choices"]:
-        if len(str(value)) > _LONGEST_TEXT:
-            raise InputError(f"{item.name} takes at most {_LONGEST_TEXT} characters.")
-        return str(value)
-    if meta["choices"]:
-        return one_of(item.name, str(value), meta["choices"])
-    low = -np.inf if meta["low"] is None else meta["low"]
-    high = np.inf if meta["high"] is None else meta["high"]
-    if isinstance(item.default, int):
-        return whole_number_between(item.name, value, int(low), int(high))
-    return number_between(item.name, value, low, high)

@@ -20,7 +20,7 @@ _MOST_COLUMNS, _MOST_PRIVATE = 60, 10**12  # larger tables are shown at this sha
 
 
 def shape(d: int, m: int | None, n: int) -> Setting | None:
-    """The setting with a table's shape; none where no theorem speaks of it."""
+    """Return the setting with a table's shape; none where no theorem speaks of it."""
     columns = min(d, _MOST_COLUMNS)
     rows = m or 0
     if rows <= columns or n <= columns:

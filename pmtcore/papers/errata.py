@@ -127,5 +127,5 @@ ERRATA = {
 
 
 def words(ids: tuple[str, ...]) -> str:
-    """The errata of a method, as one paragraph; empty where it has none."""
+    """Render the errata of a method as one paragraph; empty where it has none."""
     return " ".join(f"{id}: {ERRATA[id].what}; here {ERRATA[id].here}." for id in ids)

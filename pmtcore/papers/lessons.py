@@ -33,7 +33,7 @@ class Cloud:
 
     @property
     def sentence(self) -> str:
-        """What to take away."""
+        """Render what to take away."""
         before, after = figure(self.kappa_before), figure(self.kappa_after)
         if self.kappa_after >= self.kappa_before:
             return f"Too few public rows: the condition number does not fall ({before} before, {after} after)."
@@ -49,7 +49,7 @@ class Cloud:
 
 
 def whitening(ratio: float, public_rows: int) -> Cloud:
-    """A cloud whose axes differ by ``ratio``, whitened with so many public rows of the same population."""
+    """Whiten a cloud whose axes differ by ``ratio`` with so many public rows of the same population."""
     rng = np.random.default_rng(11)
     turn = np.array([[0.8, -0.6], [0.6, 0.8]])
     axes = np.diag([1.0, 1 / ratio]) @ turn
@@ -70,7 +70,7 @@ class Solutions:
 
     @property
     def sentence(self) -> str:
-        """What to take away."""
+        """Render what to take away."""
         far, near = (float(np.median(np.linalg.norm(x - self.true, axis=1))) for x in (self.plain, self.whitened))
         told = f"{figure(far)} off without whitening, {figure(near)} with"
         if far < 1.2 * near:
@@ -120,7 +120,7 @@ class Radii:
 
     @property
     def sentence(self) -> str:
-        """What to take away."""
+        """Render what to take away."""
         best = float(self.radius[np.argmin(self.total)])
         side = "too small: it cuts" if self.chosen < best / 1.3 else "too large: it pays for room nobody needs"
         word = "about right" if best / 1.3 <= self.chosen <= best * 1.3 else side
@@ -128,7 +128,7 @@ class Radii:
 
 
 def radius(chosen: float, mu: float, n: int = 2000) -> Radii:
-    """What truncation loses and what noise costs, for the second moment of Gaussian rows in five dimensions."""
+    """Compute the truncation loss and noise of a second moment of Gaussian rows in five dimensions."""
     rows = np.random.default_rng(15).standard_normal((20_000, 5))
     grid = np.geomspace(0.5, 12, 60)
     norms = np.linalg.norm(rows, axis=1)

@@ -71,7 +71,7 @@ class Bands:
 
     @property
     def sentence(self) -> str:
-        """What to take away."""
+        """Render what to take away."""
         share = percent(self.coverage, 3)
         if self.whole:
             return f"Bands that hold the noise and the sampling contain the truth in {share} of the repetitions."
@@ -81,7 +81,7 @@ class Bands:
 
 
 def bands(mu: float, whole: bool) -> Bands:
-    """A mean of 1,000 numbers of standard deviation 1 in [-4, 4], released at mu; bands with or without the noise."""
+    """Release a mean of 1,000 numbers of standard deviation 1 in [-4, 4] at mu; bands with or without the noise."""
     rng = np.random.default_rng(21)
     sampling, noise = 1 / math.sqrt(1000), 8 / 1000 / mu
     at = sampling * rng.standard_normal(_REPEATS) + noise * rng.standard_normal(_REPEATS)
@@ -106,7 +106,7 @@ def pairs(mu: float, log_delta: int) -> Line:
 
 
 def several_rows(mu: float, rows: int) -> Line:
-    """What the best attacker detects of a person with one row, and of one with several."""
+    """Compute what the best attacker detects of a person with one row, and of one with several."""
     alarms = np.linspace(0.001, 0.999, 200)
     one, many = (float(attacker_power(k * mu, 0.05)) for k in (1, rows))
     if rows == 1:
@@ -121,7 +121,7 @@ def several_rows(mu: float, rows: int) -> Line:
 
 
 def trust(n: int, mu: float) -> Line:
-    """Standard error that privacy adds to a mean of n numbers in [0, 1], with a curator and without, along n."""
+    """Compute the standard error that privacy adds to a mean of n numbers in [0, 1], with and without a curator."""
     sizes = np.geomspace(100, 1e6, 40)
     central, local = 1 / (n * mu), 1 / (math.sqrt(n) * mu)
     sentence = (
@@ -136,7 +136,7 @@ _SITE = 1_000  # rows of each site
 
 
 def sites(count: int, colluders: int) -> Line:
-    """Standard error that privacy at mu = 1 adds to a mean over sites of 1,000 rows, against the number of sites.
+    """Return the error that privacy at mu = 1 adds to a mean over sites of 1,000 rows, against the number of sites.
 
     The noise of the total is sized for the sites that do not collude (proofs/sites.md, 1).
 
@@ -168,7 +168,7 @@ def sites(count: int, colluders: int) -> Line:
 
 
 def questions(mu: float, asked: int) -> Line:
-    """Expected error of a regression when many are asked: a release for each, or one moment for all.
+    """Compute the expected error of a regression when many are asked: a release for each, or one moment for all.
 
     In standard errors of the non-private fit; 10,000 private rows of eight columns, 200 public ones.
     """

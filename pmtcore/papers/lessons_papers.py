@@ -33,12 +33,12 @@ def _labelled() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     labels = (rng.random(_N) < expit(rows @ np.array([1.0, -0.5, 0.5]))).astype(float)
     beta = np.zeros((1, _D))
     for _ in range(20):
-        beta = _newton(rows, labels, beta, np.zeros((1, _D, _D)), np.zeros((1, _D)))
+        beta = _newton(rows, labels, beta, np.zeros((1, _D, _D)), push=np.zeros((1, _D)))
     return rows, labels, beta[0]
 
 
-def _newton(x: np.ndarray, y: np.ndarray, beta: np.ndarray, more: np.ndarray, push: np.ndarray) -> np.ndarray:
-    """A step (t, d) with noise on Hessian (t, d, d) and gradient (t, d)."""
+def _newton(x: np.ndarray, y: np.ndarray, beta: np.ndarray, more: np.ndarray, *, push: np.ndarray) -> np.ndarray:
+    """Compute a step (t, d) with noise on Hessian (t, d, d) and gradient (t, d)."""
     p = expit(x @ beta.T)
     hessian = np.einsum("nt,ni,nj->tij", p * (1 - p), x, x, optimize=True) / len(x) + more
     gradient = (p - y[:, None]).T @ x / len(x) + push
@@ -71,12 +71,12 @@ def _newton_error(mu: float, steps: int, white: bool) -> float:
     source, beta = SeededNoise(42, steps, int(white)), np.zeros((_TRIALS, _D))
     for _ in range(steps):
         more = part * square / 2 * symmetric_noise(source, _TRIALS, _D, "papers")
-        beta = _newton(x, labels, beta, more, 2 * part * math.sqrt(square) * source.normal(_TRIALS, _D))
+        beta = _newton(x, labels, beta, more, push=2 * part * math.sqrt(square) * source.normal(_TRIALS, _D))
     return float(np.median(np.linalg.norm((beta - target) * units, axis=1)))
 
 
 def objective(mu: float, times: float) -> Line:
-    """What noise and ridge do to a perturbed logistic fit, along the ridge over the least that makes it private."""
+    """Compute the effect of noise and ridge on a perturbed logistic fit, along the ridge over the least private one."""
     radius, rows, size, columns, curvature = 3.0, 5000, 1.0, 5, 0.2
     noise = noise_sd(radius, mu)
     least = least_modulus(noise)
@@ -97,7 +97,7 @@ def objective(mu: float, times: float) -> Line:
 
 
 def moor(lam: float, floor: float) -> Line:
-    """The penalty that is realized along a coefficient: lasso wanted, the larger of two weights, their sum (D, 3.3)."""
+    """Compute the realized penalty along a coefficient: lasso wanted, the larger of two weights, their sum (D, 3.3)."""
     theta = np.linspace(0.02, 2.0, 100)
     weights = [
         Target(kind="lasso", lam=lam, floor=floor, moor=moor, printed=True).weights(theta[None])[0]
@@ -144,7 +144,7 @@ def response_scale(chosen: float, ratio: float) -> Line:
 
 
 def looseness(d: int, n: int) -> Line:
-    """The error of the inverse whitened moment along n: what is proved and what is measured (A, Theorem 3.3)."""
+    """Compute the error of the inverse whitened moment along n, proved and measured (A, Theorem 3.3)."""
     sizes = np.geomspace(3000, 1e6, 9).astype(int)
     found = [_inverse_bound(d, int(size)) for size in sizes]
     here = _inverse_bound(d, n)

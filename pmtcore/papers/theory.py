@@ -87,17 +87,17 @@ class Bound:
 
     @property
     def applies(self) -> bool:
-        """Whether the sample is large enough for the theorem to say anything."""
+        """Return whether the sample is large enough for the theorem to say anything."""
         return not self.condition > 0.5
 
     @property
     def holds(self) -> bool:
-        """Whether what is measured keeps the bound."""
+        """Return whether what is measured keeps the bound."""
         return self.measured >= self.bound if self.lower else self.measured <= self.bound
 
     @property
     def looseness(self) -> float:
-        """How many times the bound is away from what is measured; below 1 it does not hold."""
+        """Return the bound over what is measured; below 1 it does not hold."""
         return self.measured / self.bound if self.lower else self.bound / self.measured
 
     @property
@@ -301,7 +301,7 @@ def _estimates(draws: Draws) -> Iterator[Bound]:
         open=True,
         condition=rates.plain_condition,
     )
-    yield from _of_paper_b(draws, rates, (found, plain, exact), scale, root)
+    yield from _of_paper_b(draws, rates, (found, plain, exact), scale, root=root)
 
 
 def _of_paper_b(
@@ -309,9 +309,10 @@ def _of_paper_b(
     rates: _Rates,
     estimates: tuple[np.ndarray, np.ndarray, np.ndarray],
     scale: np.ndarray,
+    *,
     root: np.ndarray,
 ) -> Iterator[Bound]:
-    """The same estimates without a penalty, by B's Theorems 3 and 4; ``rho = mu^2/2`` of each part."""
+    """Return the estimates without a penalty, by B's Theorems 3 and 4; ``rho = mu^2/2`` of each part."""
     at = draws.at
     if at.lam:
         return

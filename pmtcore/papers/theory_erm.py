@@ -27,7 +27,7 @@ _DELTA = 1e-3  # D, Table 4
 
 
 def noise_bounds(epsilon: float, delta: float) -> tuple[Bound, ...]:
-    """The standard deviations that D prints, each against the least that keeps the noise's half of epsilon (labels)."""
+    """Compare the standard deviations that D prints with the least that keep the noise's half of epsilon (labels)."""
     terms = ObjectiveConstants(LOGISTIC, 1.0, 1.0)
     least = noise_for(terms, _SHARE * epsilon, delta, Neighbours.ADD_REMOVE_ONE, free=False).scale
     words = "standard deviation of the Gaussian noise, against the least that is private"
@@ -44,7 +44,7 @@ def noise_bounds(epsilon: float, delta: float) -> tuple[Bound, ...]:
 
 
 def risk_bounds(
-    epsilon: float = 1.0, lam: float = 1.0, n: int = 1000, trials: int = 60, seed: int = 0
+    epsilon: float = 1.0, lam: float = 1.0, n: int = 1000, trials: int = 60, *, seed: int = 0
 ) -> tuple[Bound, ...]:
     """Lemma 7 for each draw of the noise, and Theorem 8's B1 and B2: excess of ``J``, mean loss with target penalty."""
     found = table4(seed, "logistic", n)
@@ -52,8 +52,8 @@ def risk_bounds(
     noise, budget = gradient / (_SHARE * epsilon), _SHARE * epsilon
     pure = (p * noise * math.log(p / _ODDS)) ** 2 / n
     normal = 4 * p * noise**2 * (budget + math.log(2 / _DELTA)) * math.log(1 / _ODDS) / n
-    gap, lemma, left = _excess(found, epsilon, 0.0, lam, trials, seed)
-    second, _, other = _excess(found, epsilon, _DELTA, lam, trials, seed)
+    gap, lemma, left = _excess(found, epsilon, 0.0, lam, trials=trials, seed=seed)
+    second, _, other = _excess(found, epsilon, _DELTA, lam, trials=trials, seed=seed)
     worst = float(np.max(gap / np.maximum(lemma, 1e-300)))
     words = "excess risk over its bound for the same draw, at the worst of the draws"
     return (
@@ -68,7 +68,7 @@ def _terms(found: Draw, epsilon: float) -> ObjectiveConstants:
 
 
 def _excess(
-    found: Draw, epsilon: float, delta: float, lam: float, trials: int, seed: int
+    found: Draw, epsilon: float, delta: float, lam: float, *, trials: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Excess risk (t,), Lemma 7's bound on it (t,), and the bracket that Theorem 8 multiplies the noise with."""
     data = Data(LOGISTIC, bounded(found.x, found.longest), found.y)

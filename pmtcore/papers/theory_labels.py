@@ -102,12 +102,12 @@ def _one(at: Setting, rng: np.random.Generator, source: SeededNoise) -> dict[str
         "error": float(np.linalg.norm(whitened.noisy(one, two, source) - best)),
         "plain error": float(np.linalg.norm(plain.noisy(three, four, source) - original)),
         "top": float(values[-1]),
-        **_counts(at, rng, source, white, x),
+        **_counts(at, rng, source, white, x=x),
     }
 
 
 def _counts(
-    at: Setting, rng: np.random.Generator, source: SeededNoise, white: np.ndarray, x: np.ndarray
+    at: Setting, rng: np.random.Generator, source: SeededNoise, white: np.ndarray, *, x: np.ndarray
 ) -> dict[str, float]:
     """Algorithm 4 on Poisson counts, its own noise: the slopes of ``e^z`` within ``|z| <= R_beta R``."""
     radius = papers_radius(at.d, at.n, at.eta)
@@ -127,7 +127,7 @@ def _counts(
 
 
 def _top(white: np.ndarray) -> float:
-    """The largest eigenvalue of the public moment, whose inverse root this is."""
+    """Return the largest eigenvalue of the public moment, whose inverse root this is."""
     return float(np.linalg.eigvalsh(white)[0]) ** -2
 
 

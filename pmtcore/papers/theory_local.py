@@ -31,7 +31,7 @@ def curve(link: Link, c: float, sd: float) -> float:
 
 
 def scale_bounds() -> tuple[Bound, ...]:
-    """The testable conditions: ``f(c-bar) >= 1 + tau``, ``f' >= M`` on ``[0, c-bar]``, and ``c <= c-bar``."""
+    """Return the testable conditions: ``f(c-bar) >= 1 + tau``, ``f' >= M`` on ``[0, c-bar]``, and ``c <= c-bar``."""
     links = [(source, of_family(family)) for source, family in _THEOREMS] + [("C, Theorem 26", LINKS["sigmoid"])]
     found = []
     for source, link in links:
@@ -47,7 +47,7 @@ def scale_bounds() -> tuple[Bound, ...]:
     return tuple(found)
 
 
-def radius_bound(p: int = 10, n: int = 10_000, zeta: float = 0.05, trials: int = 200, seed: int = 0) -> Bound:
+def radius_bound(p: int = 10, n: int = 10_000, zeta: float = 0.05, trials: int = 200, *, seed: int = 0) -> Bound:
     """Lemma 6 as Algorithms 1 and 3 use it: the longest of n rows is below ``sqrt(5 p ||S|| log(n/zeta))``."""
     rng = np.random.default_rng(seed)
     variances = rng.uniform(0, 1, p)
@@ -66,7 +66,7 @@ class Rounds:
 
     @property
     def ratio(self) -> float:
-        """How many times worse the second round is, by medians."""
+        """Return the second round's error over the first's, by medians."""
         return float(np.median(self.second) / np.median(self.public))
 
     @property
@@ -83,7 +83,7 @@ class Rounds:
         )
 
 
-def two_rounds(delta: float, n: int = 100_000, epsilon: float = 2.0, trials: int = 40, seed: int = 0) -> Rounds:
+def two_rounds(delta: float, n: int = 100_000, epsilon: float = 2.0, trials: int = 40, *, seed: int = 0) -> Rounds:
     """Remark 10 for the logistic loss with ``x'w_ols ~ N(0, 1/16)``: n scores, public or noisy, clipped at 3 sds.
 
     The noise is calibrated exactly for one number in ``[-3 sd, 3 sd]``, and enters the equation as the remark has it.

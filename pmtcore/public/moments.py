@@ -173,12 +173,17 @@ class PublicData:
         """Coefficients (d,) of the public fit."""
         return back_transform(self.feature_root, self.centre)
 
+    @property
+    def penalized(self) -> np.ndarray:
+        """Return 1 for each coefficient (d,) that a penalty applies to, and 0 for the intercept."""
+        mask = np.ones(self.d)
+        mask[0] = 0.0 if self.has_intercept else 1.0
+        return mask
+
     @cached_property
     def unit_penalty(self) -> np.ndarray:
         """``L_x^{-1} D L_x^{-T}`` (d, d): ``||beta||^2`` without the intercept, in whitened coordinates."""
-        free = np.ones(self.d)
-        free[0] = 0.0 if self.has_intercept else 1.0
-        inverse = solve_triangular(self.feature_root, np.diag(free), lower=True)
+        inverse = solve_triangular(self.feature_root, np.diag(self.penalized), lower=True)
         return np.asarray(inverse @ inverse.T)
 
     @property
@@ -340,6 +345,7 @@ def public_from_moment(
     names: Iterable[str],
     target: str,
     m: int | None,
+    *,
     ridge: float = 0.0,
     family: Family = GAUSSIAN,
     lam: float = 0.0,

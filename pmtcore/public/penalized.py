@@ -101,9 +101,9 @@ def best_weights(
     radius: float,
     planned: Budgeted,
     n: int,
+    *,
     public: PublicFit,
     gamma: float,
-    *,
     penalty: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the penalty weights v (p,) with the least predicted squared error of predictions.

@@ -118,13 +118,12 @@ def ridge_prior(public: PublicData) -> RidgePrior:
     if public.rows is None or not public.labelled:
         raise ValueError("labelled public rows are needed")
     if public not in _CACHE:
-        free = np.ones(public.d)
-        free[0] = 0.0 if public.has_intercept else 1.0
-        _CACHE[public] = prior_of(public.family, public.rows[:, :-1], public.rows[:, -1], free, public.lam)
+        features, response = public.rows[:, :-1], public.rows[:, -1]
+        _CACHE[public] = prior_of(public.family, features, response, public.penalized, lam=public.lam)
     return _CACHE[public]
 
 
-def prior_of(family: Family, x: np.ndarray, y: np.ndarray, free: np.ndarray, lam: float) -> RidgePrior:
+def prior_of(family: Family, x: np.ndarray, y: np.ndarray, free: np.ndarray, *, lam: float) -> RidgePrior:
     """Estimate the ridge prior from rows.
 
     Args:
@@ -139,7 +138,9 @@ def prior_of(family: Family, x: np.ndarray, y: np.ndarray, free: np.ndarray, lam
     path, fit = [], np.zeros(x.shape[1])
     for a in _PENALTY_PATH:
         penalty_matrix = np.diag(a * spread + lam * free + _STABILIZING_RIDGE * np.maximum(spread, _STEP_TOLERANCE))
-        path.append(_left_out(family, x, y, float(a), penalty_matrix, _ridge_fit(family, x, y, penalty_matrix, fit)))
+        path.append(
+            _left_out(family, x, y, float(a), penalty_matrix, _ridge_fit(family, x, y, penalty_matrix, start=fit))
+        )
         fit = path[-1].fit
     best = min(path, key=lambda point: float(np.mean(point.losses)))
     excess_losses = [point.losses - best.losses for point in path]
@@ -157,7 +158,7 @@ def prior_of(family: Family, x: np.ndarray, y: np.ndarray, free: np.ndarray, lam
 
 
 def _ridge_fit(
-    family: Family, x: np.ndarray, y: np.ndarray, penalty_matrix: np.ndarray, start: np.ndarray
+    family: Family, x: np.ndarray, y: np.ndarray, penalty_matrix: np.ndarray, *, start: np.ndarray
 ) -> np.ndarray:
     """Minimize the penalized mean loss by Newton's method, from ``start``.
 

@@ -209,7 +209,7 @@ def public_score_covariance(shape: Shape, rows: Rows) -> np.ndarray:
 
 
 def choose_clip(
-    public: PublicData, n: int, noise: float, reaches: tuple[float, ...] = REACHES, from_public: bool = False
+    public: PublicData, n: int, noise: float, reaches: tuple[float, ...] = REACHES, *, from_public: bool = False
 ) -> Clip:
     """Choose the clip with the smallest price, from public rows alone.
 

@@ -40,6 +40,7 @@ def weakly_informed_fit(
     features: np.ndarray,
     response: np.ndarray,
     penalty: np.ndarray,
+    *,
     ridge: tuple[float, np.ndarray],
     dispersion: float,
     rows: int,

@@ -23,7 +23,8 @@ from pmtcore.ledger.log import Entry, Ledger, LedgerError, UnclearSpend
 from pmtcore.ledger.rules import spend
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_parameters, method, of_role
+from pmtcore.methods.parameters import Parameters
+from pmtcore.methods.registry import Method, Plan, Prediction, make_parameters, method, of_role
 from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, before_spend, sentence
 from pmtcore.releases.planning import with_common_sampling
 from pmtcore.releases.progress import Progress, Report
@@ -185,7 +186,7 @@ def release(
     """
     entry, parameters, plan = _plan(problem, request)
     if entry.standing is ReleaseStatus.LAB:
-        raise InputError(ReleaseMessage.LAB_METHOD, method=entry.id, reason=entry.standing_reason)
+        raise InputError(ReleaseMessage.LAB_METHOD, method=entry.id, reason=entry.claim.reason)
     outcome = plan.run(problem.private if watch is None else problem.private.watched(watch), source, 1)
     reasons = problem.lab_reasons
     if SYNTHETIC not in reasons and problem.table is not None and is_demo(problem.table):
@@ -199,7 +200,7 @@ def release(
         method=entry.id,
         title=entry.title,
         standing=ReleaseStatus.LAB if reasons else ReleaseStatus.SOUND,
-        standing_reasons=reasons or (entry.standing_reason,),
+        standing_reasons=reasons or (entry.claim.reason,),
         target=problem.public.target,
         names=problem.public.names if entry.gives_coefficients else (),
         coefficients=outcome.coefficients[0],
@@ -326,7 +327,7 @@ def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = ""
     """
     entry, _, plan = _plan(problem, request)
     if entry.standing is ReleaseStatus.LAB:
-        raise InputError(ReleaseMessage.LAB_METHOD, method=entry.id, reason=entry.standing_reason)
+        raise InputError(ReleaseMessage.LAB_METHOD, method=entry.id, reason=entry.claim.reason)
     return _spend(problem, request, entry, plan, purpose, by, tables)
 
 
@@ -337,7 +338,7 @@ def _spend(
     return spend(
         request.as_dict(),
         unit.rows * plan.mu,
-        entry.neighbours.value,
+        entry.claim.neighbours.value,
         purpose,
         pure_epsilon=unit.rows * pure_epsilon(plan.parts()),
         gaussian_mu=unit.rows * gaussian_mu(plan.parts()),
@@ -397,7 +398,7 @@ def once_recorded(found: Release) -> Release:
     reasons = tuple(reason for reason in found.standing_reasons if reason != UNRECORDED)
     if reasons:
         return replace(found, standing_reasons=reasons)
-    return replace(found, standing=ReleaseStatus.SOUND, standing_reasons=(method(found.method).standing_reason,))
+    return replace(found, standing=ReleaseStatus.SOUND, standing_reasons=(method(found.method).claim.reason,))
 
 
 def _ground(problem: Problem, entry: Method) -> Ground:
@@ -439,13 +440,13 @@ def _planned(problem: Problem, request: Request) -> tuple[Method, Parameters, Pl
 
 def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) -> Guarantee:
     delta = reporting_delta(problem.private.n) if request.delta is None else request.delta
-    return Guarantee(plan.mu, entry.neighbours, delta, _unit(problem, request))
+    return Guarantee(plan.mu, entry.claim.neighbours, delta, _unit(problem, request))
 
 
 def guarantee_of(problem: Problem, request: Request) -> Guarantee:
     """Return the guarantee of a release that spends the whole budget of a request; nothing is planned."""
     delta = reporting_delta(problem.private.n) if request.delta is None else request.delta
-    return Guarantee(request.budget.mu, method(request.method).neighbours, delta, _unit(problem, request))
+    return Guarantee(request.budget.mu, method(request.method).claim.neighbours, delta, _unit(problem, request))
 
 
 def _unit(problem: Problem, request: Request) -> Unit:

@@ -34,7 +34,7 @@ def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"mu = {figure(person['mu'], 4)}, epsilon = {figure(person['epsilon'], 4)} at delta = "
             f"{power_of_ten(person['delta'])}{f' ({note})' if note else ''}.",
         ),
-        ("Mechanism", f"{entry.title} ({entry.id}): {entry.standing_reason}. Proof: docs/proofs."),
+        ("Mechanism", f"{entry.title} ({entry.id}): {entry.claim.reason}. Proof: docs/proofs."),
         (
             "Randomness and floating point",
             "Exact discrete noise on an integer grid from the system's entropy."

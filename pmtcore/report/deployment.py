@@ -65,7 +65,7 @@ def entry(record: Mapping[str, Any], date: str = "", purpose: str = "") -> str:
                 "pre_processing_eda_hyperparameter_tuning": _TODO,
                 "mechanisms": f"{method_entry.title} ({method_entry.id}), {source(method_entry.id)}; "
                 f"noise: {record['public'].get('noise', '')}",
-                "justification": method_entry.standing_reason,
+                "justification": method_entry.claim.reason,
             },
             "resources": {"sources": _TODO, "registry_authors": [_TODO]},
         },

@@ -118,10 +118,10 @@ def _data(found: Mapping[str, Any]) -> str:
 
 def _method(found: Mapping[str, Any]) -> str:
     entry = method(found["method"])
-    errata = f" Published errata repaired here: {', '.join(entry.errata)}." if entry.errata else ""
+    errata = f" Published errata repaired here: {', '.join(entry.origin.errata)}." if entry.origin.errata else ""
     return (
         f"<h2>Method</h2>\n<p>{escape(entry.title)} (<code>{escape(entry.id)}</code>), {escape(source(entry.id))}. "
-        f"{escape(entry.summary)} Standing: {escape(entry.standing.value)}, {escape(entry.standing_reason)}."
+        f"{escape(entry.summary)} Standing: {escape(entry.standing.value)}, {escape(entry.claim.reason)}."
         f"{escape(errata)}</p>"
     )
 

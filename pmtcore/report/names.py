@@ -18,7 +18,7 @@ def title(id: str) -> str:
 
 def option(id: str) -> str:
     """Return what lists to choose from show: title, id, and what its paper calls it, so that all three are found."""
-    return " · ".join([title(id), id, *method(id).paper_names[:1]])
+    return " · ".join([title(id), id, *method(id).origin.names[:1]])
 
 
 def source(id: str) -> str:
@@ -27,7 +27,7 @@ def source(id: str) -> str:
     >>> source("pmt-ridge"), source("joint-pmt"), source("public-only")
     ('paper A, Algorithm 2', 'this project, beyond papers A and B', 'a baseline')
     """
-    parts = [part for part in method(id).source.split("; ") if not part.endswith("of the derivations")]
+    parts = [part for part in method(id).origin.source.split("; ") if not part.endswith("of the derivations")]
     told = [re.sub(r"^(?=[A-D],)", "paper ", part) for part in parts]
     told = [re.sub(r"^beyond ([A-D])$", r"this project, beyond paper \1", part) for part in told]
     told = [re.sub(r"^beyond ([A-D]) and", r"this project, beyond papers \1 and", part) for part in told]

@@ -509,9 +509,9 @@ def _moment_side(
         coder.names,
         choices.target,
         public_rows,
-        choices.public_ridge,
-        choices.model,
-        choices.penalty,
+        ridge=choices.public_ridge,
+        family=choices.model,
+        lam=choices.penalty,
     )
     notes = (Note(TableNote.EMPTY_ROWS),) if choices.missing == "empty-row" else ()
     return PublicSide(data, coder, schema.dialect if schema else Dialect(), notes)

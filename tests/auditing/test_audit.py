@@ -40,10 +40,10 @@ def lower_bound(first: np.ndarray, second: np.ndarray, confidence: float = 1 - 1
 def attack(found, tables, see, weaken: float = 1.0) -> float:
     """Run the mechanism on both tables and look along the direction in which they differ."""
     seen = []
-    exact = [found.measure(rows) for rows in tables]
-    for at, statistic in enumerate(exact):
-        released = see(found.perturb(statistic, SeededNoise(1, at), RUNS))
-        quiet = see(found.perturb(statistic, SeededNoise(1, at), RUNS)).mean(axis=0)
+    for at, rows in enumerate(tables):
+        mechanism = found.mechanism_on(rows)
+        released = see(mechanism(SeededNoise(1, at), RUNS))
+        quiet = see(mechanism(SeededNoise(1, at), RUNS)).mean(axis=0)
         seen.append(quiet + weaken * (released - quiet))
     direction = seen[0].mean(axis=0) - seen[1].mean(axis=0)
     return lower_bound(seen[0] @ direction, seen[1] @ direction)

@@ -38,7 +38,8 @@ def test_the_literal_form_tends_to_the_limit_at_the_stated_rate(loss, seed):
     end = limit(data, b[None], weights, 1e-10, np.zeros((1, 4)))[0]
     counts = [400, 1600, 6400, 25_600]
     far = [
-        math.sqrt(np.mean([np.sum((literal(data, b, weights, k, rng) - end) ** 2) for _ in range(60)])) for k in counts
+        math.sqrt(np.mean([np.sum((literal(data, b, weights, k, rng=rng) - end) ** 2) for _ in range(60)]))
+        for k in counts
     ]
     slope = np.polyfit(np.log(counts), np.log(far), 1)[0]
     assert slope == pytest.approx(-0.5, abs=0.12)
@@ -68,7 +69,7 @@ def test_augmented_rows_realize_what_they_should(loss, seed):
     """The linear term is exactly b at 0 (E15: pairs within a label); the mean square is the wanted weight (E16)."""
     rng = np.random.default_rng(seed)
     b, weights = np.array([1.0, -2.0]), np.array([3.0, 0.5]) * loss.curvature
-    e, y = augmented(loss, b, weights, 100_000, rng)
+    e, y = augmented(loss, b, weights, 100_000, rng=rng)
     assert np.allclose(e.T @ loss.first(np.zeros(len(y)), y), b, atol=1e-9)
     for j in range(2):
         t = np.zeros(2)
@@ -178,7 +179,7 @@ def test_the_proved_share_has_its_own_r():
     for r in (0.2, 0.5, 0.8):
         zeta3 = 1.7
         floor = zeta3 / (2 * (1 - r) * epsilon)
-        found = retrieved_share(weights, floor, epsilon, "proved", r)[0]
+        found = retrieved_share(weights, floor, epsilon, "proved", share=r)[0]
         rest = (1 - r) * epsilon
         assert found == pytest.approx(max(1 - math.log(1 + zeta3 / 6) / rest, 0))
 
@@ -192,12 +193,12 @@ def test_recycling_raises_the_modulus_and_shrinks_the_noise(seed):
     first = iterate(data, b, targets, 40)
     counted = np.where(first.weights > 1 + 1e-9, first.weights, np.inf).min(axis=1)
     share = retrieved_share(first.weights, 1.0, 1.0, "example")
-    found = recycled(data, b, targets, 1.0, 0.5, 1, 40)
+    found = recycled(data, b, targets, 1.0, share=0.5, passes=1, rounds=40)
     assert np.all(share > 0) and np.all(found.weights >= counted[:, None] * (1 - 1e-12))
     smaller = b * (0.5 / (0.5 + 0.5 * share))[:, None]
     again = iterate(data, smaller, [Target(kind="lasso", lam=30.0, floor=float(c)) for c in counted], 40)
     assert np.allclose(found.theta, again.theta)
-    many, more = (recycled(data, b, targets, 1.0, 0.5, k, 40) for k in (6, 12))
+    many, more = (recycled(data, b, targets, 1.0, share=0.5, passes=k, rounds=40) for k in (6, 12))
     assert np.allclose(many.theta, more.theta, atol=1e-3)
 
 

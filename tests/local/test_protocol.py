@@ -353,7 +353,9 @@ def relative_errors(rows: np.ndarray, seed: int, n: int, epsilon: float, ids: di
     private = drawn.private(n, public.names)
     pure = {"ldp-whitened": mu_from_pure_epsilon(epsilon)}
     found = {
-        id: collected(id, public, private, [pure.get(id, mu_from_epsilon(epsilon, n**-1.1))], values, seed)[0]
+        id: collected(id, public, private, [pure.get(id, mu_from_epsilon(epsilon, n**-1.1))], values=values, seed=seed)[
+            0
+        ]
         for id, values in ids.items()
     }
     return {id: float(np.linalg.norm(beta - w) / np.linalg.norm(w)) for id, beta in found.items()}

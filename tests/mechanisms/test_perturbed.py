@@ -390,7 +390,7 @@ def test_public_rows_decide(loss, seed):
     x, y = rows(loss, 400, 4, seed)
     fit = public_fit(loss, x[:100], y[:100])
     assert np.all(np.linalg.eigvalsh(fit.covariance) > 0)
-    little, much = (best_weights(loss, 1.0, add_remove(eps, 0.0), 300, fit, 1.0) for eps in (0.2, 20.0))
+    little, much = (best_weights(loss, 1.0, add_remove(eps, 0.0), 300, public=fit, gamma=1.0) for eps in (0.2, 20.0))
     assert much.min() < little.min()
     assert np.all(np.argsort(-fit.weights(1.0), kind="stable") == np.argsort(-little, kind="stable"))
 

@@ -52,7 +52,7 @@ def choices(entry, **more) -> Choices:
 def released(entry, found: Problem, **values: object) -> np.ndarray:
     """What leaves at one seed, as numbers."""
     plan = entry.plan(found.public, found.private.n, Budget(2.0), make_parameters(entry, values))
-    outcome = plan.perturb(plan.measure(found.private), SeededNoise(3), 1)
+    outcome = plan.run(found.private, SeededNoise(3), 1)
     return np.asarray(outcome.coefficients)
 
 
@@ -137,7 +137,7 @@ def test_the_lattice_is_that_of_the_declared_rows(id, monkeypatch):
     monkeypatch.setattr(Mechanism, "optimum", lambda self, n: called.append(n) or optimum(self, n))
     found = problem(frame(300, 2), choices(entry))
     plan = entry.plan(found.public, 300, Budget(2.0), make_parameters(entry, {}))
-    held = plan.measure(found.private).reveal(TEST)
+    clipped = plan.clipped(found.private).reveal(TEST)
     for at_hand in (300, 299):
-        plan.perturb(Private(held[:at_hand]), SeededNoise(3), 1)
+        plan.release(Private(clipped[:at_hand]), SeededNoise(3), 1)
     assert set(called) == {300}

@@ -193,12 +193,12 @@ def test_published_radius_depends_on_private_rows_and_the_sound_one_does_not(see
     far[0] *= 1e3
     other = PrivateRows.from_arrays(far, draw.private_y, names(10))
     lab = plan("dp-ols", public, 500, 1.0)
-    radii = [lab.measure(table).reveal(TEST)[0].coordinates.radius for table in (rows, other)]
+    radii = [lab.inner(table).reveal(TEST).coordinates.radius for table in (rows, other)]
     assert radii[1] > 10 * radii[0]
     sound = plan("dp-ols-public", public, 500, 1.0)
     assert sound.facts() == plan("dp-ols-public", public, 500, 1.0).facts()
-    printed = plan("dp-ridge", public, 500, 1.0, response_noise="printed").measure(rows).reveal(TEST)[0]
-    repaired = plan("dp-ridge", public, 500, 1.0).measure(rows).reveal(TEST)[0]
+    printed = plan("dp-ridge", public, 500, 1.0, response_noise="printed").inner(rows).reveal(TEST)
+    repaired = plan("dp-ridge", public, 500, 1.0).inner(rows).reveal(TEST)
     assert repaired.sigmas[1] / printed.sigmas[1] == pytest.approx(2 * np.sqrt(2))
 
 

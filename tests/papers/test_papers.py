@@ -66,5 +66,7 @@ def test_no_line_is_undeclared():
 
 def test_methods_carry_errata_that_the_table_names():
     """An erratum of data or settings that no statement names is on a figure or a method."""
-    carried = {id for entry in methods() for id in entry.errata} | {id for figure in figures() for id in figure.errata}
+    carried = {id for entry in methods() for id in entry.origin.errata} | {
+        id for figure in figures() for id in figure.errata
+    }
     assert {"E17", "E20", "E21", "E23"} <= carried

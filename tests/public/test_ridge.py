@@ -26,7 +26,7 @@ def test_left_out_losses_are_those_of_fits_without_the_row(penalty, seed):
     """Squared loss: exactly those of twelve refits. Labels: near them."""
     x, y, _ = table(12, 4, seed)
     held = np.diag(penalty * FREE * np.var(x, axis=0))
-    found = _left_out(GAUSSIAN, x, y, penalty, held, _ridge_fit(GAUSSIAN, x, y, held, np.zeros(4))).losses
+    found = _left_out(GAUSSIAN, x, y, penalty, held, _ridge_fit(GAUSSIAN, x, y, held, start=np.zeros(4))).losses
     labels = (y > np.median(y)).astype(float)
     near = _left_out(LOGISTIC, x, labels, 0.1, held + 0.05 * np.diag(FREE), np.zeros(4))
     for i in range(12):
@@ -41,7 +41,7 @@ def test_units_and_offsets_do_not_matter(seed):
     x, y, _ = table(15, 4, seed, 3.0)
     turn = np.diag([1.0, 10, 0.01, 3])
     turn[0, 1:] = [4.0, -20, 100]
-    one, other = (prior_of(GAUSSIAN, rows, y, FREE, 0.0) for rows in (x, x @ turn))
+    one, other = (prior_of(GAUSSIAN, rows, y, FREE, lam=0.0) for rows in (x, x @ turn))
     assert np.allclose(x @ one.fit, x @ turn @ other.fit, rtol=1e-6)
     assert one.penalty == other.penalty and one.whitening == other.whitening
     assert np.allclose(x @ one.covariance @ x.T, x @ turn @ other.covariance @ turn.T @ x.T, rtol=1e-5)
@@ -50,7 +50,7 @@ def test_units_and_offsets_do_not_matter(seed):
 def test_many_rows_leave_next_to_nothing_of_the_ridge(seed):
     """The fit tends to least squares and its covariance to ``s^2 (X'X)^{-1}``."""
     x, y, _ = table(4000, 4, seed)
-    found = prior_of(GAUSSIAN, x, y, FREE, 0.0)
+    found = prior_of(GAUSSIAN, x, y, FREE, lam=0.0)
     beta = np.linalg.lstsq(x, y, rcond=None)[0]
     plain = np.mean((y - x @ beta) ** 2) * np.linalg.inv(x.T @ x)
     assert found.whitening <= 1e-3
@@ -65,7 +65,7 @@ def test_the_doubt_is_true_where_rows_are_few(m):
     sizes, ratio = [], []
     for seed in range(200):
         x, y, beta = table(m, 5, seed, 2.0)
-        found = prior_of(GAUSSIAN, x, y, np.array([0.0, 1, 1, 1, 1]), 0.0)
+        found = prior_of(GAUSSIAN, x, y, np.array([0.0, 1, 1, 1, 1]), lam=0.0)
         away = found.fit - beta
         sizes.append(away @ np.linalg.solve(found.covariance, away))
         plain = np.linalg.lstsq(x, y, rcond=None)[0] - beta

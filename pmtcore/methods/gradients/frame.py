@@ -140,9 +140,9 @@ class Frame:
                 self.rows,
                 self.response,
                 self.penalty,
-                (self.prior.penalty, self._ridge_shape),
-                self.prior.dispersion,
-                rows,
+                ridge=(self.prior.penalty, self._ridge_shape),
+                dispersion=self.prior.dispersion,
+                rows=rows,
             )
         return centre, covariance * (1 + rows / self.n)
 

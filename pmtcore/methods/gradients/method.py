@@ -21,10 +21,10 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus, RowCache
+from pmtcore.base.records import Bands, Private, PrivateRows, RowCache
 from pmtcore.glm import newton
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
@@ -47,7 +47,8 @@ from pmtcore.methods.gradients.passes import (
     combine_curvature,
     curvature_at,
 )
-from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, Prediction, parameter, register
+from pmtcore.methods.parameters import Parameters, parameter
+from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.moments import PublicData
 
@@ -105,7 +106,7 @@ class Schedule:
 
 @final
 @dataclass(frozen=True)
-class GradientPlan(Plan):
+class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
     """``pmt-gradients`` with the schedule fixed."""
 
     public: PublicData
@@ -315,18 +316,13 @@ register(
         title="Clipped gradients in passes",
         summary="Clipped gradients at one released point after another, scaled by public curvature; for labels "
         "and counts.",
-        task="any",
-        source="beyond A",
-        neighbours=Neighbours.REPLACE_ONE,
-        standing=ReleaseStatus.SOUND,
-        standing_reason="Gaussian mechanisms on integer sums, composed; steps between them are proved free",
-        errata=(),
-        parameters=GradientParameters,
+        origin=Origin("beyond A"),
+        claim=sound(REPLACE_ONE, "Gaussian mechanisms on integer sums, composed; steps between them are proved free"),
         plan=_plan,
+        colour="#0B7A75",
         families=("gaussian", "logistic", "boosting", "poisson"),
+        task="any",
         recommended=True,
         recommended_for=_recommended,
-        exact=True,
-        colour="#0B7A75",
     )
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import ReleaseStatus
 from pmtcore.methods.joint.parameters import JointParameters
 from pmtcore.methods.joint.plan import JointPlan, one_pass, two_passes
-from pmtcore.methods.registry import Method, register
+from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, register, sound
 from pmtcore.public.moments import PublicData
 from pmtcore.public.ridge_regularized import ridge_regularized_public
 
@@ -38,16 +37,12 @@ register(
         title="Joint whitened release",
         summary="A noisy moment of features and public residual, then a clipped gradient: private rows only correct "
         "the public fit.",
-        task="linear",
-        source="beyond A and B",
-        neighbours=Neighbours.REPLACE_ONE,
-        standing=ReleaseStatus.SOUND,
-        standing_reason="Gaussian mechanisms with tight sensitivities; what follows it is proved to cost nothing",
-        errata=(),
-        parameters=JointParameters,
+        origin=Origin("beyond A and B"),
+        claim=sound(
+            REPLACE_ONE, "Gaussian mechanisms with tight sensitivities; what follows it is proved to cost nothing"
+        ),
         plan=plan,
-        recommended=True,
-        exact=True,
         colour="#0072B2",
+        recommended=True,
     )
 )

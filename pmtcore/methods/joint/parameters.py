@@ -4,57 +4,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pmtcore.methods.registry import Parameters, parameter
+from pmtcore.methods.parameters import Parameters, choice, parameter, penalty, radius_purpose, truncation_radius, unset
 
 
 @dataclass(frozen=True, kw_only=True)
 class JointParameters(Parameters):
     """Public parameters of ``joint-pmt``."""
 
-    radius_mode: str = parameter(
-        "accuracy",
-        label="Radius chosen for",
-        help="accuracy: the smallest predicted error; inference: a radius so wide that error bands are hardly "
-        "touched by truncation, at the price of more noise.",
-        choices=("accuracy", "inference"),
-    )
-    radius: float = parameter(
-        0.0, label="Radius (0: automatic)", help="Truncation radius in whitened units.", low=0.0, high=1e6
-    )
-    response_scale: float = parameter(
-        0.0,
-        label="Response scale c (0: automatic)",
-        help="How much the response counts in the radius: larger means less noise on it and more truncation.",
-        low=0.0,
+    radius_mode: str = radius_purpose("predicted error")
+    radius: float = truncation_radius()
+    response_scale: float = unset(
+        "Response scale c (0: automatic)",
+        "How much the response counts in the radius: larger means less noise on it and more truncation.",
         high=100.0,
     )
     passes: str = parameter(
         "auto",
         label="Passes",
-        help="1: one release of the moment; 2: then a clipped gradient at what it says, with most of the budget; 3: a "
-        "further gradient between the two; auto: 3 where public rows are known, else 1.",
+        help="1: one release of the moment; 2: then a clipped gradient at what it says, with most of the "
+        "budget; 3: a further gradient between the two; auto: 3 where public rows are known, else 1.",
         choices=("auto", "1", "2", "3"),
     )
-    clip: float = parameter(
-        0.0,
-        label="Gradient bound (0: automatic)",
-        help="Where the second pass clips gradients, in whitened units.",
-        low=0.0,
-        high=1e6,
+    clip: float = unset(
+        "Gradient bound (0: automatic)", "Where the second pass clips gradients, in whitened units.", high=1e6
     )
-    shrinkage: str = parameter(
-        "auto",
-        label="Small budgets",
-        help="auto: where the noise is large, pull the correction towards the public fit by its known "
-        "precision; none: use the released moment as it is.",
-        choices=("auto", "none"),
+    shrinkage: str = choice(
+        "Small budgets",
+        auto="where the noise is large, pull the correction towards the public fit by its known precision",
+        none="use the released moment as it is",
     )
-    lam: float = parameter(
-        0.0,
-        label="Ridge penalty",
-        help="Added to the second moment of the features in the units of the table, intercept excepted. May "
+    lam: float = penalty(
+        "Ridge penalty",
+        "Added to the second moment of the features in the units of the table, intercept excepted. May "
         "be changed after the release at no cost.",
-        low=0.0,
-        high=1e9,
-        log=True,
     )

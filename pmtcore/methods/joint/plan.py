@@ -30,7 +30,7 @@ from pmtcore.methods.joint.outcome import JointOutcome
 from pmtcore.methods.joint.parameters import JointParameters
 from pmtcore.methods.joint.refined import RefinedFit
 from pmtcore.methods.joint.second_pass import COUNTING, SecondPass, Shares
-from pmtcore.methods.registry import Plan, Prediction
+from pmtcore.methods.registry import Prediction, StatisticPlan
 from pmtcore.public.moments import PublicData
 from pmtcore.public.radius import Ball, accurate_ball, inference_ball, truncation_variance
 from pmtcore.public.sizes import Sizes, beyond, harmless_bound
@@ -55,7 +55,7 @@ Measured = tuple[
 
 @final
 @dataclass(frozen=True)
-class JointPlan(Plan):
+class JointPlan(StatisticPlan[Measured]):
     """``joint-pmt`` with radius, bound and noise fixed; with a second pass, the first one is its pilot."""
 
     mu: float

@@ -37,7 +37,7 @@ class Rule:
     constants: tuple[float, ...] = ()
 
     def apply(self, columns: Sequence[np.ndarray]) -> np.ndarray:
-        """The column (k,) from those it is made of, each (k,)."""
+        """Return the column (k,) from those it is made of, each (k,)."""
         first = columns[0]
         if self.kind == "log":
             return np.asarray(np.log(np.maximum(first, self.constants[0])))
@@ -106,7 +106,7 @@ class Derived:
 
 
 def parse(text: str, base: tuple[str, ...], rows: np.ndarray) -> Derived:
-    """The derived columns that a text declares, their constants from public rows (m, base).
+    """Return the derived columns that a text declares, their constants from public rows (m, base).
 
     Raises:
         InputError: an unknown column or rule, a column twice, or more than 200.
@@ -154,12 +154,12 @@ def _rules(part: str, base: tuple[str, ...], rows: np.ndarray) -> list[Rule]:
 
 
 def _spline_rules(inside: str, base: tuple[str, ...], rows: np.ndarray) -> list[Rule]:
-    """A restricted cubic spline: its columns beside the linear one, knots at public quantiles (Harrell's places)."""
+    """Return a restricted cubic spline's columns beside the linear one, knots at Harrell's public quantiles."""
     name, _, count = inside.rpartition(",")
     if not name:
         name, count = inside, "4"
     name = _column(name.strip(), base)
-    k = whole_number_between(f"the knots of spline({name})", count, _FEWEST_KNOTS, _MOST_KNOTS)  # type: ignore[arg-type]
+    k = whole_number_between(f"the knots of spline({name})", count, _FEWEST_KNOTS, _MOST_KNOTS)
     edge = 0.1 if k == _FEWEST_KNOTS else 0.05
     knots = np.quantile(rows[:, base.index(name)], np.linspace(edge, 1 - edge, k))
     if np.any(np.diff(knots) <= 0):

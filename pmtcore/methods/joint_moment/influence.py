@@ -47,7 +47,7 @@ class Tail:
 
     @staticmethod
     def top(lengths: np.ndarray) -> float:
-        """The length that the longest of these rows would have by the power law."""
+        """Return the length that the longest of these rows would have by the power law."""
         _, _, k, start, far = _outermost(lengths)
         return float(start * k ** ((far + _PRIOR_TAIL / _PRIOR_POWER) / (k + _PRIOR_TAIL)))
 
@@ -366,19 +366,19 @@ def _places(d: int) -> np.ndarray:
 
 
 def unique_count(d: int) -> int:
-    """How many unique entries a symmetric tensor of four indices has."""
+    """Return how many unique entries a symmetric tensor of four indices has."""
     return factorial(d + 3) // (factorial(4) * factorial(d - 1))
 
 
 def _fourth(rows: np.ndarray) -> np.ndarray:
-    """Unique entries of ``mean y y y y`` (U,)."""
+    """Return unique entries of ``mean y y y y`` (U,)."""
     i, j, k, l = _places(rows.shape[1])  # noqa: E741  # indices of a tensor
     pairs = np.einsum("mi,mj->ijm", rows, rows)
     return np.asarray(np.einsum("um,um->u", pairs[i, j], pairs[k, l], optimize=True) / len(rows))
 
 
 def _whole(unique: np.ndarray, d: int) -> np.ndarray:
-    """The tensor (D, D, D, D) from its unique entries."""
+    """Return the tensor (D, D, D, D) with these unique entries."""
     found = np.empty((d, d, d, d))
     places = _places(d)
     for order in _ORDERS:

@@ -155,7 +155,7 @@ class Fit:
         return limits(self.coefficients, self.coefficients, *self.parts())
 
 
-def solve(state: State, response: int, features: Sequence[int], lam: float = 0.0, free: Sequence[int] = (0,)) -> Fit:
+def solve(state: State, response: int, features: Sequence[int], lam: float = 0.0, *, free: Sequence[int] = (0,)) -> Fit:
     """Least squares, or ridge, of one column on others.
 
     Args:

@@ -23,7 +23,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError, listed
-from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
+from pmtcore.base.records import Bands, Private, PrivateRows
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
@@ -35,14 +35,14 @@ from pmtcore.methods.joint_moment.linear import Fit, State, floored, solve
 from pmtcore.methods.joint_moment.norm import Measured, Prospects, candidates, chosen, leaning, measured
 from pmtcore.methods.joint_moment.parameters import MomentParameters
 from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, alike, combined
-from pmtcore.methods.registry import Method, Outcome, Plan, Prediction, register
+from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
 from pmtcore.public.moments import INTERCEPT, PublicData, joint, public_from_rows
 
 _LEAST = 1e-6  # below it a radius is a typing error
 
 
 @dataclass(frozen=True, eq=False)
-class MomentPlan(Plan):
+class MomentPlan(StatisticPlan[np.ndarray]):
     """``joint-moment`` with coordinates, radius and noise fixed."""
 
     public: PublicData  # derived columns among the features
@@ -62,7 +62,7 @@ class MomentPlan(Plan):
 
     @property
     def root(self) -> np.ndarray:
-        """The mechanism's coordinates (D, D)."""
+        """Return the mechanism's coordinates (D, D)."""
         return self.public.factor if self.rows is None else self.rows.root
 
     @property
@@ -71,12 +71,12 @@ class MomentPlan(Plan):
         return sigma_for(moment_sensitivity(self.radius, self.n), self.mu)
 
     def parts(self) -> tuple[Spend, ...]:
-        """The moment."""
+        """Return the spend on the moment."""
         return (Spend.gaussian("moment of all columns", moment_sensitivity(self.radius, self.n), self.sigma),)
 
     @cached_property
     def statistic(self) -> MomentSum:
-        """What is summed over rows of all columns."""
+        """Return the map from rows of all columns to what is summed."""
         product = Whitening(self.root, self.public.has_intercept).through(np.eye(self.dimension), self.dimension)
         return MomentSum(product, self.radius)
 
@@ -91,7 +91,7 @@ class MomentPlan(Plan):
         return rows.sum(block).map(from_words)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> MomentOutcome:
-        """The release.
+        """Return released moments.
 
         Guarantee: mu-GDP under replace-one: one Gaussian mechanism on a statistic of Frobenius sensitivity
         ``sqrt(2) R^2/n`` (proofs/moment.md, 18.1), its noise integers (proofs/noise.md, 14); all else is
@@ -102,14 +102,14 @@ class MomentPlan(Plan):
 
     @cached_property
     def influence(self) -> Influence:
-        """What public rows say of sampling and truncation, all of them."""
+        """Return the influence of sampling and truncation, from all public rows."""
         if self.rows is None:
             return Gaussian(self.expected)
         return Rows(self.rows.inside, self.rows.factor, self.radius, self.n)
 
     @cached_property
     def expected(self) -> np.ndarray:
-        """What public rows lead one to expect of the moment (D, D): left-out rows, weighted."""
+        """Return the moment (D, D) that public rows lead one to expect: left-out rows, weighted."""
         if self.rows is None:
             m = self.public.m
             return np.eye(self.dimension) * (1.0 if m is None else m / max(m - self.dimension - 1, 1))
@@ -135,7 +135,7 @@ class MomentPlan(Plan):
         return found.prospects(found.nearest(self.radius), self.mu)
 
     def state(self, moment: np.ndarray, weight: np.ndarray | None = None, widened: float = 1.0) -> State:
-        """A released moment (D, D) with what its bands need; ``weight`` (D, D) if combined with the public one."""
+        """Return a released moment (D, D) with what its bands need; ``weight`` (D, D): combined with the public one."""
         share = np.ones_like(moment) if weight is None else weight
         doubt = widened * alike(self.n, self.public.m)
         return State(
@@ -143,7 +143,7 @@ class MomentPlan(Plan):
         )
 
     def regression(self, state: State) -> Fit:
-        """The default question: the target on all given features."""
+        """Return the regression of the target on all given features."""
         return solve(state, self.derived.names.index(self.target), self.features)
 
     def predicted(self) -> Prediction | None:
@@ -184,7 +184,7 @@ class MomentOutcome(Outcome):
         self.moment = moment
 
     def seen(self) -> np.ndarray:
-        """The released moments (trials, D (D + 1)/2)."""
+        """Return the released moments (trials, D (D + 1)/2)."""
         rows, columns = np.triu_indices(self.plan.dimension)
         return self.moment[:, rows, columns]
 
@@ -192,17 +192,17 @@ class MomentOutcome(Outcome):
     def _combined(self) -> Combined:
         plan = self.plan
         shrunk = plan.parameters.shrinkage == "auto"
-        found = combined(self.moment, plan.expected, plan.prior, plan.sigma, shrunk)
+        found = combined(self.moment, plan.expected, plan.prior, plan.sigma, shrunk=shrunk)
         return replace(found, moments=floored(found.moments, plan.expected))
 
     def state(self, trial: int = 0) -> State:
-        """The moment of a trial, combined with the public one, ready for questions."""
+        """Return the moment of a trial, combined with the public one, ready for questions."""
         found = self._combined
         return self.plan.state(found.moments[trial], found.weights[trial], float(found.widened[trial]))
 
     @cached_property
     def coefficients(self) -> np.ndarray:
-        """The default regression of each trial (trials, d)."""
+        """Return the default regression of each trial (trials, d)."""
         plan = self.plan
         return np.array([plan.regression(plan.state(moment)).coefficients for moment in self._combined.moments])
 
@@ -235,7 +235,7 @@ class MomentOutcome(Outcome):
         )
 
     def released(self) -> Mapping[str, Any]:
-        """The record that answers every linear question, and the default regression's residual variance."""
+        """Return the record that answers every linear question, and the default regression's residual variance."""
         return self.released_under(None)
 
     def released_under(self, guarantee: Guarantee | None) -> Mapping[str, Any]:
@@ -244,7 +244,7 @@ class MomentOutcome(Outcome):
         return {"residual_variance": variance, "joint_moment": self.record(guarantee).as_dict()}
 
     def notes(self) -> tuple[str, ...]:
-        """What the noise did, and what cannot be said without public rows."""
+        """Return what the noise did, and what cannot be said without public rows."""
         found = []
         if np.median(self._combined.weights[0]) < 1 / 2:
             found.append("At this budget the released moment weighs less than the public one.")
@@ -262,7 +262,7 @@ class MomentOutcome(Outcome):
 
 
 def _shared(rows: Rows, share: str, expected: np.ndarray) -> Influence:
-    """What of the public rows goes into the record."""
+    """Return what goes into the record of the public rows."""
     if share != "no":
         step = math.ceil(rows.m / MOST_SHARED)
         return replace(rows, inside=rows.inside[::step], factor=rows.factor[::step])
@@ -345,15 +345,11 @@ register(
         title="Joint moment of all columns",
         summary="One whitened moment of all columns: every regression among them is then free, with bands, for anybody "
         "who holds the record.",
-        task="linear",
-        source="beyond A and B",
-        neighbours=Neighbours.REPLACE_ONE,
-        standing=ReleaseStatus.SOUND,
-        standing_reason="One Gaussian mechanism with a tight sensitivity; what follows it is proved to cost nothing",
-        errata=(),
-        parameters=MomentParameters,
+        origin=Origin("beyond A and B"),
+        claim=sound(
+            REPLACE_ONE, "One Gaussian mechanism with a tight sensitivity; what follows it is proved to cost nothing"
+        ),
         plan=plan,
-        exact=True,
         colour="#7A4FB5",
     )
 )

@@ -87,7 +87,7 @@ class Measured:
 
     @cached_property
     def products(self) -> np.ndarray:
-        """What each left-out row adds to each pair's error (m, K)."""
+        """Return the contribution of each left-out row to each pair's error (m, K)."""
         a, b = self.pairs
         return np.asarray((self.left_out @ a.T) * (self.left_out @ b.T))
 
@@ -105,7 +105,7 @@ def measured(public: PublicData, weights: str) -> Measured | None:
 
 
 def leaning(rows: Measured, responses: tuple[int, ...], n: int, mu: float) -> Measured:
-    """The same rows, measured so that the noise falls on regressions of some columns less than on the others.
+    """Return the rows, measured so that the noise falls less on regressions of some columns than on the others.
 
     The part of such a column that no other explains is stretched by as much as makes the predicted error of its
     regressions least: their noise falls by it, every row gets longer.
@@ -233,7 +233,7 @@ def _candidates(rows: Measured, n: int) -> Candidates:
 
 
 def chosen(rows: Measured | None, dimension: int, n: int, mu: float, parameters: Any) -> float:
-    """The truncation radius: as given, covering (inference), or with the least predicted error (accuracy)."""
+    """Return the truncation radius: as given, covering (inference), or of least predicted error (accuracy)."""
     if parameters.radius:
         return float(parameters.radius)
     covering = parameters.radius_mode == "inference"

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pmtcore.methods.registry import Parameters, parameter
+from pmtcore.methods.parameters import Parameters, choice, parameter, radius_purpose, truncation_radius
 
 
 @dataclass(frozen=True, kw_only=True)
 class MomentParameters(Parameters):
     """Public parameters of ``joint-moment``."""
 
-    radius_mode: str = parameter(
-        "accuracy",
-        label="Radius chosen for",
-        help="accuracy: the smallest predicted error of a typical regression; inference: a radius so wide that error "
-        "bands are hardly touched by truncation, at the price of more noise.",
-        choices=("accuracy", "inference"),
-    )
-    radius: float = parameter(
-        0.0, label="Radius (0: automatic)", help="Truncation radius in whitened units.", low=0.0, high=1e6
-    )
-    weights: str = parameter(
-        "tails",
-        label="Column weights",
-        help="tails: directions in which public rows reach far count less in the radius and get more noise; none: all "
-        "whitened directions count alike.",
-        choices=("tails", "none"),
+    radius_mode: str = radius_purpose("predicted error of a typical regression")
+    radius: float = truncation_radius()
+    weights: str = choice(
+        "Column weights",
+        tails="directions in which public rows reach far count less in the radius and get more noise",
+        none="all whitened directions count alike",
     )
     important: str = parameter(
         "",
@@ -43,14 +33,13 @@ class MomentParameters(Parameters):
     public_rows: str = parameter(
         "no",
         label="Public rows in the record",
-        help="What the bands need of the public rows. no: only their fourth moments; yes: at most 2000 of the rows "
-        "themselves, readable by anybody who has the record. Logistic regressions need them. auto: as yes.",
+        help="What the bands need of the public rows. no: only their fourth moments; yes: at most 2000 of the "
+        "rows themselves, readable by anybody who has the record. Logistic regressions need them. auto: "
+        "as yes.",
         choices=("no", "yes", "auto"),
     )
-    shrinkage: str = parameter(
-        "auto",
-        label="Small budgets",
-        help="auto: where the noise is large, combine the released moment with the public one by precision; none: use "
-        "it as it is.",
-        choices=("auto", "none"),
+    shrinkage: str = choice(
+        "Small budgets",
+        auto="where the noise is large, combine the released moment with the public one by precision",
+        none="use it as it is",
     )

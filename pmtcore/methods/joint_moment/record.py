@@ -73,8 +73,8 @@ class Record:
         return self.derived.names
 
     def state(self) -> State:
-        """The moment ready for questions: combined with the expected one where the noise is large."""
-        found = combined(self.noisy[None], self.expected, self.prior, self.sigma, self.shrunk)
+        """Return the moment ready for questions: combined with the expected one where the noise is large."""
+        found = combined(self.noisy[None], self.expected, self.prior, self.sigma, shrunk=self.shrunk)
         held = floored(found.moments, self.expected)[0]
         doubt = float(found.widened[0]) * alike(self.n, self.m)
         return State(
@@ -125,7 +125,7 @@ class Record:
 
 
 def record_from_bytes(data: bytes) -> tuple[Record, bool]:
-    """A record from a file, alone or in the release that holds it; and whether that does not say it is of the lab.
+    """Return a record from a file, alone or in its release, and whether that does not say it is of the lab.
 
     Raises:
         InputError: too long, not JSON, or not a record.
@@ -162,7 +162,7 @@ def alike(n: int, m: int | None) -> float:
     return 1 / n + (1 / m if m else 0.25)  # a moment of unknown rows counts as four of them
 
 
-def combined(noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: float, shrunk: bool) -> Combined:
+def combined(noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: float, *, shrunk: bool) -> Combined:
     """Moments (T, D, D) combined with the expected one entry by entry.
 
     Entries of the two differ with variance ``prior`` where public and private rows are alike; where they differ by more
@@ -282,12 +282,12 @@ def _influence(found: Mapping[str, Any], n: int, radius: float, expected: np.nda
 
 
 def _triangle(matrix: np.ndarray) -> list[float]:
-    """The lower triangle, row by row."""
+    """Return the lower triangle, row by row."""
     return np.asarray(matrix)[np.tril_indices(len(matrix))].tolist()
 
 
 def _whole(values: Any, d: int, name: str, lower: bool = False) -> np.ndarray:
-    """A matrix from its lower triangle: symmetric, or lower triangular."""
+    """Return the matrix with this lower triangle: symmetric, or lower triangular."""
     flat = _numbers(values, (d * (d + 1) // 2,), name)
     found = np.zeros((d, d))
     found[np.tril_indices(d)] = flat

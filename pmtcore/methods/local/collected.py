@@ -16,15 +16,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours, pure_epsilon_from_mu
+from pmtcore.accounting.budgets import Budget, pure_epsilon_from_mu
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
-from pmtcore.glm.families import FAMILIES
+from pmtcore.base.records import Bands, Private, PrivateRows
+from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.glm.newton import Rows
 from pmtcore.local import estimators, setup
 from pmtcore.local.estimators import LINKS, Link
@@ -33,7 +33,18 @@ from pmtcore.mechanisms.grid import integer_sum
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.randomizers import release_mean, release_sums
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
+from pmtcore.methods.parameters import Parameters, parameter, unset
+from pmtcore.methods.registry import (
+    REPLACE_ONE,
+    Claim,
+    Method,
+    Origin,
+    Outcome,
+    Planner,
+    StatisticPlan,
+    register,
+    sound,
+)
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip
@@ -43,12 +54,8 @@ from pmtcore.public.shape import Clip
 class LocalParameters(Parameters):
     """Public parameters of the local methods."""
 
-    response_bound: float = parameter(
-        0.0,
-        label="Response bound (0: automatic)",
-        help="Responses are clipped to it on the device; labels need none.",
-        low=0.0,
-        high=1e12,
+    response_bound: float = unset(
+        "Response bound (0: automatic)", "Responses are clipped to it on the device; labels need none.", high=1e12
     )
 
 
@@ -77,11 +84,9 @@ class RegressionParameters(MomentParameters):
         help="y = f(x'w) + noise; cubic is z^3/3, softplus log(1 + e^-z).",
         choices=tuple(LINKS),
     )
-    noise_bound: float = parameter(
-        0.0,
-        label="Bound C on the error of the response (0: unknown)",
-        help="With it responses are bounded by L r + |f(0)| + C, as published, where no response bound is given.",
-        low=0.0,
+    noise_bound: float = unset(
+        "Bound C on the error of the response (0: unknown)",
+        "With it responses are bounded by L r + |f(0)| + C, as published, where no response bound is given.",
         high=1e12,
     )
 
@@ -93,15 +98,15 @@ class WhitenedParameters(LocalParameters):
     randomizer: str = parameter(
         "gaussian",
         label="Randomizer",
-        help="At one mu the Gaussian has less variance; PrivUnit is purely epsilon-private as well, and far better "
-        "than a Gaussian of the same epsilon and a small delta.",
+        help="At one mu the Gaussian has less variance; PrivUnit is purely epsilon-private as well, and far "
+        "better than a Gaussian of the same epsilon and a small delta.",
         choices=("gaussian", "privunit"),
     )
 
 
 @final
 @dataclass(frozen=True)
-class LocalPlan(Plan):
+class LocalPlan(StatisticPlan[np.ndarray]):
     """A local collection with its configuration published."""
 
     public: PublicData
@@ -158,7 +163,7 @@ class LocalPlan(Plan):
         return self.configuration.randomizer == "privunit"
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """The sum of what rows say, integers (dimension,); with PrivUnit every row's vector (n, d)."""
+        """Return the sum of all reports, integers (dimension,); with PrivUnit every row's vector (n, d)."""
         if self.configuration.randomizer == "privunit":
             return rows.concatenate(self.configuration.vectors)
         return integer_sum(rows, self.configuration.total)
@@ -183,7 +188,7 @@ class LocalPlan(Plan):
         return c.gaussian.sd**2 / self.n
 
     def parts(self) -> tuple[Spend, ...]:
-        """What one report consists of."""
+        """Return the spends of one report."""
         c = self.configuration
         if c.epsilon is not None:
             return (Spend.pure("one row's score", 2 * c.bound, c.bound * math.sqrt(c.unit.variance), c.epsilon),)
@@ -211,7 +216,7 @@ class LocalOutcome(Outcome):
         self.mean = mean
 
     def seen(self) -> np.ndarray:
-        """The mean reports."""
+        """Return the mean reports."""
         return self.mean
 
     @cached_property
@@ -263,13 +268,13 @@ class LocalOutcome(Outcome):
         return limits(estimate[0], estimate[0], privacy, Part.of(table.T @ (sampling + public) @ table))
 
     def notes(self) -> tuple[str, ...]:
-        """Whether the scale equation had a root."""
+        """Return a note where the scale equation has no root."""
         if np.isnan(self.coefficients[0]).any():
             return ("The scale equation has no root at this draw of the noise: there is no estimate.",)
         return ()
 
 
-def _glm(gaussian: bool) -> Any:
+def _glm(gaussian: bool) -> Planner:
     def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameters) -> LocalPlan:
         made = setup.moments(public, n, budget.mu, gaussian, parameters.zeta, parameters.response_bound)
         return LocalPlan(public, n, budget.mu, made, parameters)
@@ -277,7 +282,7 @@ def _glm(gaussian: bool) -> Any:
     return plan
 
 
-def _regression(gaussian: bool) -> Any:
+def _regression(gaussian: bool) -> Planner:
     def plan(public: PublicData, n: int, budget: Budget, parameters: RegressionParameters) -> LocalPlan:
         if public.has_intercept:
             raise InputError("A nonlinear regression y = f(x'w) has no intercept; switch the intercept off.")
@@ -297,83 +302,61 @@ def _whitened(public: PublicData, n: int, budget: Budget, parameters: WhitenedPa
     return LocalPlan(public, n, budget.mu, made, parameters)
 
 
-_COMMON: dict[str, Any] = {
-    "neighbours": Neighbours.REPLACE_ONE,
-    "standing": ReleaseStatus.SOUND,
-    "standing_reason": "each row is clipped to public bounds and randomized on its own; no curator is trusted",
-    "needs_labels": False,
-    "local": True,
-    "exact": True,
-}
-_GLM: dict[str, Any] = {"task": "glm", "families": ("logistic", "boosting", "poisson"), **_COMMON}
-_NLR: dict[str, Any] = {"task": "nonlinear", "parameters": RegressionParameters, "same_target": False, **_COMMON}
+_FAMILIES = ("logistic", "boosting", "poisson")
+_CLIPPED = sound(REPLACE_ONE, "each row is clipped to public bounds and randomized on its own; no curator is trusted")
 
-register(
-    Method(
-        id="ldp-glm-gaussian",
-        paper_names=("C, Algorithm 1, repaired",),
-        title="Local, Gaussian design",
-        summary="Local reports of moments; least squares, then one scale.",
-        source="C, Algorithm 1",
-        errata=("E5", "E6", "E19"),
-        parameters=MomentParameters,
-        plan=_glm(True),
-        colour="#DDCC77",
-        **_GLM,
+
+def algorithm(
+    number: int, *, id: str, summary: str, claim: Claim, plan: Planner, colour: str, printed: bool = False
+) -> Method:
+    """Return the entry of paper C's Algorithm 1, 2 (families), 3 or 4 (nonlinear), repaired or as it is printed.
+
+    The odd ones take a Gaussian design, the even ones rows of bounded length.
+    """
+    gaussian, nonlinear, name = number % 2 == 1, number > 2, f"C, Algorithm {number}"
+    title = f"Local{' nonlinear regression' if nonlinear else ''}, {'Gaussian' if gaussian else 'bounded'} design"
+    return Method(
+        id=id,
+        title=f"{title} (as published)" if printed else title,
+        summary=summary,
+        origin=Origin(
+            name,
+            names=(name if printed else f"{name}, repaired",),
+            errata=("E5", "E6", "E19") if gaussian else ("E6", "E7", "E19"),
+        ),
+        claim=claim,
+        plan=plan,
+        colour=colour,
+        families=(GAUSSIAN.id,) if nonlinear else _FAMILIES,
+        task="nonlinear" if nonlinear else "glm",
+        local=True,
+        same_target=not nonlinear,
+        needs_labels=False,
     )
-)
-register(
-    Method(
-        id="ldp-glm",
-        paper_names=("C, Algorithm 2, repaired",),
-        title="Local, bounded design",
-        summary="The same with rows of bounded length.",
-        source="C, Algorithm 2",
-        errata=("E6", "E7", "E19"),
-        parameters=MomentParameters,
-        plan=_glm(False),
-        colour="#661100",
-        **_GLM,
-    )
-)
-register(
-    Method(
-        id="ldp-nlr-gaussian",
-        paper_names=("C, Algorithm 3, repaired",),
-        title="Local nonlinear regression, Gaussian design",
-        summary="y = f(x'w) + noise from local reports of moments.",
-        source="C, Algorithm 3",
-        errata=("E5", "E6", "E19"),
-        plan=_regression(True),
-        colour="#999933",
-        **_NLR,
-    )
-)
-register(
-    Method(
-        id="ldp-nlr",
-        paper_names=("C, Algorithm 4, repaired",),
-        title="Local nonlinear regression, bounded design",
-        summary="The same with rows of bounded length.",
-        source="C, Algorithm 4",
-        errata=("E6", "E7", "E19"),
-        plan=_regression(False),
-        colour="#6699CC",
-        **_NLR,
-    )
-)
+
+
+def _register(number: int, id: str, summary: str, plan: Planner, *, colour: str) -> None:
+    register(algorithm(number, id=id, summary=summary, claim=_CLIPPED, plan=plan, colour=colour))
+
+
+_MOMENTS = "Local reports of moments; least squares, then one scale."
+_NONLINEAR = "y = f(x'w) + noise from local reports of moments."
+_BOUNDED = "The same with rows of bounded length."
+_register(1, "ldp-glm-gaussian", _MOMENTS, _glm(True), colour="#DDCC77")
+_register(2, "ldp-glm", _BOUNDED, _glm(False), colour="#661100")
+_register(3, "ldp-nlr-gaussian", _NONLINEAR, _regression(True), colour="#999933")
+_register(4, "ldp-nlr", _BOUNDED, _regression(False), colour="#6699CC")
 register(
     Method(
         id="ldp-whitened",
         title="Local whitened score",
         summary="Each device releases d numbers; the rest of the equation is public.",
-        source="beyond C; D3 of the derivations",
-        errata=(),
-        parameters=WhitenedParameters,
+        origin=Origin("beyond C; D3 of the derivations"),
+        claim=_CLIPPED,
         plan=_whitened,
         colour="#AA3377",
-        task="glm",
-        families=("logistic", "boosting", "poisson"),
-        **_COMMON,
+        families=_FAMILIES,
+        local=True,
+        needs_labels=False,
     )
 )

@@ -11,21 +11,28 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_from_mu
+from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Private, PrivateRows, ReleaseStatus
+from pmtcore.base.records import Private, PrivateRows
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS
 from pmtcore.local.printed import outside, printed_sds
 from pmtcore.mechanisms.noise import NoiseSource, release_vector
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.local.collected import LocalOutcome, LocalPlan, MomentParameters, RegressionParameters
-from pmtcore.methods.registry import Method, Plan, parameter, register
+from pmtcore.methods.local.collected import (
+    LocalOutcome,
+    LocalPlan,
+    MomentParameters,
+    RegressionParameters,
+    algorithm,
+)
+from pmtcore.methods.parameters import parameter
+from pmtcore.methods.registry import REPLACE_ONE, Planner, StatisticPlan, lab, register
 from pmtcore.public.moments import PublicData
 
 _POWER = 1.1  # of n: delta as paper C takes it
@@ -34,7 +41,7 @@ _FEWEST = 10  # delta = n^-1.1 says nothing for one row, which is what an audit 
 
 @final
 @dataclass(frozen=True)
-class PrintedPlan(Plan):
+class PrintedPlan(StatisticPlan[np.ndarray]):
     """The printed device around the server of the repaired method."""
 
     repaired: LocalPlan
@@ -53,7 +60,7 @@ class PrintedPlan(Plan):
         return printed_sds(self.repaired.configuration, epsilon_from_mu(self.mu, delta), delta)
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """The mean over the devices that answer with a number (dimension,)."""
+        """Return the mean over the devices that answer with a number (dimension,)."""
         made = self.repaired.configuration
 
         def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
@@ -81,7 +88,7 @@ class PrintedPlan(Plan):
         return dataclasses.replace(self.repaired.facts(), noise_sd=float(self.noise_sds[0]))
 
 
-def _power() -> Any:
+def _power() -> float:
     return parameter(
         _POWER,
         label="Power of n in delta",
@@ -126,11 +133,11 @@ def _bounded(public: PublicData, n: int, budget: Budget, parameters: PrintedMome
 
 
 def _longest(public: PublicData, shift: np.ndarray) -> float:
-    """The largest l1 norm of a public row (E7)."""
+    """Return the largest l1 norm of a public row (E7)."""
     return float(np.max(np.abs(setup.features(public) - shift).sum(axis=1)))
 
 
-def _regression(gaussian: bool) -> Any:
+def _regression(gaussian: bool) -> Planner:
     def plan(public: PublicData, n: int, budget: Budget, parameters: PrintedRegressionParameters) -> PrintedPlan:
         if public.has_intercept:
             raise InputError("A nonlinear regression y = f(x'w) has no intercept; switch the intercept off.")
@@ -145,78 +152,20 @@ def _regression(gaussian: bool) -> Any:
     return plan
 
 
-_LOCAL: dict[str, Any] = {
-    "neighbours": Neighbours.REPLACE_ONE,
-    "standing": ReleaseStatus.LAB,
-    "needs_labels": False,
-    "local": True,
-}
-_COMMON: dict[str, Any] = {
-    "task": "glm",
-    "families": ("logistic", "boosting", "poisson"),
-    "parameters": PrintedMomentParameters,
-    **_LOCAL,
-}
-_NONLINEAR: dict[str, Any] = {
-    "task": "nonlinear",
-    "parameters": PrintedRegressionParameters,
-    "same_target": False,
-    **_LOCAL,
-}
+_SYMBOL = lab(REPLACE_ONE, "a row outside the radius answers with a symbol that rows inside never give (E5)")
+_CLASSICAL = lab(REPLACE_ONE, "the classical noise formula is used beyond the epsilon it is proved for (E6)")
 
-register(
-    Method(
-        id="ldp-glm-gaussian-printed",
-        paper_names=("C, Algorithm 1",),
-        title="Local, Gaussian design (as published)",
-        summary="Rows outside the radius answer with a symbol; classical noise.",
-        source="C, Algorithm 1",
-        standing_reason="a row outside the radius answers with a symbol that rows inside never give (E5)",
-        errata=("E5", "E6", "E19"),
-        plan=_gaussian,
-        colour="#CC99BB",
-        **_COMMON,
-    )
-)
-register(
-    Method(
-        id="ldp-glm-printed",
-        paper_names=("C, Algorithm 2",),
-        title="Local, bounded design (as published)",
-        summary="The l1 norm as radius; classical noise.",
-        source="C, Algorithm 2",
-        standing_reason="the classical noise formula is used beyond the epsilon it is proved for (E6)",
-        errata=("E6", "E7", "E19"),
-        plan=_bounded,
-        colour="#AA7799",
-        **_COMMON,
-    )
-)
-register(
-    Method(
-        id="ldp-nlr-gaussian-printed",
-        paper_names=("C, Algorithm 3",),
-        title="Local nonlinear regression, Gaussian design (as published)",
-        summary="Rows outside the radius answer with a symbol; classical noise for responses up to L r + |f(0)| + C.",
-        source="C, Algorithm 3",
-        standing_reason="a row outside the radius answers with a symbol that rows inside never give (E5)",
-        errata=("E5", "E6", "E19"),
-        plan=_regression(True),
-        colour="#BBBB77",
-        **_NONLINEAR,
-    )
-)
-register(
-    Method(
-        id="ldp-nlr-printed",
-        paper_names=("C, Algorithm 4",),
-        title="Local nonlinear regression, bounded design (as published)",
-        summary="The l1 norm as radius; classical noise for responses up to L r + |f(0)| + C.",
-        source="C, Algorithm 4",
-        standing_reason="the classical noise formula is used beyond the epsilon it is proved for (E6)",
-        errata=("E6", "E7", "E19"),
-        plan=_regression(False),
-        colour="#99BBDD",
-        **_NONLINEAR,
-    )
-)
+
+def _register(number: int, id: str, plan: Planner, colour: str) -> None:
+    gaussian = number % 2 == 1
+    radius = "Rows outside the radius answer with a symbol" if gaussian else "The l1 norm as radius"
+    noise = "classical noise for responses up to L r + |f(0)| + C" if number > 2 else "classical noise"
+    claim = _SYMBOL if gaussian else _CLASSICAL
+    summary = f"{radius}; {noise}."
+    register(algorithm(number, id=id, summary=summary, claim=claim, plan=plan, colour=colour, printed=True))
+
+
+_register(1, "ldp-glm-gaussian-printed", _gaussian, "#CC99BB")
+_register(2, "ldp-glm-printed", _bounded, "#AA7799")
+_register(3, "ldp-nlr-gaussian-printed", _regression(True), "#BBBB77")
+_register(4, "ldp-nlr-printed", _regression(False), "#99BBDD")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -22,16 +23,17 @@ from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_from_mu, pure
 from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, equation_4, noise_for
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Curator, Private, PrivateRows, ReleaseStatus
+from pmtcore.base.records import Curator, Private, PrivateRows
 from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, recycled, retrieved_share
 from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.noise import NoiseSource, in_the_lab
 from pmtcore.mechanisms.perturbed import draw, draw_above, draw_sampled
 from pmtcore.mechanisms.truncation import bounded
 from pmtcore.methods.facts import Facts
+from pmtcore.methods.parameters import Parameters, choice, noise_share, parameter, reporting_delta, unset
 from pmtcore.methods.perturbed.napp_public import FAMILIES
-from pmtcore.methods.perturbed.setting import LOSSES, PLAIN, Setting, setting
-from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
+from pmtcore.methods.perturbed.setting import Setting, bound_field, loss_field, setting
+from pmtcore.methods.registry import Mechanism, Method, Origin, Outcome, Plan, Planner, lab, register
 from pmtcore.public.moments import PublicData, joint
 
 _LAB = Curator("paper D as published: lab only")
@@ -48,37 +50,29 @@ class PrintedParameters(Parameters):
     )
     gamma: float = parameter(0.5, label="Bridge exponent gamma", help="Of the bridge.", low=0.0, high=1.9)
     kappa: float = parameter(0.5, label="Elastic net kappa", help="Share of the square.", low=0.0, high=1e6)
-    share: float = parameter(
-        0.5, label="Share of the noise (r)", help="The rest is for the Jacobian.", low=0.01, high=0.99
-    )
+    share: float = noise_share("Share of the noise (r)", "The rest is for the Jacobian.")
     moor: str = parameter(
-        "yes", label="MOOR", help="The larger of both weights, not their sum (Claim 2).", choices=("yes", "no")
+        "yes",
+        label="MOOR",
+        help="The larger of both weights, not their sum (Claim 2).",
+        choices=("yes", "no"),
     )
-    weights: str = parameter(
-        "repaired",
-        label="Weights",
-        help="repaired: realizes Lambda; printed: 2/(2 - gamma) times it (E14).",
-        choices=("repaired", "printed"),
-    )
+    weights: str = choice("Weights", repaired="realizes Lambda", printed="2/(2 - gamma) times it (E14)")
     noise: str = parameter(
-        "pure", label="Noise", help="pure epsilon, or Gaussian at (epsilon, delta).", choices=("pure", "gaussian")
+        "pure",
+        label="Noise",
+        help="pure epsilon, or Gaussian at (epsilon, delta).",
+        choices=("pure", "gaussian"),
     )
-    delta: float = parameter(
-        1e-3, label="Delta", help="Of the claim with Gaussian noise.", low=1e-12, high=0.1, log=True
+    delta: float = reporting_delta(1e-3, "Delta", "Of the claim with Gaussian noise.")
+    form: str = choice(
+        "Form of the noise",
+        density="equation 4",
+        sampled="as the sentence after it has it, a length of shape 1 (E8)",
+        exact="the least that the claim needs",
     )
-    form: str = parameter(
-        "density",
-        label="Form of the noise",
-        help="density: equation 4; sampled: as the sentence after it has it, a length of shape 1 (E8); exact: the "
-        "least that the claim needs.",
-        choices=("density", "sampled", "exact"),
-    )
-    loss: str = parameter(
-        "family", label="Loss", help="The family's own, or for labels the smoothed hinge.", choices=LOSSES
-    )
-    bound: float = parameter(
-        0.0, label="Bound (0: automatic)", help="Of residuals (linear) or counts (Poisson).", low=0.0, high=1e12
-    )
+    loss: str = loss_field()
+    bound: float = bound_field("Of residuals (linear) or counts (Poisson).")
     recycle: str = parameter(
         "no",
         label="Recycle what is retrieved",
@@ -87,30 +81,22 @@ class PrintedParameters(Parameters):
     )
     passes: int = parameter(1, label="Passes of recycling", help="Re-runs of Algorithm 2, at most.", low=1, high=20)
     iterations: int = parameter(80, label="Iterations", help="Of the weights.", low=1, high=500)
-    fit: str = parameter(
-        "iterated",
-        label="Fit",
-        help="iterated: Algorithm 1; direct: the target with Lambda0 ||theta||^2 beside it, as DP-ERM (equation 2).",
-        choices=("iterated", "direct"),
+    fit: str = choice(
+        "Fit",
+        iterated="Algorithm 1",
+        direct="the target with Lambda0 ||theta||^2 beside it, as DP-ERM (equation 2)",
     )
-    coordinates: str = parameter(
-        "scaled",
-        label="Coordinates",
-        help="scaled: columns by their public root mean square; plain: as they are, as in the paper's experiments.",
-        choices=("scaled", PLAIN),
+    coordinates: str = choice(
+        "Coordinates",
+        scaled="columns by their public root mean square",
+        plain="as they are, as in the paper's experiments",
     )
-    row_bound: float = parameter(
-        0.0,
-        label="Bound zeta1 on rows (0: the longest public row)",
-        help="Rows are clipped to it, in these coordinates.",
-        low=0.0,
-        high=1e12,
+    row_bound: float = unset(
+        "Bound zeta1 on rows (0: the longest public row)", "Rows are clipped to it, in these coordinates.", high=1e12
     )
-    floor: float = parameter(
-        0.0,
-        label="Lambda0 (0: automatic)",
-        help="zeta3/(2 (1 - r) epsilon), what the claim needs, or a value that the paper states.",
-        low=0.0,
+    floor: float = unset(
+        "Lambda0 (0: automatic)",
+        "zeta3/(2 (1 - r) epsilon), what the claim needs, or a value that the paper states.",
         high=1e12,
     )
     rows: int = parameter(
@@ -126,11 +112,9 @@ class PrintedParameters(Parameters):
 class SelectionParameters(PrintedParameters):
     """Public parameters of ``napp-vs``."""
 
-    cut: float = parameter(
-        0.0,
-        label="Truncation -c, in scales of the noise (0: none)",
-        help="Noise is drawn above c (equations 9 and 10); none is c to minus infinity, and c = 0 is napp-vs-plus.",
-        low=0.0,
+    cut: float = unset(
+        "Truncation -c, in scales of the noise (0: none)",
+        "Noise is drawn above c (equations 9 and 10); none is c to minus infinity, and c = 0 is napp-vs-plus.",
         high=1e6,
     )
 
@@ -148,19 +132,23 @@ class PrintedPlan(Plan):
     selection: str
     parameters: PrintedParameters
 
-    @property
-    def requires_in_memory(self) -> bool:
-        """The minimizer goes through them at every step."""
-        return True
+    requires_in_memory = True  # the minimizer goes through all rows at every step
 
-    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """Clipped rows and responses (n, d + 1), private."""
+    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
+        """Return the iteration on these rows."""
+        return partial(self._iterate, self.clipped(rows))
+
+    def clipped(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """Return clipped rows and responses (n, d + 1), private."""
         ground = self.ground
         return rows.concatenate(lambda x, y: joint(bounded(ground.rows(x), ground.radius), ground.loss.responses(y)))
 
-    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> PrintedOutcome:
-        """Guarantee: none. The claim is ``claim`` under add-remove-one; weights and support leak (E11, E12)."""
-        value, d = statistic.reveal(_LAB), self.ground.public.d
+    def _iterate(self, clipped: Private[np.ndarray], source: NoiseSource, trials: int) -> PrintedOutcome:
+        """Return the last iterates.
+
+        Guarantee: none. The claim is ``claim`` under add-remove-one; weights and support leak (E11, E12).
+        """
+        value, d = clipped.reveal(_LAB), self.ground.public.d
         b = self.noise_draws(source, trials)
         rows = Augmentation(self.parameters.rows, _generator(source)) if self.parameters.rows else None
         data = Data(self.ground.loss, value[:, :d], value[:, d])
@@ -171,7 +159,7 @@ class PrintedPlan(Plan):
         return replace(self, target=replace(self.target, lam=lam))
 
     def noise_draws(self, source: NoiseSource, trials: int) -> np.ndarray:
-        """The noise b (trials, d) as the selection takes it."""
+        """Return the noise b (trials, d) as the selection takes it."""
         cut, d = getattr(self.parameters, "cut", 0.0), self.ground.public.d
         if self.selection == "vs" and cut:
             return draw_above(self.noise, cut * self.noise.scale, source, trials, d)
@@ -181,14 +169,14 @@ class PrintedPlan(Plan):
 
     def share_retrieved(self, found: Iterated, how: str) -> np.ndarray:
         """Share of ``(1 - r) eps`` that is called retrieved, of each trial (t,)."""
-        return retrieved_share(found.weights, self.target.floor, self.claim.epsilon, how, self.parameters.share)
+        return retrieved_share(found.weights, self.target.floor, self.claim.epsilon, how, share=self.parameters.share)
 
     def parts(self) -> tuple[Spend, ...]:
         """None: weights and support leak (E11, E12)."""
         return ()
 
     def facts(self) -> Facts:
-        """The claim and the public constants."""
+        """Return the claim and the public constants."""
         return Facts(
             radius=self.ground.radius,
             more={
@@ -219,7 +207,7 @@ def fit_together(
     first = plans[0]
     if any(plan.ground.radius != first.ground.radius or plan.parameters.rows for plan in plans):
         raise ValueError("plans fitted together clip rows alike and use the limit of many augmented rows")
-    value, d = first.measure(rows).reveal(_LAB), first.ground.public.d
+    value, d = first.clipped(rows).reveal(_LAB), first.ground.public.d
     b = np.vstack([plan.noise_draws(source, 1) for plan, source in zip(plans, sources, strict=True)])
     found = _fitted(Data(first.ground.loss, value[:, :d], value[:, d]), plans, b, None)
     return [
@@ -245,12 +233,21 @@ def _alike(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmen
     selects = np.asarray([plan.selection != "none" for plan in plans])
     epsilons = np.asarray([plan.claim.epsilon for plan in plans])
     passes = np.asarray([plan.parameters.passes if plan.parameters.recycle == "yes" else 0 for plan in plans])
-    rounds, share = parameters.iterations, parameters.share
-    return recycled(data, b, targets, epsilons, share, passes, rounds, absolute=selects, rows=rows)
+    return recycled(
+        data,
+        b,
+        targets,
+        epsilons,
+        share=parameters.share,
+        passes=passes,
+        rounds=parameters.iterations,
+        absolute=selects,
+        rows=rows,
+    )
 
 
 def _direct(data: Data, targets: Sequence[Target], b: np.ndarray) -> Iterated:
-    """The target and ``Lambda0 ||theta||^2`` in one convex objective (D, equation 2)."""
+    """Return the target and ``Lambda0 ||theta||^2`` in one convex objective (D, equation 2)."""
     ridge = np.asarray([target.floor + target.square for target in targets])[:, None] + 0 * b
     lasso = np.asarray([target.lam if target.sharp else 0.0 for target in targets])[:, None] + 0 * b
     tolerance = _DIRECT * max(float(np.sqrt(len(data.y))), 1.0)
@@ -271,7 +268,7 @@ class PrintedOutcome(Outcome):
         return self.plan.ground.table(self.found.theta)
 
     def released(self) -> dict[str, Any]:
-        """What the paper would give back in three readings (E9, E10, E13), and how many coefficients are zero."""
+        """Return what the paper would give back in three readings (E9, E10, E13), and the number of zeros."""
         back = {
             f"retrieved_share_{how}": float(self.plan.share_retrieved(self.found, how)[0])
             for how in ("displayed", "example", "proved")
@@ -279,75 +276,100 @@ class PrintedOutcome(Outcome):
         return {**back, "zeros": int(np.sum(self.found.theta[0] == 0))}
 
 
-def _planner(selection: str) -> Any:
-    def plan(public: PublicData, n: int, budget: Budget, parameters: PrintedParameters) -> PrintedPlan:
-        ground = setting(public, parameters.coordinates, parameters.loss, parameters.bound)
-        if parameters.row_bound:
-            ground = replace(ground, radius=parameters.row_bound)
-        if parameters.fit == "direct" and (selection != "none" or parameters.regularizer == "bridge"):
-            raise InputError("A direct fit needs napp-erm and a convex target: ridge, lasso or elastic-net.")
-        pure = parameters.noise == "pure"
-        epsilon = (
-            min(pure_epsilon_from_mu(budget.mu), 500.0)
-            if pure
-            else max(epsilon_from_mu(budget.mu, parameters.delta), 1e-6)
-        )
-        claim = ApproxDP(epsilon, 0.0 if pure else parameters.delta, Neighbours.ADD_REMOVE_ONE)
-        needed = ground.loss.curvature * ground.radius**2 / (2 * (1 - parameters.share) * epsilon)
-        least = parameters.floor or needed
-        target = Target(
-            kind=parameters.regularizer,
-            lam=parameters.target,
-            gamma=parameters.gamma,
-            kappa=parameters.kappa,
-            floor=least,
-            moor=parameters.moor == "yes",
-            printed=parameters.weights == "printed",
-        )
-        terms = ObjectiveConstants(ground.loss, ground.radius, 2 * least)
-        drawn = parameters.share * epsilon
-        noise = (
-            noise_for(terms, drawn, claim.delta, claim.neighbours, free=False)
-            if parameters.form == "exact"
-            else equation_4(terms, drawn, claim.delta)
-        )
-        return PrintedPlan(ground, budget.mu, target, claim, noise, selection, parameters)
-
-    return plan
+def _planned(public: PublicData, budget: Budget, parameters: PrintedParameters, selection: str) -> PrintedPlan:
+    ground = setting(public, parameters.coordinates, parameters.loss, parameters.bound)
+    if parameters.row_bound:
+        ground = replace(ground, radius=parameters.row_bound)
+    if parameters.fit == "direct" and (selection != "none" or parameters.regularizer == "bridge"):
+        raise InputError("A direct fit needs napp-erm and a convex target: ridge, lasso or elastic-net.")
+    pure = parameters.noise == "pure"
+    epsilon = (
+        min(pure_epsilon_from_mu(budget.mu), 500.0) if pure else max(epsilon_from_mu(budget.mu, parameters.delta), 1e-6)
+    )
+    claim = ApproxDP(epsilon, 0.0 if pure else parameters.delta, Neighbours.ADD_REMOVE_ONE)
+    needed = ground.loss.curvature * ground.radius**2 / (2 * (1 - parameters.share) * epsilon)
+    least = parameters.floor or needed
+    target = Target(
+        kind=parameters.regularizer,
+        lam=parameters.target,
+        gamma=parameters.gamma,
+        kappa=parameters.kappa,
+        floor=least,
+        moor=parameters.moor == "yes",
+        printed=parameters.weights == "printed",
+    )
+    terms = ObjectiveConstants(ground.loss, ground.radius, 2 * least)
+    drawn = parameters.share * epsilon
+    noise = (
+        noise_for(terms, drawn, claim.delta, claim.neighbours, free=False)
+        if parameters.form == "exact"
+        else equation_4(terms, drawn, claim.delta)
+    )
+    return PrintedPlan(ground, budget.mu, target, claim, noise, selection, parameters)
 
 
-_ALL = ("E8", "E9", "E10", "E12", "E13", "E14", "E15", "E16", "E17", "E18")
-_SELECTION = ("E8", "E11", "E12", "E22")
-for _id, _name, _title, _selection, _source, _errata, _colour in (
-    ("napp-erm", "NAPP-ERM", "Noise-augmented objective (as published)", "none", "D, Algorithm 1", _ALL, "#AA4499"),
-    ("napp-vs", "NAPP-VS", "Private selection (as published)", "vs", "D, section 3.5, any b", _SELECTION, "#C2185B"),
-    (
-        "napp-vs-plus",
-        "NAPP-VS+",
-        "Private selection, b > 0 (as published)",
-        "vs-plus",
-        "D, section 3.5",
-        _SELECTION,
-        "#7B1FA2",
-    ),
-):
+def _napp_erm(public: PublicData, n: int, budget: Budget, parameters: PrintedParameters) -> PrintedPlan:
+    return _planned(public, budget, parameters, "none")
+
+
+def _napp_vs(public: PublicData, n: int, budget: Budget, parameters: SelectionParameters) -> PrintedPlan:
+    return _planned(public, budget, parameters, "vs")
+
+
+def _napp_vs_plus(public: PublicData, n: int, budget: Budget, parameters: PrintedParameters) -> PrintedPlan:
+    return _planned(public, budget, parameters, "vs-plus")
+
+
+_LEAKS = lab(
+    Neighbours.ADD_REMOVE_ONE,
+    "weights and support depend on the private fit (E11, E12), so the claim does not hold",
+)
+_SELECTION_ERRATA = ("E8", "E11", "E12", "E22")
+
+
+def _register(
+    id: str, name: str, title: str, source: str, *, plan: Planner, errata: tuple[str, ...], colour: str
+) -> None:
     register(
         Method(
-            id=_id,
-            paper_names=(_name,),
-            title=_title,
+            id=id,
+            title=f"{title} (as published)",
             summary="Weights iterated on the private fit; the target regularizer does double duty.",
-            task="glm",
-            source=_source,
-            neighbours=Neighbours.ADD_REMOVE_ONE,
-            standing=ReleaseStatus.LAB,
-            standing_reason="weights and support depend on the private fit (E11, E12), so the claim does not hold",
-            errata=_errata,
-            parameters=SelectionParameters if _selection == "vs" else PrintedParameters,
-            plan=_planner(_selection),
+            origin=Origin(source, names=(name,), errata=errata),
+            claim=_LEAKS,
+            plan=plan,
+            colour=colour,
             families=FAMILIES,
             needs_labels=False,
             same_target=False,
-            colour=_colour,
         )
     )
+
+
+_register(
+    "napp-erm",
+    "NAPP-ERM",
+    "Noise-augmented objective",
+    "D, Algorithm 1",
+    plan=_napp_erm,
+    errata=("E8", "E9", "E10", "E12", "E13", "E14", "E15", "E16", "E17", "E18"),
+    colour="#AA4499",
+)
+_register(
+    "napp-vs",
+    "NAPP-VS",
+    "Private selection",
+    "D, section 3.5, any b",
+    plan=_napp_vs,
+    errata=_SELECTION_ERRATA,
+    colour="#C2185B",
+)
+_register(
+    "napp-vs-plus",
+    "NAPP-VS+",
+    "Private selection, b > 0",
+    "D, section 3.5",
+    plan=_napp_vs_plus,
+    errata=_SELECTION_ERRATA,
+    colour="#7B1FA2",
+)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -26,12 +27,14 @@ from pmtcore.accounting.budgets import Budget, Neighbours, mu_from_pure_epsilon,
 from pmtcore.accounting.gdp import Gdp
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Private, PrivateRows, ReleaseStatus
+from pmtcore.base.records import Private, PrivateRows
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.perturbed import Budgeted, Mechanism, dp_erm, napp_public
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.perturbed.setting import COORDINATES, LOSSES, Setting, setting
-from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
+from pmtcore.methods.parameters import Parameters, choice, noise_share, parameter, penalty, reporting_delta
+from pmtcore.methods.perturbed.setting import COORDINATES, Setting, bound_field, loss_field, setting
+from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Plan, register, sound
+from pmtcore.methods.registry import Mechanism as ReleaseMechanism
 from pmtcore.public.moments import PublicData
 from pmtcore.public.penalized import best_weights
 
@@ -39,7 +42,7 @@ _MOST_EPSILON = 500.0  # beyond, e^epsilon has no use
 FAMILIES = ("gaussian", "logistic", "poisson", "boosting")
 
 
-def _coordinates(start: str) -> Any:
+def _coordinates(start: str) -> str:
     return parameter(
         start,
         label="Coordinates",
@@ -52,48 +55,27 @@ def _coordinates(start: str) -> Any:
 class ErmParameters(Parameters):
     """Public parameters of both."""
 
-    noise: str = parameter(
-        "gaussian",
-        label="Noise",
-        help="gaussian: mu-GDP, less noise at one mu; pure: epsilon-private, at the epsilon that implies this mu.",
-        choices=("gaussian", "pure"),
+    noise: str = choice(
+        "Noise",
+        gaussian="mu-GDP, less noise at one mu",
+        pure="epsilon-private, at the epsilon that implies this mu",
     )
-    loss: str = parameter(
-        "family", label="Loss", help="The family's own, or for labels the smoothed hinge.", choices=LOSSES
-    )
-    bound: float = parameter(
-        0.0,
-        label="Bound (0: automatic)",
-        help="Residuals (linear) beyond it count linearly; counts (Poisson) are clipped to it. Labels need none.",
-        low=0.0,
-        high=1e12,
+    loss: str = loss_field()
+    bound: float = bound_field(
+        "Residuals (linear) beyond it count linearly; counts (Poisson) are clipped to it. Labels need none."
     )
     coordinates: str = _coordinates("scaled")
-    ridge: float = parameter(
-        0.0, label="Target ridge", help="On the sum of losses, in these coordinates.", low=0.0, high=1e12, log=True
-    )
-    lasso: float = parameter(
-        0.0,
-        label="Target lasso",
-        help="On the sum of losses, in scaled coordinates; with a target ridge an elastic net. Not on the intercept.",
-        low=0.0,
+    ridge: float = penalty("Target ridge", "On the sum of losses, in these coordinates.", high=1e12)
+    lasso: float = penalty(
+        "Target lasso",
+        "On the sum of losses, in scaled coordinates; with a target ridge an elastic net. Not on the intercept.",
         high=1e12,
-        log=True,
     )
-    share: float = parameter(
-        0.5,
-        label="Share planned for the noise (r)",
-        help="The rest is planned for the Jacobian.",
-        low=0.01,
-        high=0.99,
-    )
-    delta: float = parameter(
+    share: float = noise_share("Share planned for the noise (r)", "The rest is planned for the Jacobian.")
+    delta: float = reporting_delta(
         1e-6,
-        label="Delta of the parts",
-        help="Where the parts of a Gaussian budget are stated as epsilon; no parameter of the mechanism.",
-        low=1e-12,
-        high=0.1,
-        log=True,
+        "Delta of the parts",
+        "Where the parts of a Gaussian budget are stated as epsilon; no parameter of the mechanism.",
     )
 
 
@@ -109,13 +91,9 @@ class NappParameters(ErmParameters):
         low=0.0,
         high=1.9,
     )
-    modulus: float = parameter(
-        0.0,
-        label="Least weight (0: automatic)",
-        help="In units of Lambda0 = zeta3/epsilon; automatic: the least predicted error.",
-        low=0.0,
-        high=1e9,
-        log=True,
+    modulus: float = penalty(
+        "Least weight (0: automatic)",
+        "In units of Lambda0 = zeta3/epsilon; automatic: the least predicted error.",
     )
     retrieved: str = parameter(
         "recycle",
@@ -140,25 +118,26 @@ class ErmPlan(Plan):
         """Return the mechanism of this plan at another promise: under the papers' relation, for comparisons."""
         return self.build(planned)
 
-    @property
-    def requires_in_memory(self) -> bool:
-        """The minimizer goes through them at every step."""
-        return True
+    requires_in_memory = True  # the minimizer goes through all rows at every step
 
-    def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """Clipped rows and responses (n, d + 1), private."""
-        return self.ground.measure(self.mechanism, rows)
+    def mechanism_on(self, rows: PrivateRows) -> ReleaseMechanism:
+        """Return the perturbed objective of these rows."""
+        return partial(self.release, self.clipped(rows))
 
-    def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> ErmOutcome:
-        """The release.
+    def clipped(self, rows: PrivateRows) -> Private[np.ndarray]:
+        """Return clipped rows and responses (n, d + 1), private."""
+        return self.ground.clipped(self.mechanism, rows)
+
+    def release(self, clipped: Private[np.ndarray], source: NoiseSource, trials: int) -> ErmOutcome:
+        """Return released minimizers.
 
         Guarantee: mu-GDP under replace-one; with pure noise epsilon-private, which is more (proofs/erm.md, 15.2 to
         15.5).
         """
-        return ErmOutcome(self, self.mechanism.release(statistic, self.n, source, trials))
+        return ErmOutcome(self, self.mechanism.release(clipped, self.n, source, trials))
 
     def parts(self) -> tuple[Spend, ...]:
-        """The perturbed objective, and the noise that covers how near its optimum is found."""
+        """Return the spends of the perturbed objective and of the noise that covers its distance to the optimum."""
         return self.mechanism.parts(self.n)
 
     def facts(self) -> Facts:
@@ -183,7 +162,7 @@ class ErmPlan(Plan):
 
     @property
     def words(self) -> str:
-        """The guarantee and what came back, in two sentences."""
+        """Render the guarantee and the retrieved budget, in two sentences."""
         split = self.mechanism.split
         kind = "" if split.gdp is None else f"{split.gdp:.4g}-GDP; at one delta "
         found = f"Guarantee: {kind}{split.promise.words}."
@@ -207,17 +186,17 @@ class ErmOutcome(Outcome):
         return self.plan.ground.table(self.minimizer)
 
     def seen(self) -> np.ndarray:
-        """The released minimizers."""
+        """Return the released minimizers."""
         return self.minimizer
 
     def released(self) -> dict[str, Any]:
-        """How many coefficients are exactly 0, where there is a lasso."""
+        """Return how many coefficients are exactly 0, where there is a lasso."""
         if not np.any(self.plan.mechanism.lasso > 0):
             return {}
         return {"zeros": int(np.sum(self.minimizer[0] == 0))}
 
     def notes(self) -> tuple[str, ...]:
-        """The guarantee, what came back, and that there are no bands."""
+        """Return the guarantee, the retrieved budget, and that there are no bands."""
         return (self.plan.words, "This method has no error bands; joint-pmt and pmt-objective have.")
 
 
@@ -228,12 +207,12 @@ def _budgeted(budget: Budget, parameters: ErmParameters) -> Budgeted:
 
 
 def _epsilon(budget: Budget) -> float:
-    """The pure epsilon that implies the budget, or the largest that is told from none."""
+    """Return the pure epsilon that implies the budget, or the largest that is told from none."""
     return min(pure_epsilon_from_mu(budget.mu), _MOST_EPSILON)
 
 
 def _with_own(mechanism: Mechanism, ground: Setting, n: int) -> Mechanism:
-    """The problem's own ridge beside the mechanism's: one quadratic, whose modulus can only be larger."""
+    """Add the problem's own ridge to the mechanism's: one quadratic, whose modulus can only be larger."""
     own = n * ground.penalty
     ridge = mechanism.ridge + own
     return Mechanism(
@@ -269,7 +248,9 @@ def _napp_public(public: PublicData, n: int, budget: Budget, parameters: NappPar
             weights = parameters.modulus * unit * fit.weights(parameters.gamma)
         else:
             own = n * ground.penalty
-            weights = best_weights(ground.loss, ground.radius, planned, n, fit, parameters.gamma, penalty=own)
+            weights = best_weights(
+                ground.loss, ground.radius, planned, n, public=fit, gamma=parameters.gamma, penalty=own
+            )
         total, centre = weights + parameters.ridge, weights * fit.theta / (weights + parameters.ridge)
         choices: dict[str, Any] = {"share": parameters.share, "choice": parameters.retrieved}
         sharp = ground.sharp(parameters.lasso)
@@ -284,28 +265,17 @@ def _napp_public(public: PublicData, n: int, budget: Budget, parameters: NappPar
     return ErmPlan(ground, n, mu, mechanism, build)
 
 
-_COMMON: dict[str, Any] = {
-    "task": "glm",
-    "neighbours": Neighbours.REPLACE_ONE,
-    "standing": ReleaseStatus.SOUND,
-    "families": FAMILIES,
-    "exact": True,
-}
-
 register(
     Method(
         id="dp-erm",
-        paper_names=("DP-ERM",),
         title="Objective perturbation",
         summary="Noise in the objective, an extra ridge in every coordinate; ridge, lasso or elastic net as target.",
-        source="Kifer et al. 2012; D, equation 2",
-        standing_reason="one perturbed objective with a public modulus and bounded scores",
-        errata=("E8", "E17", "E18"),
-        parameters=ErmParameters,
+        origin=Origin("Kifer et al. 2012; D, equation 2", names=("DP-ERM",), errata=("E8", "E17", "E18")),
+        claim=sound(REPLACE_ONE, "one perturbed objective with a public modulus and bounded scores"),
         plan=_dp_erm,
-        needs_labels=False,
         colour="#6B4C3B",
-        **_COMMON,
+        families=FAMILIES,
+        needs_labels=False,
     )
 )
 register(
@@ -313,12 +283,10 @@ register(
         id="napp-public",
         title="Objective perturbation with retrieved budget",
         summary="Weights and centre from the public fit, so the Jacobian's cost is public and its share comes back.",
-        source="D, repaired; beyond D",
-        standing_reason="the modulus comes from public weights, so what is retrieved is known beforehand",
-        errata=("E8", "E9", "E10", "E12", "E13", "E17", "E18"),
-        parameters=NappParameters,
+        origin=Origin("D, repaired; beyond D", errata=("E8", "E9", "E10", "E12", "E13", "E17", "E18")),
+        claim=sound(REPLACE_ONE, "the modulus comes from public weights, so what is retrieved is known beforehand"),
         plan=_napp_public,
         colour="#332288",
-        **_COMMON,
+        families=FAMILIES,
     )
 )

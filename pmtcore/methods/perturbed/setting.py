@@ -18,6 +18,7 @@ from pmtcore.base.records import Private, PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.losses import Loss
 from pmtcore.mechanisms.perturbed import Mechanism
+from pmtcore.methods.parameters import parameter, unset
 from pmtcore.public.moments import PublicData
 from pmtcore.public.penalized import PublicFit, public_fit
 from pmtcore.public.radius import moment_only_ball
@@ -28,6 +29,21 @@ LOSSES = ("family", "hinge")
 _RESIDUAL = 1.5  # public residual sds within which the squared loss is squared
 _COUNT = 1.5  # times the largest public count
 _FAR = 10.0  # times the largest public response, at which private ones are clipped: a solver needs an end
+
+
+def loss_field() -> str:
+    """Return the field of the loss of a perturbed objective."""
+    return parameter(
+        LOSSES[0],
+        label="Loss",
+        help="The family's own, or for labels the smoothed hinge.",
+        choices=LOSSES,
+    )
+
+
+def bound_field(help: str) -> float:
+    """Return the field of the bound on residuals (linear) or counts (Poisson)."""
+    return unset("Bound (0: automatic)", help, high=1e12)
 
 
 @final
@@ -52,8 +68,8 @@ class Setting:
         """Rows (k, d) in these coordinates; overflow is left to the clipping."""
         return np.asarray(x @ self.back)
 
-    def measure(self, mechanism: Mechanism, rows: PrivateRows) -> Private[np.ndarray]:
-        """Clipped rows and responses (n, d + 1), private."""
+    def clipped(self, mechanism: Mechanism, rows: PrivateRows) -> Private[np.ndarray]:
+        """Return clipped rows and responses (n, d + 1), private."""
         return rows.concatenate(lambda x, y: mechanism.rows(self.rows(x), y))
 
     def table(self, theta: np.ndarray) -> np.ndarray:
@@ -61,7 +77,7 @@ class Setting:
         return np.asarray(theta @ self.back.T)
 
     def fit(self) -> PublicFit:
-        """The public fit with its doubt.
+        """Return the public fit with its covariance.
 
         Raises:
             InputError: a family other than the linear one without labelled public rows.
@@ -83,17 +99,15 @@ class Setting:
         Raises:
             InputError: a lasso in whitened coordinates, where it selects no column.
         """
-        free = np.ones(self.public.d)
-        free[0] = 0.0 if self.public.has_intercept else 1.0
         if lasso > 0 and not np.allclose(self.back, np.diag(np.diag(self.back))):
             raise InputError("A lasso selects columns, so it needs scaled coordinates; choose coordinates = scaled.")
-        return lasso * free
+        return lasso * self.public.penalized
 
 
 def setting(
     public: PublicData, coordinates: str, loss: str = "family", bound: float = 0.0, *, centred: bool = False
 ) -> Setting:
-    """The ground for these public data.
+    """Return coordinates, loss and bounds for these public data.
 
     Args:
         bound: of residuals (linear) or counts (Poisson); 0: from public responses. Labels need none.
@@ -104,13 +118,11 @@ def setting(
     """
     one_of("coordinates", coordinates, (*COORDINATES, PLAIN))
     d = public.d
-    free = np.ones(d)
-    free[0] = 0.0 if public.has_intercept else 1.0
     if coordinates == PLAIN:
-        back, penalty = np.eye(d), public.lam * free
+        back, penalty = np.eye(d), public.lam * public.penalized
     elif coordinates == "scaled":
         scale = np.sqrt(np.maximum(np.diag(public.moment)[:d], 1e-300))
-        back, penalty = np.diag(1 / scale), public.lam * free / scale**2
+        back, penalty = np.diag(1 / scale), public.lam * public.penalized / scale**2
     else:
         values, turn = np.linalg.eigh(public.unit_penalty)
         back, penalty = np.linalg.solve(public.feature_root.T, turn), public.lam * np.maximum(values, 0.0)
@@ -121,7 +133,7 @@ def setting(
 
 
 def chosen_loss(public: PublicData, loss: str, bound: float, centred: bool) -> Loss:
-    """The family's loss with its bounds, or the smoothed hinge.
+    """Return the family's loss with its bounds, or the smoothed hinge.
 
     Raises:
         InputError: a smoothed hinge without labels, or no bound where none can be had.

@@ -25,7 +25,7 @@ from pmtcore.mechanisms.truncation import (
     truncation_rate,
 )
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Outcome, Plan, Prediction
+from pmtcore.methods.registry import Outcome, Prediction, StatisticPlan
 from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import PublicData
 
@@ -41,12 +41,12 @@ class Coordinates:
     response_radius: float
 
     def statistic(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
-        """Sums of ``x~ x~'`` and ``x~ y~`` of one block, side by side (d, d + 1), integers in units of 2^-30."""
+        """Return sums of ``x~ x~'`` and ``x~ y~`` of one block, side by side (d, d + 1), integers in units of 2^-30."""
         return gram_and_cross(features @ self.root.T, response / self.scale, self.radius, self.response_radius)
 
 
 def predicted_truncation(public: PublicData, root: np.ndarray, radius: float) -> float | None:
-    """The share of public rows ``W x`` outside the radius; none without public rows."""
+    """Return the share of public rows ``W x`` outside the radius; none without public rows."""
     if public.rows is None:
         return None
     return truncation_rate(np.linalg.norm(public.rows[:, :-1] @ root.T, axis=1), radius)
@@ -54,7 +54,7 @@ def predicted_truncation(public: PublicData, root: np.ndarray, radius: float) ->
 
 @final
 @dataclass(frozen=True)
-class TwoPartPlan(Plan):
+class TwoPartPlan(StatisticPlan[np.ndarray]):
     """Release the two sums with the papers' noise and solve.
 
     Args:
@@ -84,12 +84,12 @@ class TwoPartPlan(Plan):
 
     @property
     def units(self) -> tuple[float, float]:
-        """What one step of the integers is in the means: ``R^2/(2^30 n)`` and ``R Ry/(2^30 n)``."""
+        """Return the size of one integer step in the means: ``R^2/(2^30 n)`` and ``R Ry/(2^30 n)``."""
         c = self.coordinates
         return c.radius**2 / SCALE**2 / self.n, c.radius * c.response_radius / SCALE**2 / self.n
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """Sums for Gram matrix and cross moment side by side (d, d + 1), integers, private."""
+        """Return sums for Gram matrix and cross moment side by side (d, d + 1), integers, private."""
         return integer_sum(rows, self.coordinates.statistic)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> TwoPartOutcome:
@@ -175,7 +175,7 @@ class TwoPartOutcome(Outcome):
 
     @cached_property
     def indefinite(self) -> bool:
-        """Whether the noise made the first trial's matrix indefinite."""
+        """Return whether the noise made the first trial's matrix indefinite."""
         return bool(np.linalg.eigvalsh(self.gram[0])[0] <= 0)
 
     def bands(self) -> Bands | None:
@@ -188,7 +188,7 @@ class TwoPartOutcome(Outcome):
         return limits(estimate, estimate, Part.of(privacy), Part.of(sampling, public.m - public.d))
 
     def notes(self) -> tuple[str, ...]:
-        """Whether the solve can be trusted."""
+        """Return a note where the noise made the matrix indefinite."""
         if self.indefinite:
             return ("The noise swamped the moment: it is indefinite, the coefficients carry no information.",)
         return ()

@@ -13,34 +13,28 @@ Neighbours: replace-one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, final
+from dataclasses import dataclass
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours
-from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Curator, Private, PrivateRows, ReleaseStatus
-from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.accounting.budgets import Budget
 from pmtcore.mechanisms.truncation import trace_radius
-from pmtcore.methods.registry import Method, Outcome, Plan, parameter, register
+from pmtcore.methods.as_published import LEAKS, AsPublished
+from pmtcore.methods.parameters import choice, unset
+from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, register, sound
 from pmtcore.methods.two_part.statistics import Coordinates, TwoPartPlan
 from pmtcore.methods.two_part.whitened import PmtParameters, PmtRidgeParameters
-from pmtcore.public.moments import PublicData, private_joint_moment
+from pmtcore.public.moments import PublicData
 
-_LAB = Curator("radius from private rows, as published (E4): lab only")
+_ETA_OF_A = 2.0  # paper A's radius has log(n/eta), where trace_radius has log(2n/eta)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedRidgeParameters(PmtRidgeParameters):
     """Public parameters of ``dp-ridge`` as published."""
 
-    response_noise: str = parameter(
-        "repaired",
-        label="Noise on the cross moment",
-        help="repaired: 2 R Ry/(mu n); printed: R Ry/n, as Remark 4.4 prints it.",
-        choices=("repaired", "printed"),
+    response_noise: str = choice(
+        "Noise on the cross moment", repaired="2 R Ry/(mu n)", printed="R Ry/n, as Remark 4.4 prints it"
     )
 
 
@@ -48,113 +42,91 @@ class PublishedRidgeParameters(PmtRidgeParameters):
 class PublicRidgeParameters(PmtRidgeParameters):
     """Public parameters of ``dp-ridge-public``."""
 
-    trace: float = parameter(
-        0.0,
-        label="Known trace of the second moment (0: from public rows)",
-        help="As Theorem 4.3 of paper A takes it; a declared number, never one of private rows.",
-        low=0.0,
+    trace: float = unset(
+        "Known trace of the second moment (0: from public rows)",
+        "As Theorem 4.3 of paper A takes it; a declared number, never one of private rows.",
         high=1e12,
     )
-    length: float = parameter(
-        0.0,
-        label="Known length of the coefficients (0: from public rows)",
-        help="Responses are truncated to radius times length (A, Theorem 4.3); declared as well.",
-        low=0.0,
+    length: float = unset(
+        "Known length of the coefficients (0: from public rows)",
+        "Responses are truncated to radius times length (A, Theorem 4.3); declared as well.",
         high=1e12,
     )
 
 
-def _two_part(
-    public: PublicData, n: int, mu: float, parameters: PmtParameters, moment: np.ndarray, halve_eta: bool
+def _plan(
+    public: PublicData,
+    n: int,
+    mu: float,
+    radii: tuple[float, float],
+    *,
+    lam: float = 0.0,
+    response_noise_factor: float = 1.0,
+    calibration: str = "papers",
 ) -> TwoPartPlan:
-    """The plan for a joint moment (d + 1, d + 1), public or (in the lab) private."""
-    eta = parameters.eta * (2 if halve_eta else 1)  # trace_radius has log(2n/eta); A has log(n/eta)
-    known, length = getattr(parameters, "trace", 0.0), getattr(parameters, "length", 0.0)
-    radius = trace_radius(known or float(np.trace(moment[:-1, :-1])), public.d, n, eta)
-    response = radius * length or trace_radius(float(moment[-1, -1]), 1, n, eta)
-    coordinates = Coordinates(np.eye(public.d), 1.0, radius, response)
-    printed = getattr(parameters, "response_noise", "repaired") == "printed"
-    factor = mu / math.sqrt(2) / 2 if printed else 1.0
-    penalty = getattr(parameters, "lam", 0.0) * np.eye(public.d)
-    return TwoPartPlan(public, n, mu, coordinates, penalty, factor, parameters.calibration)
+    """Return the plan on rows as they are, truncated to these radii of rows and responses."""
+    coordinates = Coordinates(np.eye(public.d), 1.0, *radii)
+    penalty = lam * np.eye(public.d)
+    return TwoPartPlan(public, n, mu, coordinates, penalty, response_noise_factor, calibration)
 
 
-@final
-@dataclass(frozen=True)
-class AsPublished(Plan):
-    """The private trace decides the radius: not private, whatever the noise."""
-
-    public: PublicData
-    n: int
-    mu: float
-    parameters: PmtParameters
-    from_a: bool
-
-    def measure(self, rows: PrivateRows) -> Private[tuple[TwoPartPlan, np.ndarray]]:
-        """The plan that the private trace makes, and its statistic."""
-        moment = private_joint_moment(rows).reveal(_LAB) / self.n
-        published = replace(self.parameters, calibration="papers")
-        inner = _two_part(self.public, self.n, self.mu, published, moment, self.from_a)
-        return inner.measure(rows).map(lambda statistic: (inner, statistic))
-
-    def parts(self) -> tuple[Spend, ...]:
-        """None: the private radius is released without noise (E4)."""
-        return ()
-
-    def perturb(self, statistic: Private[tuple[TwoPartPlan, np.ndarray]], source: NoiseSource, trials: int) -> Outcome:
-        """Guarantee: none. The claim is mu-GDP; the radius leaks (E4)."""
-        inner, _ = statistic.reveal(_LAB)
-        return inner.perturb(statistic.map(lambda pair: pair[1]), source, trials)
+def _radii(moment: np.ndarray, n: int, eta: float) -> tuple[float, float]:
+    """Return ``R`` and ``Ry`` for a joint moment (d + 1, d + 1), public or (in the lab) private: B, Algorithm 4."""
+    d = len(moment) - 1
+    return trace_radius(float(np.trace(moment[:-1, :-1])), d, n, eta), trace_radius(float(moment[-1, -1]), 1, n, eta)
 
 
-def _published(from_a: bool) -> Callable[[PublicData, int, Budget, PmtParameters], Plan]:
-    return lambda public, n, budget, parameters: AsPublished(public, n, budget.mu, parameters, from_a)
+def _dp_ols(public: PublicData, n: int, budget: Budget, parameters: PmtParameters) -> AsPublished:
+    return AsPublished(budget.mu, lambda moment: _plan(public, n, budget.mu, _radii(moment, n, parameters.eta)))
 
 
-def _sound(from_a: bool) -> Callable[[PublicData, int, Budget, PmtParameters], Plan]:
-    return lambda public, n, budget, parameters: _two_part(public, n, budget.mu, parameters, public.moment, from_a)
+def _dp_ridge(public: PublicData, n: int, budget: Budget, parameters: PublishedRidgeParameters) -> AsPublished:
+    factor = budget.mu / math.sqrt(2) / 2 if parameters.response_noise == "printed" else 1.0
+
+    def planner(moment: np.ndarray) -> TwoPartPlan:
+        radii = _radii(moment, n, _ETA_OF_A * parameters.eta)
+        return _plan(public, n, budget.mu, radii, lam=parameters.lam, response_noise_factor=factor)
+
+    return AsPublished(budget.mu, planner)
 
 
-_LAB_COMMON: dict[str, Any] = {
-    "task": "linear",
-    "neighbours": Neighbours.REPLACE_ONE,
-    "standing": ReleaseStatus.LAB,
-    "standing_reason": "the radius and the noise scale are computed from private rows without noise (E4)",
-    "errata": ("E4", "E23"),
-}
-_SOUND_COMMON: dict[str, Any] = {
-    "task": "linear",
-    "neighbours": Neighbours.REPLACE_ONE,
-    "standing": ReleaseStatus.SOUND,
-    "standing_reason": "the published method with trace and response scale taken from public data",
-    "errata": (),
-    "exact": True,
-}
+def _dp_ols_public(public: PublicData, n: int, budget: Budget, parameters: PmtParameters) -> TwoPartPlan:
+    radii = _radii(public.moment, n, parameters.eta)
+    return _plan(public, n, budget.mu, radii, calibration=parameters.calibration)
+
+
+def _dp_ridge_public(public: PublicData, n: int, budget: Budget, parameters: PublicRidgeParameters) -> TwoPartPlan:
+    radius, response_radius = _radii(public.moment, n, _ETA_OF_A * parameters.eta)
+    if parameters.trace:
+        radius = trace_radius(parameters.trace, public.d, n, _ETA_OF_A * parameters.eta)
+    if parameters.length:
+        response_radius = radius * parameters.length
+    radii = radius, response_radius
+    return _plan(public, n, budget.mu, radii, lam=parameters.lam, calibration=parameters.calibration)
+
+
+_PUBLIC_SCALES = sound(REPLACE_ONE, "the published method with trace and response scale taken from public data")
 
 register(
     Method(
         id="dp-ols",
-        paper_names=("DP-OLS", "DP-OLSE"),
         title="Private rows only, least squares (as published)",
         summary="Noisy moments of untransformed rows; the baseline of paper B.",
-        source="B, Algorithm 4",
-        parameters=PmtParameters,
-        plan=_published(from_a=False),
+        origin=Origin("B, Algorithm 4", names=("DP-OLS", "DP-OLSE"), errata=("E4", "E23")),
+        claim=LEAKS,
+        plan=_dp_ols,
         colour="#999999",
-        **_LAB_COMMON,
     )
 )
 register(
     Method(
         id="dp-ridge",
-        paper_names=("DP-RR",),
         title="Private rows only, ridge (as published)",
         summary="Noisy moments of untransformed rows with a penalty; the baseline of paper A.",
-        source="A, Theorem 4.3 with Remark 4.4",
-        parameters=PublishedRidgeParameters,
-        plan=_published(from_a=True),
+        origin=Origin("A, Theorem 4.3 with Remark 4.4", names=("DP-RR",), errata=("E4", "E23")),
+        claim=LEAKS,
+        plan=_dp_ridge,
         colour="#777777",
-        **_LAB_COMMON,
     )
 )
 register(
@@ -162,23 +134,20 @@ register(
         id="dp-ols-public",
         title="Untransformed least squares, public radius",
         summary="Noisy moments of untransformed rows; only the radius is public.",
-        source="B, Algorithm 4, repaired",
-        parameters=PmtParameters,
-        plan=_sound(from_a=False),
+        origin=Origin("B, Algorithm 4, repaired"),
+        claim=_PUBLIC_SCALES,
+        plan=_dp_ols_public,
         colour="#E69F00",
-        **_SOUND_COMMON,
     )
 )
 register(
     Method(
         id="dp-ridge-public",
-        paper_names=("DP-RR, Theorem 4.3",),
         title="Untransformed ridge, public radius",
         summary="Noisy moments of untransformed rows with a penalty; only the radius is public.",
-        source="A, Theorem 4.3",
-        parameters=PublicRidgeParameters,
-        plan=_sound(from_a=True),
+        origin=Origin("A, Theorem 4.3", names=("DP-RR, Theorem 4.3",)),
+        claim=_PUBLIC_SCALES,
+        plan=_dp_ridge_public,
         colour="#B8860B",
-        **_SOUND_COMMON,
     )
 )

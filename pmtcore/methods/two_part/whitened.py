@@ -20,9 +20,9 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Private, PrivateRows, ReleaseStatus
+from pmtcore.base.records import Private, PrivateRows
 from pmtcore.glm.families import FAMILIES
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
 from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric
@@ -34,7 +34,8 @@ from pmtcore.mechanisms.truncation import (
     papers_radius,
 )
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Method, Outcome, Parameters, Plan, parameter, register
+from pmtcore.methods.parameters import Parameters, choice, failure_probability, penalty
+from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, StatisticPlan, register, sound
 from pmtcore.methods.two_part.statistics import Coordinates, TwoPartPlan, predicted_truncation
 from pmtcore.public.moments import PublicData, conditioning
 
@@ -43,36 +44,23 @@ from pmtcore.public.moments import PublicData, conditioning
 class PmtParameters(Parameters):
     """Public parameters of the whitened releases."""
 
-    calibration: str = parameter(
-        "joint",
-        label="Calibration",
-        help="joint: the parts of the release together, by what one row can move of all of them; papers: each part by "
-        "itself, as published: more noise at the same budget.",
-        choices=("joint", "papers"),
+    calibration: str = choice(
+        "Calibration",
+        joint="the parts of the release together, by what one row can move of all of them",
+        papers="each part by itself, as published: more noise at the same budget",
     )
 
-    eta: float = parameter(
-        0.05,
-        label="Failure probability eta",
-        help="Sets the radius: smaller eta, wider ball, more noise.",
-        low=1e-9,
-        high=0.999,
-        log=True,
-    )
+    eta: float = failure_probability("Sets the radius: smaller eta, wider ball, more noise.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PmtRidgeParameters(PmtParameters):
     """Public parameters of ``pmt-ridge``."""
 
-    lam: float = parameter(
-        0.0,
-        label="Ridge penalty",
-        help="Added to the second moment of the features in the units of the table, the intercept included, "
+    lam: float = penalty(
+        "Ridge penalty",
+        "Added to the second moment of the features in the units of the table, the intercept included, "
         "as the paper has it.",
-        low=0.0,
-        high=1e9,
-        log=True,
     )
 
 
@@ -80,33 +68,27 @@ class PmtRidgeParameters(PmtParameters):
 class MomentParameters(PmtParameters):
     """Public parameters of ``pmt-moment``."""
 
-    lam: float = parameter(
-        0.0,
-        label="Penalty of the inverse",
-        help="The inverse of the moment plus lam I (A, Theorem 3.3): added to the release, at no cost.",
-        low=0.0,
-        high=1e9,
-        log=True,
+    lam: float = penalty(
+        "Penalty of the inverse",
+        "The inverse of the moment plus lam I (A, Theorem 3.3): added to the release, at no cost.",
     )
 
 
-def _ridge_plan(public: PublicData, n: int, budget: Budget, parameters: PmtParameters) -> TwoPartPlan:
+def _two_part(public: PublicData, n: int, budget: Budget, parameters: PmtParameters, lam: float = 0.0) -> TwoPartPlan:
     _, inverse_root = public.symmetric_root
-    lam = getattr(parameters, "lam", 0.0)
-    coordinates = Coordinates(
-        inverse_root,
-        public.response_scale,
-        papers_radius(public.d, n, parameters.eta),
-        papers_radius(1, n, parameters.eta),
-    )
-    return TwoPartPlan(
-        public, n, budget.mu, coordinates, lam * inverse_root @ inverse_root.T, calibration=parameters.calibration
-    )
+    radius, response_radius = papers_radius(public.d, n, parameters.eta), papers_radius(1, n, parameters.eta)
+    coordinates = Coordinates(inverse_root, public.response_scale, radius, response_radius)
+    penalty_matrix = lam * inverse_root @ inverse_root.T
+    return TwoPartPlan(public, n, budget.mu, coordinates, penalty_matrix, calibration=parameters.calibration)
+
+
+def _ridge_plan(public: PublicData, n: int, budget: Budget, parameters: PmtRidgeParameters) -> TwoPartPlan:
+    return _two_part(public, n, budget, parameters, parameters.lam)
 
 
 @final
 @dataclass(frozen=True)
-class MomentPlan(Plan):
+class MomentPlan(StatisticPlan[np.ndarray]):
     """``pmt-moment`` with radius and noise fixed."""
 
     public: PublicData
@@ -126,7 +108,7 @@ class MomentPlan(Plan):
         return papers * calibration_factor("moment", self.calibration)
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
-        """The sum of truncated whitened rows' products (d, d), integers in units of ``(R/2^15)^2``, private."""
+        """Return the sum of truncated whitened rows' products (d, d), integers in units of ``(R/2^15)^2``, private."""
         _, inverse_root = self.public.symmetric_root
 
         def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
@@ -135,7 +117,7 @@ class MomentPlan(Plan):
         return integer_sum(rows, block)
 
     def perturb(self, statistic: Private[np.ndarray], source: NoiseSource, trials: int) -> MomentOutcome:
-        """The release.
+        """Return released moments.
 
         Guarantee: mu-GDP under replace-one (B, Theorem 2), for the bits that leave (proofs/noise.md, 14).
         """
@@ -144,7 +126,7 @@ class MomentPlan(Plan):
         return MomentOutcome(self, noisy * unit)
 
     def parts(self) -> tuple[Spend, ...]:
-        """The moment."""
+        """Return the spend on the moment."""
         size = moment_sensitivity if self.calibration == "joint" else papers_moment_sensitivity
         return (Spend.gaussian("second moment", size(self.radius, self.n), self.sigma),)
 
@@ -168,7 +150,7 @@ class MomentOutcome(Outcome):
         return np.empty((len(self.whitened), 0))
 
     def seen(self) -> np.ndarray:
-        """The released moment."""
+        """Return the released moment."""
         rows, columns = np.triu_indices(self.whitened.shape[1])
         return np.asarray(self.whitened[:, rows, columns])
 
@@ -179,7 +161,7 @@ class MomentOutcome(Outcome):
         return np.asarray(root @ self.whitened @ root)
 
     def released(self) -> Mapping[str, Any]:
-        """The moment, its inverse where it is positive definite, and condition numbers."""
+        """Return the moment, its inverse where it is positive definite, and condition numbers."""
         spectrum = conditioning(self.whitened[0])
         found: dict[str, Any] = {
             "names": list(self.plan.public.names),
@@ -206,11 +188,11 @@ class MomentOutcome(Outcome):
 
     @property
     def invertible(self) -> bool:
-        """Whether the first trial's matrix, its penalty included, is positive definite."""
+        """Return whether the first trial's matrix, its penalty included, is positive definite."""
         return bool(np.linalg.eigvalsh(self.held[0])[0] > 0)
 
     def notes(self) -> tuple[str, ...]:
-        """Whether the moment can be inverted."""
+        """Return a note where the moment cannot be inverted."""
         if self.invertible:
             return ()
         return ("The noise made the released moment indefinite; it has no usable inverse.",)
@@ -221,59 +203,43 @@ def _moment_plan(public: PublicData, n: int, budget: Budget, parameters: MomentP
     return MomentPlan(public, n, budget.mu, radius, parameters.calibration, parameters.lam)
 
 
-_COMMON: dict[str, Any] = {
-    "neighbours": Neighbours.REPLACE_ONE,
-    "standing": ReleaseStatus.SOUND,
-    "standing_reason": "Gaussian mechanisms on rows truncated to a public radius",
-    "exact": True,
-}
+_TRUNCATED = sound(REPLACE_ONE, "Gaussian mechanisms on rows truncated to a public radius")
 
 register(
     Method(
         id="pmt-moment",
-        paper_names=("DP-PMTSE",),
         title="Whitened second moment",
         summary="The private second moment of the features and its inverse, released in whitened coordinates.",
-        task="moment",
-        source="B, Algorithm 2; A, Theorems 3.2 and 3.3",
-        errata=(),
-        parameters=MomentParameters,
+        origin=Origin("B, Algorithm 2; A, Theorems 3.2 and 3.3", names=("DP-PMTSE",)),
+        claim=_TRUNCATED,
         plan=_moment_plan,
-        gives_coefficients=False,
-        families=tuple(FAMILIES),
-        needs_labels=False,
         colour="#882255",
-        **_COMMON,
+        families=tuple(FAMILIES),
+        task="moment",
+        gives_coefficients=False,
+        needs_labels=False,
     )
 )
 register(
     Method(
         id="pmt-ols",
-        paper_names=("DP-PMTOLS", "DP-PMTOLSE"),
         title="Whitened least squares",
         summary="Least squares from a noisy whitened moment and a noisy whitened cross moment.",
-        task="linear",
-        source="B, Algorithm 3",
-        errata=("E23",),
-        parameters=PmtParameters,
-        plan=_ridge_plan,
+        origin=Origin("B, Algorithm 3", names=("DP-PMTOLS", "DP-PMTOLSE"), errata=("E23",)),
+        claim=_TRUNCATED,
+        plan=_two_part,
         colour="#CC79A7",
-        **_COMMON,
     )
 )
 register(
     Method(
         id="pmt-ridge",
-        paper_names=("DP-PMTRR",),
         title="Whitened ridge",
         summary="Ridge regression from a noisy whitened moment and a noisy whitened cross moment.",
-        task="linear",
-        source="A, Algorithm 2",
-        errata=("E20", "E23"),
-        parameters=PmtRidgeParameters,
-        at_first=True,
+        origin=Origin("A, Algorithm 2", names=("DP-PMTRR",), errata=("E20", "E23")),
+        claim=_TRUNCATED,
         plan=_ridge_plan,
         colour="#D55E00",
-        **_COMMON,
+        at_first=True,
     )
 )

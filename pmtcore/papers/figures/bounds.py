@@ -11,7 +11,7 @@ from pmtcore.report.figures.style import AFTER, QUIET, finish, log_axis
 
 
 def bounds(found: Sequence[Bound]) -> go.Figure:
-    """How many times each bound is away from what is measured; to the left of 1 it does not hold."""
+    """Draw each bound over what is measured; to the left of 1 it does not hold."""
     figure = go.Figure()
     for name, colour, picked in (
         ("holds", AFTER, [b for b in found if b.applies and b.holds]),

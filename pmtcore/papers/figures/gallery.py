@@ -61,7 +61,7 @@ def colours(names: Sequence[str]) -> list[str]:
 
 
 def _own(name: str) -> str | None:
-    """The colour of a curve that is a method of the registry, ours or the public fit; ``None`` for the papers'."""
+    """Return the colour of a registered method's curve, ours or the public fit; ``None`` for the papers'."""
     found = {entry.id: entry for entry in methods()}.get(name)
     return found.colour if found is not None and (found.recommended or found.role == "public") else None
 
@@ -73,7 +73,7 @@ def _dash(name: str, at: int) -> str:
 
 
 def table(record: Mapping[str, Any]) -> pd.DataFrame:
-    """The same figures in rows."""
+    """Return the figures in rows."""
     summaries = [{name: value for name, value in fields.items() if name != "values"} for fields in record["series"]]
     parts = [pd.DataFrame(fields).rename(columns={"name": "series"}) for fields in summaries]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
@@ -100,7 +100,7 @@ def omitted_words(record: Mapping[str, Any]) -> str:
 
 
 def trials_words(figure: Figure, record: Mapping[str, Any]) -> str:
-    """How many trials there are, how many the paper has, and what those would take."""
+    """Say how many trials there are, how many the paper has, and how long those would take."""
     have = f"{record['trials']:,} trials, computed on {record['computed']}"
     if not record.get("first"):
         have += " by an earlier version of the code"
@@ -112,7 +112,7 @@ def trials_words(figure: Figure, record: Mapping[str, Any]) -> str:
 
 
 def wait_words(record: Mapping[str, Any] | None, trials: int) -> str:
-    """How long so many trials take, as measured when the stored ones were made; empty where nobody knows."""
+    """Say how long so many trials take, as measured for the stored ones; empty where nobody knows."""
     seconds = (record or {}).get("seconds_per_trial")
     return f"{duration(seconds * trials)}" if seconds else ""
 
@@ -128,5 +128,5 @@ def duration(seconds: float) -> str:
 
 def errata_of(figure: Figure) -> list[str]:
     """Errata of the figure's data and of the methods that it tries, in the order of their numbers."""
-    found = set(figure.errata).union(*(set(method(id).errata) for id in figure.methods))
+    found = set(figure.errata).union(*(set(method(id).origin.errata) for id in figure.methods))
     return sorted(found, key=lambda id: int(id[1:]))

@@ -65,14 +65,14 @@ def points_table(first: str, a: np.ndarray, second: str, b: np.ndarray) -> pd.Da
 
 
 def radii_table(found: Radii) -> pd.DataFrame:
-    """The curves in rows."""
+    """Return the curves in rows."""
     return pd.DataFrame({"radius": found.radius, "truncation": found.bias, "noise": found.noise, "both": found.total})
 
 
 _TONES = ((AFTER, "solid"), (BEFORE, "longdash"), ("#882255", "dashdot"))  # told apart without colour, too
 
 
-def line(found: Line, x: str, y: str, log: str = "xy", guess: bool = False) -> go.Figure:
+def line(found: Line, x: str, y: str, log: str = "xy", *, guess: bool = False) -> go.Figure:
     """Curves along a knob, the chosen place marked."""
     figure = go.Figure()
     for at, (name, values) in enumerate(found.curves.items()):
@@ -89,7 +89,7 @@ def line(found: Line, x: str, y: str, log: str = "xy", guess: bool = False) -> g
 
 
 def line_table(found: Line, x: str) -> pd.DataFrame:
-    """The curves in rows."""
+    """Return the curves in rows."""
     return pd.DataFrame({x: found.x, **found.curves})
 
 
@@ -106,7 +106,7 @@ def bands(found: Bands) -> go.Figure:
 
 
 def bands_table(found: Bands) -> pd.DataFrame:
-    """The drawn bands in rows."""
+    """Return the drawn bands in rows."""
     return pd.DataFrame(
         {"low": found.at - found.half, "released": found.at, "high": found.at + found.half, "holds": found.hit}
     )

@@ -47,7 +47,7 @@ def parts(x: Sequence[float], found: Sequence[BudgetSplit], title: str, relative
 
 
 def table(name: str, x: Sequence[float], found: Sequence[BudgetSplit]) -> pd.DataFrame:
-    """The same figures in rows, with the relation of each."""
+    """Return the figures in rows, with the relation of each."""
     return pd.DataFrame(
         [
             {
@@ -65,7 +65,7 @@ def table(name: str, x: Sequence[float], found: Sequence[BudgetSplit]) -> pd.Dat
 
 
 def kept(study: Study) -> go.Figure:
-    """How often each coefficient is not 0, by method; where the truth is known, the true nonzero ones first."""
+    """Draw how often each coefficient is not 0, by method; where the truth is known, the true ones first."""
     values = np.vstack(list(study.kept.values()))
     figure = go.Figure(
         go.Heatmap(
@@ -87,14 +87,14 @@ def kept(study: Study) -> go.Figure:
 
 
 def kept_table(study: Study) -> pd.DataFrame:
-    """The same in rows."""
+    """Return the drawn values in rows."""
     return pd.DataFrame(
         [{"method": name, **dict(zip(study.names, values, strict=True))} for name, values in study.kept.items()]
     )
 
 
 def counts(study: Study) -> go.Figure:
-    """How many coefficients are kept as Lambda runs, mean over the runs."""
+    """Draw how many coefficients are kept as Lambda runs, mean over the runs."""
     figure = go.Figure()
     for (name, values), colour in zip(study.counts.items(), _COLOURS, strict=False):
         figure.add_scatter(x=list(study.lams), y=values, mode="lines+markers", name=name, line={"color": colour})
@@ -103,7 +103,7 @@ def counts(study: Study) -> go.Figure:
 
 
 def counts_table(study: Study) -> pd.DataFrame:
-    """The same in rows."""
+    """Return the drawn values in rows."""
     rows = [
         {"method": name, "Lambda": lam, "coefficients kept": count}
         for name, values in study.counts.items()
@@ -113,7 +113,7 @@ def counts_table(study: Study) -> pd.DataFrame:
 
 
 def roc(study: Study) -> go.Figure:
-    """True against false positives as Lambda runs, mean over the runs."""
+    """Draw true against false positives as Lambda runs, mean over the runs."""
     figure = go.Figure()
     figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", name="by chance", line={"color": QUIET, "dash": "dot"})
     for (name, (false, true)), colour in zip(study.roc.items(), _COLOURS, strict=False):
@@ -122,7 +122,7 @@ def roc(study: Study) -> go.Figure:
 
 
 def roc_table(study: Study) -> pd.DataFrame:
-    """The same in rows."""
+    """Return the drawn values in rows."""
     rows = [
         {"method": name, "Lambda": lam, "false positives": f, "true positives": t}
         for name, (false, true) in study.roc.items()

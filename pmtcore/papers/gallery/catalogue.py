@@ -16,7 +16,7 @@ def figures() -> list[Figure]:
 
 
 def figure(id: str) -> Figure:
-    """The figure of that id.
+    """Return the figure of that id.
 
     Raises:
         InputError: there is none.

@@ -131,18 +131,18 @@ def sides(
         draw = synthetic(int(n or 10_000), m, d=d, trace=trace, family=family, seed=seed)
         names = tuple(f"x{j + 1}" for j in range(d))
         rows = PrivateRows.from_arrays(draw.private_x, draw.private_y, names)
-        return _public(draw.public_x, draw.public_y, names, family, lam), rows, draw.beta
+        return _public(draw.public_x, draw.public_y, names, family, lam=lam), rows, draw.beta
     x, y, names = table_as_numbers(table, scale, one)
     order = np.random.default_rng(seed).permutation(len(y))
     mine, theirs = order[m : None if n is None else m + n], order[:m]
     return (
-        _public(x[theirs], y[theirs], names, family, lam),
+        _public(x[theirs], y[theirs], names, family, lam=lam),
         PrivateRows.from_arrays(x[mine], y[mine], names),
         None,
     )
 
 
-def _public(x: np.ndarray, y: np.ndarray, names: tuple[str, ...], family: str, lam: float) -> PublicData:
+def _public(x: np.ndarray, y: np.ndarray, names: tuple[str, ...], family: str, *, lam: float) -> PublicData:
     """Public data; with no more rows than features, the moment alone, held by a ridge of 1e-9."""
     m, d = x.shape
     if m > d:
@@ -155,7 +155,7 @@ def _public(x: np.ndarray, y: np.ndarray, names: tuple[str, ...], family: str, l
 
 @cache
 def table_as_numbers(table: str, scale: str, one: bool) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """A UCI table as numbers (texts by place in the alphabet), rescaled by all its rows as the papers do."""
+    """Return a UCI table as numbers (texts by place in the alphabet), rescaled by all its rows as the papers do."""
     entry = named.entry(table)
     if entry.path is None:
         raise FileNotFoundError(entry.file)

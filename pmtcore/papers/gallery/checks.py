@@ -364,7 +364,7 @@ class Slope:
 
     @property
     def words(self) -> str:
-        """As the verdict prints it."""
+        """Render the figure as the verdict prints it."""
         return f"slope {self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
     def near(self, value: float, tolerance: float) -> Finding:
@@ -406,7 +406,7 @@ def along(curve: Curve, statistic: Statistic = "median") -> Slope | None:
 
 
 def _no_median(curves: Sequence[Curve]) -> Finding:
-    """Where a median is not finite: return whether so many without an estimate could be half by chance."""
+    """Return whether so many trials without an estimate could be half by chance, where a median is not finite."""
     left, every = max((int(out), curve.count) for curve in curves for out in curve.omitted)
     known = binom.sf(left - 1, every, 0.5) < LEVEL
     return Finding(

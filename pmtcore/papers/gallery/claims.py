@@ -143,7 +143,7 @@ Check = Callable[[Curves], Finding]
 
 @cache
 def _resamples(trials: int) -> np.ndarray:
-    """How often each trial is drawn (1 + resamples, trials), once each in the first row; the same for all series."""
+    """Draw how often each trial counts (1 + resamples, trials), once each in the first row; the same for all series."""
     rng = np.random.default_rng(trials)
     drawn = rng.multinomial(trials, np.full(trials, 1 / trials), _RESAMPLES)
     return np.vstack([np.ones((1, trials)), drawn])

@@ -81,7 +81,7 @@ class Figure:
 
     @property
     def words(self) -> str:
-        """What is plotted, in words."""
+        """Say what is plotted."""
         places = {x for run in self.runs for x in _positions(run)}
         over = f"at {len(places)} values of it" if places else "at every step"
         return f"y: {self.y_label}; x: {self.x_label}, {over}. One line for each method and setting."
@@ -225,7 +225,7 @@ class Computation:
         return dict(self.since["first"]) if self.since and self.since["trials"] else self._errors[0][0][0]
 
     def as_dict(self) -> dict[str, Any]:
-        """The result with its description, plain JSON types."""
+        """Return the result with its description, plain JSON types."""
         curves = self.curves()
         return {
             "id": self.figure.id,
@@ -261,7 +261,7 @@ def maker() -> dict[str, str]:
 
 
 def _positions(run: Run) -> tuple[float, ...]:
-    """Where the errors of a trial are drawn; none where they are one for each iteration."""
+    """Return the positions of a trial's errors; none where they are one for each iteration."""
     return () if run.x is None else run.x if isinstance(run.x, tuple) else (run.x,)
 
 
@@ -299,7 +299,7 @@ def compute_all(
 
 
 def probe(figure: Figure) -> Errors:
-    """The first trial of the first run: what a stored result is held against to see if the code still gives it."""
+    """Compute the first trial of the first run, which shows whether the code still gives a stored result."""
     return _chunk(figure.runs[0], 0, 1)[0]
 
 
@@ -327,7 +327,7 @@ def lines_to_mend(figure: Figure, record: Mapping[str, Any]) -> tuple[str, ...] 
 
 
 def mended(record: Mapping[str, Any], made: Computation) -> dict[str, Any]:
-    """A stored result with the series of a computation of :func:`lines_to_mend` in place of its own.
+    """Return a stored result with the series that :func:`lines_to_mend` computed in place of its own.
 
     Raises:
         ValueError: the computation has other trials than the result.
@@ -388,12 +388,12 @@ def _timed(run: Run, start: int, stop: int, only: tuple[str, ...] | None) -> tup
 
 
 def _tried(run: Run) -> list[str]:
-    """Method ids of a run: those that it lists, or that its task names."""
+    """Return method ids of a run: those that it lists, or that its task names."""
     return [*_series(run).values(), *run.setting.get("methods", ())]
 
 
 def _series(run: Run) -> dict[str, str]:
-    """Method id of each series that a run lists; tasks that name their methods themselves list none."""
+    """Return the method id of each series that a run lists; tasks that name their methods themselves list none."""
     return {entry[0]: entry[1] for entry in run.setting.get("tried", ())}
 
 

@@ -73,7 +73,7 @@ class Draw:
 
     @property
     def box(self) -> float:
-        """The length that Table 4's box gives: 2 for logistic rows, 1 for the others."""
+        """Return the length that Table 4's box gives: 2 for logistic rows, 1 for the others."""
         return _SETTINGS[self.kind][0] * math.sqrt(_P)
 
     @property
@@ -179,7 +179,7 @@ class Trial:
 
     @property
     def budget(self) -> Budget:
-        """The budget whose claim is this epsilon and delta."""
+        """Return the budget whose claim is this epsilon and delta."""
         if self.delta:
             return Budget(mu_from_epsilon(self.epsilon, self.delta))
         return Budget(mu_from_pure_epsilon(self.epsilon))
@@ -223,7 +223,7 @@ class Trial:
         """Return the coefficients (1, p) of a plan of ours under the paper's relation, at epsilon and no delta."""
         mechanism = plan.in_lab(add_remove(self.epsilon, 0.0))
         found = mechanism.release(
-            plan.ground.measure(mechanism, self.drawn.rows), len(self.drawn.y), SeededNoise(self.seed, 5), 1
+            plan.ground.clipped(mechanism, self.drawn.rows), len(self.drawn.y), SeededNoise(self.seed, 5), 1
         )
         return plan.ground.table(found)
 
@@ -353,7 +353,7 @@ def _truth(drawn: Draw) -> np.ndarray:
 
 
 def rates(theta: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """False and true positive rates (t,) of selections (t, p) against the true coefficients (p,)."""
+    """Return false and true positive rates (t,) of selections (t, p) against the true coefficients (p,)."""
     picked = theta != 0
     return picked[:, truth == 0].mean(axis=1), picked[:, truth != 0].mean(axis=1)
 
@@ -443,18 +443,18 @@ def _one_weight(kind: str, theta: float) -> dict[str, np.ndarray]:
 
 
 def weight_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> Errors:
-    """The penalty realized at one coefficient (figure 1): target, both frameworks, and rows drawn for the first."""
+    """Return the penalty realized at one coefficient (figure 1): target, both frameworks, rows drawn for the first."""
     weights, at = _one_weight(kind, theta), np.array([theta])
-    e, y = augmented(LOGISTIC, np.zeros(1), weights["NAPP-ERM"], rows, np.random.default_rng((1, seed)))
+    e, y = augmented(LOGISTIC, np.zeros(1), weights["NAPP-ERM"], rows, rng=np.random.default_rng((1, seed)))
     drawn = LOGISTIC.value(e @ at, y).sum() - LOGISTIC.value(np.zeros(len(y)), y).sum()
     realized = {name: [float(weights[name][0]) * theta**2] for name in ("NAPP-ERM", "DP-ERM")}
     return {"target": weights["target"].tolist(), **realized, "NAPP-ERM, rows drawn": [float(drawn)]}
 
 
 def modulus_trial(seed: int, *, kind: str, theta: float, rows: int = 10_000) -> Errors:
-    """The modulus of strong convexity at one coefficient (figure 1, below): both frameworks, and rows drawn."""
+    """Return the modulus of convexity at one coefficient (figure 1, below): both frameworks, and rows drawn."""
     weights = _one_weight(kind, theta)
-    e, y = augmented(LOGISTIC, np.zeros(1), weights["NAPP-ERM"], rows, np.random.default_rng((1, seed)))
+    e, y = augmented(LOGISTIC, np.zeros(1), weights["NAPP-ERM"], rows, rng=np.random.default_rng((1, seed)))
     drawn = float(np.sum(e[:, 0] ** 2 * LOGISTIC.second(e @ np.array([theta]), y)))
     own = {name: [2 * float(weights[name][0])] for name in ("NAPP-ERM", "DP-ERM")}
     return {"required": [2.0], **own, "NAPP-ERM, rows drawn": [drawn]}

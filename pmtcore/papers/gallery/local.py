@@ -50,7 +50,7 @@ class Draw:
         return cls(x[:n], y, x[n:], truth, family_of("gaussian" if linked else target))
 
     def public_data(self, m: int) -> PublicData:
-        """The first m public rows; all are counted, copies of Bernoulli rows too, as the paper does."""
+        """Return the first m public rows; all are counted, copies of Bernoulli rows too, as the paper does."""
         x, p = self.public[:m], self.x.shape[1]
         names = tuple(f"x{j + 1}" for j in range(p))
         factor = block_diag(np.linalg.cholesky(x.T @ x / m), 1.0)
@@ -58,7 +58,7 @@ class Draw:
         return PublicData(names, "y", factor, m, rows, self.family, labelled=False)
 
     def private(self, n: int, names: tuple[str, ...]) -> PrivateRows:
-        """The first n private rows."""
+        """Return the first n private rows."""
         return PrivateRows.from_arrays(self.x[:n], self.y[:n], names)
 
 
@@ -95,7 +95,7 @@ def trial(
         mus = [mu_from_epsilon(epsilon, n**-power) for epsilon in epsilons]
         for name, id, values in series:
             budgets = mus[:1] if id == "ldp-whitened" else mus
-            found = collected(id, public, rows, budgets, _known(id, target, power) | dict(values), seed)
+            found = collected(id, public, rows, budgets, values=_known(id, target, power) | dict(values), seed=seed)
             far = np.linalg.norm(found - drawn.truth, order, axis=1) / np.linalg.norm(drawn.truth, order)
             far = np.where(np.isnan(far), np.inf, far**2 if squared else far)
             for epsilon, error in zip(epsilons, far, strict=False):
@@ -110,7 +110,7 @@ def _known(id: str, target: str, power: float) -> dict[str, Any]:
 
 
 def collected(
-    id: str, public: PublicData, rows: PrivateRows, mus: Sequence[float], values: dict[str, Any], seed: int
+    id: str, public: PublicData, rows: PrivateRows, mus: Sequence[float], *, values: dict[str, Any], seed: int
 ) -> np.ndarray:
     """Return the coefficients (len(mus), d) of one collection at several budgets, its noise alike but in size."""
     entry = method(id)
@@ -163,7 +163,7 @@ def accuracy_trial(
         told("without privacy", exact_fit(public, rows).reveal(HARMLESS))
         mus = [mu_from_epsilon(epsilon, n**-1.1) for epsilon in epsilons]
         for id in methods:
-            for epsilon, beta in zip(epsilons, collected(id, public, rows, mus, {}, seed), strict=True):
+            for epsilon, beta in zip(epsilons, collected(id, public, rows, mus, values={}, seed=seed), strict=True):
                 told(f"{id}, eps = {epsilon:g}", np.nan_to_num(beta))
     return errors
 

@@ -36,13 +36,13 @@ def run(
     path: bool = False,
     reference: float | None = None,
 ) -> Run:
-    """A run of central methods."""
+    """Return a run of central methods."""
     setting = {"problem": dict(problem), "tried": tried, "path": path}
     return Run(x, "central:trial", setting if reference is None else {**setting, "reference": reference})
 
 
 def ours(mu: float, beyond: str = "joint-pmt") -> Tried:
-    """What the paper does not have: the best we know, and the public fit alone."""
+    """Return the series that the paper does not have: the best we know, and the public fit alone."""
     return [(beyond, beyond, mu, {}), ("public-only", "public-only", mu, {})]
 
 
@@ -56,8 +56,8 @@ def _baseline(mu: float, values: dict[str, Any], known: bool, label: str = "DP-R
     return [(label, "dp-ridge", ROOT2 * mu, values)]
 
 
-def _three(mu: float, eta: float, clip: float, rate: float, known: bool = False) -> Tried:
-    """The three methods of figures 1 and 4; DP-GD at its own mu and at the same total (E20)."""
+def _three(mu: float, eta: float, clip: float, rate: float, *, known: bool = False) -> Tried:
+    """Return the three methods of figures 1 and 4; DP-GD at its own mu and at the same total (E20)."""
     descent = {"steps": 1000, "clip": clip, "rate": rate}
     remark = [("DP-RR, Remark 4.4", "dp-ridge", ROOT2 * mu, {"eta": eta})]
     return [
@@ -107,6 +107,7 @@ def _with_mu(
     title: str,
     problem: Mapping[str, Any],
     sizes: Sequence[int],
+    *,
     mus: Sequence[float],
     values: dict[str, Any],
     y: str,
@@ -152,7 +153,15 @@ def _with_mu(
 
 
 def _with_lam(
-    id: str, title: str, problem: Mapping[str, Any], mu: float, eta: float, lams: Sequence[float], y: str, **more: Any
+    id: str,
+    title: str,
+    problem: Mapping[str, Any],
+    mu: float,
+    *,
+    eta: float,
+    lams: Sequence[float],
+    y: str,
+    **more: Any,
 ) -> Figure:
     return Figure(
         id=id,
@@ -212,11 +221,11 @@ FIGURES = [
         "Ridge by budget, 20 public rows",
         {**_SYNTHETIC, "m": 20},
         (3000, 5000, 7000, 10_000),
-        (1.0, 3.0, 10.0),
-        {"lam": 0.01},
-        TRUTH,
+        mus=(1.0, 3.0, 10.0),
+        values={"lam": 0.01},
+        y=TRUTH,
     ),
-    _with_lam("A3", "Ridge by penalty", {**_SYNTHETIC, "m": 100, "n": 10_000}, 3.0, 0.05, _LAMS, TRUTH),
+    _with_lam("A3", "Ridge by penalty", {**_SYNTHETIC, "m": 100, "n": 10_000}, 3.0, eta=0.05, lams=_LAMS, y=TRUTH),
     _against_n(
         "A4",
         "Ridge on white wine",
@@ -243,9 +252,9 @@ FIGURES = [
         "Ridge by budget on white wine",
         _WINE,
         (1500, 2500, 3500, 4649),
-        (5.0, 10.0, 20.0),
-        {"eta": 1e-3},
-        FIT,
+        mus=(5.0, 10.0, 20.0),
+        values={"eta": 1e-3},
+        y=FIT,
         needs="white-wine",
         errata=_WINE_ROWS,
     ),
@@ -254,9 +263,9 @@ FIGURES = [
         "Ridge by budget on the power plant",
         _PLANT,
         (3000, 5000, 7000, 9376),
-        (1.0, 3.0, 10.0),
-        {"eta": 1e-3},
-        FIT,
+        mus=(1.0, 3.0, 10.0),
+        values={"eta": 1e-3},
+        y=FIT,
         needs="power-plant",
     ),
     _with_lam(
@@ -264,14 +273,21 @@ FIGURES = [
         "Ridge by penalty on white wine",
         {**_WINE, "n": 4649},
         20.0,
-        1e-3,
-        _LAMS,
-        FIT,
+        eta=1e-3,
+        lams=_LAMS,
+        y=FIT,
         needs="white-wine",
         errata=_WINE_ROWS,
     ),
     _with_lam(
-        "A6b", "Ridge by penalty on the power plant", {**_PLANT, "n": 9376}, 3.0, 0.05, _LAMS, FIT, needs="power-plant"
+        "A6b",
+        "Ridge by penalty on the power plant",
+        {**_PLANT, "n": 9376},
+        3.0,
+        eta=0.05,
+        lams=_LAMS,
+        y=FIT,
+        needs="power-plant",
     ),
 ]
 
@@ -293,7 +309,7 @@ def _newton(label: str, mu: float, eta: float) -> Tried:
 
 
 def _iterations(
-    id: str, title: str, runs: Sequence[Run], labels: Sequence[str], claims: Any, y: str, **more: Any
+    id: str, title: str, runs: Sequence[Run], labels: Sequence[str], *, claims: Any, y: str, **more: Any
 ) -> Figure:
     return Figure(
         id=id,
@@ -317,6 +333,7 @@ def _by_mu(
     title: str,
     problem: Mapping[str, Any],
     mus: Sequence[float],
+    *,
     eta: float,
     y: str,
     notes: str,
@@ -338,7 +355,7 @@ def _by_mu(
             )
         ],
         (low, high),
-        (
+        claims=(
             *(
                 [
                     Claim(
@@ -368,7 +385,7 @@ def _by_mu(
             ),
             Claim("DP-PMTLR's steps settle at the largest budget.", settles(pairs[-1][0]), _OUTLIER),
         ),
-        y,
+        y=y,
         notes=f"{notes} The budgets are not stated; {', '.join(f'{mu:g}' for mu in mus)} per part are taken.",
         **more,
     )
@@ -379,10 +396,10 @@ def _by_lam(
     title: str,
     problem: Mapping[str, Any],
     mu: float,
+    *,
     eta: float,
     lams: Sequence[float],
     y: str,
-    *,
     reference: float | None = None,
     best: float | None = None,
     **more: Any,
@@ -403,7 +420,7 @@ def _by_lam(
             for lam in lams
         ],
         (first, last),
-        (
+        claims=(
             Claim(f"DP-LR fails to converge at {first}.", settles(f"DP-LR, {first}", yes=False), _OUTLIER),
             Claim(f"DP-PMTLR converges at {first}.", settles(f"DP-PMTLR, {first}"), _OUTLIER),
             *(
@@ -447,7 +464,7 @@ def _by_lam(
                 )
             ),
         ),
-        y,
+        y=y,
         **more,
     )
 
@@ -469,8 +486,8 @@ FIGURES += [
         "Logistic regression by budget",
         {**_LABELS, "n": 10_000, "lam": 1e-3},
         (3.0, 5.0, 10.0),
-        0.05,
-        TRUTH,
+        eta=0.05,
+        y=TRUTH,
         notes=_T + _BALANCE,
     ),
     _by_lam(
@@ -478,21 +495,23 @@ FIGURES += [
         "Logistic regression by penalty",
         {**_LABELS, "n": 8000},
         10.0,
-        0.05,
-        (0.0, 1e-3, 1e-2),
-        TRUTH,
+        eta=0.05,
+        lams=(0.0, 1e-3, 1e-2),
+        y=TRUTH,
         notes=_T + _BALANCE,
     ),
-    _by_mu("A9", "Bank marketing by budget", _BANK, (1.0, 3.0, 10.0), 1e-3, FIT, needs="bank", notes=_BANK_WORDS),
-    _by_mu("A9b", "Banknotes by budget", _NOTE, (3.0, 10.0, 30.0), 1e-3, FIT, needs="banknote", notes=_NOTE_WORDS),
+    _by_mu("A9", "Bank marketing by budget", _BANK, (1.0, 3.0, 10.0), eta=1e-3, y=FIT, needs="bank", notes=_BANK_WORDS),
+    _by_mu(
+        "A9b", "Banknotes by budget", _NOTE, (3.0, 10.0, 30.0), eta=1e-3, y=FIT, needs="banknote", notes=_NOTE_WORDS
+    ),
     _by_lam(
         "A10",
         "Bank marketing by penalty",
         _BANK,
         3.0,
-        1e-3,
-        (0.0, 1e-3, 1e-2),
-        FIT,
+        eta=1e-3,
+        lams=(0.0, 1e-3, 1e-2),
+        y=FIT,
         reference=0.0,
         needs="bank",
         errata=("E23",),
@@ -503,9 +522,9 @@ FIGURES += [
         "Banknotes by penalty",
         _NOTE,
         10.0,
-        1e-3,
-        (0.005, 0.01, 0.05),
-        FIT,
+        eta=1e-3,
+        lams=(0.005, 0.01, 0.05),
+        y=FIT,
         reference=0.01,
         best=0.01,
         needs="banknote",

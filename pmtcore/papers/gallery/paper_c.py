@@ -37,7 +37,7 @@ def _id(design: str, target: str) -> str:
 
 
 def _series(design: str, target: str, ours: bool = False) -> Series:
-    """The algorithm as printed and repaired; counts with the bound that is stated and with one that holds."""
+    """Return the algorithm as printed and repaired; counts with the bound that is stated and with one that holds."""
     id = _id(design, target)
     if target == "poisson":
         return (
@@ -55,18 +55,18 @@ def _run(x: Any, design: str, target: str, series: Series, **setting: Any) -> Ru
 
 
 def _claims(words: str, series: Series, check: Callable[[str], Check], target: str) -> Claim:
-    """A sentence of the paper with a reading for each form of its algorithm."""
+    """Return a sentence of the paper with a reading for each form of its algorithm."""
     unstated = _WHICH_NOISE + (_WHICH_BOUND if target == "poisson" else "")
     papers = [name for name, id, _ in series if id != "ldp-whitened"]
     return Claim(words, unstated=unstated, readings={name: check(name) for name in papers})
 
 
 def _slope(epsilon: float, value: float, tolerance: float = 0.2) -> Callable[[str], Check]:
-    """The check of a series' slope at one epsilon."""
+    """Return the check of a series' slope at one epsilon."""
     return lambda name: slope_near(f"{name}, eps = {epsilon:g}", value, tolerance)
 
 
-def _by_privacy(id: str, title: str, design: str, target: str, ours: bool = False) -> Figure:
+def _by_privacy(id: str, title: str, design: str, target: str, *, ours: bool = False) -> Figure:
     series = _series(design, target, ours)
 
     def claims() -> Iterator[Claim]:
@@ -146,12 +146,14 @@ def _by_public(id: str, target: str, claims: Callable[[Series], tuple[Claim, ...
 
 
 def _few_suffice(series: Series) -> tuple[Claim, ...]:
-    """The paper says it of 7(a) alone, with 'sometimes'."""
+    """Return the claim that few rows suffice, which the paper makes of 7(a) alone, with 'sometimes'."""
     words = "Sometimes few public rows suffice, as 7(a) shows: at epsilon = {:g} the error hardly depends on m."
     return tuple(_claims(words.format(e), series, _slope(e, 0.0, 0.1), "logistic") for e in (3.0, 5.0, 10.0))
 
 
-def _accuracy(id: str, title: str, table: str, sizes: Sequence[int], setting: Mapping[str, Any], notes: str) -> Figure:
+def _accuracy(
+    id: str, title: str, table: str, sizes: Sequence[int], *, setting: Mapping[str, Any], notes: str
+) -> Figure:
     ids = ("ldp-glm-gaussian-printed", "ldp-glm-gaussian", "ldp-whitened")
     enough = "what 'a reasonable value' of epsilon and 'large enough' are; and " + _WHICH_NOISE
     return Figure(
@@ -209,8 +211,9 @@ FIGURES = [
         "Covertype, type 2 or not",
         "covertype",
         _ROWS_OF_COVERTYPE,
-        {},
-        "z-scores of all columns, a column of ones, a public ridge of 0.001 in place of removing columns. Every second "
+        setting={},
+        notes="z-scores of all columns, a column of ones, a public ridge of 0.001 in place of removing columns. "
+        "Every second "
         "of the paper's thirty-nine n; where n private and n public rows are more than all, they overlap.",
     ),
     _accuracy(
@@ -218,8 +221,8 @@ FIGURES = [
         "SUSY, signal or background",
         "susy",
         _ROWS_OF_SUSY,
-        {"train_rows": 350_000, "rows_used": 500_000, "label": 1.0},
-        "500,000 rows drawn anew in each trial; z-scores, a column of ones, a public ridge of 0.001.",
+        setting={"train_rows": 350_000, "rows_used": 500_000, "label": 1.0},
+        notes="500,000 rows drawn anew in each trial; z-scores, a column of ones, a public ridge of 0.001.",
     ),
     _by_public("C7", "logistic", _few_suffice),
     _by_public("C7b", "cubic", lambda series: ()),

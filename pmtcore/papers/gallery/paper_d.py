@@ -58,7 +58,7 @@ def _privacy(delta: float) -> str:
 
 
 def _source(number: int, delta: float) -> str:
-    """The figure of the main text, or its twin in the supplement."""
+    """Return the figure of the main text, or its twin in the supplement."""
     return f"D, Figure {number}" if delta else f"D, Figure S.{ {4: 1, 5: 2, 7: 3, 8: 4}[number] }"
 
 
@@ -69,7 +69,7 @@ def _errors_label(kind: str) -> str:
 _DEFAULTS: dict[str, Any] = {"errata": _DATA, "trials": 500, "quick": 5, "x_label": "epsilon", "log_y": False}
 
 
-def _figure(id: str, title: str, source: str, runs: Sequence[Run], claims: Sequence[Claim], **more: Any) -> Figure:
+def _figure(id: str, title: str, source: str, runs: Sequence[Run], *, claims: Sequence[Claim], **more: Any) -> Figure:
     return Figure(
         id=id,
         title=title,
@@ -96,7 +96,7 @@ def _weights() -> Iterator[Figure]:
             f"What one weight does for two purposes: {title}",
             "D, Figure 1",
             [Run(x, "erm:weight_trial", {"kind": kind, "theta": x}) for x in places],
-            [
+            claims=[
                 Claim(
                     "Both deviate from the target, NAPP-ERM less than DP-ERM.",
                     closer("NAPP-ERM", "DP-ERM", "target"),
@@ -113,7 +113,7 @@ def _weights() -> Iterator[Figure]:
             f"The modulus of one weight for two purposes: {title}",
             "D, Figure 1",
             [Run(x, "erm:modulus_trial", {"kind": kind, "theta": x}) for x in places],
-            [
+            claims=[
                 Claim("NAPP-ERM keeps the required modulus everywhere (Prop. 3).", never_below("NAPP-ERM", "required")),
                 Claim("DP-ERM has more of it everywhere.", below("NAPP-ERM", "DP-ERM")),
                 Claim(
@@ -139,7 +139,7 @@ def _moor(id: str, kind: str) -> Figure:
         f"Over-regularization, {kind}",
         "D, Figure 3",
         [Run(_MOOR_FLOORS, "erm:moor_trial", {**setting, "floors": list(_MOOR_FLOORS)})],
-        [
+        claims=[
             *(
                 Claim(f"With MOOR the estimate is closer to the plain lasso, Lambda = {lam:g}.", below(*pair))
                 for lam, pair in zip(_MOOR_LAMS, pairs, strict=True)
@@ -174,7 +174,7 @@ def _selection(id: str, kind: str, n: int, delta: float) -> Figure:
         f"Selection, {kind}, n = {n}, {_privacy(delta)}",
         _source(4, delta),
         [Run(EPSILONS, "erm:selection_trial", {**setting, "epsilons": list(EPSILONS)})],
-        [
+        claims=[
             Claim(
                 "When n and epsilon are large, NAPP-VS+ selects better than NAPP-VS.",
                 unstated=unstated,
@@ -224,7 +224,7 @@ def _false_features(id: str, kind: str, delta: float) -> Figure:
         f"False features at large Lambda, {kind}, n = {_FEW[kind]}, {_privacy(delta)}",
         _source(4, delta),
         [Run(EPSILONS, "erm:corner_trial", {**setting, "epsilons": list(EPSILONS)})],
-        claims,
+        claims=claims,
         y_label="features without effect that are kept, of 8",
         notes=f"{lams[0]:g} is the largest Lambda of the ROC curves here. {_RELATION}",
     )
@@ -255,7 +255,7 @@ def _predicting(id: str, kind: str, n: int, delta: float, *, bounds: bool = Fals
     zeta1 = "zeta1: Table 4's box, or the longest of 50 public rows"
 
     def claim(words: str, pairs: Sequence[tuple[str, str]]) -> Claim:
-        """A sentence that the paper says 'in general' of all its panels, of which this is one."""
+        """Return a claim that the paper makes 'in general' of all its panels, of which this is one."""
         public = [(f"{a}, public zeta1", f"{b}, public zeta1") for a, b in pairs]
         sides = {", zeta1 of the box": pairs, ", public zeta1": public} if bounds else {"": pairs}
         readings = {
@@ -285,7 +285,7 @@ def _predicting(id: str, kind: str, n: int, delta: float, *, bounds: bool = Fals
         f"Prediction, {kind}, n = {n}, {_privacy(delta)}",
         _source(5, delta),
         [_predicted(kind, n, tried, delta=delta)],
-        list(claims()),
+        claims=list(claims()),
         log_y=True,
         y_label=_errors_label(kind),
         notes=f"Lambda = 1. {_RELATION}",
@@ -302,7 +302,7 @@ def _by_weight(id: str, kind: str, n: int) -> Figure:
         f"Prediction by Lambda, {kind}, n = {n}",
         "D, Figure 5",
         runs,
-        [
+        claims=[
             Claim(f"The error of {name} grows with Lambda.", rises([name], "median"))
             for name in names
             if name not in excepted
@@ -342,7 +342,7 @@ def _adult(id: str, lam: float) -> Figure:
         f"Adult, Lambda = {lam:g}",
         "D, Figure 6",
         runs,
-        [
+        claims=[
             general("NAPP-VS+ performs best of the private ones, in general.", best),
             general("NAPP-VS follows.", second),
             Claim(
@@ -386,7 +386,7 @@ def _retrieved(id: str, kind: str, n: int, delta: float) -> Figure:
         f"Retrieved budget, {kind}, n = {n}, {_privacy(delta)}",
         _source(7, delta),
         [Run(lams, "erm:retrieved_trial", setting)],
-        [
+        claims=[
             _read("The share retrieved grows with Lambda.", lambda how: rises(of(how))),
             _read(
                 "NAPP-VS+ retrieves more than NAPP-VS and NAPP-ERM.",
@@ -428,7 +428,7 @@ def _retrieved_by_epsilon(id: str, kind: str, n: int, delta: float) -> Figure:
         f"Retrieved budget by epsilon, {kind}, n = {n}, {_privacy(delta)}",
         _source(7, delta),
         [Run(EPSILONS, "erm:retrieved_trial", {**setting, "epsilons": list(EPSILONS)})],
-        [
+        claims=[
             _read(
                 "NAPP-ERM and NAPP-VS retrieve more as epsilon grows.",
                 lambda how: rises([f"{name}, {how}" for name in ("NAPP-ERM", "NAPP-VS")]),
@@ -454,7 +454,7 @@ _WHICH_RECYCLED = (
 
 
 def _recycling(passes: Sequence[int]) -> Tried:
-    """The three methods with so many passes of Algorithm 2."""
+    """Return the three methods with so many passes of Algorithm 2."""
 
     def one(count: int) -> tuple[str, dict[str, Any]]:
         words = "" if not count else ", recycled" if count == 1 else f", recycled {count} times"
@@ -489,7 +489,7 @@ def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figu
         f"Recycling, {kind}, n = {n}, {_privacy(delta)}",
         _source(8, delta),
         [_predicted(kind, n, tried, delta=delta)],
-        list(claims()),
+        claims=list(claims()),
         log_y=True,
         y_label=_errors_label(kind),
         notes=(
@@ -507,7 +507,7 @@ def _selecting_recycled(id: str, kind: str, n: int, delta: float) -> Figure:
         f"Recycling and selection, {kind}, n = {n}, {_privacy(delta)}",
         _source(8, delta),
         [Run((0.4, 1.0), "erm:selection_trial", {**setting, "epsilons": [0.4, 1.0]})],
-        [
+        claims=[
             *(
                 Claim(f"Recycling lets {name} select better.", below(name, f"{name}, recycled"))
                 for name in ("NAPP-ERM", "NAPP-VS")

@@ -51,7 +51,7 @@ class Study:
     roc: Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 
-def study(kind: str, epsilon: float, lam: float, n: int = 500, trials: int = 10, seed: int = 0) -> Study:
+def study(kind: str, epsilon: float, lam: float, n: int = 500, *, trials: int = 10, seed: int = 0) -> Study:
     """Select in a setting of Table 4 with a lasso target.
 
     Args:
@@ -61,10 +61,20 @@ def study(kind: str, epsilon: float, lam: float, n: int = 500, trials: int = 10,
     drawn = made(seed, kind, n)
     bound = {"linear": 0.5, "poisson": 30.0}.get(kind, 0.0)
     common = {"coordinates": "plain", "row_bound": drawn.box}
-    return _studied(drawn.public, drawn.rows, epsilon, lam, trials, seed, drawn.truth, {"bound": bound}, common)
+    return _studied(
+        drawn.public,
+        drawn.rows,
+        epsilon,
+        lam,
+        trials=trials,
+        seed=seed,
+        truth=drawn.truth,
+        bounds={"bound": bound},
+        printed=common,
+    )
 
 
-def study_table(problem: Problem, epsilon: float, lam: float, trials: int = 10, seed: int = 0) -> Private[Study]:
+def study_table(problem: Problem, epsilon: float, lam: float, trials: int = 10, *, seed: int = 0) -> Private[Study]:
     """Select in a table of one's own: private figures, for the curator, unless the table may be studied by anybody.
 
     Args:
@@ -75,7 +85,11 @@ def study_table(problem: Problem, epsilon: float, lam: float, trials: int = 10, 
         InputError: the methods refuse the family or the public data.
     """
     method("napp-erm").check_suits(problem.public)
-    return Private(_studied(problem.public, problem.private, epsilon, lam, trials, seed, None, {}, {}))
+    return Private(
+        _studied(
+            problem.public, problem.private, epsilon, lam, trials=trials, seed=seed, truth=None, bounds={}, printed={}
+        )
+    )
 
 
 def _studied(
@@ -83,6 +97,7 @@ def _studied(
     rows: PrivateRows,
     epsilon: float,
     lam: float,
+    *,
     trials: int,
     seed: int,
     truth: np.ndarray | None,
@@ -100,7 +115,7 @@ def _studied(
     thetas = {name: _along(plan, rows, trials, seed) for name, plan in published.items()}
     for name, id in _SOUND:
         plans = [planned(id, noise="pure", coordinates="scaled", lasso=each) for each in LAMS]
-        thetas[name] = np.stack([_sound(plan, rows, epsilon, trials, seed) for plan in plans])
+        thetas[name] = np.stack([_sound(plan, rows, epsilon, trials, seed=seed) for plan in plans])
     thetas["without privacy"] = _along(exact, rows, 1, seed, quiet=True)
     nearest = int(np.argmin(np.abs(np.log(np.asarray(LAMS) / lam))))
     return Study(
@@ -124,12 +139,12 @@ def _along(plan: Plan, rows: PrivateRows, trials: int, seed: int, *, quiet: bool
     return np.vstack([outcome.coefficients for outcome in outcomes]).reshape(len(LAMS), trials, -1)
 
 
-def _sound(plan: Plan, rows: PrivateRows, epsilon: float, trials: int, seed: int) -> np.ndarray:
+def _sound(plan: Plan, rows: PrivateRows, epsilon: float, trials: int, *, seed: int) -> np.ndarray:
     """Coefficients (trials, p) of a sound method under the paper's relation."""
     if not isinstance(plan, ErmPlan):
         raise TypeError("not a perturbed objective")
     mechanism = plan.in_lab(add_remove(epsilon, 0.0))
-    found = mechanism.release(plan.ground.measure(mechanism, rows), rows.n, SeededNoise(seed, 7), trials)
+    found = mechanism.release(plan.ground.clipped(mechanism, rows), rows.n, SeededNoise(seed, 7), trials)
     return plan.ground.table(found)
 
 

@@ -1,0 +1,48 @@
+"""Published methods whose constants are computed from private rows: for the lab (E4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from pmtcore.accounting.spends import Spend
+from pmtcore.base.records import Curator, Private, PrivateRows
+from pmtcore.methods.registry import REPLACE_ONE, Mechanism, Plan, lab
+from pmtcore.public.moments import private_joint_moment
+
+_LAB = Curator("radius from private rows, as published (E4): lab only")
+
+LEAKS = lab(REPLACE_ONE, "the radius and the noise scale are computed from private rows without noise (E4)")
+
+
+@final
+@dataclass(frozen=True)
+class AsPublished(Plan):
+    """A plan whose radius the private moment decides: not private, whatever the noise.
+
+    Args:
+        mu: the claim.
+        planner: makes the plan from the private joint moment (d + 1, d + 1).
+    """
+
+    mu: float
+    planner: Callable[[np.ndarray], Plan]
+    requires_in_memory: bool = False
+
+    def inner(self, rows: PrivateRows) -> Private[Plan]:
+        """Return the plan that these rows make, private."""
+        return private_joint_moment(rows).map(lambda total: self.planner(total / rows.n))
+
+    def mechanism_on(self, rows: PrivateRows) -> Mechanism:
+        """Return the mechanism of the plan that these rows make.
+
+        Guarantee: none. The claim is mu-GDP; the radius leaks (E4).
+        """
+        return self.inner(rows).reveal(_LAB).mechanism_on(rows)
+
+    def parts(self) -> tuple[Spend, ...]:
+        """Return no spend: the private radius is released without noise (E4)."""
+        return ()

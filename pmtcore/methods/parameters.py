@@ -1,0 +1,126 @@
+"""Fields of method parameters: each kind of field once, and the fields that several methods have.
+
+A method declares its parameters as a frozen dataclass of these fields. Forms, the command line's ``--set``, the
+documentation and the check of a value are all made from what a field says of itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pmtcore.base.checks import InputError, number_between, one_of, whole_number_between
+
+_LONGEST_TEXT = 10_000  # characters: two hundred derived columns with long names
+
+Value = TypeVar("Value", str, int, float)
+
+
+def parameter(
+    default: Value,
+    *,
+    label: str,
+    help: str,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+    log: bool = False,
+) -> Value:
+    """Return a dataclass field with what a form needs to draw it and a check needs to refuse a value.
+
+    Args:
+        default: its type is that of the field.
+        label: what a form writes beside it.
+        help: what it means, in a sentence.
+        low: least value of a number; ``None``: none.
+        high: largest value of a number; ``None``: none.
+        choices: the texts that may be chosen; empty: any text or number.
+        log: whether a form draws it on a logarithmic scale.
+    """
+    return dataclasses.field(
+        default=default,
+        metadata={"label": label, "help": help, "low": low, "high": high, "choices": choices, "log": log},
+    )
+
+
+def choice(label: str, **meanings: str) -> str:
+    """Return a field with a few texts to choose from, of which the first is the default.
+
+    Args:
+        label: what a form writes beside it.
+        meanings: what each choice means, without a full stop.
+    """
+    choices = tuple(meanings)
+    help = "; ".join(f"{name}: {meaning}" for name, meaning in meanings.items())
+    return parameter(choices[0], label=label, help=f"{help}.", choices=choices)
+
+
+def unset(label: str, help: str, high: float) -> float:
+    """Return a field of a number from 0 to ``high``, where 0 means that it is not given."""
+    return parameter(0.0, label=label, help=help, low=0.0, high=high)
+
+
+def penalty(label: str, help: str, high: float = 1e9) -> float:
+    """Return a field of a penalty or weight from 0, which is the default, to ``high``, on a logarithmic scale."""
+    return parameter(0.0, label=label, help=help, low=0.0, high=high, log=True)
+
+
+def truncation_radius() -> float:
+    """Return the field of a truncation radius in whitened units."""
+    return unset("Radius (0: automatic)", "Truncation radius in whitened units.", 1e6)
+
+
+def radius_purpose(error: str) -> str:
+    """Return the field that says what the radius is chosen for; ``error``: what accuracy makes smallest."""
+    return choice(
+        "Radius chosen for",
+        accuracy=f"the smallest {error}",
+        inference="a radius so wide that error bands are hardly touched by truncation, at the price of more noise",
+    )
+
+
+def failure_probability(help: str) -> float:
+    """Return the field of the papers' eta."""
+    return parameter(0.05, label="Failure probability eta", help=help, low=1e-9, high=0.999, log=True)
+
+
+def noise_share(label: str, help: str) -> float:
+    """Return the field of a perturbed objective's share of the budget that goes to its noise."""
+    return parameter(0.5, label=label, help=help, low=0.01, high=0.99)
+
+
+def reporting_delta(default: float, label: str, help: str) -> float:
+    """Return the field of a delta at which a budget is stated as epsilon."""
+    return parameter(default, label=label, help=help, low=1e-12, high=0.1, log=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Public parameters of a method; subclasses add fields made with :func:`parameter`."""
+
+    def __post_init__(self) -> None:
+        for item in dataclasses.fields(self):
+            object.__setattr__(self, item.name, _checked(item, getattr(self, item.name)))
+
+
+def _checked(item: dataclasses.Field[Any], value: str | float) -> str | int | float:
+    """Return the value in the type of the field's default.
+
+    Raises:
+        InputError: a value of another type, out of range, or not among the choices.
+    """
+    meta = item.metadata
+    if isinstance(item.default, str) and not meta["choices"]:
+        if len(str(value)) > _LONGEST_TEXT:
+            raise InputError(f"{item.name} takes at most {_LONGEST_TEXT} characters.")
+        return str(value)
+    if meta["choices"]:
+        return one_of(item.name, str(value), meta["choices"])
+    low = -np.inf if meta["low"] is None else meta["low"]
+    high = np.inf if meta["high"] is None else meta["high"]
+    if isinstance(item.default, int):
+        return whole_number_between(item.name, value, int(low), int(high))
+    return number_between(item.name, value, low, high)
