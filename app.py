@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent
 if __name__ != "__main__":
     for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(threads, "1")  # sessions share the cores; small matrices are faster on one
+    os.environ["PMT_THREADS"] = "1"  # so does a pass over private rows
     # A folder `pages/` would make the first deep link on a fresh server a page without this frame (decision 0002).
     PagesManager.uses_pages_directory = False
     from starlette.middleware import Middleware

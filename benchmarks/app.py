@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 MOVES = (0.5, 2.0, 3.0, 1.5, 0.3)  # places of Plan's slider
@@ -27,6 +28,40 @@ def cpu(act: Callable[[], object]) -> float:
     start = time.process_time()
     act()
     return time.process_time() - start
+
+
+def scripts_cpu(act: Callable[[], object]) -> float:
+    """CPU seconds that the app's script takes: the server's part, without what the test harness reads back."""
+    from streamlit.runtime.scriptrunner.script_runner import ScriptRunner  # noqa: PLC0415
+
+    whole, taken = ScriptRunner._run_script, [0.0]
+
+    def timed(self: ScriptRunner, *given: object, **named: object) -> None:
+        start = time.thread_time()
+        try:
+            whole(self, *given, **named)  # type: ignore[arg-type]
+        finally:
+            taken[0] += time.thread_time() - start
+
+    ScriptRunner._run_script = timed  # type: ignore[method-assign]
+    try:
+        act()
+    finally:
+        ScriptRunner._run_script = whole  # type: ignore[method-assign]
+    return taken[0]
+
+
+def explore(session: Callable[[], object]) -> None:
+    """What a question to an open record costs, on the demo."""
+    app = session()
+    app.switch_page("pages/work/explore.py").run()  # type: ignore[attr-defined]
+    next(box for box in app.checkbox if box.label.startswith("I spend")).check().run()  # type: ignore[attr-defined]
+    next(button for button in app.button if button.label == "Release").click().run()  # type: ignore[attr-defined]
+    asked = []
+    for name in ("x1", "x2", "x3", "x4", "y"):
+        box = app.selectbox(key="explore-response")  # type: ignore[attr-defined]
+        asked.append(scripts_cpu(box.set_value(name).run))
+    print(f"Explore: a question takes {1000 * statistics.median(asked):.0f} CPU ms, at most {1000 * max(asked):.0f}")
 
 
 def pages(table: str) -> None:
@@ -42,15 +77,17 @@ def pages(table: str) -> None:
 
     print(f"first figure, first session of a process: {cpu(lambda: session().run()):.2f} CPU s")
     print(f"first figure, a new session on a warm one: {statistics.median(_warm(session)):.2f} CPU s")
+    print(f"of it the app's script: {statistics.median([scripts_cpu(session().run) for _ in range(5)]):.2f} CPU s")
+    explore(session)
     app = session()
     app.query_params["table"] = table
     print(f"{table}: opened in {cpu(app.run):.2f} CPU s")
     first = cpu(lambda: app.switch_page("pages/work/plan.py").run())
     curves = app.session_state["second_moment"].curves
-    print(
-        f"{table}: Plan shows figures after {first:.2f} CPU s, all curves after {cpu(lambda: _fill(curves)):.2f} more"
-    )
-    moves = [1000 * cpu(app.select_slider(key="plan-mu").set_value(mu).run) for mu in MOVES]
+    print(f"{table}: Plan shows figures after {first:.2f} CPU s, ", end="")
+    print(f"a line of each method after {cpu(lambda: _fill(curves, curves.outlined)):.2f} more, ", end="", flush=True)
+    print(f"all rungs after {cpu(lambda: _fill(curves)):.2f} more", flush=True)
+    moves = [1000 * scripts_cpu(app.select_slider(key="plan-mu").set_value(mu).run) for mu in MOVES]
     print(f"{table}: a move of Plan's slider takes {statistics.median(moves):.0f} CPU ms, at most {max(moves):.0f}")
 
 
@@ -58,8 +95,8 @@ def _warm(session: Callable[[], object]) -> list[float]:
     return [cpu(lambda: session().run()) for _ in range(5)]  # type: ignore[attr-defined]
 
 
-def _fill(curves: object) -> None:
-    while curves.step():  # type: ignore[attr-defined]
+def _fill(curves: object, enough: Callable[[], bool] = lambda: False) -> None:
+    while not enough() and curves.step():  # type: ignore[attr-defined]
         pass
 
 
@@ -79,7 +116,11 @@ def browser(memory: bool) -> None:
         server = Server(Path(folder))
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         try:
-            (_hold if memory else _wire)(server, chromium)
+            if memory:
+                _hold(server, chromium)
+            else:
+                _wire(server, chromium)
+                _load(server, chromium)
         finally:
             chromium.close()
             server.stop()
@@ -90,13 +131,44 @@ def _wire(server: object, chromium: object) -> None:
     page = chromium.new_page()  # type: ignore[attr-defined]
     client = page.context.new_cdp_session(page)
     client.send("Network.enable")
-    moved: dict[str, float] = {"packed": 0.0, "unpacked": 0.0}
-    client.on("Network.loadingFinished", lambda e: moved.update(packed=moved["packed"] + e["encodedDataLength"]))
+    moved: dict[str, float] = {"packed": 0.0, "unpacked": 0.0, "scripts": 0.0}
+    names: dict[str, str] = {}
+    files: dict[str, float] = {}
+
+    def finished(event: dict[str, Any]) -> None:
+        name = names.get(event["requestId"], "")
+        moved["packed"] += event["encodedDataLength"]
+        moved["scripts"] += event["encodedDataLength"] * name.endswith(".js")
+        files[name] = event["encodedDataLength"]
+
+    client.on("Network.responseReceived", lambda e: names.update({e["requestId"]: e["response"]["url"].split("?")[0]}))
+    client.on("Network.loadingFinished", finished)
     client.on("Network.dataReceived", lambda e: moved.update(unpacked=moved["unpacked"] + e["dataLength"]))
     page.goto(server.url)  # type: ignore[attr-defined]
     page.wait_for_selector(".js-plotly-plot", timeout=120_000)
     page.wait_for_timeout(3000)
     print(f"a first visit: {moved['packed'] / 1e6:.1f} MB over the wire, {moved['unpacked'] / 1e6:.1f} MB unpacked")
+    print(f"of it scripts: {moved['scripts'] / 1e6:.2f} MB")
+    for name, size in sorted(files.items(), key=lambda pair: -pair[1])[:12]:
+        print(f"  {size / 1e3:6.0f} kB {name.rsplit('/', 1)[-1]}")
+
+
+def _load(server: object, chromium: object) -> None:
+    """CPU seconds of the server from a new session's address to its first figure, on a warm server."""
+    pid, taken = server.process.pid, []  # type: ignore[attr-defined]
+    for _ in range(SESSIONS):
+        start = process_cpu(pid)
+        page = chromium.new_context().new_page()  # type: ignore[attr-defined]
+        page.goto(server.url)  # type: ignore[attr-defined]
+        page.wait_for_selector(".js-plotly-plot", timeout=120_000)
+        taken.append(process_cpu(pid) - start)
+    print(f"first figure, a new session on a warm server: {statistics.median(taken):.2f} CPU s of the server")
+
+
+def process_cpu(pid: int) -> float:
+    """CPU seconds that a process has taken so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _hold(server: object, chromium: object) -> None:

@@ -32,7 +32,7 @@ def measure(name: str, repeats: int, epsilon: float, delta: float) -> None:
             seed,
             kind=kind,
             n=SETTINGS[name],
-            epsilon=epsilon,
+            epsilons=[epsilon],
             delta=delta,
             tried=TRIED,
         )

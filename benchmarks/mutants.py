@@ -92,6 +92,43 @@ def _mutants() -> list[Mutant]:
     def plant(name: str, file: str, old: str, new: str, tests: str) -> None:
         found.append(Mutant(name, f"pmtcore/{file}", old, new, tests))
 
+    threads, pool = "base/threads.py", "tests/methods/test_threads.py"
+    plant(
+        "threads: sums as they come",
+        threads,
+        "yield waiting.popleft().result()\n            while",
+        "yield waiting.pop().result()\n            while",
+        pool,
+    )
+    plant("threads: all blocks at once", threads, "if len(waiting) > threads:", "if len(waiting) > 10**9:", pool)
+    plant(
+        "threads: a warning in a thread",
+        "base/records.py",
+        "return np.asarray(function(x, y))",
+        "pass\n    return np.asarray(function(x, y))",
+        pool,
+    )
+    plant(
+        "epsilon is rounded down",
+        "base/roots.py",
+        "    return high\n",
+        "    return low\n",
+        "tests/base/test_distributions.py",
+    )
+    plant(
+        "texts are hashed without their length",
+        "ledger/fingerprint.py",
+        "block[-1] |= sizes[places] << np.uint64(56)",
+        "pass",
+        "tests/ledger/test_text_hashes.py",
+    )
+    plant(
+        "pandas is not hidden",
+        "cli/startup.py",
+        'if fullname == "pandas":',
+        "if False:",
+        "tests/cli/test_startup.py -k describe",
+    )
     deploy, roles, server = "base/deployment.py", "base/roles.py", "tests/base/test_deployment.py"
     plant("deploy: examples are taken", deploy, "if any(word in value.casefold()", "if all(word in value", server)
     plant("deploy: short secrets are taken", deploy, "elif len(value) < length:", "elif len(value) < 1:", server)
@@ -105,6 +142,24 @@ def _mutants() -> list[Mutant]:
     erm, trials = "papers/gallery/erm.py", "tests/papers/test_gallery_trials.py"
     plant("gallery: noise not shared", erm, "SeededNoise(self.seed, 4)", "SeededNoise(self.seed, len(id))", trials)
     summed, protocol = "level @ k])", "tests/local/test_protocol.py"
+    stack, estimators = "tests/papers/test_gallery_trials.py -k together", "local/estimators.py"
+    plant(
+        "gallery: every fit is recycled as often", "glm/augment.py", "(passes, (t,)) > count)", "(t, (t,)) > 0)", stack
+    )
+    plant(
+        "gallery: one Lambda0 for a stack", "glm/augment.py", "self.floor[which], gamma", "self.floor[:1], gamma", stack
+    )
+    plant(
+        "gallery: results are not resumed first",
+        "papers/gallery/engine.py",
+        "is not None)\n    for",
+        "is None)\n    for",
+        drawn,
+    )
+    plant("gallery: some x is every x", "papers/gallery/checks.py", "if mostly else 1", "if mostly else points", drawn)
+    shared = "counts / len(features)"
+    plant("local: copies of rows count once", estimators, shared, "np.full(len(first), 1 / len(first))", protocol)
+    plant("local: shells beyond weigh one", "local/setup.py", "shells[power, inside:]", "shells[0, inside:]", protocol)
     plant("local: a total of lengths", "local/protocol.py", summed, "abs(level) @ k])", protocol)
     hostile = "tests/local/test_hostile.py"
     plant(
@@ -634,37 +689,8 @@ def _mutants() -> list[Mutant]:
         "len((partner[best >",
         f"{fingerprint} -k 'planted or decide'",
     )
-    shares, rounds, parties, sites = "sites/noise_shares.py", "sites/rounds.py", "sites/parties.py", "tests/sites"
-    plant("sites: a share of the noise too small", shares, "scale / math.sqrt(answering)", "scale / answering", sites)
-    plant(
-        "sites: noise as if nobody colluded",
-        "sites/study.py",
-        "math.sqrt(1 - self.colluders / answering)",
-        "math.sqrt(1 - 0 / answering)",
-        sites,
-    )
-    plant("sites: a borrow forgotten", "sites/sharing.py", "other[:, 0] - borrow", "other[:, 0]", sites)
-    plant("sites: shares sent as they are", rounds, "seals.sealed(body, self._study.site(other).seal)", "body", sites)
-    plant(
-        "sites: a pass opened again",
-        rounds,
-        "os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600",
-        "os.O_WRONLY | os.O_CREAT, 0o600",
-        sites,
-    )
-    plant("sites: opened before all are ready", rounds, 'set(others) <= set(self._sent("ready", step))', "True", sites)
-    plant(
-        "sites: a sum published without masks",
-        rounds,
-        "sharing.total([mine, *received])",
-        "sharing.total([words, *received])",
-        sites,
-    )
-    plant(
-        "sites: signatures not asked for", "sites/boards.py", "        seals.require_signature(", "        str(", sites
-    )
-    plant("sites: a declined study runs", parties, 'self._agreement().state == "declined"', "False", sites)
-    plant("sites: the noise's mu stated", parties, "source, stated=stated)", "source)", sites)
+    for name, file, old, new, tests in _SITES:
+        plant(f"sites: {name}", f"sites/{file}.py", old, new, f"tests/sites/{tests}")
     for name, file, old, new, tests in _ROWS:
         plant(f"row: {name}", file, old, new, tests)
     shown = "tests/report/test_shortened.py tests/report/test_thumbnail.py"
@@ -766,6 +792,123 @@ EMPTY = "tests/methods/test_empty_rows.py"
 ONE = "tests/tables/test_one_row.py"
 _CELLS, _PROBLEM, _QUERIES = "tables/cells.py", "tables/problem.py", "tables/queries.py"
 # What one private row could do to others: name, file, text, fault, tests that notice.
+# Studies of several institutions: name, module of pmtcore/sites, text, its replacement, tests in tests/sites.
+_SITES = (
+    (
+        "a share of the noise too small",
+        "noise_shares",
+        "scale / math.sqrt(planned) *",
+        "scale / planned *",
+        "test_sharing.py -k noise",
+    ),
+    (
+        "a later pass with the first one's noise",
+        "noise_shares",
+        "math.sqrt((planned - colluders) / (answering - colluders))",
+        "1.0",
+        "test_study_runs.py -k fewest_honest",
+    ),
+    (
+        "noise as if nobody colluded",
+        "study",
+        "math.sqrt(1 - self.colluders / answering)",
+        "math.sqrt(1 - 0 / answering)",
+        "test_study_runs.py -k 'same_bits or the_bits'",
+    ),
+    ("a borrow forgotten", "sharing", "other[:, 0] - borrow", "other[:, 0]", "test_sharing.py"),
+    (
+        "shares sent as they are",
+        "rounds",
+        "seals.sealed(body, self._study.site(other).seal)",
+        "body",
+        "test_study_runs.py -k unmasked",
+    ),
+    (
+        "a pass opened again",
+        "rounds",
+        "os.link(draft, self._file(message.step))",
+        "self._file(message.step).write_bytes(draft.read_bytes())",
+        "test_study_runs.py -k one_plan",
+    ),
+    (
+        "passes of another plan",
+        "rounds",
+        "if self.was_opened(0) and tuple(",
+        "if False and tuple(",
+        "test_study_runs.py -k one_plan",
+    ),
+    (
+        "opened before all are ready",
+        "rounds",
+        'others <= set(self._sent("ready", step))',
+        "True",
+        "test_study_runs.py -k before_the_first",
+    ),
+    (
+        "a sum published without masks",
+        "rounds",
+        "sharing.total([mine, *received])",
+        "sharing.total([words, *received])",
+        "test_study_runs.py -k the_bits",
+    ),
+    (
+        "a later total not scaled up",
+        "rounds",
+        "(2 * value * planned + rows) // (2 * rows)",
+        "value",
+        "test_study_runs.py -k scaled_up",
+    ),
+    (
+        "a sum on disk is not published again",
+        "rounds",
+        "if message.sender not in transcript.sent(",
+        "if False and message.sender not in transcript.sent(",
+        "test_study_runs.py -k written_down",
+    ),
+    (
+        "a ring with one side",
+        "study",
+        "[*range(-reach, 0), *range(1, reach + 1)]",
+        "[*range(1, 2 * reach + 1)]",
+        "test_study_runs.py -k ring",
+    ),
+    (
+        "signatures not asked for",
+        "boards",
+        "        seals.require_signature(",
+        "        str(",
+        "test_study_runs.py -k did_not_sign",
+    ),
+    (
+        "a declined study runs",
+        "parties",
+        'self._agreement().state == "declined"',
+        "False",
+        "test_study_runs.py -k too_few",
+    ),
+    ("the noise's mu stated", "parties", "source, stated=stated)", "source)", "test_study_runs.py -k the_bits"),
+    (
+        "bands as if no site was lost",
+        "parties",
+        "if factor > 1 and",
+        "if factor > 99 and",
+        "test_study_runs.py -k after_the_first",
+    ),
+    (
+        "a second person agrees to no table",
+        "parties",
+        "if ledger.account(dataset).second:",
+        "if False:",
+        "test_study_runs.py -k second_person",
+    ),
+    (
+        "levels tested one by one",
+        "effects",
+        "results.wald_test(list(names))",
+        "results.wald_test(list(names)[:1])",
+        "test_effects.py -k detected",
+    ),
+)
 _ROWS = (
     (
         "a logarithm of an empty row",

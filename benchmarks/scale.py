@@ -4,11 +4,17 @@
     python benchmarks/scale.py --rows 1e8 --columns 10 --json
     python benchmarks/scale.py --rows 1e6 --columns 20 --parquet --dask
     python benchmarks/scale.py --json > lines; python benchmarks/scale.py --drawn lines --picture docs/scale.png
+    python benchmarks/scale.py --commands --rows 1e6 --columns 11 --threads 1 2
 
 Each line is a process of its own, so that its peak memory is its own. Beyond ``--in-memory`` rows (1e7) blocks are
 made on the fly and the time of making them is told apart. Ratios are of CPU seconds (medians of ``--repeat``) to one
 product ``X'X`` of the same rows, and to scikit-learn's ``LinearRegression.fit``, where the table fits into memory; with
 ``--parquet`` also to reading the needed columns, and with ``--dask`` the wall time on a cluster of two workers.
+
+``--commands`` measures whole programs, start-up included: a release of the 2,000-row demo and of files of ``--rows`` by
+``--columns`` (the response among them) through the command line, ledger and fingerprint included, and what they are
+held against: pandas and scikit-learn on the same CSV, pyarrow and one ``X.T @ X`` on the same Parquet. CPU seconds and
+peak megabytes are those that the system counts for each program; wall seconds speak of an idle machine only.
 """
 
 from __future__ import annotations
@@ -109,6 +115,95 @@ def measure(n: int, d: int, repeat: int, in_memory: int) -> dict[str, float]:
     return found
 
 
+USAGE = """
+import os, sys, time
+start = time.perf_counter()
+child = os.fork()
+if not child:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.execv(sys.argv[1], sys.argv[1:])
+_, status, usage = os.wait4(child, 0)
+wall = time.perf_counter() - start
+print(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss)
+"""
+READ_AND_FIT = """
+import sys, pandas as pd
+from sklearn.linear_model import LinearRegression
+frame = pd.read_csv(sys.argv[1])
+LinearRegression().fit(frame.iloc[:, :-1], frame.iloc[:, -1])
+"""
+READ_AND_MULTIPLY = """
+import sys, numpy as np, pyarrow.parquet as pq
+table = pq.read_table(sys.argv[1])
+x = np.column_stack([column.to_numpy() for column in table.columns])
+x.T @ x
+"""
+
+
+def program(command: list[str], home: str) -> dict[str, float]:
+    """CPU seconds, wall seconds and peak megabytes of one program and those that it starts."""
+    place = os.environ | {"PMT_LEDGER": f"{home}/ledger.db", "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    # From a small process: a child's peak counts that of the process it was forked from.
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", USAGE, *command], capture_output=True, text=True, check=True, env=place, cwd=home
+    )
+    for file in Path(home).glob("ledger.db*"):
+        file.unlink()  # each release is the first one
+    status, cpu, wall, kilobytes = done.stdout.split()
+    if int(status):
+        raise SystemExit(f"{' '.join(command)} ended with {status}")
+    return {"CPU": float(cpu), "wall": float(wall), "MB": float(kilobytes) / 1024}
+
+
+def median_program(command: list[str], home: str, repeat: int) -> dict[str, float]:
+    """Medians over repeated runs, after one that is not counted."""
+    program(command, home)
+    runs = [program(command, home) for _ in range(repeat)]
+    return {key: float(np.median([run[key] for run in runs])) for key in runs[0]}
+
+
+def write_files(home: str, n: int, d: int) -> None:
+    """Write n rows by d columns, the response last, as CSV and Parquet, and public rows of the same columns."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.csv as pcsv  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    rng = np.random.default_rng(0)
+    names = [*(f"x{j}" for j in range(1, d)), "y"]
+    slope = rng.standard_normal(d - 1) / np.sqrt(d)
+    for name, rows in (("private", n), ("public", 4 * d + 60)):
+        x = rng.standard_normal((rows, d - 1))
+        table = pa.table(dict(zip(names, [*x.T, x @ slope + rng.standard_normal(rows)], strict=True)))
+        pcsv.write_csv(table, f"{home}/{name}.csv")
+        if name == "private":
+            pq.write_table(table, f"{home}/{name}.parquet", row_group_size=BLOCK)
+
+
+def commands(n: int, d: int, repeat: int, threads: list[int]) -> Iterator[dict[str, Any]]:
+    """Yield a line for each program, with its ratio to what it is held against."""
+    base, assets = [sys.executable, "-m", "pmtcore"], Path(__file__).resolve().parents[1] / "assets"
+    mechanism = ["--target", "y", "--method", "joint-pmt", "--mu", "1", "--dataset", "benchmark"]
+    with tempfile.TemporaryDirectory() as home:
+        write_files(home, n, d)
+        yield {"what": "--help", **median_program([*base, "--help"], home, repeat)}
+        demo = ["--private", f"{assets}/demo-private.csv", "--public", f"{assets}/demo-public.csv"]
+        yield {"what": "demo release", **median_program([*base, "release", *demo, *mechanism], home, repeat)}
+        for form, rival, code in (
+            ("csv", "pandas and scikit-learn", READ_AND_FIT),
+            ("parquet", "pyarrow and X'X", READ_AND_MULTIPLY),
+        ):
+            place = f"{home}/private.{form}"
+            against = median_program([sys.executable, "-c", code, place], home, repeat)
+            yield {"what": f"{form}: {rival}", "n": n, "d": d, **against}
+            for many in threads:
+                tables = ["--private", place, "--public", f"{home}/public.csv", "--threads", str(many)]
+                mine = median_program([*base, "release", *tables, *mechanism], home, repeat)
+                ratios = {"CPU ratio": mine["CPU"] / against["CPU"], "wall ratio": mine["wall"] / against["wall"]}
+                yield {"what": f"{form}: release, {many} threads", "n": n, "d": d, **mine, **ratios}
+
+
 def from_files(n: int, d: int, dask: bool) -> dict[str, float]:
     """The same release from a Parquet file, against reading its columns; on two workers where asked. Wall seconds."""
     import pyarrow as pa  # noqa: PLC0415
@@ -191,6 +286,8 @@ def main() -> None:
     parser.add_argument("--in-memory", type=float, default=IN_MEMORY)
     parser.add_argument("--parquet", action="store_true")
     parser.add_argument("--dask", action="store_true")
+    parser.add_argument("--commands", action="store_true", help="whole programs, start-up included")
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], help="with --commands: of a release")
     parser.add_argument("--picture", type=Path, metavar="FILE.png")
     parser.add_argument("--drawn", type=Path, metavar="FILE", help="with --picture: what --json printed, drawn again")
     parser.add_argument("--json", action="store_true")
@@ -202,6 +299,12 @@ def main() -> None:
         if chosen.parquet or chosen.dask:
             found |= from_files(n, d, chosen.dask)
         print(json.dumps(found))
+        return
+    if chosen.commands:
+        for n in chosen.rows:
+            for line in commands(int(n), chosen.columns[0], chosen.repeat, chosen.threads):
+                texts = (f"{k} {v:.4g}" if isinstance(v, float) else str(v) for k, v in line.items())
+                print(json.dumps(line) if chosen.json else "  ".join(texts), flush=True)
         return
     lines = []
     if chosen.drawn:

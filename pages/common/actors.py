@@ -19,7 +19,7 @@ _HERE = ("localhost", "127.0.0.1", "::1")
 
 
 def signs_in() -> bool:
-    """Whether people sign in here: the secrets have a provider."""
+    """Return whether people sign in here: the secrets have a provider."""
     try:
         return "auth" in st.secrets
     except (FileNotFoundError, KeyError):
@@ -27,7 +27,7 @@ def signs_in() -> bool:
 
 
 def alone() -> bool:
-    """Whether only this machine can reach the server, or whoever started it says so (a container behind a port)."""
+    """Return whether only this machine can reach the server, or whoever started it says so."""
     if not runtime.exists() or os.environ.get("PMT_SINGLE_USER") == "1":
         return True
     return config.get_option("server.address") in _HERE

@@ -23,7 +23,7 @@ from pmtcore.tables.problem import Problem
 
 
 def ask_for(where: Spend, problem: Problem, request: Request) -> None:
-    """The button that asks a second person; nothing is spent."""
+    """Draw the button that asks a second person; nothing is spent."""
     st.markdown("A second person has to agree to each release from this data set. Asking spends nothing.")
     if not st.button("Ask for agreement", type="primary", key="ask-second", icon=":material/group:"):
         return
@@ -37,7 +37,7 @@ def ask_for(where: Spend, problem: Problem, request: Request) -> None:
 
 
 def waiting() -> None:
-    """What was asked for from the open data set and is not released yet; what was agreed to can be released here."""
+    """Draw what was asked for and is not released yet; what was agreed to can be released here."""
     tables = session().tables
     if tables is None or tables.source is None or not tables.source.second:
         return
@@ -72,7 +72,7 @@ def _carry_out(one: Asked) -> None:
 
 
 def answers() -> None:
-    """What waits for an answer, for those who may give one."""
+    """Draw what waits for an answer, for those who may give one."""
     if not actor().may(Action.AGREE):
         return
     open_ones = [one for one in asked(actor(), Ledger(default_url())) if one.state == "asked"]
@@ -96,7 +96,7 @@ def answers() -> None:
 
 
 def sentence(one: Asked) -> str:
-    """Who asked for what, and how it stands."""
+    """Return who asked for what, and how it stands."""
     choices, request = one.fields.get("choices", {}), one.fields["request"]
     features = choices.get("features")
     by = "all columns" if features is None else listed(features)

@@ -36,7 +36,7 @@ def forms(book: Ledger, names: list[str]) -> None:
 
 
 def _run(form: Callable[[Ledger, list[str]], bool], book: Ledger, names: list[str]) -> None:
-    """A form whose words stay where they are when the ledger refuses."""
+    """Draw a form whose words stay where they are when the ledger refuses."""
     try:
         done = form(book, names)
     except InputError as error:

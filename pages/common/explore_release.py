@@ -13,6 +13,7 @@ from pages.common.session import current_problem, session
 from pages.common.widgets import badge, budget_input, frame, guarantee_line, parameter_form, show_error
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.numbers import plural
 from pmtcore.base.records import Label
 from pmtcore.explore.confirm import confirmed, problem_of
 from pmtcore.explore.moment import Moment
@@ -24,6 +25,9 @@ from pmtcore.releases.record import Release
 from pmtcore.releases.release import Preview, Request, preview
 from pmtcore.report.figures import explore as figures
 from pmtcore.tables.problem import Problem
+
+# Columns that a line can name.
+_NAMED = 12
 
 
 def linear(problem: Problem) -> Problem:
@@ -37,10 +41,10 @@ def linear(problem: Problem) -> Problem:
 def releasing(problem: Problem) -> Release | None:
     """Draw columns, derived columns, budget, what to expect, the confirmation and the button."""
     label, problem = problem.positive, linear(problem)
-    if label is not None:
-        st.caption(plain(f"{problem.public.target} goes in as 1 where it is {label}, else 0."))
-    names = [name for name in (*problem.public.names, problem.public.target) if name != "(intercept)"]
-    st.caption(f"All columns chosen on the Data page go in: {plain(listed(names, 12))}.")
+    target = problem.public.target if label is None else f"{problem.public.target} (1 where it is {label}, else 0)"
+    names = [name for name in problem.public.names if name != "(intercept)"]
+    those = listed(names, _NAMED) if len(names) <= _NAMED else plural(len(names), "column")
+    st.caption(plain(f"What goes in: {target} and {those}, as chosen on the Data page."))
     budget, delta = budget_input("explore", problem.private.n)
     with st.expander("Derived columns and parameters", icon=":material/tune:"):
         values = parameter_form(method("joint-moment"), "explore")
@@ -51,7 +55,7 @@ def releasing(problem: Problem) -> Release | None:
 
 
 def confirming(moment: Moment, fit: Regression, label: Label) -> None:
-    """The chosen model again with ``joint-pmt`` on the rest of the budget, and both combined."""
+    """Draw the chosen model released again with ``joint-pmt`` on the rest of the budget, and both combined."""
     state = session()
     for found in reversed(list(state.releases.values())):
         if found.method == "joint-pmt" and found.target == fit.response and set(found.names) == set(fit.names):
@@ -80,7 +84,7 @@ def confirming(moment: Moment, fit: Regression, label: Label) -> None:
 
 
 def _spending(problem: Problem, request: Request, prospect: Preview, prefix: str) -> Release | None:
-    """The guarantee, the ledger, the confirmation and the button; the release once it is made."""
+    """Draw guarantee, ledger, confirmation and button; return the release once it is made."""
     st.caption(guarantee_line(prospect.guarantee))
     where = spend_form(prospect.guarantee.person.mu)
     if where is None:

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.common.explore_release import confirming
-from pages.common.widgets import badge, chart, download_table, frame, show_error
+from pages.common.widgets import PLAIN, at_first, badge, chart, download_table, frame, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.records import Label
@@ -18,7 +18,7 @@ from pmtcore.explore.regression import Regression
 from pmtcore.report.figures import explore as figures
 from pmtcore.report.sheet import csv
 
-_KEY = "explore-held"
+_KEY, _CLICKS = "explore-held", "explore-clicks"
 _MOST_PILLS = 40
 _FEATURES = "The columns that explain it: any of them, at no further cost."
 _WORDS = {
@@ -39,12 +39,12 @@ class Held:
 
     @property
     def label(self) -> Label:
-        """The kind of its figures."""
+        """Return the kind of its figures."""
         return self.moment.label
 
 
 def held() -> Held | None:
-    """The record that is open."""
+    """Return the record that is open."""
     found: Held | None = st.session_state.get(_KEY)
     return found
 
@@ -57,7 +57,7 @@ def take_up(moment: Moment, title: str) -> None:
 
 
 def page(here: Held) -> None:
-    """The question and all that follows."""
+    """Draw the question and all that follows."""
     head(here)
     fit = question(here)
     if fit is None:
@@ -68,7 +68,7 @@ def page(here: Held) -> None:
 
 
 def head(here: Held) -> None:
-    """What is open, and how to take it along."""
+    """Draw what is open, and how to take it along."""
     left, middle, right = st.columns([4, 1, 1], vertical_alignment="center")
     left.markdown(f"{badge(here.label)} **{plain(here.title)}**: {plain(figures.record_words(here.moment))}")
     middle.download_button(
@@ -86,7 +86,7 @@ def head(here: Held) -> None:
 
 
 def question(here: Held) -> Regression | None:
-    """Response and features by clicking."""
+    """Draw response and features to click on; return the regression."""
     moment = here.moment
     left, middle, right = st.columns([2, 1, 2])
     start = moment.columns.index(moment.record.target) if moment.record.target in moment.columns else 0
@@ -103,19 +103,20 @@ def question(here: Held) -> Regression | None:
     )
     choice = [name for name in moment.columns if name != response]
     first = [moment.names[j] for j in moment.record.features if moment.names[j] in choice]
+    key = f"explore-features-{response}"
     if len(choice) <= _MOST_PILLS:
         chosen = st.pills(
             "Features",
             choice,
-            default=first or choice,
             format_func=plain,
             selection_mode="multi",
-            key=f"explore-features-{response}",
+            key=key,
             help=_FEATURES,
+            **at_first(key, default=first or choice),
         )
     else:
-        key = f"explore-features-{response}"
-        chosen = st.multiselect("Features", choice, first[:_MOST_PILLS], key=key, help=_FEATURES)
+        many = at_first(key, default=first[:_MOST_PILLS])
+        chosen = st.multiselect("Features", choice, key=key, help=_FEATURES, **many)
     try:
         return moment.regress(response=response, features=list(chosen), ridge=float(lam))
     except InputError as error:
@@ -124,16 +125,21 @@ def question(here: Held) -> Regression | None:
 
 
 def answer(here: Held, fit: Regression) -> None:
-    """Coefficients with bands, redrawn at once."""
+    """Draw coefficients with bands, beside all columns that may go in."""
     many = here.moment.models
     correction = st.session_state.get("explore-correction") or "none"
     table = figures.table(fit, correction, many)
     scales = figures.in_deviations(here.moment, fit)
-    if scales:
-        words = figures.fit_words(fit, many, correction)
-        chart(figures.forest(table, scales), "explore", "Coefficients with 95 % bands", table, here.label, words)
-    else:
-        frame(table, "Coefficients with 95 % bands")
+    if words := figures.fit_words(fit, many, correction):
+        st.markdown(f"{badge(here.label)} {plain(words)}")
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        neighbours(here, fit)
+    with right:
+        if scales:
+            chart(figures.forest(table, scales), "explore", "Coefficients with 95 % bands", table, here.label)
+        else:
+            frame(table, "Coefficients with 95 % bands")
     factors = figures.factor_tests(fit)
     if len(factors):
         frame(factors, "Joint test of each column with several levels")
@@ -150,8 +156,41 @@ def answer(here: Held, fit: Regression) -> None:
         st.caption(plain(found.note))
 
 
+def neighbours(here: Held, fit: Regression) -> None:
+    """Draw every column beside the response; a click on one puts it into the model, or takes it out."""
+    picture, table = figures.neighbours(here.moment, fit)
+    # A new key after each click: the mark that was clicked is no longer selected, and can be clicked again.
+    key = f"explore-map-{fit.response}-{st.session_state.get(_CLICKS, 0)}"
+    st.plotly_chart(
+        picture,
+        width="stretch",
+        key=key,
+        alt=f"Correlation of every column with {fit.response}, with 95 % bands; the list of features above does the "
+        "same by keyboard",
+        config=PLAIN,
+        on_select=lambda: _toggle(key, fit.response),
+        selection_mode="points",
+    )
+    with st.expander(f"{badge(here.label)} Correlations with {plain(fit.response)}", icon=":material/table_rows:"):
+        st.caption("Click a mark to put its column into the model, or to take it out.")
+        frame(table, f"Correlations with {fit.response}, with 95 % bands")
+
+
+def _toggle(map_key: str, response: str) -> None:
+    """Put the column that was clicked into the model, or take it out."""
+    points = st.session_state[map_key]["selection"]["points"]
+    names = [point["customdata"][0] for point in points if point.get("customdata")]
+    features = f"explore-features-{response}"
+    chosen = list(st.session_state.get(features, []))
+    for name in names:
+        (chosen.remove if name in chosen else chosen.append)(name)
+    if names:
+        st.session_state[features] = chosen
+        st.session_state[_CLICKS] = st.session_state.get(_CLICKS, 0) + 1
+
+
 def models(here: Held, fit: Regression) -> None:
-    """The list of models looked at: name, pin, compare."""
+    """Draw the list of models looked at: name, pin, compare."""
     key = figures.key_of(fit)
     left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
     name = left.text_input(
@@ -191,7 +230,7 @@ def models(here: Held, fit: Regression) -> None:
 
 
 def more(here: Held, fit: Regression) -> None:
-    """Everything else that is free, one tab each; only the open one is computed."""
+    """Draw everything else that is free, one tab each; only the open one is computed."""
     choices = ("Code", "Test and predict", "Paths", "Correlations", "Network", "Components", "Columns", "Confirm")
     chosen = st.segmented_control(
         "More", choices, default="Code", required=True, key="explore-more", help="All of it is free."
@@ -216,7 +255,7 @@ def _code(_: Held, fit: Regression) -> None:
 
 
 def _test(here: Held, fit: Regression) -> None:
-    """A joint test of several coefficients, and a prediction at values typed in."""
+    """Draw a joint test of several coefficients, and a prediction at values typed in."""
     slopes = [name for name in fit.names if not (fit.constant and name == fit.names[0])]
     if fit.features:
         frame(figures.shares_table(fit), "Partial R^2 and variance inflation of each feature with 95 % bands")
@@ -298,7 +337,7 @@ def _components(here: Held, _: Regression) -> None:
 
 
 def _columns(here: Held, fit: Regression) -> None:
-    """Means and spreads, group means, synthetic rows."""
+    """Draw means and spreads, group means, synthetic rows."""
     frame(pd.DataFrame(here.moment.summary()), "Mean and spread of each column with 95 % bands")
     if here.moment.labels:
         groups = st.multiselect(

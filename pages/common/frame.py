@@ -34,9 +34,10 @@ def admitted() -> bool:
 
 
 def opened(page: str) -> None:
-    """What a page change means: on a phone the menu that was chosen from closes."""
+    """Close the menu on a phone once a page was chosen from it."""
     if st.session_state.get("page-open") not in (None, page):
-        st.html(f"<script>{_CLOSE}</script>", unsafe_allow_javascript=True)
+        with st.container(key="menu-closed"):
+            st.html(f"<script>{_CLOSE}</script>", unsafe_allow_javascript=True)
     st.session_state["page-open"] = page
 
 

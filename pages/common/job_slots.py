@@ -39,7 +39,7 @@ def take(job: object, who: str = "") -> None:
 
 
 def note(job: object, live: bool = True) -> None:
-    """It made a step, or has none left and gives its place up."""
+    """Note that it made a step, or has none left and gives its place up."""
     with _lock:
         if live:
             _seen[id(job)] = time.monotonic(), _seen.get(id(job), (0.0, ""))[1]

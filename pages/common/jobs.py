@@ -24,6 +24,8 @@ _MOMENT = 1.0  # seconds until the page shows progress in place of a spinner
 _SMALL = 200_000  # rows in memory that are looked at in a moment
 _PATIENCE = 20.0  # seconds for those: a machine may be busy
 _EVERY = 0.5  # seconds between two looks at how far it is
+# In the session where a release has just ended, until its verdict is drawn.
+FOCUS = "verdict-takes-focus"
 
 
 @final
@@ -61,19 +63,19 @@ class Job:
             self.error = error
 
     def wait(self) -> None:
-        """For a moment; longer for few rows, which need no progress."""
+        """Wait for a moment; longer for few rows, which need no progress."""
         table = self.problem.table
         few = self.problem.private.n <= _SMALL and table is not None and table.source.in_memory
         self._thread.join(_PATIENCE if few else _MOMENT)
 
     @property
     def over(self) -> bool:
-        """Whether it ended."""
+        """Return whether it ended."""
         return not self._thread.is_alive()
 
     @property
     def stoppable(self) -> bool:
-        """Whether stopping still costs nothing."""
+        """Return whether stopping still costs nothing."""
         return not self._follow.spent and not self._stop.is_set()
 
     def stop(self) -> None:
@@ -88,6 +90,7 @@ def ended(job: Job) -> None:
         InputError: it was stopped, or refused.
     """
     session().job = None
+    st.session_state[FOCUS] = job.error is None
     if isinstance(job.error, InputError):
         raise job.error
     if job.error is not None:

@@ -18,7 +18,7 @@ _MU = "How much one person's row can change what is seen; smaller protects bette
 
 
 def newton(knob: Knob, show: Show) -> None:
-    """Noisy Newton steps."""
+    """Draw the lesson on noisy Newton steps."""
     a, b = st.container(), st.container()
     mu = knob(a, "Total budget mu", [0.3, 1.0, 3.0, 10.0], 3.0, "newton-mu", _MU)
     steps = knob(b, "Steps", list(range(1, 13)), 6, "steps", "Each spends its share of the budget.")
@@ -28,7 +28,7 @@ def newton(knob: Knob, show: Show) -> None:
 
 
 def objective(knob: Knob, show: Show) -> None:
-    """One draw of noise in the objective."""
+    """Draw the lesson on one draw of noise in the objective."""
     a, b = st.container(), st.container()
     mu = knob(a, "Budget mu", [0.1, 0.3, 1.0, 3.0], 0.3, "objective-mu", _MU)
     times = knob(b, "Ridge over the least", [1, 3, 10, 30, 100, 300], 1, "ridge", "1: the least that is private.")
@@ -38,7 +38,7 @@ def objective(knob: Knob, show: Show) -> None:
 
 
 def moor(knob: Knob, show: Show) -> None:
-    """One weight for two purposes."""
+    """Draw the lesson on one weight for two purposes."""
     a, b = st.container(), st.container()
     lam = knob(a, "Lasso, Lambda", [0.2, 0.5, 1.0, 2.0], 1.0, "lam", "The penalty that is wanted.")
     floor = knob(b, "Ridge that privacy needs, Lambda0", [0.25, 0.5, 1.0, 2.0, 4.0], 1.0, "floor", "See the glossary.")
@@ -49,7 +49,7 @@ def moor(knob: Knob, show: Show) -> None:
 
 
 def response_scale(knob: Knob, show: Show) -> None:
-    """How long to make the response."""
+    """Draw the lesson on how long to make the response."""
     a, b = st.container(), st.container()
     c = knob(a, "Response scale c", [0.3, 1.0, 1.4, 2.0, 2.8, 5.0, 10.0], 1.0, "scale", "Of whitened residuals.")
     ratio = knob(b, "Row over response, Rx/Rr", [1.0, 2.0, 3.0, 5.0], 3.0, "over", "Lengths of the longest.")
@@ -59,7 +59,7 @@ def response_scale(knob: Knob, show: Show) -> None:
 
 
 def looseness(knob: Knob, show: Show) -> None:
-    """Theory against measurement."""
+    """Draw the lesson on theory against measurement."""
     a, b = st.container(), st.container()
     d = knob(a, "Columns", [3, 5, 10, 20], 10, "bound-columns", "Features of the table.")
     n = knob(b, "Private rows", [3000, 10_000, 30_000, 100_000, 1_000_000], 100_000, "bound-rows", "At mu = 1 a part.")

@@ -50,7 +50,7 @@ class Spend:
     def ready(
         self, problem: Problem, request: Request, noise: NoiseSource, key: str
     ) -> Callable[[Progress | None], Release]:
-        """The release, allowed and with its cap set, to be run by any thread; see :meth:`release`."""
+        """Return the release, allowed and with its cap set, to be run by any thread; see :meth:`release`."""
         if not self.dataset:
             return lambda progress: release(problem, request, noise, progress)
         require(Action.RELEASE)
@@ -75,7 +75,7 @@ class Spend:
 
 
 def spend_form(mu: float) -> Spend | None:
-    """Whether and where the spend is kept; ``None`` where the ledger cannot take it."""
+    """Draw where the spend is kept; return it, or ``None`` where the ledger cannot take it."""
     tables = session().tables
     if tables is None:
         return None
@@ -130,7 +130,7 @@ def spend_form(mu: float) -> Spend | None:
 
 
 def known_as(book: Ledger, tables: Tables) -> set[str]:
-    """The data sets whose rows an open table holds; looked for once for each table."""
+    """Return the data sets whose rows an open table holds; looked for once for each table."""
     held = st.session_state.setdefault("ledger-known", {})
     mark = (tables.key, book.verify()["events"])
     if mark not in held:
@@ -153,7 +153,7 @@ def within(account: Account, mu: float) -> None:
 
 
 def balance(account: Account) -> str:
-    """Spent and left in one line."""
+    """Return spent and left in one line."""
     if account.cap is None:
         return f"{account.dataset}: mu {account.spent:.4g} spent, no cap yet."
     count = len(account.entries)

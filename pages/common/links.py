@@ -74,7 +74,7 @@ def _open(table: str, asked: dict[str, str]) -> None:
 
 
 def _choices(first: Choices, asked: dict[str, str], names: Sequence[str]) -> Choices:
-    """What the address says of the columns, over what the table starts with."""
+    """Return what the address says of the columns, over what the table starts with."""
     found = replace(first, target=asked.get("target", first.target), family=asked.get("family", first.family))
     features = tuple(name for name in asked.get("features", "").split(",") if name)
     unknown = [name for name in (found.target, *features) if name not in names]
@@ -89,7 +89,7 @@ def _choices(first: Choices, asked: dict[str, str], names: Sequence[str]) -> Cho
 
 
 def _chosen(choices: Choices, first: Choices) -> dict[str, str]:
-    """The same for an address: what differs from the start."""
+    """Return the same for an address: what differs from the start."""
     found = {n: str(v) for n in ("target", "family", *_WORDS) if (v := getattr(choices, n)) != getattr(first, n) and v}
     for name, field in _NUMBERS.items():
         value = getattr(choices, field)
@@ -116,7 +116,7 @@ def _number(name: str, text: str) -> float:
 
 
 def query() -> str:
-    """The public state as an address's query; of own tables only that there were some."""
+    """Return the public state as an address's query; of own tables only that there were some."""
     state = session()
     opened = state.tables
     if opened is None:
@@ -145,9 +145,13 @@ def keep() -> None:
 
 
 def share() -> None:
-    """The link to what is on screen."""
+    """Draw the link to what is on screen."""
     opened = session().tables
-    with st.expander("Link to this", icon=":material/link:"):
+    # Drawn once it is opened: a box of code alone brings half a megabyte of scripts.
+    folded = st.expander("Link to this", icon=":material/link:", key="link-to-this", on_change="rerun")
+    if not folded.open:
+        return
+    with folded:
         if opened is None or not opened.may_be_studied:
             st.caption("Your own tables have no link: they live in this session alone.")
             return

@@ -15,7 +15,7 @@ _RULES = {FIRST: "their first rows count", MEAN: "one row, the mean of theirs"}
 
 
 def whose(tables: Tables, current: Choices, target: str, key: str) -> Unit:
-    """The identifier column, and how many rows of each person count; fixed where a curator registered the table."""
+    """Draw the identifier column and how many rows of each person count; fixed for registered tables."""
     if tables.source is not None:
         return tables.source.unit if tables.source.unit.column else Unit()
     columns = ["", *(name for name in tables.private.columns if name != target)]
@@ -57,7 +57,7 @@ def whose(tables: Tables, current: Choices, target: str, key: str) -> Unit:
 
 
 def declared(problem: Problem) -> int:
-    """Rows that one person is taken to have, on the Release page: asked for only where nothing decides it."""
+    """Draw how many rows one person is taken to have: asked for only where nothing decides it."""
     tables = session().tables
     fixed = problem.unit or (tables.source.unit if tables is not None and tables.source is not None else None)
     if fixed is not None:

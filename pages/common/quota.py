@@ -35,7 +35,7 @@ class Refused(Exception):
 
 
 def size_of(scope: Scope) -> tuple[str, int] | None:
-    """The session and the size of an upload; ``None`` where a request is none.
+    """Return the session and the size of an upload; ``None`` where a request is none.
 
     Raises:
         Refused: it does not say how long it is, or says it in two ways, of which a server may believe either.
@@ -87,7 +87,7 @@ def admit(session: str, size: int) -> None:
 
 
 def done(session: str, size: int) -> None:
-    """An upload has come, or has not."""
+    """Note that an upload has come, or has not."""
     with _lock:
         _coming[session] -= size
         if _coming[session] <= 0:
@@ -95,7 +95,7 @@ def done(session: str, size: int) -> None:
 
 
 def held() -> Counter[str]:
-    """Bytes of uploads by session, where Streamlit keeps them."""
+    """Return bytes of uploads by session, where Streamlit keeps them."""
     if not exists():
         return Counter()
     kept = get_instance().uploaded_file_mgr.file_storage  # type: ignore[attr-defined]  # no public way in 1.67
@@ -124,7 +124,7 @@ def leave(visitor: Visitor) -> None:
 
 
 def _shares(visitor: Visitor) -> dict[str, int]:
-    """What a session counts towards, and how many there may be."""
+    """Return what a session counts towards, and how many there may be."""
     everybody = {"all": MAX_SESSIONS}
     if not visitor.address:
         return everybody

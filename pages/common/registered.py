@@ -17,7 +17,7 @@ from pmtcore.releases.register import opened, registered
 
 
 def on_offer() -> list[str]:
-    """What whoever is at the screen may choose from; none where there is no ledger yet, or none that can be read."""
+    """Return what whoever is at the screen may choose from; nothing without a ledger that can be read."""
     with suppress(InputError):
         return registered(actors.actor(), Ledger(default_url(), make=False))
     return []

@@ -98,10 +98,8 @@ def expected(found: Preview) -> None:
                 "Predicted standard errors of each coefficient relative to the public fit alone",
                 figures.predicted_table(found),
                 Label.PUBLIC,
-                folded_note=figures.predicted_note(found),
+                folded_note=_note(found),
             )
-            if chosen := figures.facts_words(found.facts):
-                st.caption(f"Chosen from public figures: {plain(chosen)}.")
     if found.guarantee.mu > 0:
         with right:
             chart(
@@ -114,15 +112,21 @@ def expected(found: Preview) -> None:
             deployments()
 
 
+def _note(found: Preview) -> str:
+    """Return what a reader of the predictions should know besides, and the public figures that the plan chose."""
+    chosen = figures.facts_words(found.facts)
+    return figures.predicted_note(found) + (f" Chosen from public figures: {chosen}." if chosen else "")
+
+
 def confirmation(found: Preview) -> str:
-    """What the user agrees to."""
+    """Return what the user agrees to."""
     if found.guarantee.mu == 0:
         return "I spend nothing: this method reads no private row."
     return f"I spend mu = {found.guarantee.person.mu:.4g} on this table. It cannot be taken back."
 
 
 def confirmation_key(found: Preview) -> str:
-    """A key that changes with what is confirmed, so that a tick for one amount never counts for another."""
+    """Return a key that changes with what is confirmed: a tick for one amount never counts for another."""
     state = session()
     table = "" if state.tables is None else state.tables.key
     return f"sure-{state.next_request}-{table}-{found.method.id}-{found.guarantee.person.mu!r}"

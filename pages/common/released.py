@@ -10,10 +10,10 @@ from uuid import uuid4
 import pandas as pd
 import streamlit as st
 
+from pages.common.jobs import FOCUS
 from pages.common.retrieved import show_retrieved
 from pages.common.session import session
 from pages.common.widgets import (
-    PLAIN,
     at_first,
     badge,
     chart,
@@ -21,6 +21,7 @@ from pages.common.widgets import (
     download_table,
     frame,
     guarantee_line,
+    picture,
 )
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
@@ -42,6 +43,11 @@ from pmtcore.report.sheet import csv
 from pmtcore.report.shortened import shortened_words
 from pmtcore.report.words import coefficient_words, leaning_words, parts_words, release_words
 
+# The button that had the keyboard is gone after a release: the verdict takes it.
+_TO_VERDICT = (
+    "const v = document.querySelector('.st-key-verdict'); if (v) {v.tabIndex = -1; v.focus({preventScroll: true});}"
+)
+
 
 def other_table(id: str) -> None:
     """Say so when the release on screen came from a table that is no longer open."""
@@ -57,8 +63,11 @@ def other_table(id: str) -> None:
 
 
 def show(found: Release, request: Request) -> None:
-    """A finished release: what may be done with it, the figures, how to take them along; notes folded below."""
-    standing(found)
+    """Draw a finished release: what may be done with it, its figures, how to take them along."""
+    with st.container(key="verdict"):
+        standing(found)
+        if st.session_state.pop(FOCUS, False):
+            st.html(f"<script>{_TO_VERDICT}</script>", unsafe_allow_javascript=True)
     if found.names:
         coefficients(found)
     free(found)
@@ -77,16 +86,15 @@ def show(found: Release, request: Request) -> None:
 
 
 def label(found: Release) -> Label:
-    """The kind of the release's figures."""
+    """Return the kind of the release's figures."""
     return Label.RELEASED if found.standing is ReleaseStatus.SOUND else Label.LAB
 
 
 def coefficients(found: Release) -> None:
-    """All coefficients with bands: search, order, unit; the table beside the picture is in the same unit."""
-    st.header("Coefficients")
-    st.markdown(f"{badge(label(found))} **{plain(release_words(found))}**")
+    """Draw all coefficients with bands: search, order, unit; picture and table are in the same unit."""
     units = forest.units(found)
-    a, b, c = st.columns([2, 1, 1])
+    head, a, b, c = st.columns([3, 5, 3, 3], vertical_alignment="bottom")
+    head.header("Coefficients")
     id = a.selectbox(
         "Unit",
         list(units),
@@ -103,24 +111,18 @@ def coefficients(found: Release) -> None:
         help="Clearest first: by the size of the effect over its band. Grouped by column: its levels together.",
         **at_first("coefficients-order", index=1 if len(found.names) > forest.MANY else 0),
     )
+    st.markdown(f"{badge(label(found))} **{plain(release_words(found))}**")
     unit = units[id]
     table = forest.table(found, unit)
     shown = forest.chosen(table, unit, search, order)
     few = forest.folded(shown, unit)
-    fold = len(few) < len(shown) > forest.MANY and st.toggle(
-        "One row for each column of the table", True, key="coefficients-fold", help="Of its levels the clearest."
-    )
-    drawn = few if fold else shown
+    view = "all" if len(few) == len(shown) or len(shown) <= forest.MANY else views()
+    drawn = few if view == "columns" else shown
     if len(drawn) < len(table):
         st.caption(forest.note(table, drawn))
     if len(shown):
-        st.plotly_chart(
-            forest.forest(drawn, unit),
-            width="stretch",
-            key="coefficients",
-            alt="Released coefficients with 95 % bands; the table below has the figures",
-            config=PLAIN,
-        )
+        figure = forest.multiples(shown, unit) if view == "levels" else forest.forest(drawn, unit)
+        picture(figure, "coefficients", "Released coefficients with 95 % bands; the table below has the figures")
         with st.expander("Table", icon=":material/table_rows:"):
             frame(shown, f"Coefficients: {unit.words}")
             download_table(shown, "coefficients-shown")
@@ -136,25 +138,40 @@ def coefficients(found: Release) -> None:
         st.caption(leaning)
 
 
+def views() -> str:
+    """Draw how many coefficients are drawn; return the id of the choice."""
+    names = {"columns": "one row for each column", "levels": "small pictures of all levels", "all": "all rows"}
+    chosen = st.segmented_control(
+        "Picture",
+        list(names),
+        format_func=names.__getitem__,
+        key="coefficients-view",
+        required=True,
+        label_visibility="collapsed",
+        **at_first("coefficients-view", default="columns"),
+    )
+    return chosen or "columns"
+
+
 def error_parts(shown: pd.DataFrame, unit: forest.Unit) -> None:
-    """What the bands are made of, apart, for the rows and in the unit that are shown."""
+    """Draw what the bands are made of, apart, for the rows and in the unit that are shown."""
     apart = figures.parts(shown, unit)
     with st.expander("What the bands are made of", icon=":material/stacked_bar_chart:"):
         if apart is not None:
             alt = "Standard errors from the privacy noise, from sampling and from truncation, apart"
-            st.plotly_chart(apart, width="stretch", key="parts", alt=alt, config=PLAIN)
+            picture(apart, "parts", alt)
         st.markdown("\n".join(f"- {plain(sentence)}" for sentence in coefficient_words(shown, unit)))
     st.caption(parts_words(shown))
 
 
 def retrieved(found: Release) -> None:
-    """The budget that came back, as a picture."""
+    """Draw the budget that came back."""
     st.header("Retrieved budget")
     show_retrieved(found.facts, found.parameters.get("retrieved") == "recycle", "release-retrieved")
 
 
 def standing(found: Release) -> None:
-    """Whether the figures may leave, the guarantee, how strong it is."""
+    """Draw whether the figures may leave, the guarantee, how strong it is."""
     if found.standing is ReleaseStatus.SOUND:
         st.success(f"{badge(Label.RELEASED)} These figures may be published.", icon=":material/verified_user:")
     else:
@@ -162,16 +179,17 @@ def standing(found: Release) -> None:
         st.warning(f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.", icon=":material/science:")
     head = " · ".join(f"{name} {value}" for name, value in figures.results(found).items())
     rows = f"n = {count(found.n)}" + ("" if found.public_rows is None else f", {count(found.public_rows)} public rows")
-    st.markdown(f"**{plain(found.title)}** · {rows}{' · ' * bool(head)}{head}")
+    line = f"**{plain(found.title)}** · {rows}{' · ' * bool(head)}{head}"
     if found.guarantee.mu > 0:
-        st.caption(shortened_words(found.facts.as_dict(), found.released))
+        line += f" · {shortened_words(found.facts.as_dict(), found.released)}"
+    st.markdown(line)
     with st.expander(guarantee_line(found.guarantee), icon=":material/shield:"):
         st.markdown(plain(found.guarantee.words))
         deployments()
 
 
 def free(found: Release) -> None:
-    """What came out beside the coefficients at no further cost."""
+    """Draw what came out beside the coefficients at no further cost."""
     kind = label(found)
     if "ridge_path" in found.released:
         st.header("Ridge path")
@@ -195,7 +213,7 @@ def free(found: Release) -> None:
 
 
 def downloads(found: Release, request: Request) -> None:
-    """The record, the coefficients, the configuration, the report, and how to ask for the same again."""
+    """Draw downloads of record, coefficients, configuration and report, and how to ask for the same again."""
     st.header("Take it with you")
     record, account, entry = filed(found)
     files: list[tuple[str, str, str, str, Callable[[], str]]] = [
@@ -228,7 +246,7 @@ def downloads(found: Release, request: Request) -> None:
 
 
 def filed(found: Release) -> tuple[dict[str, Any], dict[str, Any] | None, Entry | None]:
-    """The record as the ledger keeps it, its data set's account and its spend; the plain record where it is in none."""
+    """Return the record as the ledger keeps it, its account and its spend; the plain record without a ledger."""
     try:
         book = Ledger(default_url(), make=False)
         entry = book.entry(session().next_request)
@@ -240,7 +258,7 @@ def filed(found: Release) -> tuple[dict[str, Any], dict[str, Any] | None, Entry 
 
 
 def filed_head() -> str | None:
-    """Head of the ledger's chain."""
+    """Return the head of the ledger's chain."""
     try:
         return str(Ledger(default_url(), make=False).verify()["head"])
     except InputError:
@@ -248,7 +266,7 @@ def filed_head() -> str | None:
 
 
 def earlier() -> None:
-    """Releases of this session."""
+    """Draw the releases of this session."""
     spent = session().spent
     if not spent:
         return

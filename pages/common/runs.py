@@ -41,13 +41,13 @@ def start(run: Comparison, recipe: Recipe) -> None:
 
 
 def recipe() -> Recipe | None:
-    """How to ask for this session's comparison again."""
+    """Return how to ask for this session's comparison again."""
     found: Recipe | None = st.session_state.get("run-recipe")
     return found
 
 
 def find() -> Comparison | None:
-    """This session's comparison, or the one that the link names."""
+    """Return this session's comparison, or the one that the link names."""
     found = session()
     asked = st.query_params.get("run", "")
     if found.comparison is None and _ID.fullmatch(asked) and asked in _runs:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import os
 import re
@@ -53,7 +54,7 @@ class Guard:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Answer one request."""
         if scope["type"] == "websocket":
             await self._session(scope, receive, send)
             return
@@ -84,7 +85,7 @@ class Guard:
             await send({"type": "http.response.body", "body": str(refused).encode()})
 
     async def _session(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A browser's connection, if there is a place; where people sign in, for some minutes until they have."""
+        """Serve a browser's connection, if there is a place; until people signed in for some minutes only."""
         visitor = await asyncio.to_thread(visitors.visitor, scope)
         if not quota.enter(visitor):
             await send({"type": "websocket.close", "code": 1013, "reason": "This server has no place now."})
@@ -100,7 +101,7 @@ class Guard:
             quota.leave(visitor)
 
     async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A request, counted where it is an upload."""
+        """Serve a request, counted where it is an upload."""
         upload = quota.size_of(scope)
         if upload is None:
             await self.app(scope, receive, send)
@@ -122,7 +123,7 @@ class Squeezed:
         self.kept: dict[str, list[Message]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request; others than for a whole static file pass as they are."""
+        """Answer one request; others than for a whole static file pass as they are."""
         if scope["type"] != "http" or not _STATIC.search(scope["path"]) or not _whole(scope):
             await self.app(scope, receive, send)
             return
@@ -150,12 +151,12 @@ def policy_for(scope: Scope) -> str:
 
 
 def _complete(messages: list[Message]) -> bool:
-    """Whether an answer came to its end: a browser that leaves cuts it anywhere, before its first byte too."""
+    """Return whether an answer came to its end: a browser that leaves cuts it anywhere."""
     return bool(messages) and messages[-1]["type"] == "http.response.body" and not messages[-1].get("more_body", False)
 
 
 def _found(start: Message) -> bool:
-    """Whether an answer is the file that was asked for: Streamlit answers with its page where there is none."""
+    """Return whether an answer is the file asked for: Streamlit answers with its page where there is none."""
     kind = dict(start.get("headers", [])).get(b"content-type", b"")
     return start.get("status") == 200 and kind.startswith((b"application/javascript", b"text/javascript", b"text/css"))
 
@@ -167,7 +168,7 @@ def _whole(scope: Scope) -> bool:
 
 
 def _ready() -> bool:
-    """Whether the ledger can be used: then a release would not be refused for want of it."""
+    """Return whether the ledger can be used: then a release would not be refused for want of it."""
     try:
         Ledger(default_url()).account("-")
     except InputError:
@@ -185,7 +186,7 @@ def _closed(scope: Scope) -> bool:
 
 @contextlib.asynccontextmanager
 async def lifespan(_: Any) -> AsyncIterator[None]:
-    """As long as the server runs: closed sessions are ended on a timer."""
+    """End closed sessions on a timer, as long as the server runs."""
     if os.environ.get("PMT_LOG") == "json":
         log = logging.getLogger("second_moment")
         log.setLevel(logging.INFO)
@@ -223,4 +224,6 @@ def purge(runtime: Runtime) -> int:
 
 
 def _warm() -> None:
-    pass
+    """Import what every page needs, and compute the picture that a first visitor sees."""
+    importlib.import_module("pages.common.frame")
+    importlib.import_module("pmtcore.auditing.opening").opening()

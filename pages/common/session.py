@@ -42,12 +42,12 @@ class Tables:
 
     @property
     def registered(self) -> str:
-        """The data set's name, where a curator registered it; else empty."""
+        """Return the data set's name, where a curator registered it; else empty."""
         return "" if self.source is None else self.source.name
 
     @property
     def first(self) -> Choices:
-        """What to fit when nothing is chosen yet.
+        """Return what to fit when nothing is chosen yet.
 
         Raises:
             InputError: the tables have no numeric column in common.
@@ -57,7 +57,7 @@ class Tables:
         return self.named or default_choices(self.private, self.public)
 
     def problem(self, choices: Choices) -> Problem:
-        """The problem of these choices.
+        """Return the problem of these choices.
 
         Raises:
             InputError: the tables do not fit the choices.
@@ -69,7 +69,7 @@ class Tables:
 
     @property
     def may_be_studied(self) -> bool:
-        """Whether exact figures of these tables harm nobody: synthetic, or public tables split for study."""
+        """Return whether exact figures of these tables harm nobody: synthetic, or public tables for study."""
         return bool(self.lab_reasons)
 
 
@@ -96,7 +96,7 @@ class Session:
 
     @property
     def spent(self) -> list[Release]:
-        """Releases that cost something on the private table that is open, oldest first."""
+        """Return releases that cost something on the private table that is open, oldest first."""
         if self.tables is None:
             return []
         here = self.tables.private.sha256
@@ -127,12 +127,12 @@ class Session:
         self._drop()
 
     def _drop(self) -> None:
-        """What was computed from tables or choices before these."""
+        """Drop what was computed from tables or choices before these."""
         self.comparison = self.showcase = self.curves = None
         self.previews = {}
 
     def choose(self, choices: Choices) -> Problem:
-        """The problem for these choices, prepared once.
+        """Return the problem for these choices, prepared once.
 
         Raises:
             InputError: the tables do not fit the choices.
@@ -147,7 +147,7 @@ class Session:
 
 
 def session() -> Session:
-    """This browser session's state; a new one opens on the demo."""
+    """Return this browser session's state; a new one opens on the demo."""
     if begun() and not _may_keep(st.session_state[_KEY].tables):
         forget()
     if not begun():
@@ -181,19 +181,19 @@ def forget() -> None:
 
 
 def demo_tables(**knobs: Any) -> Tables:
-    """The synthetic demo."""
+    """Return the synthetic demo."""
     return named_tables("demo", **knobs)
 
 
 def named_tables(id: str, **knobs: Any) -> Tables:
-    """Tables by name."""
+    """Return tables by name."""
     private, public, reasons = named.load(id, **knobs)
     entry = named.entry(id)
     return Tables(private.sha256, entry.title, private, public, reasons, named=entry.choices)
 
 
 def current_problem() -> Problem:
-    """The session's problem; with first guesses where nothing was chosen yet.
+    """Return the session's problem; with first guesses where nothing was chosen yet.
 
     Raises:
         InputError: the tables do not fit together.
@@ -205,7 +205,7 @@ def current_problem() -> Problem:
 
 
 def prediction_curves(problem: Problem) -> Curves:
-    """The predictions of all methods on the open tables, filled as far as somebody asked."""
+    """Return the predictions of all methods on the open tables, filled as far as somebody asked."""
     found = session()
     if found.curves is None:
         found.curves = Curves(problem.public, problem.private.n)
@@ -213,7 +213,7 @@ def prediction_curves(problem: Problem) -> Curves:
 
 
 def prospect(problem: Problem, request: Request) -> Preview:
-    """The request's cost and prospects on the open tables, computed once.
+    """Return the request's cost and prospects on the open tables, computed once.
 
     Raises:
         InputError: a parameter is out of range.
@@ -227,5 +227,5 @@ def prospect(problem: Problem, request: Request) -> Preview:
 
 
 def curator() -> bool:
-    """Whether the person at the screen switched on figures for the curator's eyes."""
+    """Return whether the person at the screen switched on figures for the curator's eyes."""
     return bool(st.session_state.get("curator", False)) and actor().may(Action.SEE_PRIVATE)

@@ -38,12 +38,12 @@ class Quick:
 
 
 def remembered(mark: tuple[str, ...]) -> Quick | None:
-    """What an earlier session found, if it is still there."""
+    """Return what an earlier session computed, if it is still there."""
     return _kept.get(mark)
 
 
 def remember(mark: tuple[str, ...], make: Callable[[], Quick]) -> Quick:
-    """Figures of study tables: made once in this process, found again by later sessions."""
+    """Return figures of study tables: made once in this process, shared by later sessions."""
     if mark not in _kept:
         _kept[mark] = make()
         while len(_kept) > _MOST:
@@ -52,14 +52,14 @@ def remember(mark: tuple[str, ...], make: Callable[[], Quick]) -> Quick:
 
 
 def is_quick(problem: Problem) -> bool:
-    """Whether a comparison takes a moment: linear trials are batched, others cost about n d^2 for each step."""
+    """Return whether a comparison takes a moment: linear trials are batched, others cost about n d^2."""
     if problem.private.n > _MOST_ROWS:
         return False
     return problem.public.family is GAUSSIAN or problem.private.n * problem.public.d**2 <= _MOST_WORK
 
 
 def quick(found: Session) -> Quick | None:
-    """The quick comparison of the open tables; ``None`` where they are somebody's own, or where it is not quick.
+    """Return the quick comparison of the open tables; ``None`` for somebody's own, or where it is not quick.
 
     Raises:
         InputError: the methods do not fit the tables.

@@ -29,10 +29,11 @@ _SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload", "regist
 
 
 def source() -> None:
-    """Where the tables come from."""
+    """Draw where the tables come from, and open them."""
     start = at_first("source", default="demo")
     sources = [name for name in _SOURCES if name != "registered" or on_offer()]
-    chosen = st.segmented_control(
+    left, beside = st.columns([3, 2], vertical_alignment="center")
+    chosen = left.segmented_control(
         "Tables",
         sources,
         format_func=_SOURCES.__getitem__,
@@ -44,7 +45,15 @@ def source() -> None:
         **start,
     )
     try:
-        {"demo": _demo, "name": _by_name, "upload": own_tables, "registered": named_by_a_curator}[chosen or "demo"]()
+        with beside:
+            id = _which() if chosen == "name" else None
+            if (chosen or "demo") == "demo":
+                _demo()
+        if id is not None:
+            st.caption(f"{named.entry(id).summary} A release from such a split is marked as a lab figure.")
+            _open_named(id)
+        elif chosen in ("upload", "registered"):
+            {"upload": own_tables, "registered": named_by_a_curator}[chosen]()
     except InputError as error:
         show_error(error)
 
@@ -66,18 +75,18 @@ def _demo() -> None:
     _open_named("demo", **knobs)
 
 
-def _by_name() -> None:
+def _which() -> str:
+    """Draw the tables by name; return the chosen one's id."""
     ids = [id for id in named.names() if id != "demo"]
-    chosen = st.selectbox(
+    chosen: str = st.selectbox(
         "Table",
         ids,
         format_func=lambda id: named.entry(id).title,
         key="table-name",
         persist_state="session",
-        help="Public tables, split into private and public rows for study.",
+        label_visibility="collapsed",
     )
-    st.caption(f"{named.entry(chosen).summary} A release from such a split is marked as a lab figure.")
-    _open_named(chosen)
+    return chosen
 
 
 def _open_named(id: str, **knobs: float) -> None:
@@ -92,7 +101,7 @@ def _open_named(id: str, **knobs: float) -> None:
 
 
 def columns() -> Problem | None:
-    """Target, features and policies; the prepared problem, or a sentence and ``None``."""
+    """Draw target, features and policies; return the prepared problem, or ``None`` under a sentence."""
     found = state.session()
     if found.tables is None:
         return None
@@ -115,7 +124,7 @@ def columns() -> Problem | None:
 
 
 def _say(tables: Tables, choices: Choices) -> set[str]:
-    """Everything that is wrong or was done about it, each with its repair: one click. Returns what stops."""
+    """Draw everything that is wrong, each with its repair: one click. Return what stops."""
     found = findings(tables.private, tables.public, choices, tables.public_rows)
     stops, rest = [one for one in found if one.stops], [one for one in found if not one.stops]
     first = next((one.repairs[0].apply(choices) for one in stops if one.repairs), None)
@@ -266,7 +275,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
 
 
 def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, str | None]:
-    """Penalty and positive label, where the family has them."""
+    """Draw penalty and positive label, where the family has them."""
     if family == GAUSSIAN.id:
         return None, None
     left, right = st.columns([1, 3])
@@ -295,7 +304,7 @@ def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, s
 
 
 def notes(problem: Problem) -> None:
-    """What was done to the columns and was not said among what was noticed, folded."""
+    """Draw, folded, what was done to the columns and was not said among what was noticed."""
     left = [note for note in problem.notes if note not in st.session_state.get("noticed", ())]
     if not left:
         return
@@ -304,7 +313,7 @@ def notes(problem: Problem) -> None:
 
 
 def shared_rows(problem: Problem) -> None:
-    """Whether public rows are private rows beyond chance: for the curator alone, before anything is spent."""
+    """Draw whether public rows are private rows beyond chance: for the curator alone."""
     if not state.curator():
         return
     if not st.toggle(
@@ -320,7 +329,7 @@ def shared_rows(problem: Problem) -> None:
 
 
 def preview() -> None:
-    """The schema and the first public rows; private rows only for the curator."""
+    """Draw the schema and the first public rows; private rows only for the curator."""
     tables = state.session().tables
     if tables is None:
         return

@@ -35,7 +35,7 @@ class Visitor:
 
     @property
     def may_upload(self) -> bool:
-        """Whether an upload of theirs could become a table."""
+        """Return whether an upload of theirs could become a table."""
         return self.actor.may(Action.OPEN_TABLES)
 
 
@@ -51,7 +51,7 @@ def visitor(scope: Scope) -> Visitor:
 
 
 def _claims(scope: Scope) -> dict[str, object]:
-    """The claims in the cookie of the sign-in; none where its signature does not hold."""
+    """Return the claims in the cookie of the sign-in; none where its signature does not hold."""
     header = b"; ".join(value for name, value in scope.get("headers", []) if name == b"cookie")
     payload = _get_signed_cookie_with_chunks(cookie_parser(header.decode("latin-1")), USER_COOKIE_NAME)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -34,23 +35,23 @@ _BADGES = {
 
 
 def badge(label: Label) -> str:
-    """A kind of number as markdown: colour, icon and word."""
+    """Return a kind of number as markdown: colour, icon and word."""
     return _BADGES[label]
 
 
 def study_label() -> Label:
-    """What exact figures of the open tables are: of the lab where the tables harm nobody, else private."""
+    """Return what exact figures of the open tables are: lab figures where the tables harm nobody, else private."""
     tables = state.session().tables
     return Label.LAB if tables is not None and tables.may_be_studied else Label.PRIVATE
 
 
 def show_error(error: InputError) -> None:
-    """One sentence: what, where, what to do."""
+    """Draw one sentence: what, where, what to do."""
     st.error(plain(str(error)), icon=":material/error:")
 
 
 def problem_or_sentence() -> Problem | None:
-    """The session's problem, or ``None`` under the sentence that says why there is none."""
+    """Return the session's problem, or ``None`` under the sentence that says why there is none."""
     try:
         return state.current_problem()
     except InputError as error:
@@ -78,7 +79,7 @@ def chart(
     if words:
         shown = f"**{plain(words)}**" if strong else plain(words)
         st.markdown(f"{badge(label)} {shown}")
-    st.plotly_chart(figure, width="stretch", key=key, alt=alt, config=PLAIN)
+    picture(figure, key, alt)
     with st.expander("Table" if words else f"{badge(label)} Table", icon=":material/table_rows:"):
         if folded_note:
             st.caption(plain(folded_note))
@@ -87,18 +88,39 @@ def chart(
             download_table(table, key)
 
 
+def picture(figure: go.Figure, key: str, alt: str) -> None:
+    """Draw a figure as wide as its place, with the words that a reader of the screen hears."""
+    st.plotly_chart(figure, width="stretch", key=key, alt=alt, config=PLAIN)
+
+
+def on_tables(draw: Callable[[Problem], None], otherwise: Callable[[], object] = lambda: None) -> None:
+    """Draw a page about the open tables; one sentence where they do not fit, or where the page stops.
+
+    Args:
+        otherwise: draws what a page without tables says.
+    """
+    problem = problem_or_sentence()
+    if problem is None:
+        otherwise()
+        return
+    try:
+        draw(problem)
+    except InputError as error:
+        show_error(error)
+
+
 def figure_first(key: str) -> DeltaGenerator:
-    """A part of a page whose picture stands above what moves it on a phone (assets/style.css)."""
+    """Return a part of a page whose picture stands above what moves it on a phone (assets/style.css)."""
     return st.container(key=f"figure-first-{key}")
 
 
 def frame(table: pd.DataFrame, alt: str) -> None:
-    """A table that can be searched and sorted."""
+    """Draw a table that can be searched and sorted."""
     st.dataframe(table, hide_index=True, width="stretch", alt=alt)
 
 
 def download_table(table: pd.DataFrame, key: str) -> None:
-    """The table as CSV, written when it is asked for."""
+    """Draw a download of the table as CSV, written when it is asked for."""
     st.download_button(
         "Download the table",
         lambda: csv(table),
@@ -111,7 +133,7 @@ def download_table(table: pd.DataFrame, key: str) -> None:
 
 
 def take_along(recipe: Recipe, key: str) -> None:
-    """What is on screen as a script and as a notebook."""
+    """Draw what is on screen as a script and as a notebook."""
     with st.expander("Take it with you", icon=":material/code:"):
         left, right, _ = st.columns([1, 1, 2])
         more: dict[str, Any] = {"on_click": "ignore", "width": "stretch"}
@@ -138,7 +160,7 @@ def deployments() -> None:
 
 
 def parameter_form(method: Method, key: str) -> dict[str, Any]:
-    """Widgets for a method's parameters, drawn from the fields of its registry entry."""
+    """Draw a method's parameters from the fields of its registry entry; return their values."""
     fields = dataclasses.fields(method.parameters)
     if not fields:
         st.caption("This method has no parameters.")
@@ -165,7 +187,7 @@ def _field(item: dataclasses.Field[Any], key: str) -> Any:
 
 
 def at_first(key: str, **start: Any) -> dict[str, Any]:
-    """Where a widget starts, as arguments; nothing once its key is in the session, which Streamlit would warn of."""
+    """Return where a widget starts, as arguments; nothing once its key is in the session."""
     return {} if key in st.session_state else start
 
 
@@ -177,16 +199,14 @@ def keep_within(key: str, low: float, high: float) -> None:
 
 
 def budget_input(key: str, n: int) -> tuple[Budget, float]:
-    """A total budget in the unit the user thinks in, the other units beside it; and the delta for epsilon.
+    """Draw a total budget in the unit the user thinks in; return it, and the delta of epsilon.
 
     Raises:
         InputError: out of range.
     """
-    units = {"mu": "mu (GDP)", "rho": "rho (zCDP)", "epsilon": "epsilon, delta"}
     unit = st.segmented_control(
         "Unit of the budget",
-        list(units),
-        format_func=units.__getitem__,
+        ["mu", "rho", "epsilon"],
         key=f"{key}-unit",
         required=True,
         persist_state="session",
@@ -198,9 +218,7 @@ def budget_input(key: str, n: int) -> tuple[Budget, float]:
     with left:
         amount = _number(f"Total {unit}", f"{key}-{unit}", starts[unit or "mu"], help_for(unit or "mu"))
     with right:
-        delta = _text_number(
-            "delta, where epsilon is stated", f"{key}-delta", power_of_ten(reporting_delta(n)), help_for("delta")
-        )
+        delta = _text_number("delta of epsilon", f"{key}-delta", power_of_ten(reporting_delta(n)), help_for("delta"))
     budget = {
         "mu": lambda: Budget(amount),
         "rho": lambda: Budget.from_rho(amount),

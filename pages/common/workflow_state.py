@@ -37,6 +37,8 @@ def summary(problem: Problem) -> None:
 def steps(here: str, problem: Problem) -> None:
     """Draw the steps of the work in one line, each with its state, and the fit that they are about.
 
+    Data says itself what is open, and Budget is about data sets of the ledger.
+
     Args:
         here: file name of the page, without its folder and ending.
     """
@@ -55,7 +57,8 @@ def steps(here: str, problem: Problem) -> None:
         for at, (name, words) in enumerate(states.items(), 1):
             icon = ":material/check_circle:" if done.get(name) else f":material/counter_{at}:"
             st.page_link(f"pages/work/{name}.py", label=f"**{words}**" if name == here else words, icon=icon)
-    summary(problem)
+    if here not in ("data", "budget"):
+        summary(problem)
 
 
 def planned(problem: Problem) -> Request:
@@ -91,5 +94,5 @@ def fill(request: Request) -> None:
 
 
 def onward(page: str, label: str) -> None:
-    """The next page of the thread."""
+    """Draw the link to the next page of the thread."""
     st.page_link(f"pages/work/{page}.py", label=f"Next: {label}", icon=":material/arrow_forward:")

@@ -7,8 +7,9 @@ import time
 import streamlit as st
 
 from pages.common import actors, job_slots
+from pages.common.live import redrawn
 from pages.common.session import current_problem
-from pages.common.widgets import PLAIN, badge, chart, frame, show_error
+from pages.common.widgets import badge, chart, frame, picture, show_error
 from pmtcore.auditing import attacks
 from pmtcore.auditing.audits import TRIALS, Record, Sweep, store, stored
 from pmtcore.auditing.faults import FAULTS, wrong_shape
@@ -26,7 +27,7 @@ A_MOMENT = 0.3
 
 
 def record() -> Record:
-    """This session's results over those that are stored."""
+    """Return this session's results over those that are stored."""
     if KEY not in st.session_state:
         st.session_state[KEY] = stored() or Record("never", {})
     found: Record = st.session_state[KEY]
@@ -41,7 +42,7 @@ def keep(found: dict[str, Audit], computed: str) -> None:
 def sweep() -> None:
     """Audit everything anew: progress, Stop, results kept."""
     if SWEEP in st.session_state:
-        st.fragment(running, run_every=A_MOMENT)()
+        redrawn(running, A_MOMENT)
     elif st.button(
         "Audit everything anew",
         key="audit-all",
@@ -58,11 +59,11 @@ def sweep() -> None:
         st.rerun()
 
 
-def running() -> None:
-    """One step after the other."""
+def running() -> bool:
+    """Draw progress and Stop, and audit for a moment; return whether some are left."""
     run: Sweep | None = st.session_state.get(SWEEP)
     if run is None:
-        return
+        return False
     st.progress(run.share, f"{run.share:.0%} done" + (f", now {run.next}" if run.live else ""))
     if st.button("Stop", key="audit-stop", icon=":material/stop:", help="Keeps what is done."):
         run.stop()
@@ -76,20 +77,14 @@ def running() -> None:
         if not run.stopped:
             store(record())
         del st.session_state[SWEEP]
-        st.rerun()
+    return run.live
 
 
 def overview() -> None:
     """Draw all results in one picture over one sortable table."""
     found = record()
     st.markdown(f"{badge(Label.LAB)} **{figures.tally(found.found)}** Claimed mu = 1; last computed: {found.computed}.")
-    st.plotly_chart(
-        figures.overview(found.found),
-        width="stretch",
-        key="audit-overview",
-        alt="Lower bounds of all attacks as shares of the claim, planted faults apart",
-        config=PLAIN,
-    )
+    picture(figures.overview(found.found), "audit-overview", "Lower bounds of all attacks as shares of the claim")
     frame(figures.overview_table(found.found), "Audit of every method and planted fault")
     with st.expander("One method or fault in detail", icon=":material/search:"):
         ids = [*(entry.id for entry in methods()), *FAULTS]
@@ -124,7 +119,7 @@ def details(id: str, found: Audit | None) -> None:
 
 
 def _first(ids: list[str]) -> int:
-    """Where the list starts: at what one would release with from the open tables."""
+    """Return where the list starts: at what one would release with from the open tables."""
     try:
         return ids.index(recommended(current_problem().public).id)
     except (InputError, ValueError):
@@ -155,7 +150,7 @@ def one() -> None:
 
 
 def published() -> None:
-    """Paper C's symbol and noise, paper D's selection and iterated weights, and the same attacks on ours."""
+    """Draw attacks on paper C's symbol and noise, paper D's selection and weights, and on ours."""
     st.header("Published steps, attacked")
     st.markdown("Errata as attacks: each step as printed on two tables, and the same tables on the sound method here.")
     if st.button("Run the attacks (E5, E8, E11, E12)", key="audit-printed", icon=":material/bug_report:"):
@@ -174,7 +169,7 @@ def published() -> None:
 
 
 def errata() -> None:
-    """The papers' errata."""
+    """Draw the papers' errata."""
     st.header("Errata")
     st.dataframe(
         [vars(entry) for entry in ERRATA.values()], hide_index=True, width="stretch", alt="Errata of the papers"

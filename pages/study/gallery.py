@@ -26,7 +26,7 @@ KEY = "gallery-run"
 
 
 def choose() -> Figure:
-    """Which figure; the link names it."""
+    """Draw which figure is open; the link names it."""
     ids = [entry.id for entry in figures()]
     stored = next((id for id in ids if load_stored(figure(id))), ids[0])
     asked = st.query_params.get("figure", stored)
@@ -43,7 +43,7 @@ def choose() -> Figure:
 
 
 def show(chosen: Figure, record: dict[str, object]) -> None:
-    """Picture, verdict, table."""
+    """Draw picture, verdict and table."""
     chart(
         pictures.picture(chosen, record),
         f"gallery-{chosen.id}",
@@ -81,7 +81,7 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
 
 
 def explained(chosen: Figure) -> None:
-    """What the methods do, and which published steps the figure touches."""
+    """Draw what the methods do, and which published steps the figure touches."""
     with st.expander("Methods in this figure", icon=":material/function:"):
         for id in chosen.methods:
             entry = method(id)
@@ -95,7 +95,7 @@ def explained(chosen: Figure) -> None:
 
 
 def missing(chosen: Figure) -> str:
-    """Why there is no result: no table, with where to get it, or nobody computed it yet."""
+    """Draw why there is no result: no table, with where to get it, or nobody computed it yet."""
     try:
         needed(chosen)
     except InputError as error:
@@ -104,7 +104,7 @@ def missing(chosen: Figure) -> str:
 
 
 def start(chosen: Figure) -> None:
-    """Buttons that recompute, each with the time that it takes."""
+    """Draw buttons that recompute, each with the time that it takes."""
     record = load_stored(chosen)
     row = st.container(horizontal=True)
     waits = [pictures.wait_words(record, count) for count in (chosen.quick, chosen.trials)]
@@ -125,7 +125,7 @@ def start(chosen: Figure) -> None:
 
 
 def advance(steps: Iterator[float], alone: Lock) -> bool:
-    """Work for a moment; whether work is left. A run that a newer one overtook may still be at it: then it goes on."""
+    """Do some work; return whether some is left. A run that a newer one overtook goes on."""
     if not alone.acquire(blocking=False):
         return True
     try:

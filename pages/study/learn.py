@@ -30,12 +30,12 @@ _MU = "How much one person's row can change what is seen; smaller protects bette
 
 
 def knob(column: Any, label: str, options: Sequence[Any], start: Any, key: str, words: str) -> Any:
-    """One knob; its place is in the link."""
+    """Draw one knob; its place is in the link."""
     return column.select_slider(label, options, start, key=key, help=words, **LINKED)
 
 
 def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> str:
-    """A choice whose id is in the link."""
+    """Draw a choice whose id is in the link."""
     ids = list(titles)
     asked = st.query_params.get(key, "")
     start = at_first(key, default=asked if asked in ids else ids[0])
@@ -49,12 +49,12 @@ def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> s
 
 
 def stacked() -> tuple[Any, Any]:
-    """Two places for knobs, one above the other: the picture stands beside them."""
+    """Return two places for knobs, one above the other: the picture stands beside them."""
     return st.container(), st.container()
 
 
 def show(sentence: str, picture: go.Figure, key: str, alt: str, table: pd.DataFrame) -> None:
-    """The sentence to take away, and the picture, beside the knobs."""
+    """Draw the sentence to take away, and the picture, beside the knobs."""
     with stage:
         if st.session_state.get("projector"):
             st.header(sentence, anchor=False)
@@ -64,7 +64,7 @@ def show(sentence: str, picture: go.Figure, key: str, alt: str, table: pd.DataFr
 
 
 def whitening() -> None:
-    """A needle becomes a ball."""
+    """Draw the lesson on whitening: a needle becomes a ball."""
     a, b = stacked()
     ratio = knob(a, "How long is the needle?", [2, 5, 10, 30, 100], 30, "needle", "Longest over shortest direction.")
     rows = knob(b, "Public rows", [4, 10, 30, 100, 1000], 30, "rows", "So many rows choose the new units.")
@@ -74,7 +74,7 @@ def whitening() -> None:
 
 
 def public_rows() -> None:
-    """What whitening leaves."""
+    """Draw the lesson on what whitening leaves."""
     a, b = stacked()
     d = knob(a, "Columns", [2, 5, 10, 20, 40], 10, "columns", "Features of the table.")
     rows = knob(b, "Public rows", [5, 10, 20, 50, 100, 200, 500, 1000], 50, "public", "Rows that choose the units.")
@@ -84,7 +84,7 @@ def public_rows() -> None:
 
 
 def inverse() -> None:
-    """Noise and the inverse of an ill-conditioned matrix."""
+    """Draw the lesson on noise and the inverse of an ill-conditioned matrix."""
     a, b = stacked()
     ratio = knob(a, "How ill-conditioned?", [1, 3, 10, 30], 10, "ratio", "Longest over shortest direction.")
     mu = knob(b, "Budget mu", [0.1, 0.3, 1.0, 3.0, 10.0], 1.0, "inverse-mu", _MU)
@@ -94,7 +94,7 @@ def inverse() -> None:
 
 
 def radius() -> None:
-    """Too small, too large."""
+    """Draw the lesson on the radius: too small, too large."""
     a, b = stacked()
     chosen = a.slider("Radius", 0.5, 12.0, 6.0, 0.1, key="radius-at", help="Longer rows are shortened to it.", **LINKED)
     mu = knob(b, "Budget mu", [0.1, 0.3, 1.0, 3.0], 0.3, "radius-mu", _MU)
@@ -103,7 +103,7 @@ def radius() -> None:
 
 
 def composition() -> None:
-    """Budgets add up in squares."""
+    """Draw the lesson on composition: budgets add up in squares."""
     a, b = stacked()
     mu = a.slider("mu of each release", 0.1, 2.0, 0.5, 0.1, key="each", help=_MU, **LINKED)
     count = b.slider("Releases", 1, 50, 10, key="count", help="From the same rows.", **LINKED)
@@ -113,7 +113,7 @@ def composition() -> None:
 
 
 def pairs() -> None:
-    """One mu, many pairs."""
+    """Draw the lesson on one mu and its many pairs."""
     a, b = stacked()
     mu = knob(a, "mu", [0.1, 0.3, 0.5, 1.0, 2.0, 3.0], 1.0, "pairs-mu", _MU)
     power = b.slider("delta = 10 to the power of", -12, -2, -5, key="delta", help="Where epsilon is read.", **LINKED)
@@ -123,7 +123,7 @@ def pairs() -> None:
 
 
 def several_rows() -> None:
-    """One person, several rows."""
+    """Draw the lesson on one person with several rows."""
     a, b = stacked()
     mu = knob(a, "mu of one row", [0.1, 0.3, 0.5, 1.0], 0.5, "person-mu", _MU)
     rows = b.slider("Rows of one person", 1, 20, 5, key="own", help="All of them are theirs.", **LINKED)
@@ -133,7 +133,7 @@ def several_rows() -> None:
 
 
 def bands() -> None:
-    """What a band has to hold."""
+    """Draw the lesson on what a band has to hold."""
     a, b = stacked()
     mu = knob(a, "Budget mu", [0.05, 0.1, 0.3, 1.0, 3.0], 0.1, "bands-mu", _MU)
     whole = b.toggle("Noise in the band", True, key="whole", help="Off: the textbook's interval.", **LINKED)
@@ -142,7 +142,7 @@ def bands() -> None:
 
 
 def trust() -> None:
-    """Central against local."""
+    """Draw the lesson on central against local."""
     n = knob(st, "People", [100, 1000, 10_000, 100_000, 1_000_000], 10_000, "people", "One row each.")
     found = lessons_methods.trust(int(n), 1.0)
     figure = figures.line(found, "people", "standard error of the mean")
@@ -150,8 +150,19 @@ def trust() -> None:
     st.page_link("pages/study/local.py", label="The local model on a table", icon=":material/smartphone:")
 
 
+def sites() -> None:
+    """Several institutions."""
+    a, b = stacked()
+    count = knob(a, "Sites", [2, 3, 5, 10, 30, 100], 5, "sites", "Of 1,000 rows each.")
+    colluders = knob(b, "Sites that may collude", [0, 1, 2, 4, 9], 0, "collude", "Their noise is not counted on.")
+    found = lessons_methods.sites(int(count), int(colluders))
+    figure = figures.line(found, "sites", "standard error of the mean")
+    show(found.sentence, figure, "learn-sites", "Standard error", figures.line_table(found, "sites"))
+    st.page_link("pages/study/sites.py", label="Sites", icon=":material/hub:")
+
+
 def leaks() -> None:
-    """Watch an attacker win."""
+    """Draw the lesson in which an attacker wins."""
     ids = ["bottom-symbol", "own-radius", "own-weights", "truncated-noise"]
     titles = {id: FAULTS[id].words for id in ids}
     id = linked_choice("Mistake", titles, "mistake", "Each claims mu = 1 and does not keep it.")
@@ -161,7 +172,7 @@ def leaks() -> None:
 
 
 def retrieval() -> None:
-    """When a budget really comes back."""
+    """Draw the lesson on when a budget really comes back."""
     factor = knob(
         st, "Curvature, Lambda/Lambda0", [0.3, 1.0, 3.0, 10.0, 30.0], 3.0, "curvature", help_for("modulus", "Lambda0")
     )
@@ -179,7 +190,7 @@ def retrieval() -> None:
 
 
 def questions() -> None:
-    """One release for every question."""
+    """Draw the lesson on one release for every question."""
     a, b = stacked()
     mu = knob(a, "Total budget mu", [0.2, 0.5, 1.0, 2.0, 5.0], 1.0, "moment-mu", _MU)
     asked = knob(b, "Questions", [1, 3, 10, 30, 100, 300, 1000], 30, "questions", "Regressions among eight columns.")
@@ -201,6 +212,7 @@ DEMOS: dict[str, Callable[[], None]] = {
     "rows": several_rows,
     "bands": bands,
     "trust": trust,
+    "sites": sites,
     "leaks": leaks,
     "retrieval": retrieval,
     **{id: partial(demo, knob, show) for id, demo in learn_papers.DEMOS.items()},
@@ -208,7 +220,7 @@ DEMOS: dict[str, Callable[[], None]] = {
 
 
 def opened() -> Lesson | None:
-    """The lesson that the address names: it alone says so, and going back there goes back here."""
+    """Return the lesson that the address names: going back there goes back here."""
     return LESSONS.get(st.query_params.get("lesson", ""))
 
 
@@ -246,7 +258,7 @@ def ways(lesson: Lesson) -> None:
 lesson = opened()
 if lesson is None:
     st.title("Learn")
-    st.markdown("Seventeen ideas of private regression. Each has a knob, a picture and one sentence to take away.")
+    st.markdown("Eighteen ideas of private regression. Each has a knob, a picture and one sentence to take away.")
     lesson_cards(list(LESSONS.values()), open_lesson)
 else:
     st.title(f"{list(LESSONS).index(lesson.id) + 1}. {lesson.title}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Sequence
 
@@ -11,10 +12,9 @@ import streamlit as st
 from pages.common.live import redrawn
 from pages.common.session import curator, named_tables, session
 from pages.common.showcase import Quick, remember, remembered
-from pages.common.widgets import badge, chart, problem_or_sentence, show_error
+from pages.common.widgets import badge, chart, on_tables
 from pmtcore.auditing.central_vs_local import Sides, papers_local
 from pmtcore.auditing.comparison import Summary, rescaled
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.records import Curator, Label
 from pmtcore.glm.families import FAMILIES
@@ -32,21 +32,16 @@ A_MOMENT = 1.0  # seconds of work between two pictures
 
 
 def words() -> None:
-    """Who is trusted with what."""
-    left, right = st.columns(2, gap="large")
-    left.markdown(
-        "**A trusted curator** sees all rows and adds noise once, to the result. The noise does not grow with the "
-        "number of rows, so its effect falls as 1/n."
-    )
-    right.markdown(
-        "**Nobody is trusted**: each person's own device randomizes their row before it leaves. n noises are averaged, "
-        "so the effect falls as 1/√n: far more rows are needed for the same accuracy."
+    """Say who is trusted with what."""
+    st.markdown(
+        "**A trusted curator** adds noise once, to the result: its effect falls as 1/n. **Where nobody is trusted**, "
+        "each device randomizes its own row: the effect falls as 1/√n, so far more rows are needed."
     )
 
 
-def collect(problem: Problem) -> None:
-    """What a device would be sent, and what it would send back."""
-    epsilon = st.select_slider(
+def ask_epsilon() -> float:
+    """Draw the budget of each report; return it."""
+    chosen = st.select_slider(
         "Epsilon of each report",
         [0.5, 1.0, 2.0, 4.0, 8.0, 16.0],
         4.0,
@@ -54,10 +49,16 @@ def collect(problem: Problem) -> None:
         persist_state="session",
         help=help_for("epsilon"),
     )
-    made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", 0.0, float(epsilon))
+    return float(chosen)
+
+
+def collect(problem: Problem, epsilon: float) -> None:
+    """Draw what a device would be sent, and what it would send back."""
+    st.header("A collection from devices")
+    made = setup.whitened(problem.public, problem.private.n, 1.0, "privunit", 0.0, epsilon)
     st.markdown(
         f"{badge(Label.PUBLIC)} Each device sends **{made.dimension}** numbers, purely **{epsilon:g}**-private in its "
-        f"own row (any two rows of one person look alike up to a factor e^{epsilon:g})."
+        f"own row (any two rows of one person are told apart with odds of at most {math.exp(epsilon):,.0f} to 1)."
     )
     st.download_button(
         "Configuration for the devices (JSON)",
@@ -78,7 +79,7 @@ def collect(problem: Problem) -> None:
 
 
 def may_simulate(study: bool) -> bool:
-    """Whether simulated collections of these rows may be on this screen; says so where they may not."""
+    """Return whether simulated collections of these rows may be on this screen; say so where not."""
     if study or curator():
         return True
     st.info(
@@ -90,7 +91,7 @@ def may_simulate(study: bool) -> bool:
 
 
 def fit_another(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
-    """Remark 16: many losses from one collection, simulated with a seed: whoever knows it can undo the noise."""
+    """Draw many losses from one collection (remark 16), simulated with a seed that undoes the noise."""
     st.header("Fit another model, no further cost")
     epsilon = float(st.session_state["local-epsilon"])
     if st.session_state.get("local-collected", ("",))[0] != (*mark, epsilon):
@@ -119,7 +120,7 @@ def fit_another(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
 
 
 def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -> Sides:
-    """The simulation for these tables and this axis: the one that is under way, or a new one."""
+    """Return the simulation for these tables and this axis: the one that is under way, or a new one."""
     held: tuple[tuple[str, ...], Sides] | None = st.session_state.get("local-run")
     if held is None or held[0] != key:
         n = problem.private.n
@@ -134,29 +135,29 @@ def running(problem: Problem, key: tuple[str, ...], axis: str, epsilon: float) -
 def live(run: Sides, key: tuple[str, ...], kind: Label, axis: str) -> bool:
     """Draw progress, Stop and the picture so far; return whether it goes on. The end is kept where it harms nobody."""
     if run.live:
-        st.progress(run.share, f"Simulating every device: {run.share:.0%} done")
-        st.button("Stop", key="local-stop", icon=":material/stop:", help="Keeps what is done.", on_click=run.stop)
+        left, right = st.columns([5, 1], vertical_alignment="center")
+        left.progress(run.share, f"Simulating every device: {run.share:.0%} done")
+        right.button("Stop", key="local-stop", icon=":material/stop:", help="Keeps what is done.", on_click=run.stop)
     end = time.monotonic() + A_MOMENT
     while time.monotonic() < end and run.step():
         pass
     found = run.summaries().reveal(Curator("shown on the Local page, harmless or curator"))
-    picture(found, kind, axis)
+    picture(found, kind, axis, run)
     if not run.live and kind is Label.LAB and not run.stopped:
         remember(key, lambda: Quick(found, None, TRIALS))
     return run.live
 
 
-def picture(found: Sequence[Summary], kind: Label, axis: str) -> None:
-    """Central and local along the axis."""
-    if not found:
-        return
+def picture(found: Sequence[Summary], kind: Label, axis: str, run: Sides | None = None) -> None:
+    """Draw central and local along the axis; axes and legend of a run are those of its end."""
+    methods, places = (run.methods, run.places) if run is not None else ((), ())
     chart(
-        figures.comparison(found, axis),
+        figures.comparison(found, axis, methods=methods, places=places),
         "local-comparison",
         f"Distance to the fit without privacy against {axis}, central and local",
         figures.comparison_table(found),
         kind,
-        comparison_words(found, axis),
+        comparison_words(found, axis) or "No simulated release is done yet.",
     )
     st.caption(
         f"Up to {TRIALS} simulated releases of the standardized table for each point. Central: (epsilon, delta) at the "
@@ -165,9 +166,8 @@ def picture(found: Sequence[Summary], kind: Label, axis: str) -> None:
     )
 
 
-def beside(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
-    """Central and local at equal epsilon."""
-    st.header("Central and local on this table")
+def against() -> str:
+    """Draw what changes from left to right; return it."""
     chosen = st.segmented_control(
         "Error against",
         ["epsilon", "private rows"],
@@ -176,7 +176,12 @@ def beside(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
         required=True,
         help=f"What changes from left to right. {help_for('epsilon')}",
     )
-    axis, epsilon = chosen or "epsilon", float(st.session_state["local-epsilon"])
+    return chosen or "epsilon"
+
+
+def beside(problem: Problem, mark: tuple[str, ...], kind: Label, axis: str) -> None:
+    """Draw central and local at equal epsilon."""
+    epsilon = float(st.session_state["local-epsilon"])
     key = ("local", *mark, axis, repr(epsilon if axis != "epsilon" else 0.0))
     kept = remembered(key) if kind is Label.LAB else None
     if kept is not None:
@@ -186,11 +191,11 @@ def beside(problem: Problem, mark: tuple[str, ...], kind: Label) -> None:
     if run.live:
         redrawn(lambda: live(run, key, kind, axis), A_MOMENT)
     else:
-        picture(run.summaries().reveal(Curator("shown on the Local page, harmless or curator")), kind, axis)
+        picture(run.summaries().reveal(Curator("shown on the Local page, harmless or curator")), kind, axis, run)
 
 
 def example() -> tuple[Problem, tuple[str, ...]]:
-    """The synthetic demo with labels, for tables whose target is not a label."""
+    """Return the synthetic demo with labels, for tables whose target is not a label."""
     if "local-example" not in st.session_state:
         tables = named_tables("demo-labels")
         made = prepare(tables.private, tables.public, tables.first, lab_reasons=tables.lab_reasons)
@@ -200,29 +205,30 @@ def example() -> tuple[Problem, tuple[str, ...]]:
 
 
 def page(current: Problem) -> None:
-    """The whole page: on the open tables where they have labels, else on the demo that has."""
+    """Draw the whole page: on the open tables where they have labels, else on the demo that has."""
     tables = session().tables
     mark: tuple[str, ...] = (tables.key if tables else "", repr(current.choices))
     study = bool(tables and tables.may_be_studied)
     if not current.public.family.binary:
-        st.info(
-            f"The open tables have no label to fit ({plain(current.public.target)} is a number): what follows is on "
-            "the synthetic demo with labels. A table of your own with a label, opened on Data, takes its place.",
-            icon=":material/info:",
+        st.caption(
+            f"On the synthetic demo with labels: {plain(current.public.target)} of the open tables is a number. "
+            "A table with a label, opened on Data, takes its place."
         )
         (current, mark), study = example(), True
-    collect(current)
-    if may_simulate(study):
-        kind = Label.LAB if study else Label.PRIVATE
+    left, right = st.columns([2, 1], gap="large")
+    with left:
+        epsilon = ask_epsilon()
+    kind = Label.LAB if study else Label.PRIVATE
+    simulated = may_simulate(study)
+    if simulated:
+        with right:
+            axis = against()
+        beside(current, mark, kind, axis)
+    collect(current, epsilon)
+    if simulated:
         fit_another(current, mark, kind)
-        beside(current, mark, kind)
 
 
 st.title("Local model")
 words()
-opened = problem_or_sentence()
-if opened is not None:
-    try:
-        page(opened)
-    except InputError as error:
-        show_error(error)
+on_tables(page)

@@ -32,7 +32,7 @@ _HELP = {
 
 
 def ask() -> tuple[Plan, float]:
-    """What is planned, and the modulus in units of Lambda0."""
+    """Draw what is planned; return it, and the modulus in units of Lambda0."""
     a, b, c = st.columns(3)
     loss = a.selectbox(
         "Loss",
@@ -76,7 +76,7 @@ def ask() -> tuple[Plan, float]:
 
 
 def numbers(plan: Plan, found: BudgetSplit) -> None:
-    """The parts and the guarantee, its relation in words and converted."""
+    """Draw the parts and the guarantee, its relation in words and converted."""
     for column, (name, value) in zip(
         st.columns(4),
         {
@@ -92,7 +92,7 @@ def numbers(plan: Plan, found: BudgetSplit) -> None:
 
 
 def pictures(plan: Plan, factor: float) -> None:
-    """Along Lambda, and along epsilon."""
+    """Draw the parts along Lambda, and along epsilon."""
     left, right = st.columns(2)
     factors, splits = plan.along([plan.least * f for f in grid(0.03, 300.0, 40)])
     relative = [at / plan.least for at in factors]
@@ -121,7 +121,7 @@ _OWN = "the open table"
 
 
 def own_table() -> Problem | None:
-    """The open tables, where the methods suit them and the figures may be on this screen."""
+    """Return the open tables, where the methods suit them and the figures may be on this screen."""
     opened = session().problem
     if opened is None or opened.public.rows is None:
         return None
@@ -129,7 +129,7 @@ def own_table() -> Problem | None:
 
 
 def selected(kind: str, epsilon: float, lam: float) -> tuple[Study, Label] | None:
-    """What is kept, and the label that it carries; none where the open table is for the curator alone."""
+    """Return what is kept and its label; none where the open table is for the curator alone."""
     if kind != _OWN:
         return study(kind, epsilon, lam), Label.LAB
     opened, tables = own_table(), session().tables
@@ -146,7 +146,7 @@ def selected(kind: str, epsilon: float, lam: float) -> tuple[Study, Label] | Non
 
 
 def selection() -> None:
-    """What a lasso keeps under noise, on synthetic rows or on the open table."""
+    """Draw what a lasso keeps under noise, on synthetic rows or on the open table."""
     st.header("Variable selection (lab)")
     a, b, c = st.columns(3)
     kinds = ["logistic", "linear", "poisson", *([_OWN] if own_table() is not None else [])]

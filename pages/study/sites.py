@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 
 import streamlit as st
+from pandas import DataFrame
 
-from pages.common.widgets import at_first, chart, figure_first, problem_or_sentence, show_error
+from pages.common.widgets import at_first, chart, figure_first, frame, problem_or_sentence, show_error
+from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
-from pmtcore.base.numbers import figure
+from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.numbers import figure, plural
 from pmtcore.base.records import Label
 from pmtcore.releases.planning import plannable
+from pmtcore.releases.release import Request
 from pmtcore.report.figures import sites as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option
+from pmtcore.sites.knowledge import knowledge
 from pmtcore.sites.prospects import prospects
-from pmtcore.sites.study import METHODS
+from pmtcore.sites.status import State, fields_of, status
+from pmtcore.sites.study import METHODS, MOST_SITES, Study, create_from, sites_of
+from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem
 
 _MUS = [0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0]
@@ -47,6 +55,87 @@ def ask(problem: Problem) -> tuple[str, str, float, int]:
     return id, coefficient, float(mu), int(rows)
 
 
+def creation(id: str, mu: float) -> None:
+    """Ask for the rest of a study, and give its file."""
+    public = st.file_uploader(
+        "Public table of the study", type=["csv", "tsv", "txt", "parquet"], key="sites-public", max_upload_size=50,
+        help="It lies beside the study at every site; its columns are the study's.",
+    )  # fmt: skip
+    left, right = st.columns(2)
+    title = left.text_input("Title", key="sites-title", help="What the study is for; every site sees it.")
+    target = right.text_input("Target column", key="sites-target", help="A column of every site's table.")
+    text = st.text_area(
+        "Sites and their rows", "north=1000\nsouth=1000\nwest=1000", key="sites-list", help="One in a line: NAME=ROWS."
+    )
+    left, right, last = st.columns(3, vertical_alignment="bottom")
+    least = left.number_input("Sites that must answer", 2, MOST_SITES, 2, key="sites-least")
+    colluders = right.number_input(
+        "Sites that may collude", 0, MOST_SITES - 1, 0, key="sites-colluders", help="Their noise is not counted on."
+    )
+    effects = last.toggle(
+        "A level for each site", key="sites-effects", help="With joint-moment; tests whether all agree."
+    )
+    if public is None or not target:
+        st.caption("Name the target and choose the public table; the study file appears here.")
+        return
+    study = create_from(
+        public.name,
+        public.getvalue(),
+        title,
+        Choices(target=target),
+        Request(id, Budget(mu)),
+        sites_of(text),
+        least=int(least),
+        colluders=int(colluders),
+        site_effects=effects,
+    )
+    for each in knowledge(study, len(study.sites)):
+        st.markdown(plain(each.words))
+    st.download_button(
+        "Study file", study.as_json(), "study.json", "application/json", key="sites-study", on_click="ignore"
+    )
+    st.caption(f"Send it with the public table to each site, and compare the plan by telephone: {study.plan_digest}.")
+
+
+def agreed() -> None:
+    """Show how far a study is, from its file, what sites sent back, and the messages."""
+    file = st.file_uploader("Study file", type=["json"], key="sites-file", max_upload_size=5)
+    left, right = st.columns(2)
+    joined = left.file_uploader(
+        "Files of sites that joined", type=["json"], accept_multiple_files=True, key="sites-joined", max_upload_size=5
+    )
+    messages = right.file_uploader(
+        "Messages of the study's folder", type=["json"], accept_multiple_files=True, key="sites-messages",
+        max_upload_size=64,
+    )  # fmt: skip
+    if file is None:
+        st.caption("Nothing private is in these files; each site's keys and ledger stay with it.")
+        return
+    study = Study.from_json(file.getvalue())
+    ordered = sorted(messages, key=lambda message: message.name)
+    found = status(
+        study,
+        [fields_of(each.getvalue()) for each in joined],
+        [fields_of(each.getvalue()) for each in ordered],
+    )
+    frame(DataFrame(found.rows()), "Sites of the study, their rows and how far they are")
+    if found.passes:
+        st.markdown(f"Opened: {plural(len(found.passes), 'pass', 'passes')}, the last one of {found.passes[-1]} sites.")
+    if joined and State.INVITED not in found.states:
+        st.download_button(
+            "Study with all keys", found.study.as_json(), "study.json", "application/json", on_click="ignore"
+        )
+
+
+def section(title: str, icon: str, draw: Callable[[], None]) -> None:
+    """Draw a part of the page in a fold; what is wrong with its files is said there."""
+    with st.expander(title, icon=f":material/{icon}:"):
+        try:
+            draw()
+        except InputError as error:
+            show_error(error)
+
+
 def page(problem: Problem) -> None:
     """Draw the picture, what moves it, and the commands of a real study."""
     top = figure_first("sites")
@@ -63,6 +152,8 @@ def page(problem: Problem) -> None:
             words="Nobody sees another's rows, and only the noisy total of all is opened.",
             folded_note="Predictions assume that all sites' rows are like the public ones.",
         )
+    section("Create a study", "note_add", lambda: creation(id, mu))
+    section("Who has agreed", "how_to_reg", agreed)
     st.markdown(
         "A study runs from the command line, at each site beside its own table and ledger; the coordinator needs no "
         "private file. The guide *Several institutions, one regression* goes through it step by step."

@@ -10,7 +10,9 @@ from pages.common.actors import actor, require
 from pages.common.agreements import answers
 from pages.common.curate import forms
 from pages.common.ledger_form import balance
+from pages.common.session import begun, session
 from pages.common.widgets import badge, chart, show_error
+from pages.common.workflow_state import steps
 from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
 from pmtcore.accounting.units import PERSON
 from pmtcore.base.checks import InputError
@@ -31,7 +33,7 @@ _HEAD = "A fingerprint of the whole log. Note it down elsewhere: then nobody can
 
 
 def account_page(book: Ledger, account: Account) -> None:
-    """One data set."""
+    """Draw one data set."""
     st.markdown(f"{badge(Label.PUBLIC)} **{plain(balance(account))}**")
     for unit in account.units:
         st.caption(plain(unit.words))
@@ -76,13 +78,13 @@ def account_page(book: Ledger, account: Account) -> None:
 
 
 def said(entry: Entry) -> str:
-    """A release in one line."""
+    """Return a release in one line."""
     parts = (entry.at[:16].replace("T", " "), title(entry.method), f"mu = {figure(entry.mu, 4)}", entry.purpose)
     return " · ".join(part for part in parts if part)
 
 
 def reports(book: Ledger, account: Account) -> None:
-    """Reports of earlier releases, made again from the ledger."""
+    """Draw reports of earlier releases, made again from the ledger."""
     if not actor().may(Action.REPORT):
         return
     released = [entry for entry in account.entries if entry.record is not None]
@@ -111,9 +113,28 @@ def reports(book: Ledger, account: Account) -> None:
     )
 
 
+def unwritten(written: set[str]) -> None:
+    """Draw what this session spent and no ledger has: lab figures, whose report is on Release.
+
+    Args:
+        written: keys of the spends that the ledger has.
+    """
+    spent = [one for id, one in session().releases.items() if one.guarantee.mu > 0 and id not in written]
+    if not spent:
+        return
+    mu = compose(one.guarantee.person.mu for one in spent)
+    st.info(
+        f"In no ledger: {plural(len(spent), 'release')} of this session, mu = {figure(mu)}. Lab figures have their "
+        "report on Release, under Take it with you.",
+        icon=":material/science:",
+    )
+
+
 def page() -> None:
-    """The whole page."""
+    """Draw the whole page."""
     require(Action.READ_LEDGER)
+    if begun() and (open_problem := session().problem) is not None:
+        steps("budget", open_problem)
     book = Ledger(default_url())
     accounts = {account.dataset: account for account in book.accounts()}
     checked = book.verify()
@@ -121,6 +142,7 @@ def page() -> None:
         st.caption(f"The log is intact: {plural(checked['events'], 'event')}, head {checked['head'][:16]}.", help=_HEAD)
     elif not checked["intact"]:
         st.error(f"The ledger is not what was written: {plain(checked['why'])}. Nothing can be spent on it.")
+    unwritten({entry.key for account in accounts.values() for entry in account.entries})
     if accounts:
         name = st.selectbox(
             "Data set", list(accounts), key="budget-dataset", help="Each has its own cap; releases from it add up."
@@ -128,8 +150,7 @@ def page() -> None:
         account_page(book, accounts[name])
     else:
         st.info(
-            "The ledger is empty: nothing was released yet. A release from your own tables is written here before a "
-            "private row is used.",
+            "The ledger is empty. A release from your own tables is written here before a private row is used.",
             icon=":material/info:",
         )
         st.page_link("pages/work/release.py", label="Release", icon=":material/verified_user:")

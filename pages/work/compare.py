@@ -12,7 +12,7 @@ from pages.common import job_slots, runs, workflow_state
 from pages.common.live import redrawn
 from pages.common.session import curator, session
 from pages.common.showcase import quick
-from pages.common.widgets import at_first, chart, problem_or_sentence, show_error, study_label, take_along
+from pages.common.widgets import at_first, chart, on_tables, show_error, study_label, take_along
 from pmtcore.auditing.comparison import AXES, Comparison, Summary, budget_grid, grid, rescaled
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Curator
@@ -25,6 +25,8 @@ from pmtcore.report.words import comparison_words
 from pmtcore.tables.problem import Problem
 
 KEEP: dict[str, Any] = {"persist_state": "session"}
+# Ends of the budgets that are tried at first.
+FIRST_PLACES = (0.1, 10.0)
 SCALES = {"z": "z-scores", "none": "as it is", "minmax": "to [0, 1]", "max": "by the largest"}
 _AXIS_HELP = {
     "budget": help_for("mu"),
@@ -36,10 +38,10 @@ _AXIS_HELP = {
 
 
 def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
-    """The range on the axis, how many places, and the budget where the axis is another."""
+    """Draw the range on the axis, how many places, and the budget where the axis is another."""
     d, m = problem.public.d, problem.public.m or 0
     ranges: dict[str, tuple[float, float]] = {
-        "budget": (0.1, 10.0),
+        "budget": FIRST_PLACES,
         "private rows": (float(max(problem.private.n // 20, 10)), float(problem.private.n)),
         "public rows": (float(d + 2), float(max(m, d + 2))),
         "penalty": (1e-4, 1.0),
@@ -68,20 +70,22 @@ def _places(problem: Problem, axis: str) -> tuple[float, float, int, float]:
     return float(low), float(high), int(count), float(mu)
 
 
-def controls(problem: Problem) -> None:
-    """What to run; starts a comparison."""
-    axis = (
-        st.segmented_control(
-            "Error against",
-            [axis for axis in AXES if axis != "epsilon"],
-            key="compare-axis",
-            required=True,
-            help="What changes from left to right.",
-            **at_first("compare-axis", default="budget"),
-            **KEEP,
-        )
-        or "budget"
+def against() -> str:
+    """Draw what changes from left to right; return it."""
+    chosen = st.segmented_control(
+        "Error against",
+        [axis for axis in AXES if axis != "epsilon"],
+        key="compare-axis",
+        required=True,
+        help="What changes from left to right.",
+        **at_first("compare-axis", default="budget"),
+        **KEEP,
     )
+    return chosen or "budget"
+
+
+def controls(problem: Problem, axis: str) -> None:
+    """Draw what to run; start a comparison."""
     with st.form("compare-form"):
         chosen = _methods(problem)
         low, high, count, mu = _places(problem, axis)
@@ -136,7 +140,7 @@ def _trials() -> tuple[int, int, Any]:
 
 
 def advance(run: Comparison, seconds: float = 0.4) -> None:
-    """Work for a moment; what is done is kept."""
+    """Do some work; what is done is kept."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and run.step():
         pass
@@ -156,33 +160,36 @@ def live() -> bool:
         st.progress(run.share, f"{run.share:.0%} done{left}")
         st.button("Stop", key="compare-stop", icon=":material/stop:", help="Keeps what is done.", on_click=run.stop)
     found = run.summaries().reveal(Curator("shown on the Compare page"))
-    if found:
-        note = "stopped" if run.stopped else "done" if not run.live else "running"
-        picture(found, run.axis, run.sampling, f"{figures.trials_words(found)}, {note}.")
+    note = "stopped" if run.stopped else "done" if not run.live else "running"
+    words = f"{figures.trials_words(found)}, {note}." if found else "No result yet."
+    picture(found, run.axis, run.sampling, words, run)
     if run.live:
         advance(run)
     return run.live
 
 
-def picture(found: Sequence[Summary], axis: str, sampling: float | None, note: str) -> None:
-    """Who is how far from the fit without privacy."""
-    mean = st.toggle(
-        "Means with one standard deviation", key="compare-mean", help="Else medians with 10 to 90 %.", **KEEP
-    )
+def picture(
+    found: Sequence[Summary], axis: str, sampling: float | None, note: str, run: Comparison | None = None
+) -> None:
+    """Draw who is how far from the fit without privacy; axes and legend of a run are those of its end."""
+    mean = bool(st.session_state.get("compare-mean", False))
+    methods = run.methods if run is not None else ()
+    places = run.places if run is not None else () if found else FIRST_PLACES
     chart(
-        figures.comparison(found, axis, mean, sampling),
+        figures.comparison(found, axis, mean, sampling, methods, places),
         "comparison",
         f"Distance to the fit without privacy against {AXES[axis]}, with bands",
         figures.comparison_table(found),
         study_label(),
-        comparison_words(found, axis),
+        comparison_words(found, axis) or f"{'Press Run' if run is None else 'Computing'}: no trial is done yet.",
     )
+    st.toggle("Means with one standard deviation", key="compare-mean", help="Else medians with 10 to 90 %.", **KEEP)
     off = "; the dotted line is what it is itself expected to be off by, from public rows"
     st.caption(f"{note} The fit without privacy is at distance 0 from itself{off if sampling else ''}.")
 
 
 def may_show() -> bool:
-    """Whether the figures may be on this screen; says so where they may not."""
+    """Return whether the figures may be on this screen; say so where they may not."""
     tables = session().tables
     if tables is None or tables.may_be_studied or curator():
         return True
@@ -199,9 +206,10 @@ def page(problem: Problem) -> None:
     workflow_state.summary(problem)
     if not may_show():
         return
-    left, right = st.columns([2, 3], gap="large")
+    axis = against()
+    left, right = st.columns([2, 3], gap="medium")
     with left:
-        controls(problem)
+        controls(problem, axis)
         st.caption(
             "Repeated releases of the same rows, for the lab: every figure is a distance to an exact fit. Nothing here "
             "may be published, and nothing is spent on synthetic tables."
@@ -220,6 +228,8 @@ def results() -> None:
         first = quick(session())
         if first is not None:
             picture(first.summaries, "budget", first.sampling, f"A first look, {first.trials} trials, z-scores.")
+        else:
+            picture([], "budget", None, "")
         return
     if run.live:
         redrawn(live, 1.0)
@@ -233,9 +243,4 @@ def results() -> None:
 
 
 st.title("Compare")
-current = problem_or_sentence()
-if current is not None:
-    try:
-        page(current)
-    except InputError as error:
-        show_error(error)
+on_tables(page)

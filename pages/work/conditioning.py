@@ -7,13 +7,13 @@ import streamlit as st
 from pages.common import workflow_state
 from pages.common.session import curator, prospect
 from pages.common.widgets import (
-    PLAIN,
     at_first,
     badge,
     download_table,
     frame,
     keep_within,
-    problem_or_sentence,
+    on_tables,
+    picture,
     study_label,
 )
 from pmtcore.auditing import diagnostics
@@ -62,22 +62,10 @@ def page(problem: Problem) -> None:
     left, middle, right = st.columns([4, 3, 4], gap="medium")
     with left:
         st.markdown("**Spectrum of the second moment**")
-        st.plotly_chart(
-            figures.spectrum(shown),
-            width="stretch",
-            key="spectrum",
-            alt="Eigenvalues of the second moment before and after whitening, log axis",
-            config=PLAIN,
-        )
+        picture(figures.spectrum(shown), "spectrum", "Eigenvalues before and after whitening, log axis")
     with middle:
         st.markdown("**The two worst directions**")
-        st.plotly_chart(
-            figures.ellipses(shown[-1]),
-            width="stretch",
-            key="ellipses",
-            alt="Ellipse of the longest and shortest direction before and after whitening",
-            config=PLAIN,
-        )
+        picture(figures.ellipses(shown[-1]), "ellipses", "Longest and shortest direction before and after whitening")
     with right:
         radius = truncation(shown)
     for found, kind in zip(shown, kinds, strict=True):
@@ -113,7 +101,7 @@ def truncation(shown: list[Diagnosis]) -> float:
     keep_within("radius", 0.0, top)
     start = at_first("radius", value=shown[0].radius)
     radius = st.slider(
-        "Rows outside the radius, in whitened units",
+        "Truncation: rows outside the radius (whitened)",
         0.0,
         top,
         key="radius",
@@ -121,13 +109,7 @@ def truncation(shown: list[Diagnosis]) -> float:
         help=f"{help_for('radius')} Starts at the papers' radius.",
         **start,
     )
-    st.plotly_chart(
-        figures.truncation(shown, radius),
-        width="stretch",
-        key="truncation",
-        alt="Share of rows outside the radius as the radius moves",
-        config=PLAIN,
-    )
+    picture(figures.truncation(shown, radius), "truncation", "Share of rows outside the radius as the radius moves")
     return float(radius)
 
 
@@ -148,6 +130,4 @@ def details(shown: list[Diagnosis], label: Label) -> None:
 
 
 st.title("Conditioning")
-current = problem_or_sentence()
-if current is not None:
-    page(current)
+on_tables(page)

@@ -14,22 +14,22 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import count
 from pmtcore.base.records import Label
+from pmtcore.report.columns import at_a_glance
 from pmtcore.report.figures import compare as figures
 from pmtcore.report.words import columns_words, comparison_words
 from pmtcore.tables.problem import Problem
+from pmtcore.tables.table import Table
 
 
 def showcase() -> None:
-    """What the open tables already show, on tables that harm nobody."""
+    """Draw what the open tables already show, on tables that harm nobody."""
     try:
         found = quick(session())
     except InputError as error:
         show_error(error)
         return
-    opened = session()
     if found is None:
-        if opened.tables is not None and opened.tables.may_be_studied and opened.problem is not None:
-            st.caption("Too large for an instant comparison; see Plan or Compare.")
+        glance()
         return
     chart(
         figures.comparison(found.summaries),
@@ -42,6 +42,22 @@ def showcase() -> None:
     st.caption(
         f"Coefficients of the standardized table, {found.trials} repeated releases each, in the lab; the rows are "
         "synthetic or public, so this harms nobody."
+    )
+
+
+def glance() -> None:
+    """Draw the public rows of each column, where there is no comparison at once."""
+    opened = session()
+    if opened.tables is None or opened.problem is None:
+        return
+    st.markdown(f"{badge(Label.PUBLIC)} What goes in, by the public rows. Plan shows what a budget buys.")
+    st.dataframe(
+        at_a_glance(opened.tables.private, opened.tables.public, opened.problem.choices),
+        hide_index=True,
+        width="stretch",
+        height=330,
+        alt="Columns with their part in the fit, kind, missing values and spread in the public rows",
+        column_config={"public rows": st.column_config.BarChartColumn("public rows", width="medium", y_min=0)},
     )
 
 
@@ -64,17 +80,32 @@ def modelled(problem: Problem) -> None:
         table_picker.take(replace(problem.choices, positive=problem.other_label))
 
 
-st.title("Data")
-table_picker.source()
-problem = table_picker.columns()
-if problem is not None:
+def result(problem: Problem) -> None:
+    """Draw what is open, which level of a label is modelled, and what the tables already show."""
     rows = "an unknown number of" if problem.public.m is None else f"**{count(problem.public.m)}**"
+    given = session().tables
+    left_out = given.public.n - (problem.public.m or 0) if given is not None and isinstance(given.public, Table) else 0
+    more = f" ({count(left_out)} more left out)" if left_out > 0 else ""
     st.markdown(
-        f"{badge(Label.PUBLIC)} **{count(problem.private.n)}** private rows, {rows} public rows; "
+        f"{badge(Label.PUBLIC)} **{count(problem.private.n)}** private rows, {rows} public rows{more}; "
         f"**{plain(problem.public.target)}** from **{plain(columns_words(problem.public.names))}**."
     )
     modelled(problem)
     showcase()
+
+
+st.title("Data")
+thread = st.container()
+table_picker.source()
+tables = session().tables
+# On tables that are ready to be studied the picture comes before the choices; on one's own, choices come first.
+picture = st.container() if tables is not None and tables.may_be_studied else None
+problem = table_picker.columns()
+if problem is not None:
+    with thread:
+        workflow_state.steps("data", problem)
+    with picture or st.container():
+        result(problem)
     table_picker.notes(problem)
     table_picker.shared_rows(problem)
     table_picker.preview()

@@ -13,9 +13,9 @@ from pmtcore.explore.moment import Moment
 
 
 def opening() -> None:
-    """A record from a file, from a release of this session, or a new release."""
-    left, right = st.columns(2, gap="large")
-    with left:
+    """Draw a record from a file, from a release of this session, or a new release."""
+    left, right = st.columns([3, 2], gap="large")
+    with right:
         st.header("Open a record")
         st.caption("What `release --method joint-moment --out FILE` or this page saved. No private table is needed.")
         file = st.file_uploader(
@@ -33,7 +33,7 @@ def opening() -> None:
             except InputError as error:
                 show_error(error)
         earlier()
-    with right:
+    with left:
         st.header("Release one here")
         try:
             found = releasing(current_problem())
@@ -45,7 +45,7 @@ def opening() -> None:
 
 
 def earlier() -> None:
-    """Joint moments released in this session."""
+    """Draw the joint moments released in this session."""
     for id, found in session().releases.items():
         if "joint_moment" in found.released and st.button(
             f"Open the release of {found.n:,} rows at mu = {found.guarantee.person.mu:.4g}",
@@ -57,12 +57,9 @@ def earlier() -> None:
 
 
 st.title("Explore")
-st.markdown(
-    "One released moment of all columns answers every linear question about them. Nothing on this page reads a private "
-    "row, but for the release itself."
-)
 held = parts.held()
 if held is None:
+    st.markdown("Release one moment of all columns; then every linear question about them is free.")
     opening()
 else:
     try:

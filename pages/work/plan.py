@@ -9,9 +9,8 @@ import streamlit as st
 from pages.common import retrieved, workflow_state
 from pages.common.live import redrawn
 from pages.common.session import prediction_curves
-from pages.common.widgets import at_first, badge, chart, problem_or_sentence, show_error, strength_line, take_along
+from pages.common.widgets import at_first, badge, chart, on_tables, strength_line, take_along
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
-from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import figure, power_of_ten
 from pmtcore.base.records import Label
@@ -76,6 +75,7 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
 
 def page(problem: Problem) -> None:
     """Draw the whole page: controls, verdict, picture and figures on one screen."""
+    workflow_state.steps("plan", problem)
     curves = prediction_curves(problem)
     curves.first(str(st.session_state.get(f"plan-method-{problem.public.family.id}", "")))
     curves.first(of_role("public").id)  # the axis of half-widths is known from it
@@ -189,12 +189,6 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
 
 
 st.title("Plan")
-current = problem_or_sentence()
-if current is None:
-    st.caption("What a budget buys, from the public rows and the number of private ones alone: free.")
-else:
-    workflow_state.steps("plan", current)
-    try:
-        page(current)
-    except InputError as error:
-        show_error(error)
+on_tables(
+    page, lambda: st.caption("What a budget buys, from the public rows and the number of private ones alone: free.")
+)

@@ -10,7 +10,7 @@ from pages.common.agreements import ask_for, waiting
 from pages.common.ledger_form import SURE, Spend, spend_form
 from pages.common.persons import declared
 from pages.common.session import prospect, session
-from pages.common.widgets import budget_input, parameter_form, problem_or_sentence, show_error
+from pages.common.widgets import budget_input, on_tables, parameter_form, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import method
@@ -112,7 +112,7 @@ def page(problem: Problem) -> None:
         return
     waiting()
     with st.container(border=True):
-        left, middle, right = st.columns(3, gap="medium")
+        left, middle, right = st.columns([5, 6, 5], gap="medium")
         with left:
             asked = ask(problem)
         if asked is not None:
@@ -128,6 +128,4 @@ def page(problem: Problem) -> None:
 
 
 st.title("Release")
-current = problem_or_sentence()
-if current is not None:
-    page(current)
+on_tables(page)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.common.widgets import PLAIN, at_first, badge
+from pages.common.widgets import at_first, badge, picture
 from pmtcore.auditing.opening import opening
 from pmtcore.base.numbers import figure
 from pmtcore.base.records import Label
@@ -40,20 +40,14 @@ mu = st.select_slider(
 )
 st.markdown(f"{badge(Label.LAB)} **{figures.words(shown, mu)}** {strength(mu).sentence}")
 wide, narrow = st.columns([3, 2], gap="large")
-wide.plotly_chart(
-    figures.coefficients(shown, mu),
-    width="stretch",
-    key="start-coefficients",
-    alt="Coefficients: private fit, public fit, and released fit with 95 % bands at this budget",
-    config=PLAIN,
-)
-narrow.plotly_chart(
-    figures.errors(shown, mu),
-    width="stretch",
-    key="start-errors",
-    alt="Distance to the private fit against the budget",
-    config=PLAIN,
-)
+with wide:
+    picture(
+        figures.coefficients(shown, mu),
+        "start-coefficients",
+        "Private, public and released coefficients with 95 % bands",
+    )
+with narrow:
+    picture(figures.errors(shown, mu), "start-errors", "Distance to the private fit against the budget")
 st.caption(
     "Synthetic rows: 5,000 private, 200 public. What it needs: a private table, a little public data about the same "
     "population (or only a published second moment), and a budget."

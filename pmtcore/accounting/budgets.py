@@ -13,12 +13,12 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from pmtcore.accounting.units import PERSON, ROW, Unit
 from pmtcore.base.checks import InputError, number_between
 from pmtcore.base.messages import AccountingMessage
+from pmtcore.base.roots import first_at_most_zero, root
 
 # Below, a release says nothing; above, it hides nothing.
 MU_RANGE = (1e-6, 1e3)
@@ -66,7 +66,7 @@ def delta_from_mu(mu: float, epsilon: float) -> float:
 
 
 def epsilon_from_mu(mu: float, delta: float) -> float:
-    """Return the smallest epsilon at this delta for a mu-GDP mechanism; 0 where delta alone is enough.
+    """Return the smallest epsilon at this delta for a mu-GDP mechanism, rounded up; 0 where delta alone is enough.
 
     >>> round(epsilon_from_mu(1.0, 1e-6), 4)
     4.8866
@@ -77,9 +77,7 @@ def epsilon_from_mu(mu: float, delta: float) -> float:
     high = mu * (mu + 1)
     while float(log_delta(mu, high)) > goal:
         high *= 2
-    return float(
-        brentq(lambda epsilon: float(log_delta(mu, epsilon)) - goal, 0.0, high, xtol=_LEAST_POSITIVE, rtol=1e-14)
-    )
+    return first_at_most_zero(lambda epsilon: float(log_delta(mu, epsilon)) - goal, 0.0, high)
 
 
 def mu_from_epsilon(epsilon: float, delta: float) -> float:
@@ -98,7 +96,7 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
         raise InputError(
             AccountingMessage.OUTSIDE_USEFUL_RANGE, epsilon=epsilon, delta=delta, low=MU_RANGE[0], high=MU_RANGE[1]
         )
-    return math.exp(float(brentq(gap, low, high, xtol=1e-15, rtol=1e-15)))
+    return math.exp(root(gap, low, high, xtol=1e-15, rtol=1e-15))
 
 
 def rho_from_mu(mu: float) -> float:

@@ -14,11 +14,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from pmtcore.accounting.budgets import checked_delta, log_delta
 from pmtcore.base.checks import number_between
+from pmtcore.base.roots import root
 
 # Points of the grid of losses, which are rounded up to it: a coarser grid states more, never less.
 _LOSS_POINTS = 2**15
@@ -54,7 +54,7 @@ def mixed_epsilon(mu: float, pure: Sequence[float], delta: float) -> float:
     while gap(high) > 0:
         high *= 2
     # A little above the root: on the private side.
-    solution = float(brentq(gap, 0.0, high, xtol=1e-10, rtol=1e-12)) + 1e-9
+    solution = root(gap, 0.0, high, xtol=1e-10, rtol=1e-12) + 1e-9
     return min(solution, math.fsum(epsilons)) if mu == 0 else solution
 
 

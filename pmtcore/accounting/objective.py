@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 
-from scipy.integrate import quad
+import numpy as np
 from scipy.special import ndtr
-from scipy.stats import norm
 
 from pmtcore.accounting.budgets import delta_from_mu
 
@@ -48,11 +47,13 @@ def delta_any_sign(epsilon: float, mu: float, log_jacobian: float, replace: bool
 
     ``E[(1 - exp(eps - L))_+]`` is integrated numerically (proofs/objective.md, 9.2).
     """
+    from scipy.integrate import quad  # noqa: PLC0415  # slow to load
+
     size = 2 * mu if replace else mu
     start = max((epsilon - log_jacobian - size**2 / 2) / size, 0.0)
 
     def part(z: float) -> float:
-        density = z * math.exp(-(z**2) / 2) if replace else 2 * float(norm.pdf(z))
+        density = z * math.exp(-(z**2) / 2) if replace else 2 * float(np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi))
         return density * -math.expm1(min(epsilon - (size * z + size**2 / 2 + log_jacobian), 0.0))
 
     tail = math.exp(-(start**2) / 2) if replace else 2 * float(ndtr(-start))

@@ -13,12 +13,12 @@ from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
-from scipy.optimize import brentq
 
 from pmtcore.accounting.budgets import Neighbours, delta_from_mu, mu_from_epsilon, mu_of_checked_epsilon
 from pmtcore.accounting.objective import delta_any_sign
 from pmtcore.base.checks import InputError, number_between, one_of
 from pmtcore.base.messages import AccountingMessage
+from pmtcore.base.roots import root
 from pmtcore.glm.losses import Loss
 
 CHOICES = ("recycle", "return")
@@ -225,7 +225,7 @@ def _any_sign_mu(epsilon: float, delta: float, replace: bool) -> float:
         reached_delta = delta_any_sign(epsilon, math.exp(log_mu), 0.0, replace)
         return math.log(max(reached_delta, 1e-300)) - math.log(delta)
 
-    return math.exp(float(brentq(gap, math.log(1e-6), math.log(1e3), xtol=1e-12))) * (1 - 1e-9)
+    return math.exp(root(gap, math.log(1e-6), math.log(1e3), xtol=1e-12)) * (1 - 1e-9)
 
 
 def noise_for(
@@ -306,9 +306,7 @@ def _all_to_noise(terms: ObjectiveConstants, planned: ApproxDP) -> float:
         noise_epsilon = planned.epsilon - terms.plain
     else:
         low = 1e-12 * planned.epsilon
-        noise_epsilon = (
-            low if over(low) > 0 else float(brentq(over, low, planned.epsilon, xtol=1e-15)) * (1 - _PRIVATE_MARGIN)
-        )
+        noise_epsilon = low if over(low) > 0 else root(over, low, planned.epsilon, xtol=1e-15) * (1 - _PRIVATE_MARGIN)
     if not noise_epsilon > 1e-6 * planned.epsilon:
         raise InputError(AccountingMessage.MODULUS_COSTS_EPSILON, modulus=terms.modulus, epsilon=terms.plain)
     return noise_epsilon

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
-
-import narwhals as nw
+from typing import TYPE_CHECKING, Any
 
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import FaceMessage
 from pmtcore.tables.sources import check_frame_names
 from pmtcore.tables.table import MomentTable, Role, Table, read_moment_path, read_path, table_from
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 
 def table(data: Any, role: Role) -> Table:
@@ -33,13 +34,15 @@ def table(data: Any, role: Role) -> Table:
         raise InputError(FaceMessage.NOT_A_FRAME, table=role, given=type(data).__name__)
     if not len(frame):
         raise InputError(FaceMessage.EMPTY_FRAME, table=role)
-    return table_from(nw.to_native(frame), "frame", role)
+    return table_from(frame.to_native(), "frame", role)
 
 
 def is_table(data: Any) -> bool:
     """Return True where it can be read as public rows, or as a second moment in their place."""
     if isinstance(data, str | Path | Table | MomentTable):
         return True
+    import narwhals as nw  # noqa: PLC0415  # only frames need it
+
     check_frame_names(data)
     try:
         return isinstance(nw.from_native(data), nw.DataFrame | nw.LazyFrame)
@@ -76,6 +79,8 @@ def _eager(data: Any) -> nw.DataFrame[Any] | None:
     Raises:
         InputError: column names that cannot be used.
     """
+    import narwhals as nw  # noqa: PLC0415  # only frames need it
+
     check_frame_names(data)
     try:
         found = nw.from_native(data)

@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import t as student
 
 from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.api.inputs import new_rows
 from pmtcore.base.checks import InputError
+from pmtcore.base.distributions import student
 from pmtcore.base.messages import FaceMessage
 from pmtcore.base.records import Bands
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.base.results import PARTS, Results
+from pmtcore.base.roots import root
 from pmtcore.base.strict_json import parsed
-from pmtcore.explore.moment import Moment
 from pmtcore.glm.families import GAUSSIAN, family
 from pmtcore.methods.joint_moment.record import FORMAT as MOMENT_FORMAT
 from pmtcore.methods.joint_moment.record import MOST_BYTES
 from pmtcore.releases.record import FORMAT, VERSION, bands_of, modelled
 from pmtcore.tables.design import Design
+
+if TYPE_CHECKING:
+    from pmtcore.explore.moment import Moment
 
 _MOST_FREEDOM = 1e6  # no quantile tells such degrees of freedom from more
 
@@ -51,6 +53,8 @@ def load(path: str | Path) -> Results | Moment:
     if not isinstance(fields, Mapping):
         raise _no_record()
     if fields.get("format") == MOMENT_FORMAT:
+        from pmtcore.explore.moment import Moment  # noqa: PLC0415  # the command line prints without pandas
+
         return Moment.from_bytes(data)
     return loaded(fields)
 
@@ -138,7 +142,7 @@ def _freedom(ratio: float) -> float:
     low, high = student.ppf(0.975, 1.0), student.ppf(0.975, _MOST_FREEDOM)
     if not high < ratio < low:
         return _MOST_FREEDOM if ratio <= high else 1.0
-    return float(brentq(lambda freedom: student.ppf(0.975, freedom) - ratio, 1.0, _MOST_FREEDOM))
+    return root(lambda freedom: student.ppf(0.975, freedom) - ratio, 1.0, _MOST_FREEDOM)
 
 
 def _no_record() -> RefusedError:

@@ -70,6 +70,16 @@ class Sides:
         self.stopped = False
 
     @property
+    def methods(self) -> tuple[str, ...]:
+        """Return the ids of the compared methods, in their order."""
+        return (recommended(self.problem.public).id, LOCAL, *self.others)
+
+    @property
+    def places(self) -> tuple[float, ...]:
+        """Return the positions on the axis, in their order."""
+        return tuple(place.x for place in self._places)
+
+    @property
     def share(self) -> float:
         """Share of the releases done."""
         return self._done / self._all

@@ -154,6 +154,16 @@ class Comparison:
         self._problem = problem
 
     @property
+    def methods(self) -> tuple[str, ...]:
+        """Return the ids of the compared methods, in their order."""
+        return tuple(dict.fromkeys(cell.entry.id for cell in self._cells))
+
+    @property
+    def places(self) -> tuple[float, ...]:
+        """Return the positions on the axis, in their order."""
+        return tuple(dict.fromkeys(cell.x for cell in self._cells))
+
+    @property
     def live(self) -> bool:
         """Return True where work is left and nobody stopped the run."""
         return not self.stopped and self.trials_done < self.trials

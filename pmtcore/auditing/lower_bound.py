@@ -15,12 +15,12 @@ from typing import Any, final
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from scipy.stats import beta
 
 from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.accounting.units import MEAN
 from pmtcore.auditing.people import People
 from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.base.distributions import beta
 from pmtcore.base.messages import AuditMessage
 from pmtcore.base.records import PrivateRows
 from pmtcore.glm.families import GAUSSIAN, family

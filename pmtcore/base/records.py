@@ -10,19 +10,22 @@ a mechanism in ``noise`` adds noise, or a :class:`Curator` looks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
+from threading import local
 from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar, final
 
 import numpy as np
 
+from pmtcore.base import threads
 from pmtcore.base.checks import check_held
 
 T = TypeVar("T")
 U = TypeVar("U")
 Block = tuple[np.ndarray, np.ndarray]  # features (k, d), response (k,)
 _ARENA = 16 * 2**20  # bytes: the system gives memory of such size in large pages
+_LEAST_ARENA = 2 * 2**20  # bytes of a thread's own, where many share them
 MOST_KEPT = 96 * 2**20  # bytes that a method keeps between its looks: a release stays far below 300 MB
 Summand = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -248,14 +251,15 @@ class Piece(Protocol):
 class Arena:
     """Memory for what is kept, taken in large pieces: small ones cost more in page faults than in computing."""
 
-    def __init__(self) -> None:
+    def __init__(self, piece: int = _ARENA) -> None:
+        self._piece = piece  # bytes taken at a time
         self._free = np.empty(0, dtype=np.uint8)
 
     def copy(self, values: np.ndarray, kind: type[np.generic]) -> np.ndarray:
         """Return the values as numbers of another kind, rounded towards zero where these are integers."""
         size = values.size * np.dtype(kind).itemsize
         if size > len(self._free):
-            self._free = np.empty(max(_ARENA, size), dtype=np.uint8)
+            self._free = np.empty(max(self._piece, size), dtype=np.uint8)
         found = self._free[:size].view(kind).reshape(values.shape)
         self._free = self._free[-(-size // 64) * 64 :]
         np.copyto(found, values, casting="unsafe")
@@ -290,16 +294,21 @@ class RowCache(Generic[P]):
         self._blocks, self._adder, self._cut = blocks, adder, cut
         self._kept: list[list[P]] = []  # of the first blocks
         self._whole = False  # whether these are all
-        self._each, self._room, self._store = bytes_each, most, Arena()
+        self._each, self._room = bytes_each, most
 
     def sum(self, function: Callable[[Iterable[P]], np.ndarray]) -> Private[np.ndarray]:
         """``sum over blocks of function(pieces)``: one look, one private array."""
         if self._adder is not None:
             return Private(self._adder(_Look(self._cut, function)))
-        with np.errstate(all="ignore"):  # as block_sum
-            return Private(_total(function(pieces) for pieces in self._look()))
+        many, stores = threads.number(), local()
+        looks = (partial(_quiet_sum, function, pieces) for pieces in self._look(stores, many))
+        try:
+            return Private(_total(threads.in_order(looks, many)))
+        except BaseException:
+            self._kept.clear()  # some of these may be kept in part
+            raise
 
-    def _look(self) -> Iterator[Iterable[P]]:
+    def _look(self, stores: local, many: int) -> Iterator[Iterable[P]]:
         yield from self._kept
         if self._whole:
             return
@@ -312,14 +321,17 @@ class RowCache(Generic[P]):
                 yield self._cut(features, response)
                 continue
             kept: list[P] = []
-            yield self._keeping(self._cut(features, response), kept)
+            yield self._keeping(self._cut(features, response), kept, stores, many)
             self._room -= len(response) * self._each
             self._kept.append(kept)
         self._whole = keeping
 
-    def _keeping(self, pieces: Iterable[P], kept: list[P]) -> Iterator[P]:
+    def _keeping(self, pieces: Iterable[P], kept: list[P], stores: local, many: int) -> Iterator[P]:
+        """Yield pieces that are kept too, in memory of the thread that made them."""
+        if not hasattr(stores, "arena"):
+            stores.arena = Arena(max(_ARENA // many, _LEAST_ARENA))
         for piece in pieces:
-            kept.append(piece.kept(self._store))
+            kept.append(piece.kept(stores.arena))
             yield piece
 
     def __repr__(self) -> str:
@@ -350,13 +362,25 @@ def _total(parts: Iterable[np.ndarray]) -> np.ndarray:
     return total
 
 
-def block_sum(blocks: Iterable[Block], function: Summand) -> np.ndarray:
+def block_sum(blocks: Iterable[Block], function: Summand, many: int | None = None) -> np.ndarray:
     """``sum over blocks of function(features, response)``, without a warning that would tell of a row.
+
+    Args:
+        blocks: the blocks.
+        function: from a block to its summand.
+        many: threads that sum; ``None``: as many as a pass of this process has.
 
     Raises:
         ValueError: no block.
     """
-    return _total(_quietly(function, features, response) for features, response in blocks)
+    tasks = (partial(_quietly, function, features, response) for features, response in blocks)
+    return _total(threads.in_order(tasks, threads.number() if many is None else many))
+
+
+def _quiet_sum(function: Callable[[Iterable[P]], np.ndarray], pieces: Iterable[P]) -> np.ndarray:
+    """Return the sum over pieces without a warning, in the thread that computes it."""
+    with np.errstate(all="ignore"):
+        return function(pieces)
 
 
 def _quietly(function: Summand, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -387,6 +411,26 @@ class Bands:
     centre: np.ndarray | None = None
     freedom: np.ndarray | None = None
     covariance: Mapping[str, np.ndarray] | None = None
+
+    def widened(self, factor: float, around: np.ndarray) -> Bands:
+        """Return the bands with every standard error, and the limits' distance from their centre, times a factor.
+
+        Args:
+            factor: at least 1.
+            around: centre of the limits (d,) where the bands name none.
+        """
+        centre = around if self.centre is None else self.centre
+        return replace(
+            self,
+            privacy=factor * self.privacy,
+            sampling=factor * self.sampling,
+            truncation=None if self.truncation is None else factor * self.truncation,
+            low=centre + factor * (self.low - centre),
+            high=centre + factor * (self.high - centre),
+            covariance=None
+            if self.covariance is None
+            else {part: factor**2 * matrix for part, matrix in self.covariance.items()},
+        )
 
 
 def plain(value: Any, name: str = "value") -> Any:

@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 
-from scipy.stats import chi2, t as student  # isort: skip
-from scipy.stats import f as f_distribution
-
+from pmtcore.base.distributions import chi2, f_distribution, student
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.escaping import one_line, terminal
 from pmtcore.base.messages import ResultMessage
@@ -166,13 +164,12 @@ class Results:
     @property
     def tvalues(self) -> pd.Series:
         """``centre / bse``."""
-        return self._series(self.centre / self._total)
+        return self._series(self._ratios)
 
     @property
     def pvalues(self) -> pd.Series:
         """Two-sided p-values: the largest level at which the interval of :meth:`conf_int` holds zero."""
-        p = 2 * student.sf(np.abs(self.centre / self._total), self.freedom)
-        return self._series(np.where(self.values * self.centre > 0, p, np.where(np.isnan(p), np.nan, 1.0)))
+        return self._series(self._two_sided)
 
     @property
     def df_resid(self) -> float:
@@ -358,7 +355,7 @@ class Results:
     def _cells(self) -> list[tuple[str, list[str]]]:
         """Names and cells of the table as texts; empty where a method gives no bands."""
         low, high = self._limits(_LEVEL)
-        t, p = self.tvalues.to_numpy(), self.pvalues.to_numpy()
+        t, p = self._ratios, self._two_sided
         table = []
         for j, name in enumerate(self.index):
             cells = [f"{self.values[j]:.4g}", f"{self._total[j]:.3g}", f"{t[j]:.2f}", f"{p[j]:.3f}"]
@@ -384,6 +381,15 @@ class Results:
     def _total(self) -> np.ndarray:
         squares = [np.asarray(self.errors[part], dtype=float) ** 2 for part in PARTS if part in self.errors]
         return np.sqrt(np.sum(squares, axis=0)) if squares else np.full(len(self.values), np.nan)
+
+    @property
+    def _ratios(self) -> np.ndarray:
+        return self.centre / self._total
+
+    @property
+    def _two_sided(self) -> np.ndarray:
+        p = 2 * student.sf(np.abs(self._ratios), self.freedom)
+        return np.where(self.values * self.centre > 0, p, np.where(np.isnan(p), np.nan, 1.0))
 
     @cached_property
     def _covariance(self) -> np.ndarray:

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from pmtcore.base import threads
 from pmtcore.base.checks import InputError, one_of
 from pmtcore.base.escaping import one_line
 from pmtcore.base.messages import CommandMessage
 from pmtcore.base.roles import Actor, Role
 from pmtcore.cli.files import STANDARD_INPUT, read_input, read_small
+from pmtcore.cli.startup import is_own_process, start_arrow
 
 if TYPE_CHECKING:
     from pmtcore.accounting.budgets import Budget
@@ -50,7 +52,8 @@ def table_of(path: str, role: Any) -> Any:
 
 def choices_from(chosen: argparse.Namespace) -> Any:
     from pmtcore.tables.choices import Choices, levels_from_text  # noqa: PLC0415
-    from pmtcore.tables.formula import target_of  # noqa: PLC0415
+
+    start_arrow()
 
     if (chosen.public is None) == (chosen.public_moment is None):
         raise InputError(CommandMessage.ONE_PUBLIC_SIDE)
@@ -58,7 +61,7 @@ def choices_from(chosen: argparse.Namespace) -> Any:
         raise InputError(CommandMessage.NOTHING_TO_FIT)
     features = None if chosen.features is None else tuple(part.strip() for part in chosen.features.split(","))
     return Choices(
-        target=chosen.target or target_of(chosen.formula),
+        target=chosen.target or _target_of(chosen.formula),
         features=features,
         formula=chosen.formula or "",
         weights=chosen.weights or "",
@@ -75,6 +78,12 @@ def choices_from(chosen: argparse.Namespace) -> Any:
         collinear=chosen.collinear,
         overlap=getattr(chosen, "overlap", ""),
     )
+
+
+def _target_of(formula: str) -> str:
+    from pmtcore.tables.formula import target_of  # noqa: PLC0415  # formulaic is slow to load
+
+    return target_of(formula)
 
 
 def user() -> Actor:
@@ -101,6 +110,7 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Any:
     from pmtcore.tables.table import query_table, read_moment_path, with_rows  # noqa: PLC0415
 
     choices = choices_from(chosen)
+    choose_threads(chosen)
     choices = choices if unit is None else choices.of_person(unit)
     private = query_table(chosen.private, chosen.query) if chosen.query else table_of(chosen.private, "private")
     if chosen.private_rows is not None:
@@ -109,6 +119,14 @@ def problem_from(chosen: argparse.Namespace, unit: Unit | None = None) -> Any:
     public = table_of(chosen.public, "public") if chosen.public is not None else read_moment_path(chosen.public_moment)
     cluster = cluster_from(chosen)
     return prepare(private, public, choices, public_rows=chosen.public_rows, schema=schema, cluster=cluster)
+
+
+def choose_threads(chosen: argparse.Namespace) -> None:
+    """Choose the threads of passes over private rows: those asked for; else, in a process of its own, all cores."""
+    if chosen.threads is not None:
+        threads.use(chosen.threads)
+    elif is_own_process() and not os.environ.get(threads.VARIABLE):
+        threads.use(threads.available())
 
 
 def cluster_from(chosen: argparse.Namespace) -> Any:

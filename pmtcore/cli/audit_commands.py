@@ -15,8 +15,7 @@ from pmtcore.base.messages import CommandMessage
 from pmtcore.base.records import Label
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import number_from, public_from
-from pmtcore.cli.files import read_small, write_small
-from pmtcore.ledger.chain import LedgerError
+from pmtcore.cli.files import read_small, writable, write_small
 from pmtcore.methods.registry import method, recommended
 
 _SHOWN = 3  # methods: the recommended one, and two others to compare it with
@@ -91,6 +90,8 @@ def gallery(chosen: argparse.Namespace) -> Answer:
 
     if chosen.all:
         return _all_computed(chosen)
+    writable(chosen.folder)
+    chosen.out = chosen.folder
     if chosen.figure is None and chosen.check:
         return _all_checked()
     if chosen.figure is None:
@@ -134,7 +135,7 @@ def _all_computed(chosen: argparse.Namespace) -> Answer:
             missing.append(made.id)
         else:
             ready.append(made)
-    folder = None if chosen.out is None else Path(chosen.out)
+    folder = None if chosen.folder is None else Path(chosen.folder)
     trials: dict[str, int] = {}
     began, goal = time.process_time(), sum(made.trials for made in ready)
     try:
@@ -255,6 +256,8 @@ def _known(record: Any, ledger_url: str | None) -> Any:
     if not isinstance(record, dict) or record.get("standing") != "sound":
         return record
     kept, where = None, record.get("ledger")
+    from pmtcore.ledger.chain import LedgerError  # noqa: PLC0415  # the ledger is slow to load
+
     with suppress(LedgerError):
         key = str(where.get("key", "")) if isinstance(where, dict) else ""
         entry = Ledger(ledger_url or default_url(), make=False).entry(key)

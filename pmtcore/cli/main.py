@@ -23,12 +23,15 @@ from pmtcore.base.escaping import one_line, terminal
 from pmtcore.base.refusals import CapError
 from pmtcore.cli.files import writable, write_small
 from pmtcore.cli.parser import parser
+from pmtcore.cli.startup import own_process
 
 OK, BAD_INPUT, CAP_REACHED, INTERNAL, STOPPED = 0, 2, 3, 70, 130  # 70 is sysexits' EX_SOFTWARE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
+    if arguments is None:
+        own_process()
     given = list(sys.argv[1:] if arguments is None else arguments)
     kept, verbose = "", False
     try:

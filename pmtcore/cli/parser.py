@@ -163,7 +163,10 @@ def parser() -> argparse.ArgumentParser:
         help="bring every figure whose table is here to the papers' trials, step by step; stopped, it goes on later",
     )
     gallery.add_argument(
-        "--out", metavar="FOLDER", help="where --all keeps results; default: the cache of this machine"
+        "--out",
+        dest="folder",  # of which the check of a file to write knows nothing
+        metavar="FOLDER",
+        help="where --all keeps results, the cache of this machine by default; for one figure the file of its result",
     )
     gallery.add_argument("--workers", type=int, default=2, help="processes")
     check = command("check", "deployment:run", "Whether a server's settings are fit for others to sign in.")
@@ -258,7 +261,7 @@ def ledger_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def study_arguments(parser: argparse.ArgumentParser, common: Parser) -> None:
-    """Add the four steps of a study."""
+    """Add the steps of a study."""
     steps = parser.add_subparsers(dest="step", required=True, metavar="STEP", parser_class=Parser)
 
     def step(name: str, help: str) -> argparse.ArgumentParser:
@@ -273,13 +276,18 @@ def study_arguments(parser: argparse.ArgumentParser, common: Parser) -> None:
     made.add_argument("--title", default="", help="what the study is for")
     made.add_argument("--patience", type=float, default=_STUDY_PATIENCE, metavar="SECONDS", help="until a site is lost")
     _plan_arguments(made)
-    made = step("join", "See what a study would spend and find; agree to it for a site. No private row is read.")
+    made = step("join", "See what a study would spend and find; agree to it for a site.")
     made.add_argument("study", metavar="FILE")
     made.add_argument("--site", required=True, metavar="NAME")
     made.add_argument("--folder", required=True, metavar="FOLDER", help="for this site's keys; keep it private")
+    made.add_argument("--private", metavar="PLACE", help="the site's table: only where a second person has to agree")
     _ledger_arguments(made)
     made.add_argument("--out", metavar="FILE", help="where to write what the coordinator needs")
     made.add_argument("--agree", action="store_true", help="agree; without it the plan is shown and nothing is written")
+    made = step("status", "See who has agreed, who takes part, and which passes are opened.")
+    made.add_argument("study", metavar="FILE")
+    made.add_argument("--joined", action="append", default=[], metavar="FILE", help="what a site wrote with 'join'")
+    made.add_argument("--board", metavar="FOLDER", help="where the messages lie")
     made = step("run", "Take part for a site (--site), or lead the study (no --site).")
     made.add_argument("study", metavar="FILE")
     made.add_argument("--site", metavar="NAME")
@@ -305,6 +313,7 @@ def _plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows-per-person", type=int, default=1, metavar="K", help="rows of a person at one site")
     parser.add_argument("--least", type=int, metavar="K", help="sites that must answer (default: all)")
     parser.add_argument("--colluders", type=int, default=0, metavar="C", help="sites that may collude (default: 0)")
+    parser.add_argument("--site-effects", action="store_true", help="joint-moment: a coefficient for each site")
 
 
 def _ledger_arguments(parser: argparse.ArgumentParser) -> None:
@@ -360,6 +369,7 @@ def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> No
             "--overlap", default="", metavar="REASON", help="why public rows may be private rows too; recorded"
         )
         parser.add_argument("--private-rows", type=int, metavar="N", help="declare n instead of counting")
+        parser.add_argument("--threads", type=int, metavar="N", help="that sum private rows; default: all cores")
         parser.add_argument("--engine", default="here", metavar="here|dask", help="where passes over private rows run")
         parser.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster; without one, two workers here")
     parser.add_argument("--public", metavar="FILE")

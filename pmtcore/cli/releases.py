@@ -34,7 +34,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     The demo table is made up: without a data set's name it spends nothing that counts.
     """
     from pmtcore.mechanisms.noise import SecureNoise, SeededNoise  # noqa: PLC0415
-    from pmtcore.releases.release import preview, release, request_from_json  # noqa: PLC0415
+    from pmtcore.releases.release import guarantee_of, release, request_from_json  # noqa: PLC0415
     from pmtcore.tables.demo import is_demo  # noqa: PLC0415
 
     base = request_from_json(read_small(chosen.config)) if chosen.config else None
@@ -52,7 +52,7 @@ def run(chosen: argparse.Namespace) -> Answer:
         return _asked(chosen, problem, request)
     demo = chosen.dataset is None and problem.table is not None and is_demo(problem.table)
     lab = chosen.lab or demo or (chosen.seed is not None and chosen.ledger is None)
-    if lab or (chosen.ledger is None and preview(problem, request).guarantee.mu == 0):
+    if lab or (chosen.ledger is None and guarantee_of(problem, request).mu == 0):
         with following(chosen.progress or chosen.verbose, problem, request) as progress:
             progress.spend()  # of nothing
             record = release(problem, request, source, progress).as_dict()
@@ -76,11 +76,11 @@ def _recorded(chosen: argparse.Namespace, problem: Any, request: Any, source: An
     """Release, and say where spend and record are kept."""
     from pmtcore.ledger.log import Ledger, default_url  # noqa: PLC0415
     from pmtcore.releases.outcome import SpendPlace, account_after, after_spend, before_spend  # noqa: PLC0415
-    from pmtcore.releases.release import preview, recorded_release  # noqa: PLC0415
+    from pmtcore.releases.release import guarantee_of, recorded_release  # noqa: PLC0415
 
     begun = not _is_there(chosen.ledger or default_url())
     dataset, key = chosen.dataset or _data_set(chosen.private), chosen.key or uuid4().hex
-    cost = preview(problem, request).guarantee
+    cost = guarantee_of(problem, request)
     with before_spend():
         book = Ledger(chosen.ledger or default_url())
         if chosen.ledger is None:

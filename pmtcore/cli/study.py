@@ -37,6 +37,7 @@ def _settings(chosen: argparse.Namespace) -> dict[str, Any]:
         "colluders": chosen.colluders,
         "moment": chosen.public_moment is not None,
         "public_rows": chosen.public_rows,
+        "site_effects": chosen.site_effects,
         "schema": None if chosen.schema is None else json.loads(read_small(chosen.schema)),
     }
 
@@ -64,6 +65,25 @@ def create(chosen: argparse.Namespace) -> Answer:
     return {"study": study.as_dict(), "digest": study.digest, "waiting": waiting}, text
 
 
+def status(chosen: argparse.Namespace) -> Answer:
+    """Who has agreed, who takes part, and which passes are opened."""
+    from pmtcore.sites import status as how_far  # noqa: PLC0415
+    from pmtcore.sites.boards import EVERYTHING, FolderBoard  # noqa: PLC0415
+    from pmtcore.sites.study import Study  # noqa: PLC0415
+
+    messages, after = [], -1
+    board, until = (None if chosen.board is None else FolderBoard(chosen.board)), 0
+    while board is not None and until != after:
+        after = until
+        more, until = board.read(after, EVERYTHING)
+        messages += [vars(message) for message in more]
+    joined = [how_far.fields_of(read_small(path)) for path in chosen.joined]
+    found = how_far.status(Study.from_json(read_small(chosen.study)), joined, messages)
+    lines = [f"{row['site']}, {row['rows']:,} rows: {row['']}" for row in found.rows()]
+    lines += [f"Pass {at} is opened, with {count} sites." for at, count in enumerate(found.passes, 1)]
+    return found.as_dict(), "\n".join(lines + ([f"Stopped: {found.stopped}."] if found.stopped else []))
+
+
 def _open(chosen: argparse.Namespace) -> Any:
     from pmtcore.sites.study import GroundOfStudy, Study  # noqa: PLC0415
 
@@ -80,6 +100,7 @@ def join(chosen: argparse.Namespace) -> Answer:
     """Show what a study would spend and find; with --agree write its keys and the agreement in the ledger."""
     from pmtcore.sites import parties  # noqa: PLC0415
     from pmtcore.sites.knowledge import knowledge  # noqa: PLC0415
+    from pmtcore.tables.table import read_path  # noqa: PLC0415
 
     ground = _open(chosen)
     study, plan = ground.study, parties.plan_of(ground)
@@ -98,7 +119,8 @@ def join(chosen: argparse.Namespace) -> Answer:
     if not chosen.agree:
         return record, "\n".join([*lines, "Nothing is written; agree with --agree."])
     dataset = chosen.dataset or chosen.site
-    joined = parties.join(ground, chosen.site, Path(chosen.folder), _ledger(chosen), dataset, user().name)
+    table = None if chosen.private is None else read_path(chosen.private, "private")
+    joined = parties.join(ground, chosen.site, Path(chosen.folder), _ledger(chosen), dataset, user().name, table)
     path = chosen.out or str(Path(chosen.folder) / f"{chosen.site}.joined.json")
     write_small(path, json.dumps(joined, indent=2) + "\n")
     chosen.out = None  # it holds what the coordinator needs, and not what is printed

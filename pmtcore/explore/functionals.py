@@ -115,10 +115,17 @@ class Marginals:
         sd = np.sqrt(np.maximum(np.diag(cov)[1:], 1e-300))
         return cov[1:, 1:] / np.outer(sd, sd), centred[1:] / sd[:, None]
 
-    def correlations(self) -> Estimates:
-        """Of each pair i < j of the columns but the constant."""
+    def correlations(self, column: int | None = None) -> Estimates:
+        """Estimate the correlation of each pair i < j of the columns but the constant.
+
+        Args:
+            column: position of the one column whose pairs are wanted; all pairs without one.
+        """
         r, u = self.units()
         i, j = np.triu_indices(len(r), 1)
+        if column is not None:
+            wanted = (i == column) | (j == column)
+            i, j = i[wanted], j[wanted]
         own = [_both(x, x) for x in u]
         found = [_both(u[a], u[b]) - r[a, b] / 2 * (own[a] + own[b]) for a, b in zip(i, j, strict=True)]
         return figures(self.state, r[i, j], np.array(found), (-1.0, 1.0), True)

@@ -325,6 +325,17 @@ class Moment:
             row |= {"first": self.columns[a], "second": self.columns[b], "told": row["low"] > 0 or row["high"] < 0}
         return rows
 
+    def correlations_with(self, response: str) -> list[dict[str, Any]]:
+        """Return the correlation of every other column with this one, with bands, in the order of the columns.
+
+        Raises:
+            InputError: no such column.
+        """
+        if response not in self.columns:
+            raise InputError(ExploreMessage.NO_RESPONSE, column=response)
+        others = [name for name in self.columns if name != response]
+        return self.marginals.correlations(self.columns.index(response)).as_rows(others)
+
     def components(self) -> tuple[Estimates, np.ndarray]:
         """Shares of variance of principal components, and loadings (columns, components)."""
         return self.marginals.components()

@@ -9,12 +9,10 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-from scipy.stats import chi2
-from scipy.stats import f as f_distribution
-from scipy.stats import t as student
 
 from pmtcore.accounting.budgets import of_person
 from pmtcore.base.checks import InputError
+from pmtcore.base.distributions import chi2, f_distribution, student
 from pmtcore.base.escaping import one_line
 from pmtcore.base.messages import ExploreMessage
 from pmtcore.base.records import Bands

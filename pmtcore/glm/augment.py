@@ -10,6 +10,7 @@ up (E22).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -70,15 +71,61 @@ class Target:
 
     def weights(self, theta: np.ndarray | None, p: int = 1) -> np.ndarray:
         """Weights a of ``theta_j^2`` from the last iterate (t, p); at the start (``None``) those of t = 1, (p,)."""
-        if self.kind == "ridge":
-            return np.full(p if theta is None else theta.shape, max(self.lam, self.floor))
-        square = self.lam * self.kappa if self.kind == "elastic-net" else 0.0
-        if theta is None:
-            return np.full(p, max(square, self.floor) if self.moor else square + self.floor)
-        gamma = self.gamma if self.kind == "bridge" else 1.0
-        factor = 1.0 if self.printed else 1 - gamma / 2
-        own = factor * self.lam * np.maximum(np.abs(theta), _FLOOR) ** -gamma + square
-        return np.maximum(own, self.floor) if self.moor else own + self.floor
+        alone = TargetStack.of([self])
+        return np.full(p, alone.start()[0, 0]) if theta is None else alone.weights(theta)
+
+
+@final
+@dataclass(frozen=True)
+class TargetStack:
+    """Targets of a stack of fits: the weight of ``theta_j^2`` is ``scale |theta_j|^-gamma + square``, and Lambda0.
+
+    Attributes:
+        scale, square, floor: numbers of each target (t, 1).
+        gamma: exponent of each (t, 1), or of all.
+        moor: whether the larger of weight and Lambda0 is taken (t, 1); else their sum.
+    """
+
+    scale: np.ndarray
+    square: np.ndarray
+    floor: np.ndarray
+    gamma: np.ndarray | float
+    moor: np.ndarray
+
+    @classmethod
+    def of(cls, targets: Sequence[Target]) -> TargetStack:
+        """Return the stack of these targets."""
+
+        def column(values: Iterable[float]) -> np.ndarray:
+            return np.asarray(list(values))[:, None]
+
+        ridge = [target.kind == "ridge" for target in targets]
+        gammas = [target.gamma if target.kind == "bridge" else 1.0 for target in targets]
+        factors = [1.0 if target.printed else 1 - gamma / 2 for target, gamma in zip(targets, gammas, strict=True)]
+        return cls(
+            column(0.0 if flat else f * t.lam for f, t, flat in zip(factors, targets, ridge, strict=True)),
+            column(target.square for target in targets),
+            column(target.floor for target in targets),
+            # One number for all is much faster to raise to.
+            gammas[0] if len(set(gammas)) == 1 else column(gammas),
+            column(target.moor or flat for target, flat in zip(targets, ridge, strict=True)),
+        )
+
+    def at(self, which: np.ndarray) -> TargetStack:
+        """Return the stack of some of the targets."""
+        gamma = self.gamma[which] if isinstance(self.gamma, np.ndarray) else self.gamma
+        return TargetStack(self.scale[which], self.square[which], self.floor[which], gamma, self.moor[which])
+
+    def start(self) -> np.ndarray:
+        """Return the weights of the first round (t, 1), which no iterate precedes."""
+        return self._floored(self.square)
+
+    def weights(self, theta: np.ndarray) -> np.ndarray:
+        """Return the weights (t, p) from the last iterates (t, p)."""
+        return self._floored(self.scale * np.maximum(np.abs(theta), _FLOOR) ** -self.gamma + self.square)
+
+    def _floored(self, own: np.ndarray) -> np.ndarray:
+        return np.where(self.moor, np.maximum(own, self.floor), own + self.floor)
 
 
 def augmented(
@@ -151,13 +198,12 @@ def iterate(
     turned = np.broadcast_to(np.asarray(absolute), (t,))
     if rows is not None:
         return _literally(data, b, targets, rounds, turned, rows)
-    weights = np.broadcast_to([target.weights(None, p) for target in targets], (t, p))
+    stack = TargetStack.of(targets if len(targets) == t else [targets[0]] * t)
+    weights = np.array(np.broadcast_to(stack.start(), (t, p)))
     theta = limit(data, b, weights + 1e-9, _loose(data), np.zeros((t, p)))
     live = np.arange(t)
-    weights = np.array(weights)
     for count in range(rounds - 1):
-        own = targets if len(targets) == 1 else [targets[k] for k in live]
-        before, weights[live] = theta[live], _weights(own, theta[live])
+        before, weights[live] = theta[live], stack.at(live).weights(theta[live])
         selects = turned[live, None]
         sharp = np.where(selects, np.maximum(b[live], 0.0), 0.0)
         signed = np.where(selects, np.minimum(b[live], 0.0) * np.sign(before), b[live])
@@ -203,9 +249,9 @@ def recycled(
     data: Data,
     b: np.ndarray,
     targets: list[Target],
-    epsilon: float,
+    epsilon: float | np.ndarray,
     share: float,
-    passes: int,
+    passes: int | np.ndarray,
     rounds: int = 80,
     *,
     absolute: bool | np.ndarray = False,
@@ -218,33 +264,29 @@ def recycled(
     and the next pass retrieves from what is left of ``(1 - r) eps``.
 
     Args:
+        epsilon: of the claim, of all fits or of each (t,).
         share: r.
-        passes: most re-runs; they end by themselves where nothing more is retrieved.
+        passes: most re-runs, of all fits or of each (t,); they end by themselves where nothing more is retrieved.
     """
     t = len(b)
     own = [targets[0]] * t if len(targets) == 1 else list(targets)
-    found = iterate(data, b, own, rounds, absolute=absolute, rows=rows)
+    turned, epsilon = np.broadcast_to(np.asarray(absolute), (t,)), np.broadcast_to(epsilon, (t,))
+    found = iterate(data, b, own, rounds, absolute=turned, rows=rows)
     rest, gained = (1 - share) * epsilon, np.zeros(t)
-    for _ in range(passes):
+    for count in range(int(np.max(passes))):
         floors = np.asarray([target.floor for target in own])
         more = (rest - gained) * retrieved_share(found.weights, floors, epsilon, "example", share)
-        if not np.any(more > _GAIN * rest):
+        live = np.flatnonzero((more > _GAIN * rest) & (np.broadcast_to(passes, (t,)) > count))
+        if not len(live):
             break
-        gained += more
+        gained[live] += more[live]
         counted = np.where(found.weights > floors[:, None] * (1 + 1e-9), found.weights, np.inf).min(axis=1)
-        own = [
-            replace(target, floor=float(least)) if np.isfinite(least) else target
-            for target, least in zip(own, counted, strict=True)
-        ]
-        smaller = b * (share * epsilon / (share * epsilon + gained))[:, None]
-        found = iterate(data, smaller, own, rounds, absolute=absolute, rows=rows)
+        for fit in live:
+            own[fit] = replace(own[fit], floor=float(counted[fit]))
+        smaller = b[live] * (share * epsilon[live] / (share * epsilon[live] + gained[live]))[:, None]
+        again = iterate(data, smaller, [own[fit] for fit in live], rounds, absolute=turned[live], rows=rows)
+        found.theta[live], found.weights[live] = again.theta, again.weights
     return found
-
-
-def _weights(targets: list[Target], theta: np.ndarray) -> np.ndarray:
-    if len(targets) == 1:
-        return targets[0].weights(theta)
-    return np.stack([target.weights(row) for target, row in zip(targets, theta, strict=True)])
 
 
 def _loose(data: Data) -> float:
@@ -252,7 +294,7 @@ def _loose(data: Data) -> float:
 
 
 def retrieved_share(
-    weights: np.ndarray, floor: np.ndarray | float, epsilon: float, how: str, share: float = 0.5
+    weights: np.ndarray, floor: np.ndarray | float, epsilon: float | np.ndarray, how: str, share: float = 0.5
 ) -> np.ndarray:
     """Share of ``(1 - r) eps`` that a modulus leaves: as printed, or as it can be proved.
 

@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from scipy.optimize import lsq_linear
 
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.newton import ROWS_AT_ONCE, Tolerance, tolerance_at, unpacked
@@ -160,29 +159,46 @@ def minimize(data: Data, penalty: Penalty, tolerance: Tolerance, start: np.ndarr
     objective.
     """
     theta = np.array(penalty.centre if start is None else np.broadcast_to(start, penalty.linear.shape), dtype=float)
-    residual = np.full(len(theta), np.inf)
-    live = np.arange(len(theta))
-    p = theta.shape[1]
+    live, now, here = np.arange(len(theta)), penalty, theta
+    gradient, hessian, left = _model(data, now, here)
+    residual = left.copy()
     for count in range(_MOST_STEPS):
-        now = penalty.at(live)
-        gradient, hessian = data.derivatives(theta[live])
-        gradient += now.linear + now.ridge * (theta[live] - now.centre)
-        if count >= _NEWTON_STEPS:
-            hessian = np.repeat(data.most_curvature[None], len(live), axis=0)
-        hessian[:, np.arange(p), np.arange(p)] += now.ridge
-        residual[live] = np.linalg.norm(shortest(gradient, theta[live], now.lasso), axis=1)
-        going = residual[live] > tolerance_at(tolerance, theta[live])
+        going = left > tolerance_at(tolerance, here)
         if not np.any(going):
             return Solution(theta, residual)
-        live, now = live[going], now.at(going)
-        step = _step(gradient[going], hessian[going], theta[live], now.lasso)
-        if count >= _NEWTON_STEPS:  # a step under an upper bound of the curvature needs no search
-            theta[live] = theta[live] + step
-        elif count >= _SEARCHED_BY_VALUE:
-            theta[live] = _flattened(data, now, theta[live], step)
-        else:
-            theta[live] = _searched(data, now, theta[live], step, gradient[going])
+        if not np.all(going):
+            live, now, here, left = live[going], now.at(going), here[going], left[going]
+            gradient, hessian = gradient[going], hessian[going]
+        step = _step(gradient, hessian, here, now.lasso)
+        tried = _flattened(data, now, here, step) if _SEARCHED_BY_VALUE <= count < _NEWTON_STEPS else here + step
+        model = _model(data, now, tried, bounded=count + 1 >= _NEWTON_STEPS)
+        if count < _SEARCHED_BY_VALUE:
+            # A full step that halves the subgradient needs no look at the objective, which costs as much again.
+            slow = model[2] > np.maximum(left / 2, tolerance_at(tolerance, tried))
+            if np.any(slow):
+                tried[slow] = _searched(data, now.at(slow), here[slow], step[slow], gradient[slow])
+                for part, again in zip(model, _model(data, now.at(slow), tried[slow]), strict=True):
+                    part[slow] = again
+        here, (gradient, hessian, left) = tried, model
+        theta[live], residual[live] = here, left
     raise RuntimeError("the fit did not converge to the wanted precision")
+
+
+def _model(
+    data: Data, penalty: Penalty, theta: np.ndarray, *, bounded: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return gradients (t, p) and Hessians (t, p, p) of the smooth part, and lengths (t,) of the shortest subgradients.
+
+    Args:
+        bounded: the Hessian is an upper bound of the curvature.
+    """
+    gradient, hessian = data.derivatives(theta)
+    if bounded:
+        hessian = np.repeat(data.most_curvature[None], len(theta), axis=0)
+    gradient += penalty.linear + penalty.ridge * (theta - penalty.centre)
+    each = np.arange(theta.shape[1])
+    hessian[:, each, each] += penalty.ridge
+    return gradient, hessian, np.linalg.norm(shortest(gradient, theta, penalty.lasso), axis=1)
 
 
 def shortest(gradient: np.ndarray, theta: np.ndarray, lasso: np.ndarray) -> np.ndarray:
@@ -227,6 +243,8 @@ def _exact_step(level: np.ndarray, hessian: np.ndarray, lasso: np.ndarray) -> np
     With ``H = C C'`` and a subgradient u of the lasso term, ``|u| <= lam``, the minimizer is ``-H^{-1} (level + u)``
     for the u of the shortest ``C^{-1} (level + u)``. Its active-set method (Stark and Parker 1995) ends always.
     """
+    from scipy.optimize import lsq_linear  # noqa: PLC0415  # slow to load
+
     factor = np.linalg.inv(np.linalg.cholesky(hessian))
     # A side of length 0 is not taken; what this leaves of a coordinate without a lasso, the last line puts right.
     box = np.maximum(lasso, 1e-12 * np.max(np.abs(level)))

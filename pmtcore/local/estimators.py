@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit
 
+from pmtcore.base.roots import root
 from pmtcore.glm.families import Family
 from pmtcore.glm.newton import Rows, minimize
 
 _ROUNDS = 6  # of scale and intercept in turn: each fixes one, and they settle
 _SCAN = np.geomspace(1e-4, 1e4, 801)  # forty points a decade: two roots closer than that are one for any noise
 _NEXT = 1e-4  # relative: the root of all rows lies well within it of that of their summary
-_BINS = 2000  # rows of equal rank are one in the scan: its mean is right to a millionth, and the root is found on all
+_BINS = 2000  # scores of a bin are one in the scan: its mean is right to a millionth, and the root is found on all
 
 
 @final
@@ -66,7 +66,36 @@ def of_family(family: Family) -> Link:
     return Link(family.id, family.slope, family.mean, family.largest_slope)
 
 
-def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0) -> float:
+@final
+@dataclass(frozen=True, eq=False)
+class PublicRows:
+    """Centred public rows as the scale equation takes them: each once, with its share.
+
+    Attributes:
+        features: rows (k, d).
+        shares: shares (k,) of the rows, adding up to 1; ``None`` where all rows differ and count alike.
+    """
+
+    features: np.ndarray
+    shares: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, features: np.ndarray) -> PublicRows:
+        """Return rows (m, d) without their copies where they have few levels, as Bernoulli rows do."""
+        key = features @ np.sqrt(np.arange(2.0, 2.0 + features.shape[1]))
+        if len(np.unique(key[: 2 * _BINS])) > _BINS:
+            return cls(features)
+        _, first, back, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+        if len(first) > _BINS or not np.array_equal(features[first][back], features):
+            return cls(features)
+        return cls(features[first], counts / len(features))
+
+    def mean(self, values: np.ndarray) -> float:
+        """Return the mean over all rows of values (k,)."""
+        return float(np.mean(values) if self.shares is None else self.shares @ values)
+
+
+def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0, shares: np.ndarray | None = None) -> float:
     """Return the smallest root c of ``1 = c mean(curve(offset + c s))`` on its branch; NaN if there is none.
 
     The sign of c is the link's. The root is bracketed on a log grid with few scores that stand for all, and found by
@@ -74,84 +103,99 @@ def scale_root(link: Link, scores: np.ndarray, offset: float = 0.0) -> float:
 
     Args:
         scores: (k,).
+        shares: shares (k,) of the scores, adding up to 1; alike if ``None``.
     """
+    few, weights, exact = _summarized(scores, shares)
+    known: dict[float, float] = {}
 
-    def over(c: float, each: np.ndarray, weights: np.ndarray | None) -> float:
+    def rough(c: float) -> float:
         with np.errstate(over="ignore"):
-            curve = link.curve(offset + c * each)
-            mean = np.mean(curve) if weights is None else weights @ curve
-            return float(np.clip(c * mean, -1e300, 1e300)) - 1.0
-
-    few, weights, exact = _summarized(scores)
-    every = (few, weights) if exact else (scores, None)
+            return float(np.clip(c * (weights @ link.curve(offset + c * few)), -1e300, 1e300)) - 1.0
 
     def gap(c: float) -> float:
-        return over(c, *every)
+        if exact:
+            return rough(c)
+        if c not in known:
+            with np.errstate(over="ignore"):
+                known[c] = float(np.clip(c * np.mean(link.curve(offset + c * scores)), -1e300, 1e300)) - 1.0
+        return known[c]
 
     grid = link.sign * _SCAN
-    at = next((k for k, c in enumerate(grid) if over(float(c), few, weights) >= 0), len(grid) - 1)
-    while at > 0 and gap(grid[at - 1]) >= 0:  # the scan saw a little less than all rows
+    begin = _first_possible(link, float(np.max(np.abs(scores))), offset)
+    at = next((k for k in range(begin, len(grid)) if rough(float(grid[k])) >= 0), len(grid) - 1)
+    while at > 0 and gap(float(grid[at - 1])) >= 0:  # the scan saw a little less than all rows
         at -= 1
-    while at < len(grid) and gap(grid[at]) < 0:
-        at += 1
-    if at == len(grid):
-        return float("nan")
     ends = sorted((0.0 if at == 0 else float(grid[at - 1]), float(grid[at])))  # at 0 the gap is -1
-    if not exact:
-        ends = _narrowed(gap, lambda c: over(c, few, weights), ends)
-    return float(brentq(gap, *ends, xtol=1e-300, rtol=1e-12))
+    near = None if exact else _narrowed(gap, rough, ends)
+    if near is None:
+        while at < len(grid) and gap(float(grid[at])) < 0:
+            at += 1
+        if at == len(grid):
+            return float("nan")
+        near = sorted((0.0 if at == 0 else float(grid[at - 1]), float(grid[at])))
+    return root(gap, near[0], near[1], xtol=1e-300, rtol=1e-12)
 
 
-def _narrowed(gap: Callable[[float], float], rough: Callable[[float], float], ends: list[float]) -> list[float]:
-    """Return a bracket of the root of ``gap`` next to that of ``rough``; the ends where there is none."""
+def _first_possible(link: Link, longest: float, offset: float) -> int:
+    """Return the first place of the grid where c times the largest curve of any score reaches 1: no root before it."""
+    low, high = 0, len(_SCAN) - 1
+    while low < high:
+        middle = (low + high) // 2
+        c = float(_SCAN[middle])
+        low, high = (low, middle) if c * link.largest_slope(abs(offset) + c * longest) >= 1 else (middle + 1, high)
+    return low
+
+
+def _narrowed(gap: Callable[[float], float], rough: Callable[[float], float], ends: list[float]) -> list[float] | None:
+    """Return a bracket of the root of ``gap`` next to that of ``rough``; ``None`` where there is none."""
     if rough(ends[0]) * rough(ends[1]) >= 0:
-        return ends
-    near = float(brentq(rough, *ends, xtol=1e-300, rtol=1e-8))
+        return None
+    near = root(rough, ends[0], ends[1], xtol=1e-300, rtol=1e-8)
     close = sorted((near * (1 - _NEXT), near * (1 + _NEXT)))
     inside = [max(close[0], ends[0]), min(close[1], ends[1])]
-    return inside if gap(inside[0]) * gap(inside[1]) < 0 else ends
+    return inside if gap(inside[0]) * gap(inside[1]) < 0 else None
 
 
-def _summarized(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+def _summarized(scores: np.ndarray, shares: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return scores that stand for all, their shares, and whether they are exactly all there are.
 
-    Rows of a few levels have few distinct scores; else scores of neighbouring rank are averaged, :data:`_BINS` of them.
+    Many scores are averaged in :data:`_BINS` bins of one width.
     """
-    size = len(scores) // _BINS
-    if size < 2:
+    if shares is not None:
+        return scores, shares, True
+    low, high = float(np.min(scores)), float(np.max(scores))
+    if len(scores) < 2 * _BINS or not high > low:
         return scores, np.full(len(scores), 1 / len(scores)), True
-    ordered = np.sort(scores)
-    starts = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > 0)
-    if len(starts) <= _BINS:
-        return ordered[starts], np.diff(starts, append=len(ordered)) / len(ordered), True
-    means = ordered[: size * _BINS].reshape(_BINS, size).mean(axis=1)
-    return means, np.full(_BINS, 1 / _BINS), False
+    at = np.minimum(((scores - low) * (_BINS / (high - low))).astype(np.intp), _BINS - 1)
+    counts, sums = np.bincount(at, minlength=_BINS), np.bincount(at, scores, minlength=_BINS)
+    some = counts > 0
+    return sums[some] / counts[some], counts[some] / len(scores), False
 
 
-def scaled(link: Link, slopes: np.ndarray, rows: np.ndarray, level: float | None) -> tuple[np.ndarray, float]:
-    """``c w`` and an intercept for least-squares slopes w (d,), from centred public rows (m, d).
+def scaled(link: Link, slopes: np.ndarray, rows: PublicRows, level: float | None) -> tuple[np.ndarray, float]:
+    """``c w`` and an intercept for least-squares slopes w (d,), from centred public rows.
 
     Args:
         level: released mean response, which the intercept reproduces; ``None``: no intercept.
     """
-    scores, offset, c = rows @ slopes, 0.0, float("nan")
+    scores, offset, c = rows.features @ slopes, 0.0, float("nan")
     for _ in range(1 if level is None else _ROUNDS):
         if level is not None:
-            offset = _level(link, scores * (0.0 if np.isnan(c) else c), level)
-        c = scale_root(link, scores, offset)
+            offset = _level(link, rows, scores * (0.0 if np.isnan(c) else c), level)
+        c = scale_root(link, scores, offset, rows.shares)
     return c * slopes, offset
 
 
-def _level(link: Link, scores: np.ndarray, level: float) -> float:
+def _level(link: Link, rows: PublicRows, scores: np.ndarray, level: float) -> float:
     """Return where the mean of ``value(offset + s)`` is the level; the end of the range where it cannot be."""
 
     def gap(offset: float) -> float:
-        return float(np.mean(link.value(offset + scores))) - level
+        return rows.mean(link.value(offset + scores)) - level
 
     low, high = -30.0, 30.0
     if gap(low) >= 0 or gap(high) <= 0:
         return low if gap(low) >= 0 else high
-    return float(brentq(gap, low, high))
+    return root(gap, low, high)
 
 
 def least_squares(gram: np.ndarray, cross: np.ndarray, public: tuple[np.ndarray, int] | None, n: int) -> np.ndarray:

@@ -13,7 +13,6 @@ from pmtcore.base.messages import LocalMessage
 from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.randomizers import PrivUnit
 from pmtcore.public.moments import PublicData, whiten
-from pmtcore.public.shape import Clip
 
 # Quantiles of public lengths that are tried as radii; the price is flat between them.
 _RADIUS_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
@@ -72,18 +71,41 @@ def whitened(
     norms = np.linalg.norm(x, axis=1)
     unit = PrivUnit.at(public.d, epsilon) if randomizer == "privunit" and epsilon is not None else None
 
+    radii = np.unique(np.quantile(norms, _RADIUS_QUANTILES))
+    radii = radii[radii > 0]
+    shells = _shell_moments(x, norms, radii)
+
     def price(radius: float) -> float:
-        _, weights = Clip(radius, np.inf).factors(norms)
-        gram = (x * weights[:, None]).T @ x / len(x)
-        spread = (high - low) ** 2 / 4
-        sampling = spread * ((x * weights[:, None] ** 2).T @ x) / len(x)
+        # Weights are 1 within the radius and radius over length beyond it.
+        inside = np.searchsorted(radii, radius, side="right")
+        gram, squared = (
+            (shells[0, :inside].sum(axis=0) + radius**power * shells[power, inside:].sum(axis=0)) / len(x)
+            for power in (1, 2)
+        )
+        sampling = (high - low) ** 2 / 4 * squared
         size = radius * (high - low)
         noise = (size / mu) ** 2 if unit is None else (size / 2) ** 2 * unit.variance
         inverse = np.linalg.pinv(gram)
         return float(np.trace(inverse @ (sampling + noise * np.eye(public.d)) @ inverse))
 
-    radii = [float(r) for r in np.unique(np.quantile(norms, _RADIUS_QUANTILES)) if r > 0]
-    return Configuration(**fields, radius=min(radii, key=price))
+    return Configuration(**fields, radius=min(map(float, radii), key=price))
+
+
+def _shell_moments(x: np.ndarray, norms: np.ndarray, radii: np.ndarray) -> np.ndarray:
+    """Return ``sum x x' / |x|^k`` (3, shells, d, d) for k = 0, 1, 2 over the rows between one radius and the next.
+
+    Args:
+        x: rows (m, d).
+        norms: their lengths (m,).
+        radii: rising (r,); the first shell is within the first radius, the last beyond the last.
+    """
+    shells = np.zeros((3, len(radii) + 1, x.shape[1], x.shape[1]))
+    shell = np.searchsorted(radii, norms, side="left")
+    for each in range(len(radii) + 1):
+        rows, length = x[shell == each], np.maximum(norms[shell == each], np.finfo(float).tiny)
+        for power in range(3):
+            shells[power, each] = (rows / length[:, None] ** power).T @ rows if power else rows.T @ rows
+    return shells
 
 
 def moments(public: PublicData, n: int, mu: float, gaussian: bool, zeta: float, bound: float = 0.0) -> Configuration:

@@ -173,10 +173,14 @@ class ZeroNoise(LabNoise):
 @cache
 def discrete_gaussian(sigma: float) -> Any:
     """Return OpenDP's exact discrete Gaussian on integer vectors, at this scale or, by its own rounding, above it."""
-    import opendp.prelude as dp  # noqa: PLC0415  # only real releases need it
+    # Only real releases need OpenDP; its prelude would load scikit-learn and Polars too, where they are installed.
+    from opendp.domains import atom_domain, vector_domain  # noqa: PLC0415
+    from opendp.measurements import make_gaussian  # noqa: PLC0415
+    from opendp.metrics import l2_distance  # noqa: PLC0415
+    from opendp.mod import enable_features  # noqa: PLC0415
 
-    dp.enable_features("contrib")
-    return dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l2_distance(T=float), sigma)
+    enable_features("contrib")
+    return make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T="f64"), sigma)
 
 
 def uniform(source: NoiseSource, trials: int, size: int) -> np.ndarray:

@@ -15,7 +15,6 @@ from typing import final
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from scipy.stats import gamma
 
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.gdp import Gdp, bare, least_modulus, noise_size, spend_mu, stated
@@ -29,6 +28,7 @@ from pmtcore.accounting.perturbed import (
     spend,
 )
 from pmtcore.accounting.spends import Spend
+from pmtcore.base.distributions import gamma
 from pmtcore.base.records import Curator, Private
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Data, Penalty, minimize
@@ -189,7 +189,7 @@ def draw_above(noise: Noise, cut: float, source: NoiseSource, trials: int, p: in
     scale = np.full(trials, noise.scale)
     if noise.pure:
         levels = (np.arange(_VARIANCE_QUANTILES) + 0.5) / _VARIANCE_QUANTILES
-        roots = np.sqrt(gamma((p + 1) / 2, scale=2).ppf(levels))
+        roots = np.sqrt(gamma.ppf(levels, (p + 1) / 2, scale=2))
         odds = np.cumsum(ndtr(cut / (noise.scale * roots)) ** p)
         scale = noise.scale * roots[np.searchsorted(odds / odds[-1], uniform(source, trials, 1)[:, 0])]
     least = ndtr(-cut / scale)[:, None]

@@ -15,11 +15,11 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from scipy.stats import chi2
 
 from pmtcore.accounting.budgets import Budget, Neighbours
 from pmtcore.accounting.objective import noise_sd
 from pmtcore.accounting.spends import Spend
+from pmtcore.base.distributions import chi2
 from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
 from pmtcore.glm.newton import Rows
 from pmtcore.mechanisms.noise import NoiseSource

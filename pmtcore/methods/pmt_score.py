@@ -211,7 +211,7 @@ register(
         source="beyond A; D3 of the derivations",
         neighbours=Neighbours.REPLACE_ONE,
         standing=ReleaseStatus.SOUND,
-        standing_reason="one Gaussian mechanism on a bounded score; everything after is post-processing",
+        standing_reason="one Gaussian mechanism on a bounded score; what follows it is proved to cost nothing",
         exact=True,
         errata=(),
         parameters=GlmParameters,

@@ -91,6 +91,14 @@ _LESSONS = (
         "When nobody may see the rows, or when there are so many people that a root of n of them is enough.",
     ),
     Lesson(
+        "sites",
+        "Several sites",
+        "Let one site collude, then four, among five and among thirty.",
+        "How can sites that trust nobody have the error of one curator?",
+        "Each hands out its sum in shares that say nothing alone, with a share of the noise. Only the total is opened, "
+        "and its noise is one curator's.",
+    ),
+    Lesson(
         "leaks",
         "Leaks",
         "Look at each mistake at mu = 1.",

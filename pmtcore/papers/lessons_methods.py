@@ -132,6 +132,42 @@ def trust(n: int, mu: float) -> Line:
     return Line(sizes, curves, float(n), sentence)
 
 
+_SITE = 1_000  # rows of each site
+
+
+def sites(count: int, colluders: int) -> Line:
+    """Standard error that privacy at mu = 1 adds to a mean over sites of 1,000 rows, against the number of sites.
+
+    The noise of the total is sized for the sites that do not collude (proofs/sites.md, 1).
+
+    Args:
+        count: sites of the study.
+        colluders: how many may collude; as many as leave one honest site count where there are more.
+    """
+    counts = np.unique(np.round(np.geomspace(2, 100, 30)).astype(int))
+
+    def error(k: np.ndarray) -> np.ndarray:
+        return np.sqrt(k / (k - np.minimum(colluders, k - 1))) / (k * _SITE)
+
+    here, alone = float(error(np.array([count]))[0]), 1 / _SITE
+    sentence = (
+        f"{count} sites that add up shares of noise move their mean by {figure(here, 2)}; one site alone moves its own "
+        f"by {figure(alone, 2)}, {figure(alone / here, 2)} times as much. "
+    )
+    if colluders == 0:
+        sentence += "That is one curator's noise, and there is no curator."
+    else:
+        doubted = plural(min(colluders, count - 1), "site")
+        sentence += f"Not to count on {doubted} makes the noise {figure(here * count * _SITE, 3)} times a curator's."
+    curves = {
+        "a study of sites": error(counts),
+        "one curator of all": 1 / (counts * _SITE),
+        "one site alone": np.full(len(counts), alone),
+        "every row by itself": 1 / np.sqrt(counts * _SITE),
+    }
+    return Line(counts.astype(float), curves, float(count), sentence)
+
+
 def questions(mu: float, asked: int) -> Line:
     """Expected error of a regression when many are asked: a release for each, or one moment for all.
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.stats import t as student
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.distributions import student
 from pmtcore.base.messages import PublicMessage
 from pmtcore.base.records import Bands
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.stats import f as f_distribution
+
+from pmtcore.base.distributions import f_distribution
 
 # Chance of widening a prior that is right, where the noise is next to nothing; it falls with the prior's share of S.
 FALSE_ALARMS = 0.05

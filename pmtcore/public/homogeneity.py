@@ -18,8 +18,8 @@ from typing import final
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.stats import chi2
 
+from pmtcore.base.distributions import chi2
 from pmtcore.public.moments import PublicData
 from pmtcore.public.radius import Ball
 

@@ -19,8 +19,8 @@ from typing import final
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.stats import chi2
 
+from pmtcore.base.distributions import chi2
 from pmtcore.mechanisms.noise import sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
 from pmtcore.public.moments import PublicData

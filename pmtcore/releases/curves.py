@@ -20,6 +20,8 @@ from pmtcore.releases.planning import Planned, index, planned
 LADDER = (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
 # Budget at which a method is tried first, to learn whether it predicts at all.
 _FIRST_MU = 1.0
+# Rungs that give every method a line across the picture before the ones between are computed.
+_OUTLINE = (0.1, 5.0, 0.3)
 
 
 @final
@@ -41,7 +43,9 @@ class Curves:
         self._found: dict[tuple[str, float], Planned] = {}
         self._refused: set[str] = set()
         self._work = [(e.id, _FIRST_MU) for e in self._candidates]
-        self._work += [(e.id, mu) for e in self._candidates for mu in self.ladder if mu != _FIRST_MU]
+        outline = [mu for mu in _OUTLINE if mu in self.ladder]
+        self._work += [(e.id, mu) for mu in outline for e in self._candidates]
+        self._work += [(e.id, mu) for e in self._candidates for mu in self.ladder if mu not in (_FIRST_MU, *outline)]
         self._steps = len(self._work)
         self.stopped = False
 
@@ -72,6 +76,10 @@ class Curves:
     def known(self) -> bool:
         """Return True where every method has been tried once, so that :attr:`ids` is complete."""
         return not any(mu == _FIRST_MU for _, mu in self._work)
+
+    def outlined(self) -> bool:
+        """Return True where every method that predicts has a line across the picture."""
+        return self.known() and not any(mu in _OUTLINE and id not in self._refused for id, mu in self._work)
 
     def first(self, id: str) -> None:
         """Try this method at once, where it is one of the candidates."""

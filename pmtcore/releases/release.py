@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -32,6 +33,8 @@ from pmtcore.tables.digests import content_digest, public_digest
 from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import Problem
 
+# The plan of each problem's last request: it is public, and goes when the problem does.
+_LAST_PLANS: WeakKeyDictionary[Problem, tuple[Request, tuple[Method, Parameters, Plan]]] = WeakKeyDictionary()
 _ADMITTED: set[tuple[str, str, str]] = set()  # what this process has let the ledger know already
 _UNWEIGHTED = ("joint-moment", "pmt-moment")  # their products of columns would be of weighted columns
 _SWAMPED = 0.5  # noise of half the signal's size: the moment is about to lose its sign
@@ -129,6 +132,12 @@ class Preview:
     def worthwhile(self) -> bool:
         """Return True where the public figures raise no objection."""
         return not self.verdict
+
+
+def guarantee_of(problem: Problem, request: Request) -> Guarantee:
+    """Return what a release of this request would cost; free, and no prediction is made."""
+    entry, _, plan = _plan(problem, request)
+    return _guarantee(entry, plan, problem, request)
 
 
 def preview(problem: Problem, request: Request) -> Preview:
@@ -406,6 +415,14 @@ def _ground(problem: Problem, entry: Method) -> Ground:
 
 
 def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]:
+    """Return the method, its parameters and its plan; of a problem's last request the plan that was made already."""
+    last = _LAST_PLANS.get(problem)
+    if last is None or last[0] != request:
+        last = _LAST_PLANS[problem] = (request, _planned(problem, request))
+    return last[1]
+
+
+def _planned(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]:
     entry = method(request.method)
     entry.check_suits(problem.public)
     if problem.choices.weights and entry.id in _UNWEIGHTED:
@@ -423,6 +440,12 @@ def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]
 def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) -> Guarantee:
     delta = reporting_delta(problem.private.n) if request.delta is None else request.delta
     return Guarantee(plan.mu, entry.neighbours, delta, _unit(problem, request))
+
+
+def guarantee_of_budget(problem: Problem, request: Request) -> Guarantee:
+    """Return the guarantee of a release that spends the whole budget of a request; nothing is planned."""
+    delta = reporting_delta(problem.private.n) if request.delta is None else request.delta
+    return Guarantee(request.budget.mu, method(request.method).neighbours, delta, _unit(problem, request))
 
 
 def _unit(problem: Problem, request: Request) -> Unit:

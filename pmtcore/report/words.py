@@ -221,8 +221,9 @@ def _closest(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
             stretches.append((best, place, place))
     if len(stretches) == 1:
         best, low, high = stretches[0]
-        where = f"At {_place(low, axis)}" if low == high else "At every place drawn"
-        return f"{where}, {spoken(best)} comes closest to the fit without privacy."
+        if low == high:
+            return f"At {_place(low, axis)}, {spoken(best)} comes closest to the fit without privacy."
+        return f"{spoken(best)} comes closest to the fit without privacy at every place drawn."
     if len(stretches) > 4:
         return "Which method comes closest to the fit without privacy changes back and forth: see the table."
     told = [
@@ -244,7 +245,9 @@ def _middle(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
     if least <= _NO_ERROR * here[-1][1]:
         return f"At {_place(middle, axis)}, {spoken(best)} has no distance at all; the others do."
     told = [f"{spoken(id)} is {_further(error / least)}" for id, error in others]
-    return f"At {_place(middle, axis)}, compared with {spoken(best)}: {'; '.join(told)}."
+    first = {min(at, key=lambda id: at[id]) for at in by_place.values()}
+    where = "" if len(first) == 1 else f", where {spoken(best)} is closest"
+    return f"At {_place(middle, axis)}{where}, {listing(told)}."
 
 
 def _further(ratio: float) -> str:

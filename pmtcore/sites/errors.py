@@ -23,7 +23,9 @@ class Kind(Enum):
     OTHER_ROWS = "other-rows"
     STRICT_POLICY = "strict-policy"
     FORMULA = "formula"
+    EFFECTS = "effects"
     NOT_AGREED = "not-agreed"
+    NEEDS_TABLE = "needs-table"
     METHOD = "method"
     FORGED = "forged"
     OPENED_BEFORE = "opened-before"
@@ -47,11 +49,13 @@ _SENTENCES = {
     Kind.OTHER_ROWS: "The private table has another number of rows than the study says of this site",
     Kind.STRICT_POLICY: "In a study no policy refuses rows: that would tell of private ones",
     Kind.FORMULA: "A study names its columns one by one; give --target and --features in place of a formula",
+    Kind.EFFECTS: "Effects of sites need joint-moment, public rows, no weights, and that every site answers",
+    Kind.NEEDS_TABLE: "A second person agrees to releases of this data set, and to one table: name it with --private",
     Kind.NOT_AGREED: "This site has not agreed to the study, or declined it; 'study join' asks",
     Kind.METHOD: "This method does not work over sites; choose joint-pmt, joint-moment or pmt-gradients",
     Kind.FORGED: "A message does not carry the signature of the site that it names",
     Kind.OPENED_BEFORE: "This site has published its part of this pass before; it never does so twice",
-    Kind.SITES_CHANGED: "A pass was opened with other sites; the study cannot go on with fewer",
+    Kind.SITES_CHANGED: "The first pass was opened with other sites; only these can go on, all of them or fewer",
     Kind.LOST: "A site was lost; what was not opened is not spent, and nothing more is released",
     Kind.PATIENCE: "Nothing was heard for as long as the study waits",
     Kind.STOPPED: "The coordinator stopped the study",

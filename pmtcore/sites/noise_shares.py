@@ -19,9 +19,16 @@ from pmtcore.sites.errors import Kind, StudyError
 MOST_TAU = 1e-300
 
 
-def share_scale(scale: float, answering: int) -> float:
-    """Return the scale of one site's noise where so many sites add up to ``scale``."""
-    return scale / math.sqrt(answering)
+def share_scale(scale: float, planned: int, answering: int, colluders: int) -> float:
+    """Return the scale of one site's noise in a pass.
+
+    Args:
+        scale: of the total that the method plans with, where all planned sites answer.
+        planned: sites that the release is planned for.
+        answering: of them, sites that answer in this pass.
+        colluders: at most so many of them are not honest; the others alone keep the pass's budget.
+    """
+    return scale / math.sqrt(planned) * math.sqrt((planned - colluders) / (answering - colluders))
 
 
 def tau(scale: float, honest: int) -> float:
@@ -62,10 +69,12 @@ class NoiseShares:
         source: of discrete Gaussians; the system's entropy for a release.
         answering: sites that add a share.
         colluders: of them, at most so many are not honest.
+        planned: sites that the release is planned for; ``None``: those that answer.
     """
 
-    def __init__(self, source: NoiseSource, answering: int, colluders: int) -> None:
+    def __init__(self, source: NoiseSource, answering: int, colluders: int, planned: int | None = None) -> None:
         self.source, self.answering, self.colluders = source, answering, colluders
+        self.planned = answering if planned is None else planned
 
     def add(self, values: np.ndarray, scale: float) -> np.ndarray:
         """Return one site's integers (k,) with its share of noise whose total has this scale; integers of any size.
@@ -73,6 +82,6 @@ class NoiseShares:
         Raises:
             StudyError: the share is too coarse to be accounted for.
         """
-        share = share_scale(scale, self.answering)
+        share = share_scale(scale, self.planned, self.answering, self.colluders)
         require_fine(share, self.answering - self.colluders)
         return np.asarray(values.astype(object) + self.source.integers(share, 1, len(values))[0].astype(object))

@@ -9,6 +9,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, final
 
+from pmtcore.base.numbers import figure
 from pmtcore.base.records import plain
 from pmtcore.ledger.agreements import Asked
 from pmtcore.ledger.log import Ledger, LedgerError
@@ -17,27 +18,35 @@ from pmtcore.releases.record import Release
 from pmtcore.releases.release import (
     Preview,
     admit,
+    guarantee_of_budget,
     once_recorded,
     preview,
     record_room,
     release,
     spend_of,
+    tables_digest,
 )
 from pmtcore.sites import seals
-from pmtcore.sites.boards import Board, Message
+from pmtcore.sites.boards import EVERYTHING, Board, Message
+from pmtcore.sites.effects import homogeneity
 from pmtcore.sites.errors import Kind, StudyError
 from pmtcore.sites.knowledge import knowledge
 from pmtcore.sites.noise_shares import NoiseShares
-from pmtcore.sites.rounds import Exchange, Openings, Replay, SharedNoise, post
+from pmtcore.sites.rounds import Exchange, Openings, Replay, SharedNoise, signed
 from pmtcore.sites.study import GroundOfStudy, Study
 from pmtcore.sites.transcript import Superseded, Transcript
 from pmtcore.tables.table import Table
 
+FINISHED = "finished"  # the body of the coordinator's last message, where there is a release
 _KEYS = "keys.json"
 _LONG = 4  # times the study's patience: what a site waits for the others to begin
 _GIVES_UP = 3  # times the study's patience: what the coordinator waits for a site that was lost after an opening
 _POLL = 0.02  # seconds
 _ANY_ATTEMPT = 2**31  # no attempt is newer
+_FEWER = (
+    "A site was lost after the first pass. Later passes are of fewer rows, scaled up, and every band is {factor} times "
+    "as wide as with all sites, which is enough."
+)
 
 
 def plan_of(ground: GroundOfStudy) -> Preview:
@@ -46,17 +55,45 @@ def plan_of(ground: GroundOfStudy) -> Preview:
     return preview(ground.problem(study.names), study.request_of(study.names))
 
 
-def _fields(ground: GroundOfStudy, name: str, by: str) -> dict[str, Any]:
-    """Return what a site spends, in the fields of its ledger: the budget against the declared coalition."""
-    study = ground.study
-    fields = spend_of(ground.problem(study.names), study.request, study.title, by)
+def _fields(
+    ground: GroundOfStudy, name: str, by: str, ledger: Ledger, dataset: str, table: Table | None
+) -> dict[str, Any]:
+    """Return what a site spends, in the fields of its ledger: the budget against the declared coalition.
+
+    Raises:
+        StudyError: a second person has to agree, who agrees to one table, and there is none.
+    """
+    study, tables = ground.study, ""
+    if ledger.account(dataset).second:
+        if table is None:
+            raise StudyError(Kind.NEEDS_TABLE, name)
+        tables = tables_digest(ground.problem(study.names, table, name), ledger)
+    fields = spend_of(ground.problem(study.names), study.request, study.title, by, tables)
     return {**fields, "request": {**fields["request"], "study": study.plan_digest, "site": name}}
 
 
-def join(ground: GroundOfStudy, name: str, folder: Path, ledger: Ledger, dataset: str, by: str) -> dict[str, str]:
-    """Agree to a study for a site: keys in its folder, the agreement in its ledger; no private row is read.
+def join(
+    ground: GroundOfStudy,
+    name: str,
+    folder: Path,
+    ledger: Ledger,
+    dataset: str,
+    by: str,
+    table: Table | None = None,
+) -> dict[str, str]:
+    """Agree to a study for a site: keys in its folder, the agreement in its ledger.
 
-    Where the data set needs a second person, they answer in the ledger before the study runs.
+    No private row is read, unless the data set needs a second person: they agree, in the ledger and before the study
+    runs, to this table, of which the agreement holds a digest under the ledger's key.
+
+    Args:
+        ground: the study, whose sites need no keys yet.
+        name: of the site.
+        folder: for its keys.
+        ledger: where the agreement stands.
+        dataset: whose cap counts.
+        by: who asks.
+        table: the site's own, where a second person has to agree.
 
     Returns:
         What the coordinator adds to the study: the site, the plan's digest, the public keys.
@@ -66,7 +103,7 @@ def join(ground: GroundOfStudy, name: str, folder: Path, ledger: Ledger, dataset
     """
     study = ground.study
     study.site(name)
-    ledger.agreements.ask(dataset, study.key(name), _fields(ground, name, by))
+    ledger.agreements.ask(dataset, study.key(name), _fields(ground, name, by, ledger, dataset, table))
     folder.mkdir(parents=True, exist_ok=True)
     keys = seals.Keys.new()
     keys.write(folder / _KEYS)
@@ -111,24 +148,29 @@ class SiteOfStudy:
         try:
             earlier = self._spend()
         except LedgerError:
-            post(board, keys, Message(study.digest, self.name, "failed", body=Kind.NOT_AGREED.value))
+            self._tell(board, keys, "failed", Kind.NOT_AGREED.value)
             raise
         if earlier is not None:
             return earlier
+        Openings(self.folder, study).publish_again(board, transcript)
         last = transcript.attempt  # a site takes part in attempts that begin after it came
-        post(board, keys, Message(study.digest, self.name, "here"))
+        self._tell(board, keys, "here")
         try:
-            found, names = self._released(board, keys, transcript, last)
+            found = self._released(board, keys, transcript, last)
         except Exception as error:
             kind = error.kind.value if isinstance(error, StudyError) else type(error).__name__
             with suppress(LedgerError):  # the spend stands without this note
                 self.ledger.fail(study.key(self.name), kind)
             with suppress(StudyError):
-                post(board, keys, Message(study.digest, self.name, "failed", body=kind))
+                self._tell(board, keys, "failed", kind)
             raise
-        record = self._keep(found, names)
-        post(board, keys, Message(study.digest, self.name, "done"))
+        record = self._keep(found)
+        self._tell(board, keys, "done")
         return record
+
+    def _tell(self, board: Board, keys: seals.Keys, kind: str, body: str = "") -> None:
+        """Tell the coordinator, and nobody else, how this site is doing."""
+        board.post(signed(keys, Message(self.ground.study.digest, self.name, kind, to=EVERYTHING, body=body)))
 
     def _require_fit(self, keys: seals.Keys) -> None:
         study = self.ground.study
@@ -153,69 +195,118 @@ class SiteOfStudy:
             return dict(entry.record)
         if entry is not None and entry.state == "reserved":
             return None  # stopped in between: what was opened is on the board, and no pass is opened twice
-        problem = self.ground.problem(study.names, self.table)
+        problem = self.ground.problem(study.names, self.table, self.name)
         admit(problem, self.ledger, self.dataset)
-        fields = _fields(self.ground, self.name, self.by)
+        fields = _fields(self.ground, self.name, self.by, self.ledger, self.dataset, self.table)
         self.ledger.spend(self.dataset, key, fields, record_room(problem))
         return None
 
     def _agreement(self) -> Asked:
         return self.ledger.agreements.one(self.ground.study.key(self.name))
 
-    def _released(
-        self, board: Board, keys: seals.Keys, transcript: Transcript, attempt: int
-    ) -> tuple[Release, tuple[str, ...]]:
-        """Return the release and the sites that answered, whatever attempts it takes after ``attempt``.
+    def _released(self, board: Board, keys: seals.Keys, transcript: Transcript, attempt: int) -> Result:
+        """Return the result, whatever attempts it takes after ``attempt``.
 
         An earlier life of this site may have shared other noise in attempts before.
         """
         study, openings = self.ground.study, Openings(self.folder, self.ground.study)
         while True:
             self._wait_for_attempt(transcript, attempt)
-            attempt, names = transcript.attempt, transcript.names
-            if len(names) < study.least or not set(names) <= set(study.names):
+            attempt, names, planned = transcript.attempt, transcript.names, transcript.planned
+            if transcript.stopped == FINISHED:
+                # The others went on without this site; what they opened is its release too.
+                return _run(self.ground, planned, SharedNoise(study, Replay(transcript), None))
+            if len(names) < study.least:
                 raise StudyError(Kind.TOO_FEW_SITES)
-            openings.require_same(names)
-            shares = NoiseShares(self.source, len(names), study.colluders)
+            if not set(names) <= set(planned):
+                raise StudyError(Kind.SITES_CHANGED)
+            openings.require_plan(planned)
+            shares = NoiseShares(self.source, len(names), study.colluders, len(planned))
             exchange = Exchange(study, self.name, keys, board, transcript, openings)
             with suppress(Superseded):
-                return _run(self.ground, names, self.table, SharedNoise(exchange, shares)), names
+                return _run(self.ground, planned, SharedNoise(study, exchange, shares), self.table, self.name)
 
     def _wait_for_attempt(self, transcript: Transcript, last: int) -> None:
         def has_begun() -> bool:
+            if transcript.stopped == FINISHED and self.name in transcript.planned:
+                return True
             return transcript.attempt > last and self.name in transcript.names
 
         transcript.wait(has_begun, _ANY_ATTEMPT, _LONG * self.ground.study.patience)
 
-    def _keep(self, found: Release, names: tuple[str, ...]) -> dict[str, Any]:
+    def _keep(self, found: Result) -> dict[str, Any]:
         key = self.ground.study.key(self.name)
         spent = self.ledger.entry(key)
         place = {"dataset": self.dataset, "key": key, "head": "" if spent is None else spent.hash}
-        record = {**record_of(self.ground.study, found, names), "ledger": place}
+        record = {**found.as_dict(), "ledger": place}
         self.ledger.finish(key, record)
         return record
 
 
-def _run(ground: GroundOfStudy, names: tuple[str, ...], table: Table | None, source: NoiseSource) -> Release:
-    """Return the release of these sites' rows, computed by one party from the opened totals."""
-    study, problem = ground.study, ground.problem(names, table)
-    stated = preview(problem, study.request).guarantee
+@final
+@dataclass(frozen=True)
+class Result:
+    """What a study released.
+
+    Attributes:
+        release: as of one curator who holds the rows of the sites of the first pass.
+        passes: sites of each pass.
+    """
+
+    study: Study
+    release: Release
+    passes: tuple[tuple[str, ...], ...]
+
+    @property
+    def _answering(self) -> tuple[int, ...]:
+        return tuple(len(names) for names in self.passes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record: as of one curator, and who answered and who can learn what."""
+        study, names, learns = self.study, self.passes[0], knowledge(self.study, *self._answering)
+        answered = {
+            "id": study.id,
+            "plan": study.plan_digest,
+            "digest": study.digest,
+            "answered": list(names),
+            "passes": [list(each) for each in self.passes],
+            "widening": study.widening(self.passes),
+            "colluders": study.colluders,
+            "noise_mu": study.noise_mu(len(names)),
+            "knowledge": [each.as_dict() for each in learns],
+            **({"homogeneity": homogeneity(self.release)} if study.site_effects else {}),
+        }
+        return plain({**self.release.as_dict(), "study": answered})
+
+
+def _run(
+    ground: GroundOfStudy, names: tuple[str, ...], source: SharedNoise, table: Table | None = None, own: str = ""
+) -> Result:
+    """Return the result for these sites' rows, computed by one party from the opened totals.
+
+    Args:
+        ground: the study.
+        names: of the sites of the first pass.
+        source: opens totals.
+        table: of the site that computes; ``None``: of nobody.
+        own: its name.
+
+    Raises:
+        StudyError: the first pass was opened with other sites.
+    """
+    study, problem = ground.study, ground.problem(names, table, own)
+    stated = guarantee_of_budget(problem, study.request)
     found = once_recorded(release(problem, study.request_of(names), source, stated=stated))
-    return replace(found, notes=found.notes + tuple(each.words for each in knowledge(study, len(names))))
-
-
-def record_of(study: Study, found: Release, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the record of a study's release: as of one curator, and who answered and who can learn what."""
-    answered = {
-        "id": study.id,
-        "plan": study.plan_digest,
-        "digest": study.digest,
-        "answered": list(names),
-        "colluders": study.colluders,
-        "noise_mu": study.noise_mu(len(names)),
-        "knowledge": [each.as_dict() for each in knowledge(study, len(names))],
-    }
-    return plain({**found.as_dict(), "study": answered})
+    if source.passes[0] != names:
+        raise StudyError(Kind.SITES_CHANGED)
+    passes = tuple(source.passes)
+    words = tuple(each.words for each in knowledge(study, *(len(each) for each in passes)))
+    factor = study.widening(passes)
+    if factor > 1:
+        words += (_FEWER.format(factor=figure(factor)),)
+    if factor > 1 and found.bands is not None:
+        found = replace(found, bands=found.bands.widened(factor, found.coefficients))
+    return Result(study, replace(found, notes=found.notes + words), passes)
 
 
 @final
@@ -239,18 +330,30 @@ class Coordinator:
         Raises:
             StudyError: too few sites answered, or one was lost after a pass was opened; nothing more is released.
         """
+        transcript = self._transcript
+        transcript.update()
         try:
-            self._begin(self._answering())
-            while not set(self._transcript.names) <= self._transcript.done:
+            # A coordinator that was stopped goes on with the attempt that is on the board.
+            if not transcript.attempt:
+                self._begin(self._answering())
+            while not self._is_finished():
                 self._follow()
                 sleep(_POLL)
+            source = SharedNoise(self._study, Replay(transcript), None)
+            found = _run(self._ground, transcript.planned, source)
         except StudyError as error:
             self._post("stop", body=error.kind.value)
             raise
-        self._post("stop", body="finished")
-        names = self._transcript.names
-        found = _run(self._ground, names, None, SharedNoise(Replay(self._transcript), None))
-        return record_of(self._study, found, names)
+        self._post("stop", body=FINISHED)
+        return found.as_dict()
+
+    def _is_finished(self) -> bool:
+        """Return whether the sites have the release; who has it saw every pass opened, so late ones are not lost."""
+        transcript = self._transcript
+        late = set(transcript.names) - transcript.done
+        return not late or (
+            bool(transcript.done) and (self._idle() > self._study.patience or late <= transcript.failed)
+        )
 
     def _post(self, kind: str, attempt: int = 0, body: str = "") -> None:
         self._board.post(Message(self._study.digest, "", kind, attempt, body=body))
@@ -279,7 +382,7 @@ class Coordinator:
     def _step(self) -> int:
         """Return the first pass that is not opened."""
         step = 0
-        while self._transcript.opened(step, self._transcript.names) is not None:
+        while self._transcript.opened(step) is not None:
             step += 1
         return step
 
@@ -287,24 +390,26 @@ class Coordinator:
         """Look at what came, and begin again, or stop, where a site is lost."""
         transcript = self._transcript
         transcript.update()
+        if transcript.done:
+            return  # every pass is opened, and each site can compute the release
         attempt, names, step = transcript.attempt, transcript.names, self._step()
         ready = set(transcript.sent("ready", attempt, step))
-        failed = set(names) & (transcript.failed - transcript.done)
+        failed = set(names) & transcript.failed
         came_back = any(transcript.arrivals.get(name, 0) > self._arrivals.get(name, 0) for name in names)
+        # After an opening a site's rows are missed, so it has longer to come back.
+        patience = self._study.patience * (1 if step == 0 else _GIVES_UP)
         if ready >= set(names):  # being opened: every site may have published, so nobody begins again
             if failed or self._idle() > _GIVES_UP * self._study.patience:
                 raise StudyError(Kind.LOST, *(failed or set(names) - set(transcript.sent("sum", attempt, step))))
         elif came_back:
             self._begin(names)
-        elif step == 0 and (failed or self._idle() > self._study.patience):
-            self._begin(self._remaining(ready) if not failed else tuple(n for n in names if n not in failed))
-        elif step > 0 and (failed or self._idle() > _GIVES_UP * self._study.patience):
-            raise StudyError(Kind.LOST, *(failed or set(names) - ready))
+        elif failed or self._idle() > patience:
+            self._begin(tuple(n for n in names if n not in failed) if failed else self._remaining(step, ready))
 
-    def _remaining(self, ready: set[str]) -> tuple[str, ...]:
-        """Return the sites that have done what was due of them."""
+    def _remaining(self, step: int, ready: set[str]) -> tuple[str, ...]:
+        """Return the sites that have done what was due of them in this pass."""
         transcript = self._transcript
-        shared = tuple(n for n in transcript.names if transcript.has_shared(n, transcript.attempt, 0))
+        shared = tuple(n for n in transcript.names if transcript.has_shared(n, transcript.attempt, step))
         if len(shared) < len(transcript.names):
             return shared
         return tuple(name for name in shared if name in ready)

@@ -4,27 +4,30 @@
     ready   every share for me has come: up to here nothing can be opened, and an attempt that fails costs nothing
     sum     all are ready: the sum of the shares that I hold; with those of all sites it is the noisy total
 
-A site publishes its sum of a pass once, whatever the coordinator says, and writes that down before: each pass is opened
+A site publishes its sum of a pass once, whatever the coordinator says, and writes it down before: each pass is opened
 at most once, so the budget covers a coordinator that lies about who dropped out (docs/proofs/sites.md).
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn, Protocol, final
+from typing import Any, NoReturn, Protocol, final
 
 import numpy as np
 
+from pmtcore.base.strict_json import parsed
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.sites import seals, sharing
 from pmtcore.sites.boards import Board, Message
 from pmtcore.sites.errors import Kind, StudyError
 from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.study import Study
-from pmtcore.sites.transcript import Transcript
+from pmtcore.sites.transcript import Opened, Transcript
 
 _PATIENCE = 4  # times the study's: the coordinator, who may begin again, gives up first
 
@@ -32,7 +35,7 @@ _PATIENCE = 4  # times the study's: the coordinator, who may begin again, gives 
 class Opening(Protocol):
     """What turns one party's noisy integers of a pass into the total of all parties."""
 
-    def total(self, step: int, values: np.ndarray) -> list[int]:
+    def total(self, step: int, values: np.ndarray) -> Opened:
         """Return the opened total (k,) of a pass; ``values`` (k,) are this party's."""
 
 
@@ -40,14 +43,20 @@ class Opening(Protocol):
 class SharedNoise(NoiseSource):
     """The noise source of one party of a study: sums of its own rows go in, opened totals of all rows come out.
 
-    The method runs as it does for one curator; what differs is where its integers are opened.
+    The method runs as it does for one curator; what differs is where its integers are opened. It plans for the rows of
+    the sites of the first opening. The total of a later pass with fewer of them is scaled up to these rows.
 
     Args:
+        study: rows of the sites.
         shares: adds this site's share of the noise; ``None``: the coordinator, who holds no row and adds nothing.
+
+    Attributes:
+        passes: sites of each pass so far.
     """
 
-    def __init__(self, opening: Opening, shares: NoiseShares | None) -> None:
-        self._opening, self._shares, self._step = opening, shares, 0
+    def __init__(self, study: Study, opening: Opening, shares: NoiseShares | None) -> None:
+        self._study, self._opening, self._shares = study, opening, shares
+        self.passes: list[tuple[str, ...]] = []
         self.secure = shares is None or shares.source.secure
         self.seed = None if shares is None else shares.source.seed
 
@@ -56,12 +65,18 @@ class SharedNoise(NoiseSource):
         values = [value.reshape(-1) for value, _ in parts]
         if self._shares is not None:
             values = [self._shares.add(value, scale) for value, (_, scale) in zip(values, parts, strict=True)]
-        opened = np.array(self._opening.total(self._step, np.concatenate(values)), dtype=object)
-        self._step += 1
+        opened = self._opening.total(len(self.passes), np.concatenate(values))
+        self.passes.append(opened.names)
+        total = np.array(self._scaled(opened), dtype=object)
         ends = np.cumsum([len(value) for value in values])
-        if len(opened) != ends[-1]:
+        if len(total) != ends[-1]:
             raise StudyError(Kind.RANGE)
-        return [each.reshape(trials, -1) for each in np.split(opened, ends[:-1])]
+        return [each.reshape(trials, -1) for each in np.split(total, ends[:-1])]
+
+    def _scaled(self, opened: Opened) -> list[int]:
+        """Return the total times planned rows over rows in it, to the nearest integer."""
+        planned, rows = self._study.rows(self.passes[0]), self._study.rows(opened.names)
+        return [(2 * value * planned + rows) // (2 * rows) for value in opened.total]
 
     def integers(self, sigma: float, trials: int, size: int) -> NoReturn:
         """Refuse: noise on its own would be opened at each site, and not in a sum."""
@@ -78,45 +93,60 @@ class SharedNoise(NoiseSource):
 
 @final
 class Openings:
-    """Which passes this site has published its sum of, in files of the site's folder; a pass once.
+    """The sums that this site has published, in files of the site's folder; one for each pass.
 
-    The file is there, on disk, before the sum is published; a site that is killed in between never publishes it.
+    The message is there, on disk, before it is published. A site that is killed in between publishes the same message
+    when it runs again, and never another one of that pass.
     """
 
     def __init__(self, folder: Path, study: Study) -> None:
-        self._folder, self._study = folder, study
+        self._folder, self._name = folder, f"{study.plan_digest[:32]}-opened"
 
     def _file(self, step: int) -> Path:
-        return self._folder / f"{self._study.plan_digest[:32]}-opened-{step}"
+        return self._folder / f"{self._name}-{step}"
 
     def was_opened(self, step: int) -> bool:
         """Return whether this site has published its sum of a pass, or was about to."""
         return self._file(step).exists()
 
-    def record(self, step: int, names: tuple[str, ...]) -> None:
-        """Write down that a pass is about to be opened with these sites.
+    def record(self, message: Message, names: tuple[str, ...]) -> None:
+        """Write down the signed sum that is about to be published, and which sites the pass is opened with.
 
         Raises:
-            StudyError: it was before.
+            StudyError: there is one of this pass.
         """
-        try:
-            descriptor = os.open(self._file(step), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            raise StudyError(Kind.OPENED_BEFORE) from None
-        with os.fdopen(descriptor, "w") as file:
-            file.write(",".join(names))
+        draft = self._folder / f".{self._name}-{os.urandom(4).hex()}"
+        with draft.open("x") as file:
+            file.write(json.dumps({"message": vars(message), "names": names}))
             file.flush()
             os.fsync(file.fileno())
+        try:
+            os.link(draft, self._file(message.step))
+        except FileExistsError:
+            raise StudyError(Kind.OPENED_BEFORE) from None
+        finally:
+            draft.unlink()
 
-    def require_same(self, names: tuple[str, ...]) -> None:
-        """Raise if a pass was opened with other sites: sums of different rows do not make one release.
+    def require_plan(self, planned: tuple[str, ...]) -> None:
+        """Raise if this site opened the first pass with others than the sites that are planned for now.
+
+        The budget's split over passes is the plan's, so passes of two plans might cost more than it.
 
         Raises:
-            StudyError: one was.
+            StudyError: it did.
         """
-        first = self._file(0)
-        if first.exists() and first.read_text() != ",".join(names):
+        if self.was_opened(0) and tuple(self._read(self._file(0))["names"]) != planned:
             raise StudyError(Kind.SITES_CHANGED)
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        return dict(parsed(path.read_bytes()))
+
+    def publish_again(self, board: Board, transcript: Transcript) -> None:
+        """Post the sums that were written down and never reached the board."""
+        for path in sorted(self._folder.glob(f"{self._name}-*")):
+            message = Message.from_dict(self._read(path)["message"])
+            if message.sender not in transcript.sent("sum", message.attempt, message.step):
+                board.post(message)
 
 
 @final
@@ -130,7 +160,7 @@ class Exchange:
         self._board, self._transcript, self._openings = board, transcript, openings
         self._attempt, self._names = transcript.attempt, transcript.names
 
-    def total(self, step: int, values: np.ndarray) -> list[int]:
+    def total(self, step: int, values: np.ndarray) -> Opened:
         """See :class:`Opening`.
 
         Raises:
@@ -138,27 +168,30 @@ class Exchange:
             StudyError: the study stopped, or a site did not follow the protocol.
         """
         self._transcript.update()
-        if self._transcript.opened(step, self._names) is None and not self._openings.was_opened(step):
+        if self._transcript.opened(step) is None and not self._openings.was_opened(step):
             self._open(step, sharing.encode(values))
-        self._wait(lambda: self._transcript.opened(step, self._names) is not None)
-        opened = self._transcript.opened(step, self._names)
+        self._wait(lambda: self._transcript.opened(step) is not None)
+        opened = self._transcript.opened(step)
         if opened is None:
             raise StudyError(Kind.LOST)
         return opened
 
     def _open(self, step: int, words: np.ndarray) -> None:
         """Share this site's words (k, 2), and publish the sum of what it received once all sites are ready."""
-        others = [name for name in self._names if name != self._name]
-        *theirs, mine = sharing.split(words, len(self._names))
-        for other, share in zip(others, theirs, strict=True):
+        others = set(self._names) - {self._name}
+        neighbours = self._study.neighbours(self._names, self._name)
+        *theirs, mine = sharing.split(words, len(neighbours) + 1)
+        for other, share in zip(neighbours, theirs, strict=True):
             body = self._header(step, self._name, other) + sharing.to_bytes(share)
-            self.post("share", step, seals.text(seals.sealed(body, self._study.site(other).seal)), other)
-        self._wait(lambda: set(others) <= set(self._sent("share", step)))
-        received = [self._share(step, other, len(words)) for other in others]
-        self.post("ready", step)
-        self._wait(lambda: set(others) <= set(self._sent("ready", step)))
-        self._openings.record(step, self._names)
-        self.post("sum", step, seals.text(sharing.to_bytes(sharing.total([mine, *received]))))
+            sealed = seals.sealed(body, self._study.site(other).seal)
+            self._post(self._message("share", step, seals.text(sealed), other))
+        self._wait(lambda: set(neighbours) <= set(self._sent("share", step)))
+        received = [self._share(step, other, len(words)) for other in neighbours]
+        self._post(self._message("ready", step))
+        self._wait(lambda: others <= set(self._sent("ready", step)))
+        part = self._message("sum", step, seals.text(sharing.to_bytes(sharing.total([mine, *received]))))
+        self._openings.record(part, self._names)
+        self._post(part)
 
     def _share(self, step: int, sender: str, count: int) -> np.ndarray:
         """Return what a site sealed for this one (count, 2).
@@ -185,14 +218,18 @@ class Exchange:
     def _wait(self, ready: Callable[[], bool]) -> None:
         self._transcript.wait(ready, self._attempt, _PATIENCE * self._study.patience)
 
-    def post(self, kind: str, step: int = 0, body: str = "", to: str = "") -> None:
-        """Post a signed message of this attempt."""
-        post(self._board, self._keys, Message(self._study.digest, self._name, kind, self._attempt, step, to, body))
+    def _message(self, kind: str, step: int, body: str = "", to: str = "") -> Message:
+        """Return a signed message of this attempt."""
+        message = Message(self._study.digest, self._name, kind, self._attempt, step, to, body)
+        return signed(self._keys, message)
+
+    def _post(self, message: Message) -> None:
+        self._board.post(message)
 
 
-def post(board: Board, keys: seals.Keys, message: Message) -> None:
-    """Sign a message and post it."""
-    board.post(Message(**{**vars(message), "signature": keys.sign(message.signed_bytes)}))
+def signed(keys: seals.Keys, message: Message) -> Message:
+    """Return the message with the signature of its sender."""
+    return replace(message, signature=keys.sign(message.signed_bytes))
 
 
 @final
@@ -202,13 +239,13 @@ class Replay:
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
 
-    def total(self, step: int, values: np.ndarray) -> list[int]:
+    def total(self, step: int, values: np.ndarray) -> Opened:
         """See :class:`Opening`.
 
         Raises:
             StudyError: the pass was not opened.
         """
-        opened = self._transcript.opened(step, self._transcript.names)
+        opened = self._transcript.opened(step)
         if opened is None:
             raise StudyError(Kind.LOST)
         return opened

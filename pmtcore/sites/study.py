@@ -11,7 +11,9 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, final
 from uuid import uuid4
 
@@ -23,15 +25,19 @@ from pmtcore.base.records import PrivateRows
 from pmtcore.base.strict_json import parsed
 from pmtcore.methods.registry import method
 from pmtcore.releases.release import Request
+from pmtcore.sites import effects
 from pmtcore.sites.errors import Kind, StudyError
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.labelled import labelled
 from pmtcore.tables.problem import Problem, PublicSide, design_of, prepare, public_side
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table, read_moment_path, read_path
 
 VERSION = 1  # of the study file; another one is refused
 METHODS = ("joint-pmt", "joint-moment", "pmt-gradients")  # their passes are sums of integers alone
-MOST_SITES = 100  # each pass needs a sealed message from every site to every other
+MOST_SITES = 1_000
+_ALL_NEIGHBOURS = 100  # sites: up to so many, each shares with all others
+_NEIGHBOURS = 40  # of a site in larger studies: fewer colluding sites never single one out (proofs/sites.md, 2)
 _PATIENCE = (0.5, 7 * 86_400.0)  # seconds: a test's, and a week of a hospital's
 _STRICT = "refuse"
 
@@ -65,6 +71,7 @@ class Study:
         least: the least number of sites that answer.
         colluders: how many sites may join hands with the coordinator: noise is sized for the others.
         patience: seconds without any message until a site counts as lost.
+        site_effects: whether each site has a coefficient of its own (:mod:`pmtcore.sites.effects`).
     """
 
     id: str
@@ -80,6 +87,7 @@ class Study:
     least: int
     colluders: int
     patience: float
+    site_effects: bool = False
 
     def __post_init__(self) -> None:
         names = [site.name for site in self.sites]
@@ -88,14 +96,21 @@ class Study:
         whole_number_between("colluding sites", self.colluders, 0, len(names) - 1)
         whole_number_between("least number of sites", self.least, max(2, self.colluders + 1), len(names))
         number_between("patience", self.patience, *_PATIENCE)
+        # The noise of all sites together is a release's of this budget, which must be one that a release can have.
+        number_between("mu of the noise of all sites", self.noise_mu(self.least), *MU_RANGE)
         if self.request.method not in METHODS:
             raise StudyError(Kind.METHOD)
         if _STRICT in (self.choices.missing, self.choices.unseen):
             raise StudyError(Kind.STRICT_POLICY)
         if self.choices.formula:
             raise StudyError(Kind.FORMULA)
+        # A site that is missing would have a coefficient without rows.
+        if self.site_effects and (
+            self.request.method != effects.METHOD or self.moment or self.least < len(names) or self.choices.weights
+        ):
+            raise StudyError(Kind.EFFECTS)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of all sites, in the study's order."""
         return tuple(site.name for site in self.sites)
@@ -106,10 +121,29 @@ class Study:
         Raises:
             StudyError: there is none.
         """
-        for site in self.sites:
-            if site.name == name:
-                return site
-        raise StudyError(Kind.UNKNOWN_SITE, name)
+        if name not in self._sites:
+            raise StudyError(Kind.UNKNOWN_SITE, name)
+        return self._sites[name]
+
+    @cached_property
+    def _sites(self) -> dict[str, Site]:
+        return {site.name: site for site in self.sites}
+
+    def neighbours(self, names: Sequence[str], name: str) -> tuple[str, ...]:
+        """Return the sites that a site shares masks with, among the sites of an attempt.
+
+        All others in small studies; in larger ones the nearest on a ring. A ring with d neighbours each stays in one
+        piece when any ``d - 1`` sites are taken out, so d is larger than the number of colluders.
+        """
+        count = len(names)
+        if name not in names:
+            return ()
+        reach = max(_NEIGHBOURS, self.colluders + 1) // 2 + max(_NEIGHBOURS, self.colluders + 1) % 2
+        if count <= _ALL_NEIGHBOURS or 2 * reach >= count - 1:
+            return tuple(other for other in names if other != name)
+        at = names.index(name)
+        offsets = [*range(-reach, 0), *range(1, reach + 1)]
+        return tuple(names[(at + offset) % count] for offset in offsets)
 
     def rows(self, names: Iterable[str]) -> int:
         """Return the number of rows of these sites together."""
@@ -121,20 +155,27 @@ class Study:
         With k sites answering, each adds its share for the case that only ``k - colluders`` of them are honest, so the
         total has more noise than the budget asks for, and the method plans with what it gets (proofs/sites.md).
         """
-        return max(self.request.budget.mu * math.sqrt(1 - self.colluders / answering), MU_RANGE[0])
+        return self.request.budget.mu * math.sqrt(1 - self.colluders / answering)
 
-    def mu_against(self, coalition: int, answering: int) -> float:
-        """Return the mu that the release keeps against so many sites who pool what they know with the coordinator."""
-        if coalition >= answering:
+    def mu_against(self, coalition: int, *answering: int) -> float:
+        """Return the mu that the release keeps against so many sites who pool what they know with the coordinator.
+
+        Args:
+            coalition: sites in it.
+            answering: sites that answered, in each pass where these numbers differ: the mu of the pass that keeps
+                least is stated, which no composition of the passes exceeds (proofs/sites.md, 4).
+        """
+        if coalition >= min(answering):
             return math.inf
-        return self.request.budget.mu * math.sqrt((answering - self.colluders) / (answering - coalition))
+        worst = max((count - self.colluders) / (count - coalition) for count in answering)
+        return self.request.budget.mu * math.sqrt(worst)
 
-    @property
+    @cached_property
     def plan_digest(self) -> str:
         """SHA-256 of everything but the keys: what a site agrees to before it has made them."""
         return _digest(replace(self, sites=tuple(Site(site.name, site.rows) for site in self.sites)).as_dict())
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of everything: the study that is run, which sites compare by another way than the coordinator."""
         return _digest(self.as_dict())
@@ -167,6 +208,21 @@ class Study:
         if missing:
             raise StudyError(Kind.NO_KEYS, *missing)
 
+    def widening(self, passes: Sequence[Sequence[str]]) -> float:
+        """Return the factor by which passes with fewer sites widen all errors at most (proofs/sites.md, 4).
+
+        A later pass is scaled up to the planned rows, and each of its sites adds more noise where some may collude.
+
+        Args:
+            passes: sites of each pass; the first ones are those that the release is planned for.
+        """
+        planned = passes[0]
+        noise = 1 - self.colluders / len(planned)
+        return max(
+            self.rows(planned) / self.rows(names) * math.sqrt(noise / (1 - self.colluders / len(names)))
+            for names in passes
+        )
+
     def request_of(self, names: Sequence[str]) -> Request:
         """Return the request with the noise of these sites as its budget: what the method plans with."""
         return replace(self.request, budget=Budget(self.noise_mu(len(names))))
@@ -190,6 +246,7 @@ class Study:
             "least": self.least,
             "colluders": self.colluders,
             "patience": self.patience,
+            **({"site_effects": True} if self.site_effects else {}),
         }
 
     @classmethod
@@ -217,6 +274,7 @@ class Study:
                 int(fields["least"]),
                 int(fields["colluders"]),
                 float(fields["patience"]),
+                bool(fields.get("site_effects", False)),
             )
         except (KeyError, TypeError, AttributeError):
             raise StudyError(Kind.NOT_A_STUDY) from None
@@ -258,6 +316,7 @@ def create(
     moment: bool = False,
     public_rows: int | None = None,
     schema: Mapping[str, Any] | None = None,
+    site_effects: bool = False,
 ) -> Study:
     """Return a new study on a public file; no private file is needed.
 
@@ -282,6 +341,7 @@ def create(
         len(every) if least is None else least,
         colluders,
         patience,
+        site_effects,
     )
     ground = GroundOfStudy.of(found, str(Path(public).parent))
     # Named one by one, so that a site whose table lacks a column is refused and does not sum other features.
@@ -289,6 +349,33 @@ def create(
     written = replace(found, choices=replace(choices, features=features))
     # As every reader of the file will have it, defaults of the parameters included: the digest is of that.
     return Study.from_json(written.as_json().encode())
+
+
+def create_from(name: str, data: bytes, title: str, *arguments: Any, **settings: Any) -> Study:
+    """Return a new study on a public file that somebody sent: :func:`create`, with its name and bytes for a path.
+
+    Raises:
+        InputError: as :func:`create`.
+    """
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / Path(name).name
+        path.write_bytes(data)
+        return create(title, str(path), *arguments, **settings)
+
+
+def sites_of(text: str) -> list[Site]:
+    """Return the sites in lines ``NAME=ROWS``.
+
+    Raises:
+        InputError: another line.
+    """
+    found = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, _, rows = line.partition("=")
+        if not rows.strip().isdigit():
+            raise InputError("Each line names a site and its rows: NAME=ROWS.")
+        found.append(Site(name.strip(), int(rows)))
+    return found
 
 
 @final
@@ -311,18 +398,22 @@ class GroundOfStudy:
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != study.public_sha256:
             raise StudyError(Kind.OTHER_PUBLIC)
         table: Table | MomentTable = read_moment_path(path) if study.moment else read_path(path, "public")
+        if study.site_effects and isinstance(table, Table):
+            names = effects.dealt(study.names, [site.rows for site in study.sites], table.n)
+            table = labelled(table, effects.COLUMN, names)
         schema = None if study.schema is None else Schema.from_dict(study.schema)
         columns = _Columns((*table.columns, study.choices.target))
         # Of a private table only the names of its columns matter here.
         side = public_side(columns, table, study.choices, study.public_rows, schema)  # type: ignore[arg-type]
         return cls(study, table, side)
 
-    def problem(self, names: Sequence[str], private: Table | None = None) -> Problem:
+    def problem(self, names: Sequence[str], private: Table | None = None, own: str = "") -> Problem:
         """Return the problem of the table that these sites hold together, of which one holds ``private``.
 
         Args:
             names: of the sites that answer.
             private: a site's own table; ``None``: the coordinator's view, without any row.
+            own: name of that site, where the sites have effects.
 
         Raises:
             InputError: the private table does not fit the study.
@@ -333,8 +424,10 @@ class GroundOfStudy:
             design = design_of(self.side.coder, self.table)
             return Problem(nobody, self.side.data, study.choices, self.side.notes, coder=self.side.coder, design=design)
         schema = None if study.schema is None else Schema.from_dict(study.schema)
-        found = prepare(private, self.table, study.choices, public_rows=study.public_rows, schema=schema)
-        return replace(found, private=found.private.part_of(total))
+        table = labelled(private, effects.COLUMN, [own]) if study.site_effects else private
+        found = prepare(table, self.table, study.choices, public_rows=study.public_rows, schema=schema)
+        # The ledger knows the site's table as it is.
+        return replace(found, private=found.private.part_of(total), table=private)
 
     def _empty_block(self) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros((1, len(self.side.coder.names))), np.zeros(1)

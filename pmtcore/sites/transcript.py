@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import final
 
 from pmtcore.sites import seals, sharing
@@ -11,13 +12,28 @@ from pmtcore.sites.boards import EVERYTHING, Board, Message, require_genuine
 from pmtcore.sites.errors import Kind, StudyError
 from pmtcore.sites.study import Study
 
-_POLL = 0.02  # seconds between looks at the board
+_POLL = (0.02, 1.0)  # seconds between looks at the board, at least and at most
+_PATIENT = 0.05  # of the time that nothing came: the next look is so far away
 Place = tuple[str, int, int]  # kind, attempt, step
 
 
 @final
 class Superseded(Exception):  # no error: the coordinator began again
     """A newer attempt began: this one will not be opened."""
+
+
+@final
+@dataclass(frozen=True)
+class Opened:
+    """One pass that was opened.
+
+    Attributes:
+        names: sites whose rows and noise are in it, in the study's order.
+        total: integers (k,).
+    """
+
+    names: tuple[str, ...]
+    total: tuple[int, ...]
 
 
 @final
@@ -36,11 +52,25 @@ class Transcript:
         self.done: set[str] = set()  # sites that have the release
         self.failed: set[str] = set()  # sites that refused, or stopped
         self.arrivals: dict[str, int] = {}  # how often each site said that it is here
-        self.attempt, self.names = 0, ()
+        self.attempt = 0
+        self._names: dict[int, tuple[str, ...]] = {0: ()}  # sites of each attempt
+        self._opened: dict[int, Opened] = {}
         self.stopped: str | None = None
         self.changed = time.monotonic()
 
-    names: tuple[str, ...]
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the sites of the newest attempt, in the study's order."""
+        return self._names[self.attempt]
+
+    @property
+    def planned(self) -> tuple[str, ...]:
+        """Return the sites that the release is planned for: those of the first opening, before it the newest attempt's.
+
+        Later passes may be opened with fewer of them; with others never.
+        """
+        first = self.opened(0)
+        return self.names if first is None else first.names
 
     def update(self) -> None:
         """Read what is new; what is not genuine counts as not sent."""
@@ -69,7 +99,9 @@ class Transcript:
             self.stopped = message.body
         elif message.kind == "begin":
             if message.attempt > self.attempt:
-                self.attempt, self.names = message.attempt, tuple(message.body.split(","))
+                named = set(message.body.split(","))
+                self.attempt = message.attempt
+                self._names[message.attempt] = tuple(name for name in self.study.names if name in named)
         else:
             place = (message.kind, message.attempt, message.step)
             self._bodies.setdefault(place, {}).setdefault(message.sender, message.body)
@@ -81,23 +113,23 @@ class Transcript:
         return self._bodies.get((kind, attempt, step), {})
 
     def has_shared(self, sender: str, attempt: int, step: int) -> bool:
-        """Return whether a site has sealed a share for every other one."""
-        return self._readers.get((sender, attempt, step), set()) >= set(self.names) - {sender}
+        """Return whether a site has sealed a share for each of its neighbours."""
+        readers = self._readers.get((sender, attempt, step), set())
+        return readers >= set(self.study.neighbours(self._names.get(attempt, ()), sender))
 
-    def opened(self, step: int, names: tuple[str, ...]) -> list[int] | None:
-        """Return the opened total of a pass, once all sites have published their parts of one attempt.
+    def opened(self, step: int) -> Opened | None:
+        """Return the opened total of a pass, once all sites of one attempt have published their parts.
 
         Raises:
             StudyError: the total is none of such rows.
         """
-        for attempt in range(1, self.attempt + 1):
-            parts = self.sent("sum", attempt, step)
-            if set(names) <= set(parts):
-                words = [sharing.from_bytes(seals.data(parts[name])) for name in names]
-                if len({len(each) for each in words}) != 1:
-                    raise StudyError(Kind.RANGE)
-                return list(sharing.decode(sharing.total(words)))
-        return None
+        if step not in self._opened:
+            for attempt, names in self._names.items():
+                parts = self.sent("sum", attempt, step)
+                if names and set(names) <= set(parts):
+                    self._opened[step] = Opened(names, _total([parts[name] for name in names]))
+                    break
+        return self._opened.get(step)
 
     def wait(self, ready: Callable[[], bool], attempt: int, seconds: float) -> None:
         """Wait until something is on the board.
@@ -122,4 +154,12 @@ class Transcript:
                 raise Superseded
             if time.monotonic() - self.changed > seconds:
                 raise StudyError(Kind.PATIENCE)
-            time.sleep(_POLL)
+            idle = time.monotonic() - self.changed
+            time.sleep(min(max(_POLL[0], _PATIENT * idle), _POLL[1]))
+
+
+def _total(parts: list[str]) -> tuple[int, ...]:
+    words = [sharing.from_bytes(seals.data(part)) for part in parts]
+    if len({len(each) for each in words}) != 1:
+        raise StudyError(Kind.RANGE)
+    return tuple(sharing.decode(sharing.total(words)))

@@ -11,12 +11,12 @@ from __future__ import annotations
 import datetime
 import decimal as decimals
 import re
+import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
@@ -313,7 +313,8 @@ def _scalar(value: Any) -> tuple[pa.DataType, Any]:
     Raises:
         Exception: of whatever kind, where the object has no typed value.
     """
-    if value is None or value is pd.NA or value is pd.NaT:
+    pandas = sys.modules.get("pandas")  # where it was never loaded, no value is its own
+    if value is None or (pandas is not None and (value is pandas.NA or value is pandas.NaT)):
         return pa.large_string(), None
     if isinstance(value, str):
         return pa.large_string(), value.encode("utf-8", "replace").decode()

@@ -73,7 +73,7 @@ def part_sum(part: Part, coder: Coder, dialect: Dialect, function: Summand) -> n
             yield rows.x, rows.y
 
     try:
-        return block_sum(blocks(), function)
+        return block_sum(blocks(), function, many=1)  # a worker has a thread for each core already
     except InputError:
         raise
     except Exception as error:

@@ -8,12 +8,11 @@ out, the rows that the others chose are chosen still.
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pmtcore.base.records import PassObserver
-from pmtcore.ledger.fingerprint import Cells, mixed
+from pmtcore.ledger.fingerprint import Cells, hashed_texts, mixed
 from pmtcore.tables.cells import numbers, texts
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.table import Table
@@ -46,17 +45,20 @@ def hashed(table: Table, key: bytes, dialect: Dialect | None = None, watch: Pass
         if watch is not None:
             watch.rows(block.rows)
     folded = tuple(name.strip().casefold() for name in names)
-    return Cells(folded, chosen.hashes(len(names)), chosen.first())
+    return Cells(folded, chosen.hashes(len(names), key), chosen.first())
 
 
 class _Chosen:
-    """Rows with the smallest quick hashes, up to a limit; the choice does not depend on their order."""
+    """Rows with the smallest quick hashes, up to a limit; the choice does not depend on their order.
+
+    The words of their cells are kept, and hashed when all rows are chosen.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._bound = np.uint64(2**64 - 1)
         self._telling: list[int] | None = None
-        self._rows: list[np.ndarray] = []
+        self._words: list[np.ndarray] = []
         self._quick: list[np.ndarray] = []
         self._count = self._seen = 0
         self._stride = 1  # of rows that are chosen, where many are alike
@@ -69,7 +71,7 @@ class _Chosen:
         quick = _quick([words[j] for j in self._telling] or words, bool(self._telling), key)
         near = np.flatnonzero(quick <= self._bound)
         near, self._seen = near[-self._seen % self._stride :: self._stride], self._seen + len(near)
-        self._rows.append(mixed(np.column_stack([column[near] for column in words]), key))
+        self._words.append(np.column_stack([column[near] for column in words]))
         self._quick.append(quick[near])
         self._count += len(near)
         while self._count > self._most:
@@ -77,17 +79,17 @@ class _Chosen:
 
     def _fewer(self) -> None:
         """Drop half of the rows by their hashes; of rows that are all alike every other one."""
-        rows, quick, bound = np.vstack(self._rows), np.concatenate(self._quick), self._bound >> np.uint64(1)
+        words, quick, bound = np.vstack(self._words), np.concatenate(self._quick), self._bound >> np.uint64(1)
         chosen = np.flatnonzero(quick <= bound)
         if len(chosen):
             self._bound = bound
         else:
             chosen, self._stride = np.arange(0, len(quick), 2), 2 * self._stride
-        self._rows, self._quick, self._count = [rows[chosen]], [quick[chosen]], len(chosen)
+        self._words, self._quick, self._count = [words[chosen]], [quick[chosen]], len(chosen)
 
-    def hashes(self, columns: int) -> np.ndarray:
+    def hashes(self, columns: int, key: bytes) -> np.ndarray:
         """Return keyed hashes (r, d) of the chosen rows."""
-        return np.vstack(self._rows) if self._rows else np.empty((0, columns), dtype=np.uint64)
+        return mixed(np.vstack(self._words), key) if self._words else np.empty((0, columns), dtype=np.uint64)
 
     def first(self) -> np.ndarray | None:
         """Return a mask (r,) of the rows that a much larger table would choose too; ``None`` where all are chosen."""
@@ -128,8 +130,7 @@ def _said(cells: pa.Array, separator: str | None, key: bytes) -> np.ndarray:
     if np.any(other):
         said = texts(cells)
         plain = pc.ascii_lower(pc.replace_substring_regex(said, _FOREIGN, "")).fill_null("").dictionary_encode()
-        different = np.array(plain.dictionary.to_pylist(), dtype=object)
-        of_texts = pd.util.hash_array(different, hash_key=key.hex()[:16], categorize=False)
+        of_texts = hashed_texts(plain.dictionary.to_pylist(), key.hex()[:16].encode())
         words = np.where(other, of_texts[plain.indices.to_numpy(zero_copy_only=False)], words)
     return words
 

@@ -14,10 +14,9 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from pmtcore.base.checks import InputError
@@ -27,6 +26,9 @@ from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.schema import Column, Schema, frequencies
 from pmtcore.tables.sources import Cells, Source
 from pmtcore.tables.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _ELEMENTWISE: Mapping[str, Any] = {
     "log": np.log,
@@ -282,6 +284,8 @@ class Expansion:
 
     def _read(self, cells: Mapping[str, pa.Array]) -> pd.DataFrame:
         """Cells by the public rules: numbers, days, or public levels."""
+        import pandas as pd  # noqa: PLC0415  # slow to load, as formulaic is
+
         found = {}
         for column in self.columns:
             values = column.read(cells[column.name], self.decimal)
@@ -422,6 +426,8 @@ def _state(value: Any) -> Any:
 
 def _made_up(columns: Sequence[Column]) -> pd.DataFrame:
     """Rows that show a formula each column's kind and levels, and nothing else."""
+    import pandas as pd  # noqa: PLC0415  # slow to load, as formulaic is
+
     steps = np.arange(1.0, _REBUILT + 1)
     return pd.DataFrame(
         {

@@ -30,6 +30,13 @@ def identifiers(cells: pa.Array) -> np.ndarray:
     return different[encoded.indices.to_numpy(zero_copy_only=False)] if len(encoded) else np.array([], dtype=object)
 
 
+def in_order_met(names: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return numbers (k,) that stand for names, from 0 on in the order in which names first come, and how many."""
+    places: dict[str, int] = {}
+    codes = np.fromiter((places.setdefault(name, len(places)) for name in names), dtype=np.int64, count=len(names))
+    return codes, len(places)
+
+
 def canonical(text: str) -> str:
     """Return the canonical form of one identifier; empty where it is none.
 

@@ -74,7 +74,18 @@ class Shape:
 
 def counted(data: Iterable[bytes], shape: Shape) -> int:
     """Count rows, from line structure alone."""
+    if shape.blank_rows and not (shape.quoted and shape.multiline):
+        return _line_count(data)
     return sum(len(starts) for _, starts, _ in _cut(data, shape))
+
+
+def _line_count(data: Iterable[bytes]) -> int:
+    """Count lines, the last one also where nothing ends it."""
+    count, last = 0, b"\n"
+    for piece in data:
+        count += piece.count(b"\n")
+        last = piece[-1:] or last
+    return count + (last != b"\n")
 
 
 @final

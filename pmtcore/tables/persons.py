@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-import pandas as pd
 
 from pmtcore.accounting.units import MEAN, Unit
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import TableMessage
 from pmtcore.base.records import Block, PrivateRows
 from pmtcore.tables.dialect import Dialect
-from pmtcore.tables.identifiers import identifiers
+from pmtcore.tables.identifiers import identifiers, in_order_met
 from pmtcore.tables.table import Table
 
 _BLOCK = 65_536  # rows of zeros handed out at once, as many as other blocks have
@@ -61,13 +60,12 @@ def bounded(rows: PrivateRows, whose: np.ndarray, people: int, unit: Unit) -> Pr
 def _whose(table: Table, column: str, dialect: Dialect) -> tuple[np.ndarray, int]:
     """Return the person of each row (rows,), as numbers from 0 on, and the number of people."""
     names = [identifiers(block.columns[column]) for block in table.source.blocks((column,), dialect)]
-    codes, different = pd.factorize(np.concatenate(names) if names else np.array([], dtype=object))
-    return codes, len(different)
+    return in_order_met(np.concatenate(names) if names else np.array([], dtype=object))
 
 
 def _firsts(rows: PrivateRows, whose: np.ndarray, n: int, most: int) -> Callable[[], Iterator[Block]]:
     """Return blocks of the first rows of each person, then rows of zeros up to n."""
-    keep = pd.Series(whose).groupby(whose, sort=False).cumcount().to_numpy() < most
+    keep = _earlier(whose) < most
 
     def blocks() -> Iterator[Block]:
         at, missing = 0, n
@@ -83,6 +81,16 @@ def _firsts(rows: PrivateRows, whose: np.ndarray, n: int, most: int) -> Callable
             yield np.zeros((k, len(rows.names))), np.zeros(k)
 
     return blocks
+
+
+def _earlier(whose: np.ndarray) -> np.ndarray:
+    """Return how many rows of the same person come before each row (rows,)."""
+    order = np.argsort(whose, kind="stable")
+    sorted_people = whose[order]
+    starts = np.flatnonzero(np.diff(sorted_people, prepend=-1))
+    earlier = np.empty(len(whose), dtype=np.int64)
+    earlier[order] = np.arange(len(whose)) - np.repeat(starts, np.diff(starts, append=len(whose)))
+    return earlier
 
 
 def _means(rows: PrivateRows, whose: np.ndarray, people: int) -> Callable[[], Iterator[Block]]:

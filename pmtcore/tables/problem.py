@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn, final
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.types as pt
 
@@ -29,7 +28,7 @@ from pmtcore.tables.coder import Coder, Weights, check_width, row_blocks
 from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
-from pmtcore.tables.identifiers import identifiers
+from pmtcore.tables.identifiers import identifiers, in_order_met
 from pmtcore.tables.persons import by_person
 from pmtcore.tables.schema import Column, Schema, frequencies
 from pmtcore.tables.sources import ArrowSource, Cells, TextSource
@@ -37,6 +36,8 @@ from pmtcore.tables.table import MomentTable, Table
 from pmtcore.tables.targets import coding
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from pmtcore.tables.formula import Expansion
 
 _DEPENDENT = 2e-6  # share of a column left after those before it; beyond what public_from_rows asks for
@@ -363,7 +364,7 @@ def _groups(public: Table, choices: Choices, whole: np.ndarray) -> np.ndarray | 
             raise RefusedError(Refusal.CLUSTERS, TableMessage.NO_CLUSTER_COLUMN, column=name)
         return None
     cells = public.cells[public.columns.index(name)].combine_chunks()
-    return np.asarray(pd.factorize(identifiers(cells))[0])[whole]
+    return in_order_met(identifiers(cells))[0][whole]
 
 
 def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | None:

@@ -13,11 +13,10 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import pyarrow as pa
 import pyarrow.types as pt
-import sqlalchemy as sa
 
 from pmtcore.base.checks import InputError, whole_number_between
 from pmtcore.base.messages import TableMessage
@@ -25,6 +24,9 @@ from pmtcore.tables.cells import from_objects
 from pmtcore.tables.dialect import Dialect, check_names
 from pmtcore.tables.limits import block_rows
 from pmtcore.tables.sources import Cells, Source
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 _MOST_ROWS = 10**12  # beyond it a declared count is a typing error
 # Names of files, and DuckDB's readers, that are understood by guessing from rows.
@@ -89,6 +91,8 @@ class QuerySource:
             raise InputError(TableMessage.QUERY_FAILED, where=self._where) from None
 
     def _sqlalchemy(self, query: str, size: int, at: Sequence[int]) -> Iterator[Answer]:
+        import sqlalchemy as sa  # noqa: PLC0415  # only queries need it
+
         engine = _engine(self._url)
         try:
             with engine.connect().execution_options(stream_results=True, yield_per=size) as connection:
@@ -171,6 +175,8 @@ def _flat(cells: pa.Array) -> pa.Array:
 
 def _engine(url: str) -> sa.Engine:
     """Return an engine whose driver converts no cell in a way that may fail."""
+    import sqlalchemy as sa  # noqa: PLC0415  # as above
+
     if sa.make_url(url).get_backend_name() != "sqlite":
         return sa.create_engine(url)
     # Converters of declared types (?detect_types=1) raise for a cell that is of another type.

@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from pmtcore.base.checks import InputError
@@ -26,6 +25,9 @@ from pmtcore.tables.cells import OBJECT, from_objects, texts
 from pmtcore.tables.dialect import SEPARATORS, Dialect, Header, check_names, header_of
 from pmtcore.tables.limits import MAX_BYTES, PARQUET_BUFFER, block_rows
 from pmtcore.tables.streams import Place, opened, pieces
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 _PARQUET_END = 8  # bytes after the description: its length, and a mark
 
@@ -179,6 +181,8 @@ class ParquetSource:
 
     @contextmanager
     def _file(self, wanted: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+        import pyarrow.parquet as pq  # noqa: PLC0415  # only Parquet needs it
+
         texts = [self._fields[name].name for name in wanted if _is_text(self._fields[name].type)]
         with ExitStack() as stack:
             try:

@@ -13,10 +13,9 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NoReturn, final
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, final
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from pmtcore.base.checks import InputError, whole_number_between
@@ -37,6 +36,9 @@ from pmtcore.tables.sources import (
     frame_source,
 )
 from pmtcore.tables.streams import Place, is_address, pieces, starts_with, whole
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Role = Literal["private", "public"]
 _SAMPLE = 2**22  # bytes of a public text that decide its dialect
@@ -105,7 +107,7 @@ class Table:
         blocks = self.source.blocks(self.columns, self.dialect)
         first = next(iter(blocks), None)
         if first is None:
-            return pd.DataFrame(columns=list(self.columns))
+            return pa.table({name: pa.nulls(0, pa.large_string()) for name in self.columns}).to_pandas()
         return pa.table({name: shown(column.slice(0, rows)) for name, column in first.columns.items()}).to_pandas()
 
     @cached_property

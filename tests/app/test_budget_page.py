@@ -36,6 +36,15 @@ def test_an_uploaded_table_spends_from_the_ledger(app):
     assert any(b.label == "Report (HTML)" for b in app.get("download_button"))
 
 
+def test_what_is_in_no_ledger_is_said_on_budget(app):
+    """A lab release is said where spends are read, with the way to its report; one in the ledger is not said twice."""
+    go(app, "release")
+    do_release(app)
+    go(app, "budget")
+    assert any("In no ledger: 1 release of this session" in part.value for part in app.info)
+    assert "mu 1 spent" in " ".join(link.label for link in app.get("page_link"))
+
+
 def test_study_tables_stay_out_unless_asked(app):
     """The demo's releases are not in the ledger."""
     go(app, "release")

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from pages.common import explore_view
 from pmtcore.base.checks import InputError
 from pmtcore.explore.moment import Moment
 from pmtcore.report.figures import explore as figures
@@ -51,6 +52,22 @@ def test_the_picture_has_the_features_alone(explored):
     fit = held.moment.regress()
     assert "(intercept)" in fit.names and "(intercept)" not in fit.features
     assert not any("(intercept)" in str(spec) for spec in (c.proto.spec for c in explored.get("plotly_chart")))
+
+
+def test_a_click_on_the_map_puts_a_column_in_and_takes_it_out(explored, monkeypatch):
+    """The clicked column joins the model or leaves it; an empty selection, as after a redraw, changes nothing."""
+    held = explored.session_state["explore-held"]
+    assert any("correlation with y" in str(part.proto.spec) for part in explored.get("plotly_chart"))
+    state = {"explore-features-y": ["x1"]}
+    monkeypatch.setattr(explore_view.st, "session_state", state)
+    for name, then in (("x2", ["x1", "x2"]), ("x1", ["x2"]), (None, ["x2"])):
+        points = [] if name is None else [{"customdata": [name]}]
+        state["map"] = {"selection": {"points": points}}
+        explore_view._toggle("map", "y")
+        assert state["explore-features-y"] == then
+    drawn, table = figures.neighbours(held.moment, held.moment.regress(response="y", features=["x2"]))
+    assert list(table[table["in the model"]]["column"]) == ["x2"]
+    assert next(list(trace.y) for trace in drawn.data) == ["x2"]
 
 
 def test_a_record_opens_without_a_table(explored, tmp_path):

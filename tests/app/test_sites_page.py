@@ -25,3 +25,56 @@ def test_the_sites_page_compares_studies_with_a_site_alone(app):
     assert not app.exception
     assert "--method joint-moment" in app.code[0].value
     assert "only the noisy total" in words(app)
+
+
+def _study(tmp_path):
+    """Return the text of a study of two sites, and what one of them sends back."""
+    from pmtcore.accounting.budgets import Budget
+    from pmtcore.ledger.log import Ledger
+    from pmtcore.releases.release import Request
+    from pmtcore.sites.parties import join
+    from pmtcore.sites.study import GroundOfStudy, Site, create
+    from pmtcore.tables.choices import Choices
+    from tests.sites.conftest import draw
+
+    draw(120, 7).to_csv(tmp_path / "public.csv", index=False)
+    sites = [Site("north", 100), Site("south", 200)]
+    path = str(tmp_path / "public.csv")
+    study = create("page", path, Choices(target="y"), Request("joint-pmt", Budget(1.0)), sites)
+    ledger = Ledger(str(tmp_path / "ledger.db"))
+    ledger.cap("north", 3.0)
+    ground = GroundOfStudy.of(study, str(tmp_path))
+    return study, join(ground, "north", tmp_path / "keys", ledger, "north", "curator")
+
+
+def test_a_study_is_created_on_the_page(app, tmp_path):
+    """From an uploaded public table: who can learn what, and a file; a line that names no rows is refused."""
+    _study(tmp_path)
+    app.switch_page("pages/study/sites.py").run(timeout=120)
+    app.get("file_uploader")[0].set_value(("public.csv", (tmp_path / "public.csv").read_bytes(), "text/csv"))
+    app.text_input(key="sites-target").set_value("y")
+    app.text_area(key="sites-list").set_value("north=100\nsouth=200")
+    app.run(timeout=120)
+    assert not app.exception
+    assert not app.error
+    assert "each row is protected as by mu = 1" in words(app)
+    assert "Study file" in [each.label for each in app.get("download_button")]
+    app.text_area(key="sites-list").set_value("north")
+    app.run(timeout=120)
+    assert "NAME=ROWS" in words(app)
+
+
+def test_the_page_shows_who_has_agreed(app, tmp_path):
+    """Study file and what a site sent back: one has agreed, the other has not."""
+    study, joined = _study(tmp_path)
+    app.switch_page("pages/study/sites.py").run(timeout=120)
+    uploads = {each.label: each for each in app.get("file_uploader")}
+    uploads["Study file"].set_value(("study.json", study.as_json().encode(), "application/json"))
+    name = "Files of sites that joined"
+    uploads[name].set_value([("north.joined.json", json.dumps(joined).encode(), "application/json")])
+    app.run(timeout=120)
+    assert not app.exception
+    assert not app.error
+    table = app.dataframe[-1].value
+    assert list(table["site"]) == ["north", "south"]
+    assert list(table[""]) == ["has agreed", "has not agreed yet"]

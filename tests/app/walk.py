@@ -1,24 +1,35 @@
 """A random walk through the app: any page, any control, any value it offers; no step may raise.
 
 ``python -m tests.app.walk --steps 500 --seed 1`` walks one; the test suite walks a short one.
+``--role`` walks signed in, with a registered data set on offer; ``--columns`` stays on a table of that many features.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import ButtonGroup, Multiselect, Selectbox, SelectSlider
 from streamlit.testing.v1.errors import AppTestError
 
+from pages.common import actors
+from pmtcore.base.roles import OWNER, Actor, Role
+from pmtcore.ledger.log import Ledger
+from pmtcore.releases.register import register
 from tests.app.conftest import ROOT
 
 PAGES = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "pages").glob("*/*.py")) if "common" not in str(path)]
 HEAVY = ("Select 10 times", "Run the attacks", "Recompute", "Audit everything", "Run", "More trials")  # minutes of work
+OTHER_TABLES = ("Tables", "press A known table", "press Delete my data")  # what would close the table that is open
 SLOW_TABLES = ("Adult", "Bank", "Forest")
 TIMEOUT = 180
 
@@ -90,12 +101,43 @@ def _values(box: Any) -> list[Any]:
     return [Shown(option) for option in box.options if not option.startswith(SLOW_TABLES)]
 
 
-def walk(steps: int, seed: int, say: Callable[[str], None] = lambda line: None) -> None:
+def wide_table(rows: int, columns: int, seed: int) -> bytes:
+    """Return a CSV file of normal features and one response that depends on all of them."""
+    rng = np.random.default_rng(seed)
+    features = rng.standard_normal((rows, columns))
+    table = pd.DataFrame(features, columns=[f"x{j}" for j in range(columns)])
+    table["response"] = features.mean(axis=1) + rng.standard_normal(rows)
+    return table.to_csv(index=False).encode()
+
+
+def sign_in(role: Role, folder: Path) -> None:
+    """Let the app take every visitor for a person of this role, and register a data set for them."""
+    private, public = folder / "private.csv", folder / "public.csv"
+    private.write_bytes(wide_table(400, 3, 1))
+    public.write_bytes(wide_table(60, 3, 2))
+    register(OWNER, Ledger(os.environ["PMT_LEDGER"]), "survey", str(private), str(public), 50.0)
+    actors.signs_in = lambda: True
+    actors.identified = lambda claims: Actor(role.value, role)
+
+
+def open_wide(app: AppTest, columns: int) -> None:
+    """Open a table of this many features on the Data page."""
+    app.switch_page("pages/work/data.py").run()
+    app.segmented_control(key="source").set_value("upload").run()
+    app.file_uploader(key="upload-private").set_value(("wide.csv", wide_table(3000, columns, 1), "text/csv"))
+    app.file_uploader(key="upload-public-rows").set_value(("few.csv", wide_table(600, columns, 2), "text/csv"))
+    app.run()
+
+
+def walk(steps: int, seed: int, say: Callable[[str], None] = lambda line: None, columns: int = 0) -> None:
     """Walk; the first exception ends it with the way that led there."""
     rng, way = random.Random(seed), []
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT).run()
+    if columns:
+        open_wide(app, columns)
     for step in range(steps):
-        if rng.random() < 0.2 or not (choices := moves(app, rng)):
+        choices = [one for one in moves(app, rng) if not (columns and one[0].startswith(OTHER_TABLES))]
+        if rng.random() < 0.2 or not choices:
             page = rng.choice(PAGES)
             way.append(f"go {page}")
             app.switch_page(page).run()
@@ -119,7 +161,15 @@ if __name__ == "__main__":
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quiet", action="store_true")
+    parser.add_argument("--role", choices=[role.value for role in Role])
+    parser.add_argument("--columns", type=int, default=0)
     chosen = parser.parse_args()
     prepared()
-    walk(chosen.steps, chosen.seed, (lambda line: None) if chosen.quiet else print)
-    print(f"{chosen.steps} steps from seed {chosen.seed} without an exception")
+    with tempfile.TemporaryDirectory() as place:
+        os.environ["PMT_LEDGER"] = f"sqlite:///{place}/walk.db"
+        if chosen.role:
+            sign_in(Role(chosen.role), Path(place))
+        walk(chosen.steps, chosen.seed, (lambda line: None) if chosen.quiet else print, chosen.columns)
+    who = f", signed in as {chosen.role}" if chosen.role else ""
+    wide = f", on {chosen.columns} columns" if chosen.columns else ""
+    print(f"{chosen.steps} steps from seed {chosen.seed}{who}{wide} without an exception")

@@ -11,8 +11,10 @@ from scipy.optimize import minimize as reference
 from pmtcore.base.messages import ArgumentMessage
 from pmtcore.glm import losses
 from pmtcore.glm.augment import (
+    REGULARIZERS,
     Augmentation,
     Target,
+    TargetStack,
     augmented,
     iterate,
     limit,
@@ -100,6 +102,30 @@ def test_iterations_realize_the_target_and_printed_ones_more(kind, gamma, seed):
         if gamma == 1.0:
             direct = minimize(data, Penalty.of(np.zeros((1, 4)), 1e-9, 0.0, factor * lam), 1e-8).theta[0]
             assert np.allclose(theta, direct, atol=2e-3)
+
+
+def test_a_stack_of_targets_has_the_weights_of_each():
+    """Table 2 for every kind, one formula for all of them: as each target alone, and as written out here."""
+    theta = np.array([0.5, -2.0, 0.0])
+    targets = [
+        Target(kind=kind, lam=2.0, gamma=1.5, kappa=0.25, floor=floor, moor=moor, printed=printed)
+        for kind in REGULARIZERS
+        for floor in (0.3, 3.0)
+        for moor in (True, False)
+        for printed in (True, False)
+    ]
+    together = TargetStack.of(targets).weights(np.tile(theta, (len(targets), 1)))
+    for target, found in zip(targets, together, strict=True):
+        size = np.maximum(np.abs(theta), 1e-8)
+        gamma = 1.5 if target.kind == "bridge" else 1.0
+        factor = 1.0 if target.printed else 1 - gamma / 2
+        square = {"ridge": 2.0, "elastic-net": 0.5}.get(target.kind, 0.0)
+        own = square if target.kind == "ridge" else factor * 2.0 / size**gamma + square
+        larger = target.moor or target.kind == "ridge"
+        wanted = np.maximum(own, target.floor) if larger else own + target.floor
+        assert np.allclose(found, wanted, rtol=1e-12) and np.array_equal(found, target.weights(theta[None])[0])
+        first = max(square, target.floor) if larger else square + target.floor
+        assert np.allclose(target.weights(None, 3), first) and target.weights(None, 3).shape == (3,)
 
 
 def test_moor_is_the_larger_and_claim_2_the_sum():

@@ -20,7 +20,7 @@ from pmtcore.base.records import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.glm.families import LOGISTIC, POISSON, family
 from pmtcore.local import setup
-from pmtcore.local.estimators import LINKS, of_family, scale_root, scaled
+from pmtcore.local.estimators import LINKS, PublicRows, of_family, scale_root, scaled
 from pmtcore.local.protocol import VERSION, Configuration, report_lines, unfold
 from pmtcore.local.reading import tally_file
 from pmtcore.local.tally import Tally
@@ -283,6 +283,42 @@ def test_the_shortcut_has_the_distribution_of_the_sum(seed):
     assert kstest(((short - exact) / sds).ravel() * 0.8, "norm").pvalue < FALSE_ALARM, "20 % less noise is seen"
 
 
+def test_rows_of_few_levels_stand_for_their_copies(seed):
+    """Each distinct row once with its share gives the root and the mean of all rows; rows that differ stay all."""
+    rng = np.random.default_rng(seed)
+    x = (2.0 * rng.integers(0, 2, (30_000, 6)) - 1) / 6
+    few, slopes = PublicRows.of(x), rng.uniform(0.5, 1.0, 6)
+    assert few.shares is not None and len(few.features) == len(np.unique(x, axis=0))
+    assert few.shares.sum() == pytest.approx(1.0) and few.mean(few.features[:, 0]) == pytest.approx(x[:, 0].mean())
+    for link in (of_family(LOGISTIC), LINKS["cubic"], LINKS["softplus"]):
+        every = scaled(link, slopes, PublicRows(x), None)[0]
+        assert scaled(link, slopes, few, None)[0] == pytest.approx(every, rel=1e-9, nan_ok=True)
+    assert PublicRows.of(rng.standard_normal((9000, 3))).shares is None
+    one = x.copy()
+    one[-1] = rng.standard_normal(6)
+    assert len(PublicRows.of(one).features) == len(few.features) + 1
+
+
+def test_the_radius_of_the_whitened_scheme_has_the_least_price(seed):
+    """Sums over shells choose the radius that weighting every row by each radius chooses."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((400, 3)) * rng.exponential(1.0, (400, 1))
+    public = public_from_rows(x, None, names(3), "y", 0.0, LOGISTIC)
+    z = np.linalg.solve(public.feature_root, x.T).T
+    norms, chosen = np.linalg.norm(z, axis=1), set()
+    for mu in (0.03, 0.3, 3.0, 300.0):
+
+        def price(radius, mu=mu):
+            weights = np.minimum(1.0, radius / norms)[:, None]
+            inverse = np.linalg.inv((z * weights).T @ z / 400)
+            return np.trace(inverse @ ((z * weights**2).T @ z / 1600 + (radius / mu) ** 2 * np.eye(3)) @ inverse)
+
+        best = min(np.quantile(norms, (0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1)), key=price)
+        assert setup.whitened(public, 400, mu, "gaussian").radius == pytest.approx(best)
+        chosen.add(round(float(best), 6))
+    assert len(chosen) > 1, "the budgets want different radii"
+
+
 def test_scale_root_is_the_smallest_and_says_when_there_is_none(seed):
     """Against a fine grid; the negative branch for softplus; none where the curve never reaches 1."""
     s = np.random.default_rng(seed).standard_normal(4000) * 0.5
@@ -304,7 +340,7 @@ def test_without_noise_the_papers_scale_is_right(seed):
     y = (rng.random(200_000) < LOGISTIC.mean(x @ w - 0.7)).astype(float)
     centred = y - y.mean()
     ols = np.linalg.solve(x.T @ x, x.T @ centred)
-    slopes, offset = scaled(of_family(LOGISTIC), ols, x[:50_000], float(y.mean()))
+    slopes, offset = scaled(of_family(LOGISTIC), ols, PublicRows.of(x[:50_000]), float(y.mean()))
     assert np.linalg.norm(slopes - w) < 0.05 and abs(offset + 0.7) < 0.05
 
 

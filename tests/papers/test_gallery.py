@@ -27,6 +27,7 @@ from pmtcore.papers.gallery.engine import (
     load_stored,
     mended,
     needed,
+    probe,
     stale,
     store,
 )
@@ -47,7 +48,10 @@ def public_only(public):
 
 TRIALS = 60
 # Figures whose first trials take minutes: `gallery --all` computes them, and the page says that nobody has yet.
-LONG = {"A10", "A10b", "C1", "C1b", "C4b", "C5b", "C3", "C4", "C5", "C6", "C7", "C7b", "D6"}
+LONG = {"A10", "A10b", "C1", "C1b", "C3", "C4", "C5", "C6", "C7", "C7b", "D6", "D6b", "D6c"} | {
+    *("D4g", "D5d", "D5k", "D5l", "D5m", "D7e", "D7f", "D7g"),
+    *("DS1d", "DS1e", "DS1f", "DS1g", "DS2d", "DS2e", "DS2f", "DS3c", "DS4c"),
+}
 
 
 def curve(name: str, y, x=None, spread: float = 0.01, seed: int = 0, common: np.ndarray | None = None) -> Curve:
@@ -134,6 +138,15 @@ def test_checks_say_yes_and_no():
     ]
     for holds, fails in cases:
         assert holds(known).answer is Answer.HOLDS and fails(known).answer is Answer.FAILS
+    assert checks.counted("up", 0, 1.5, first=True)(known).answer is Answer.HOLDS
+    turned = [("up", "down")]  # below at the first of three, equal at the second, above at the last
+    for check, answer in (
+        (checks.below_somewhere(turned), Answer.HOLDS),
+        (checks.below_somewhere([("down", "level")], mostly=True), Answer.HOLDS),
+        (checks.below_somewhere([("level", "down")]), Answer.FAILS),
+        (checks.below_somewhere([("level", "down")], mostly=True), Answer.FAILS),
+    ):
+        assert check(known).answer is answer
     assert checks.interior_minimum("dip")({"dip": curve("dip", [2, 1, 2])}).answer is Answer.HOLDS
     assert checks.interior_minimum("down")(known).answer is Answer.FAILS
 
@@ -376,8 +389,22 @@ def test_a_computation_goes_on_where_it_was_stopped(tmp_path):
     for name, longer in made.run().curves().items():
         assert np.allclose(longer.values, whole[name].values, rtol=1e-4)
     assert list(compute_all([figure("B3k")], (0.1,), 0, tmp_path)) == []
+    assert record["first"] == probe(figure("B3k")), "what a longer run goes on from is checked by the same trial"
+    order = [entry.id for entry, _, _ in compute_all([figure("B3k"), figure("B5k")], (0.4,), 0, tmp_path)]
+    assert order[:2] == ["B5k", "B5k"] and set(order[2:]) == {"B3k"}, "a figure without a result comes first"
     with pytest.raises(ValueError, match="another description"):
         Computation(figure("B3e"), 45, since=record)
+
+
+def test_the_whole_gallery_goes_into_a_folder(tmp_path, capsys):
+    """``--out`` names a folder for ``--all``, and for one figure the file of its result."""
+    assert main(["gallery", "B3k", "--all", "--out", str(tmp_path), "--workers", "0"]) == 0
+    assert json.loads((tmp_path / "B3k.json").read_text())["trials"] == figure("B3k").trials
+    file = tmp_path / "one.json"
+    assert main(["gallery", "B3k", "--trials", "1", "--workers", "0", "--json", "--out", str(file)]) == 0
+    assert json.loads(file.read_text())["trials"] == 1
+    assert main(["gallery", "B3k", "--trials", "1", "--out", str(tmp_path)]) == 2
+    assert "regular file" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.records import Private
 from pmtcore.mechanisms.perturbed import add_remove
 from pmtcore.methods.perturbed.napp_erm import fit_together
 from pmtcore.papers.figures import retrieval as pictures
@@ -17,11 +18,16 @@ from pmtcore.papers.gallery.erm import (
     moor_trial,
     prediction_trial,
     rates,
+    retrieved_trial,
     table4,
     weight_trial,
 )
-from pmtcore.papers.gallery.selection import LAMS, study
+from pmtcore.papers.gallery.selection import LAMS, study, study_table
 from pmtcore.releases.retrieval import LOSSES, RELATIONS, Plan
+from pmtcore.tables.named import entry as entry_of
+from pmtcore.tables.named import load
+from pmtcore.tables.problem import prepare
+from tests.helpers import TEST
 
 
 def test_area_under_the_curve():
@@ -92,8 +98,8 @@ def test_a_stack_of_plans_is_each_plan_by_itself():
 
 def test_moor_and_weights():
     """With MOOR nearer to the lasso; realized penalties lie between target and sum; drawn rows realize the weight."""
-    found = moor_trial(1, kind="linear", n=200, lams=[0.5, 1.0], floor=1.0)
-    alone = moor_trial(1, kind="linear", n=200, lams=[1.0], floor=1.0)
+    found = moor_trial(1, kind="linear", n=200, lams=[0.5, 1.0], floors=[1.0])
+    alone = moor_trial(1, kind="linear", n=200, lams=[1.0], floors=[1.0])
     for lam in ("0.5", "1"):
         assert found[f"with MOOR, Lambda = {lam}"][0] < found[f"without MOOR, Lambda = {lam}"][0]
     for name, value in alone.items():
@@ -112,7 +118,7 @@ def test_a_prediction_trial_has_every_series():
         ("d", "public-only", {}),
     )
     few, many = (
-        [prediction_trial(s, kind="linear", n=300, epsilon=e, delta=0.0, tried=tried) for s in range(5)]
+        [prediction_trial(s, kind="linear", n=300, epsilons=[e], delta=0.0, tried=tried) for s in range(5)]
         for e in (0.3, 5.0)
     )
     assert set(few[0]) == {"a", "b", "c", "d"}
@@ -120,10 +126,37 @@ def test_a_prediction_trial_has_every_series():
         assert np.mean([t[name][0] for t in many]) < np.mean([t[name][0] for t in few])
 
 
+@pytest.mark.parametrize("kind", ["linear", "logistic", "poisson"])
+def test_budgets_fitted_together_are_those_fitted_alone(kind):
+    """A stack of budgets, passes and methods gives each of them what it has by itself."""
+    tried = (
+        ("erm", "napp-erm", {}),
+        ("sum", "napp-erm", {"moor": "no"}),
+        ("once", "napp-vs", {"recycle": "yes"}),
+        ("often", "napp-vs-plus", {"recycle": "yes", "passes": 5}),
+        ("public", "public-only", {}),
+        ("direct", "dp-erm", {}),
+    )
+    setting = {"kind": kind, "n": 200, "delta": 1e-4}
+    together = prediction_trial(3, epsilons=(0.4, 2.0), tried=tried, **setting)
+    lams = prediction_trial(3, epsilons=(1.0,), tried=tried[:2], lams=(0.5, 20.0), **setting)
+    back = retrieved_trial(3, epsilons=(0.4, 2.0), lams=(1.0,), **setting)
+    for series in tried:
+        for place, epsilon in enumerate((0.4, 2.0)):
+            alone = prediction_trial(3, epsilons=(epsilon,), tried=(series,), **setting)
+            assert together[series[0]][place] == pytest.approx(alone[series[0]][0], rel=1e-3)
+    for place, lam in enumerate((0.5, 20.0)):
+        alone = prediction_trial(3, epsilons=(1.0,), tried=tried[:1], lams=(lam,), **setting)
+        assert lams["erm"][place] == pytest.approx(alone["erm"][0], rel=1e-3)
+    for place, epsilon in enumerate((0.4, 2.0)):
+        for name, share in retrieved_trial(3, epsilons=(epsilon,), lams=(1.0,), **setting).items():
+            assert back[name][place] == pytest.approx(share[0], rel=1e-3)
+
+
 def test_false_features_are_counted():
     """Without privacy none is kept at a large Lambda, and some at a small one; never more than the 8 without effect."""
     tried = (("plain", "non-private", {}), ("plus", "napp-vs-plus", {}), ("erm", "napp-erm", {}))
-    found = corner_trial(2, kind="linear", n=200, epsilon=0.5, delta=0.0, tried=tried, lams=(1e-3, 1e3))
+    found = corner_trial(2, kind="linear", n=200, epsilons=[0.5], delta=0.0, tried=tried, lams=(1e-3, 1e3))
     assert found["plain, Lambda = 1000"] == [0.0] and found["plus, Lambda = 1000"] == [0.0]
     assert 0 < found["plain, Lambda = 0.001"][0] <= 8 and found["erm, Lambda = 1000"][0] <= 8
 
@@ -160,3 +193,22 @@ def test_parts_of_a_budget_add_up(loss, relation, delta):
     assert len(pictures.parts(epsilons, over, "epsilon", relative=True).data) == 3
     with pytest.raises(InputError, match="larger"):
         Plan("linear", 1.0, delta, relation, 0.5, "recycle").at(1e-6)
+
+
+@pytest.mark.parametrize(("table", "family"), [("demo", "gaussian"), ("demo-labels", "logistic")])
+def test_selection_runs_on_a_table_of_ones_own(table, family):
+    """Six methods on any table with public rows; the figures are private, and the truth is not known."""
+    own, public, _ = load(table, n=400, m=60, d=4)
+    problem = prepare(own, public, entry_of(table).choices)
+    assert problem.public.family.id == family
+    private = study_table(problem, 1.0, 2.0, trials=2)
+    assert isinstance(private, Private)
+    found = private.reveal(TEST)
+    assert found.truth is None and not found.roc and found.names == problem.public.names
+    assert {"NAPP-ERM (lab)", "NAPP-VS (lab)", "NAPP-VS+ (lab)", "dp-erm"} <= set(found.kept)
+    for name in found.kept:
+        assert found.kept[name].shape == (problem.public.d,) and np.all(
+            (found.kept[name] >= 0) & (found.kept[name] <= 1)
+        )
+    plain = found.counts["without privacy"]
+    assert plain[-1] < plain[0] == problem.public.d, "a large Lambda keeps fewer"

@@ -143,3 +143,14 @@ def test_the_bounds_lesson_tells_silence_from_holding():
     """Many rows: it holds, and is so many times away; few: it says nothing."""
     assert "holds, and is" in papers.looseness(10, 100_000).sentence
     assert "says nothing here" in papers.looseness(20, 3000).sentence
+
+
+def test_sites_have_the_noise_of_those_they_count_on():
+    """Nobody colluding: a curator's noise; all but one: each site's share alone keeps the budget."""
+    found = more.sites(5, 0)
+    assert np.array_equal(found.curves["a study of sites"], found.curves["one curator of all"])
+    doubtful = more.sites(5, 4)
+    at = list(doubtful.x).index(5)
+    assert doubtful.curves["a study of sites"][at] == pytest.approx(np.sqrt(5) / 5000)
+    assert "4 sites" in doubtful.sentence
+    assert more.sites(2, 9).curves["a study of sites"][0] == pytest.approx(np.sqrt(2) / 2000)

@@ -140,6 +140,13 @@ def test_the_whole_in_pictures(moment):
     assert np.allclose([row["sd"] for row in summary], rest.std(axis=0), rtol=0.01)
     r, upper = np.corrcoef(rest.T), np.triu_indices(4, 1)
     assert np.allclose([row["value"] for row in found.pairs()], r[upper], atol=0.01)
+    for column in found.columns:
+        beside = {row["name"]: (row["value"], row["low"], row["high"]) for row in found.correlations_with(column)}
+        all_pairs = [row for row in found.pairs() if column in (row["first"], row["second"])]
+        assert beside == {
+            row["second"] if row["first"] == column else row["first"]: (row["value"], row["low"], row["high"])
+            for row in all_pairs
+        }
     inverse = np.linalg.inv(r)
     partial = -inverse / np.sqrt(np.outer(np.diag(inverse), np.diag(inverse)))
     assert np.allclose([row["value"] for row in found.pairs(True)], partial[upper], atol=0.01)

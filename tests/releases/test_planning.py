@@ -98,6 +98,11 @@ def test_command(tmp_path, capsys, moment):
 def test_curves_are_what_a_plan_says(seed):
     """Each rung is the plan's own figure; other budgets are computed, not interpolated; Stop keeps what is there."""
     _, public, _ = make(5000, 100, seed)
+    outlined = Curves(public, 5000)
+    while not outlined.outlined():
+        assert outlined.step()
+    across = {id: [one.mu for one in outlined.drawn() if one.method == id] for id in outlined.ids}
+    assert all(mus == [0.1, 0.3, 1.0, 5.0] for mus in across.values()), "a line of each method before any is complete"
     curves = Curves(public, 5000, ladder=(0.5, 1.0, 2.0))
     curves.first("pmt-ridge")
     assert curves.ids == ["pmt-ridge"]

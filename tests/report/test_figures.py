@@ -129,6 +129,35 @@ def test_many_levels_fold_into_the_clearest():
     assert forest.chosen(table, unit, order="strength")["coefficient"].iloc[0] == "town=south"
 
 
+def test_small_pictures_hold_every_column_on_one_axis():
+    """Numbers together, each column of categories apart; of many levels the clearest, and the title says so."""
+    unit = forest.Unit("sd", "w", True, False)
+    names = ["age", "pay", *(f"town=t{j}" for j in range(12)), "<b>=x", "<b>=y"]
+    values = np.linspace(-1, 1, len(names))
+    table = pd.DataFrame({"coefficient": names, "column": [forest.source(n) for n in names], "value": values})
+    table["low (95 %)"], table["high (95 %)"] = values - 0.1, values + 0.1
+    for drawn in (forest.multiples(table, unit), forest.multiples(table.assign(value=np.exp(values)), unit)):
+        titles = [part.text for part in drawn.layout.annotations]
+        assert titles == ["numbers and columns of two levels", "town, the clearest 8 of 12 levels", "&lt;b&gt;"]
+        marks = [list(trace.y) for trace in drawn.data if trace.mode == "markers"]
+        assert sorted(marks[0]) == ["age", "pay"] and len(marks[1]) == 8 and sorted(marks[2]) == ["x", "y"]
+        ranges = {axis.range for axis in drawn.select_xaxes()}
+        assert len(ranges) == 1
+    assert forest.multiples(table.iloc[:2], unit).layout.annotations[0].text.startswith("numbers")
+
+
+def test_axes_and_legend_of_a_run_are_there_before_its_results():
+    """The horizontal axis and the legend do not change between no result, one, and all."""
+    methods_run, places = ["joint-pmt", "public-only"], (0.1, 1.0, 10.0)
+    everything = [Summary(id, mu, mu, 0.2, 0.2, 0.01, 0.15, 0.3, 5) for id in methods_run for mu in places]
+    drawn = [
+        compare.comparison(everything[:count], methods=methods_run, places=places) for count in (0, 1, len(everything))
+    ]
+    assert len({figure.layout.xaxis.range for figure in drawn}) == 1
+    assert drawn[1].layout.yaxis.range == drawn[2].layout.yaxis.range
+    assert len({tuple(t.name for t in figure.data if t.showlegend is not False) for figure in drawn}) == 1
+
+
 def test_one_large_effect_does_not_squeeze_the_others():
     """The axis keeps to what most need; the outlier's figure stands at the edge; without one nothing changes."""
     unit = forest.Unit("sd", "w", True, False)
@@ -313,6 +342,8 @@ def test_no_axis_title_is_cut():
         ((3.0, 20.0), "D2"),
         ((0.18, 0.31), "L0.05"),
         ((7.0, 7.0), "D2"),
+        ((1e-4, 1e12), 2),
+        ((1e-40, 1.0), 5),
         ((0.0, np.nan), 1),
         ((), 1),
     ],

@@ -18,7 +18,7 @@ from pmtcore.sites.boards import MemoryBoard
 from pmtcore.sites.parties import Coordinator, SiteOfStudy, join
 from pmtcore.sites.study import GroundOfStudy, Site, create
 from pmtcore.tables.choices import Choices
-from pmtcore.tables.table import read_path
+from pmtcore.tables.table import Table, read_path
 
 pytest.importorskip("nacl", reason="the extra 'sites' is not installed")
 COLUMNS = ["a", "b", "y"]
@@ -43,10 +43,12 @@ class Setup:
     sources: dict[str, NoiseSource]
     board: MemoryBoard = field(default_factory=MemoryBoard)
 
+    def table(self, name: str) -> Table:
+        return read_path(self.folder / name / "private.csv", "private")
+
     def site(self, name: str) -> SiteOfStudy:
-        own = self.folder / name
-        table = read_path(own / "private.csv", "private")
-        return SiteOfStudy(self.ground, name, table, own, self.ledger(name), name, self.sources[name])
+        own, source = self.folder / name, self.sources[name]
+        return SiteOfStudy(self.ground, name, self.table(name), own, self.ledger(name), name, source)
 
     def ledger(self, name: str) -> Ledger:
         return Ledger(str(self.folder / name / "ledger.db"))
@@ -78,10 +80,19 @@ def study(tmp_path):
     """Make a study: rows by site, method, and what else a study says."""
 
     def make(
-        rows=(300, 200, 400), method="joint-pmt", mu=1.0, parameters=None, cap=None, family="gaussian", **settings
+        rows=(300, 200, 400),
+        method="joint-pmt",
+        mu=1.0,
+        parameters=None,
+        cap=None,
+        family="gaussian",
+        shifts=None,
+        **settings,
     ) -> Setup:
         labels = family != "gaussian"
         frames = [draw(n, 100 + at, labels) for at, n in enumerate(rows)]
+        for frame, shift in zip(frames, shifts or (), strict=False):
+            frame["y"] += shift
         public = draw(120, 7, labels)
         public.to_csv(tmp_path / "public.csv", index=False)
         request = Request(method, Budget(mu), parameters or {})

@@ -71,7 +71,7 @@ def test_noise_shares_add_up_to_the_scale_asked_for():
         for site in range(answering)
     )
     assert abs(np.var(totals) / scale**2 - 1) < 5 * math.sqrt(2 / trials)
-    assert share_scale(scale, answering) == scale / 2
+    assert share_scale(scale, answering, answering, 0) == scale / 2
 
 
 @pytest.mark.parametrize("honest", [2, 3, 5])

@@ -319,7 +319,7 @@ register(
         source="beyond A",
         neighbours=Neighbours.REPLACE_ONE,
         standing=ReleaseStatus.SOUND,
-        standing_reason="Gaussian mechanisms on integer sums, composed; what lies between is post-processing",
+        standing_reason="Gaussian mechanisms on integer sums, composed; steps between them are proved free",
         errata=(),
         parameters=GradientParameters,
         plan=_plan,

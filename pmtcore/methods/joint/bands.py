@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
-from scipy.stats import f as f_distribution
 
+from pmtcore.base.distributions import chi2, f_distribution
 from pmtcore.base.records import Bands
 from pmtcore.methods.joint.fit import FirstFit, Fit
 from pmtcore.public.bands import Part, limits, robust_part

@@ -42,7 +42,7 @@ register(
         source="beyond A and B",
         neighbours=Neighbours.REPLACE_ONE,
         standing=ReleaseStatus.SOUND,
-        standing_reason="Gaussian mechanisms with tight sensitivities; everything after is post-processing",
+        standing_reason="Gaussian mechanisms with tight sensitivities; what follows it is proved to cost nothing",
         errata=(),
         parameters=JointParameters,
         plan=plan,

@@ -14,8 +14,8 @@ from math import factorial
 from typing import final
 
 import numpy as np
-from scipy.stats import chi
 
+from pmtcore.base.distributions import chi
 from pmtcore.mechanisms.truncation import ball_weights
 
 _TAIL_SHARE, _PRIOR_TAIL, _PRIOR_POWER = 10, 10, 4.0  # a tenth of the rows, drawn to power 4 by as much as ten rows

@@ -349,7 +349,7 @@ register(
         source="beyond A and B",
         neighbours=Neighbours.REPLACE_ONE,
         standing=ReleaseStatus.SOUND,
-        standing_reason="One Gaussian mechanism with a tight sensitivity; everything after is post-processing",
+        standing_reason="One Gaussian mechanism with a tight sensitivity; what follows it is proved to cost nothing",
         errata=(),
         parameters=MomentParameters,
         plan=plan,

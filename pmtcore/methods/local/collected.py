@@ -118,6 +118,11 @@ class LocalPlan(Plan):
         return x if self.configuration.scheme == "moments" else whiten(self.configuration.root, x)
 
     @cached_property
+    def distinct(self) -> estimators.PublicRows:
+        """Public features without the intercept, each row once."""
+        return estimators.PublicRows.of(self.rows[:, 1 if self.public.has_intercept else 0 :])
+
+    @cached_property
     def gram(self) -> np.ndarray:
         """Sum of ``x x'`` over the public rows (d, d)."""
         return np.asarray(self.rows.T @ self.rows)
@@ -131,7 +136,7 @@ class LocalPlan(Plan):
         if self.configuration.scheme != "moments":
             raise ValueError("the radius of the whitened scheme depends on the budget; plan it anew")
         made = replace(self, mu=mu, configuration=replace(self.configuration, mu=mu))
-        for name in ("rows", "gram", "weighted"):
+        for name in ("rows", "distinct", "gram", "weighted"):
             if name in vars(self):
                 vars(made)[name] = vars(self)[name]
         return made
@@ -234,7 +239,7 @@ class LocalOutcome(Outcome):
         found = np.empty_like(ols)
         for t in range(len(ols)):  # a root for each trial
             level = float(np.clip(cross[t, 0] + made.offset, made.low, made.high)) if first else None
-            slopes, offset = estimators.scaled(link, ols[t, first:], plan.rows[:, first:], level)
+            slopes, offset = estimators.scaled(link, ols[t, first:], plan.distinct, level)
             found[t, first:] = slopes
             if first:
                 found[t, 0] = offset - made.shift[first:] @ slopes

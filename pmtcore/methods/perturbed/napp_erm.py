@@ -23,7 +23,7 @@ from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, eq
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import Curator, Private, PrivateRows, ReleaseStatus
-from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, iterate, recycled, retrieved_share
+from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, recycled, retrieved_share
 from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.noise import NoiseSource, in_the_lab
 from pmtcore.mechanisms.perturbed import draw, draw_above, draw_sampled
@@ -228,9 +228,9 @@ def fit_together(
 
 
 def _fitted(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
-    """Fits (t, d) of one plan each, those with as many iterations and passes in one stack."""
+    """Fits (t, d) of one plan each, those with as many iterations in one stack."""
     found = Iterated(np.empty_like(b), np.empty_like(b))
-    ways = [(p.fit, p.recycle == "yes", p.passes, p.iterations) for p in (plan.parameters for plan in plans)]
+    ways = [(p.fit, p.share, p.iterations) for p in (plan.parameters for plan in plans)]
     for way in dict.fromkeys(ways):
         at = [k for k, other in enumerate(ways) if other == way]
         part = _alike(data, [plans[k] for k in at], b[at], rows)
@@ -240,15 +240,13 @@ def _fitted(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augme
 
 def _alike(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
     parameters, targets = plans[0].parameters, [plan.target for plan in plans]
-    selects = np.asarray([plan.selection != "none" for plan in plans])
     if parameters.fit == "direct":
         return _direct(data, targets, b)
-    if parameters.recycle == "no":
-        return iterate(data, b, targets, parameters.iterations, absolute=selects, rows=rows)
-    epsilon, passes = plans[0].claim.epsilon, parameters.passes
-    return recycled(
-        data, b, targets, epsilon, parameters.share, passes, parameters.iterations, absolute=selects, rows=rows
-    )
+    selects = np.asarray([plan.selection != "none" for plan in plans])
+    epsilons = np.asarray([plan.claim.epsilon for plan in plans])
+    passes = np.asarray([plan.parameters.passes if plan.parameters.recycle == "yes" else 0 for plan in plans])
+    rounds, share = parameters.iterations, parameters.share
+    return recycled(data, b, targets, epsilons, share, passes, rounds, absolute=selects, rows=rows)
 
 
 def _direct(data: Data, targets: Sequence[Target], b: np.ndarray) -> Iterated:

@@ -101,6 +101,27 @@ def all_below(pairs: Sequence[tuple[str, str]], statistic: Statistic = "mean") -
     return lambda curves: together([one(a, b, curves) for a, b in pairs])
 
 
+def below_somewhere(pairs: Sequence[tuple[str, str]], statistic: Statistic = "mean", *, mostly: bool = False) -> Check:
+    """Check that there is an x at which each first curve is below its second; or, ``mostly``, that at most x they are.
+
+    It fails where too many x are left at which one surely is not below.
+    """
+
+    def check(curves: Curves) -> Finding:
+        gaps = np.stack([_ratio(curves[a], curves[b], statistic) for a, b in pairs])  # (pairs, 1 + resamples, k)
+        points = gaps.shape[-1]
+        trials = _trials(*(curves[name] for pair in pairs for name in pair))
+        margin = two_sided(trials, points) * np.stack([spread_of(gap) for gap in gaps])
+        with np.errstate(invalid="ignore"):
+            yes = int(np.sum(np.all(gaps[:, 0] + margin < 0, axis=0)))
+            no = int(np.sum(np.any(gaps[:, 0] - margin >= 0, axis=0)))
+        wanted = points // 2 + 1 if mostly else 1
+        answer = Answer.HOLDS if yes >= wanted else Answer.FAILS if points - no < wanted else Answer.OPEN
+        return Finding(answer, f"below at {yes} of {points} values, not below at {no}")
+
+    return check
+
+
 def falls(names: Sequence[str], statistic: Statistic = "mean") -> Check:
     """Check that the trend of each curve on log axes is downward."""
     return lambda curves: together([_trend(curves[name], statistic, 1.0) for name in names])
@@ -251,11 +272,11 @@ def grows_more(first: str, second: str, statistic: Statistic = "mean") -> Check:
     return check
 
 
-def counted(name: str, least: float, most: float) -> Check:
-    """Check that the mean of a count lies between two bounds at every x."""
+def counted(name: str, least: float, most: float, *, first: bool = False) -> Check:
+    """Check that the mean of a count lies between two bounds, at every x or at the first."""
 
     def check(curves: Curves) -> Finding:
-        mean = curves[name].statistic("mean")
+        mean = curves[name].statistic("mean")[:, : 1 if first else None]
         off = np.concatenate([least - mean, mean - most], axis=1) - _ROUNDING
         return Finding(
             below_zero(off, curves[name].count), f"{name}: {mean[0].min():.3g} to {mean[0].max():.3g} on average"

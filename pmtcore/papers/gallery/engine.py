@@ -84,7 +84,7 @@ class Figure:
         """What is plotted, in words."""
         places = {x for run in self.runs for x in _positions(run)}
         over = f"at {len(places)} values of it" if places else "at every step"
-        return f"Up: {self.y_label}. Across: {self.x_label}, {over}. A line for each method and setting."
+        return f"y: {self.y_label}; x: {self.x_label}, {over}. One line for each method and setting."
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -218,6 +218,12 @@ class Computation:
                     points.setdefault(name, []).append((places[step] if places else float(step), values[:, step]))
         return {name: _curve(name, found) for name, found in points.items()}
 
+    def _first(self) -> Errors:
+        """Return the first trial of the first run, as :func:`probe` would compute it, or has for what this goes on."""
+        if self.only is not None or not self._errors.get(0, {}).get(0):
+            return probe(self.figure)
+        return dict(self.since["first"]) if self.since and self.since["trials"] else self._errors[0][0][0]
+
     def as_dict(self) -> dict[str, Any]:
         """The result with its description, plain JSON types."""
         curves = self.curves()
@@ -229,7 +235,7 @@ class Computation:
             "trials": min((curve.count for curve in curves.values()), default=0),
             "computed": datetime.now(UTC).date().isoformat(),
             "digest": self.figure.digest,
-            "first": probe(self.figure),
+            "first": self._first(),
             "seconds_per_trial": round(self._seconds / max(self.share * (self.trials or 1), 1e-9), 3),
             "series": [curve.as_dict() for curve in curves.values()],
             "verdict": self.figure.verdict(curves) if curves else [],
@@ -264,8 +270,8 @@ def compute_all(
 ) -> Iterator[tuple[Figure, int, float]]:
     """Bring stored results to the papers' number of trials, all figures to the first share of it, then to the next.
 
-    Each result is stored as it goes, so that a run that is stopped goes on where it was. A result that today's code
-    does not give is begun anew.
+    Figures without a result come first. Each result is stored as it goes, so that a run that is stopped goes on where
+    it was. A result that today's code does not give is begun anew.
 
     Args:
         shares: of each figure's own number of trials, rising to 1.
@@ -275,8 +281,9 @@ def compute_all(
         The figure, the trials that it has, and the processor seconds a trial takes.
     """
     current: dict[str, Mapping[str, Any] | None] = {}
+    ordered = sorted(chosen, key=lambda figure: load_stored(figure, directory) is not None)
     for share in shares:
-        for figure in chosen:
+        for figure in ordered:
             if figure.id not in current:
                 stored = load_stored(figure, directory)
                 current[figure.id] = None if stored is None or stale(figure, stored) else stored

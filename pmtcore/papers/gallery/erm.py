@@ -227,37 +227,59 @@ class Trial:
         )
         return plan.ground.table(found)
 
-    def coefficients(self, tried: Tried, lams: Sequence[float]) -> dict[str, np.ndarray]:
-        """Return coefficients (len(lams), p) of each series, a lasso of each Lambda its target."""
-        found: dict[str, np.ndarray] = {}
-        plans: list[tuple[str, str, PrintedPlan]] = []
-        for series, id, values in tried:
-            own = {name: value for name, value in values.items() if name != "lasso"}
-            if id == "public-only":
-                theta = self.ours({}).ground
-                found[series] = np.repeat(theta.table(theta.fit().theta[None]), len(lams), axis=0)
-            elif id == "napp-public" and values.get("lasso"):
-                plain = {"coordinates": "scaled", **own}
-                found[series] = np.vstack([self.released(self.ours(plain, lasso=lam)) for lam in lams])
-            elif id == "napp-public":
-                found[series] = np.repeat(self.released(self.ours(own)), len(lams), axis=0)
-            else:
-                plan = self.published(id, own)
-                plans += [(series, id, plan if "target" in own else plan.aimed(lam)) for lam in lams]
-        for length in dict.fromkeys(plan.ground.radius for _, _, plan in plans):
-            alike = [entry for entry in plans if entry[2].ground.radius == length]
-            sources = [self.source(id) for _, id, _ in alike]
-            outcomes = fit_together([plan for _, _, plan in alike], self.drawn.rows, sources)
-            for (series, _, _), outcome in zip(alike, outcomes, strict=True):
-                before = found.get(series, np.empty((0, outcome.coefficients.shape[1])))
-                found[series] = np.vstack([before, outcome.coefficients])
-        return found
+    def own(self, id: str, values: Mapping[str, Any], lams: Sequence[float]) -> np.ndarray:
+        """Return the coefficients (len(lams), p) of the public fit, or of ``napp-public`` with each Lambda a lasso."""
+        own = {name: value for name, value in values.items() if name != "lasso"}
+        if id == "public-only":
+            ground = self.ours({}).ground
+            return np.repeat(ground.table(ground.fit().theta[None]), len(lams), axis=0)
+        if values.get("lasso"):
+            plain = {"coordinates": "scaled", **own}
+            return np.vstack([self.released(self.ours(plain, lasso=lam)) for lam in lams])
+        return np.repeat(self.released(self.ours(own)), len(lams), axis=0)
+
+
+def coefficients(trials: Sequence[Trial], tried: Tried, lams: Sequence[float]) -> dict[str, np.ndarray]:
+    """Return coefficients (len(trials), len(lams), p) of each series, a lasso of each Lambda its target.
+
+    Args:
+        trials: budgets of one draw of the data; all fits of the paper's methods are made together.
+    """
+    found: dict[str, list[np.ndarray]] = {}
+    plans: list[tuple[str, Trial, NoiseSource, PrintedPlan]] = []
+    for series, id, values in tried:
+        for at in trials:
+            if id in ("public-only", "napp-public"):
+                found.setdefault(series, []).append(at.own(id, values, lams))
+                continue
+            plan = at.published(id, values)
+            plans += [(series, at, at.source(id), plan if "target" in values else plan.aimed(lam)) for lam in lams]
+    for length in dict.fromkeys(plan.ground.radius for *_, plan in plans):
+        alike = [entry for entry in plans if entry[3].ground.radius == length]
+        rows = trials[0].drawn.rows
+        outcomes = fit_together([plan for *_, plan in alike], rows, [source for _, _, source, _ in alike])
+        for (series, *_), outcome in zip(alike, outcomes, strict=True):
+            found.setdefault(series, []).append(outcome.coefficients)
+    return {series: np.vstack(theta).reshape(len(trials), len(lams), -1) for series, theta in found.items()}
 
 
 def _at(
-    seed: int, kind: str, n: int, epsilon: float, delta: float, *, bound: str = "box", floor: float | None = None
-) -> Trial:
-    return Trial(made(seed, kind, n), epsilon, delta, seed, bound, floor)
+    seed: int,
+    kind: str,
+    n: int,
+    epsilons: Sequence[float],
+    delta: float,
+    *,
+    bound: str = "box",
+    floor: float | str | None = None,
+) -> list[Trial]:
+    """All budgets of one draw; a floor of ``1/epsilon`` is that of each."""
+    drawn = made(seed, kind, n)
+    floors = [1 / epsilon if floor == "1/epsilon" else floor for epsilon in epsilons]
+    return [
+        Trial(drawn, epsilon, delta, seed, bound, None if least is None else float(least))
+        for epsilon, least in zip(epsilons, floors, strict=True)
+    ]
 
 
 def _only(tried: Tried, only: Sequence[str] | None) -> Tried:
@@ -269,19 +291,22 @@ def prediction_trial(
     *,
     kind: str,
     n: int,
-    epsilon: float,
+    epsilons: Sequence[float],
     tried: Tried,
     delta: float,
-    lam: float = 1.0,
-    floor: float | None = None,
+    lams: Sequence[float] = (1.0,),
+    floor: float | str | None = None,
     only: Sequence[str] | None = None,
 ) -> Errors:
-    """Prediction error on new rows: mean squared, or the share of labels missed."""
-    at = _at(seed, kind, n, epsilon, delta, floor=floor)
-    return {
-        series: [float(at.drawn.error(theta)[0])]
-        for series, theta in at.coefficients(_only(tried, only), [lam]).items()
-    }
+    """Prediction error on new rows, mean squared or the share of labels missed, at each epsilon or each Lambda.
+
+    Args:
+        floor: Lambda0, or ``1/epsilon``; what the claim needs if ``None``.
+    """
+    trials = _at(seed, kind, n, epsilons, delta, floor=floor)
+    found = coefficients(trials, _only(tried, only), lams)
+    p = trials[0].drawn.x.shape[1]
+    return {series: trials[0].drawn.error(theta.reshape(-1, p)).tolist() for series, theta in found.items()}
 
 
 def selection_trial(
@@ -289,16 +314,16 @@ def selection_trial(
     *,
     kind: str,
     n: int,
-    epsilon: float,
+    epsilons: Sequence[float],
     tried: Tried,
     lams: Sequence[float],
     delta: float,
     only: Sequence[str] | None = None,
 ) -> Errors:
-    """Area under the ROC curve of selection, Lambda running through ``lams`` (figure 4)."""
-    at = _at(seed, kind, n, epsilon, delta)
-    found = at.coefficients(_only(tried, only), lams)
-    return {series: [area(*rates(theta, _truth(at.drawn)))] for series, theta in found.items()}
+    """Area under the ROC curve of selection at each epsilon, Lambda running through ``lams`` (figure 4)."""
+    trials = _at(seed, kind, n, epsilons, delta)
+    found, truth = coefficients(trials, _only(tried, only), lams), _truth(trials[0].drawn)
+    return {series: [area(*rates(each, truth)) for each in theta] for series, theta in found.items()}
 
 
 def corner_trial(
@@ -306,17 +331,17 @@ def corner_trial(
     *,
     kind: str,
     n: int,
-    epsilon: float,
+    epsilons: Sequence[float],
     tried: Tried,
     lams: Sequence[float],
     delta: float,
 ) -> Errors:
-    """How many features without effect are kept at large Lambda (the text on figure 4)."""
-    at = _at(seed, kind, n, epsilon, delta)
-    wrong = _truth(at.drawn) == 0
+    """How many features without effect are kept at large Lambda, at each epsilon (the text on figure 4)."""
+    trials = _at(seed, kind, n, epsilons, delta)
+    wrong = _truth(trials[0].drawn) == 0
     return {
-        f"{series}, Lambda = {lam:g}": [float(np.sum(theta[k][wrong] != 0))]
-        for series, theta in at.coefficients(tried, lams).items()
+        f"{series}, Lambda = {lam:g}": np.sum(theta[:, k, wrong] != 0, axis=1).astype(float).tolist()
+        for series, theta in coefficients(trials, tried, lams).items()
         for k, lam in enumerate(lams)
     }
 
@@ -341,39 +366,61 @@ def area(false: np.ndarray, true: np.ndarray) -> float:
     return float(np.sum(np.diff(x) * (y[1:] + y[:-1]) / 2))
 
 
-def retrieved_trial(seed: int, *, kind: str, n: int, epsilon: float, delta: float, lam: float) -> Errors:
-    """Share of ``(1 - r) eps`` retrieved in both readings of the paper, and what can be proved (figure 7)."""
-    at = _at(seed, kind, n, epsilon, delta)
-    named = {
-        f"{name}{words}": at.published(id, {"moor": moor, "target": lam})
+def retrieved_trial(
+    seed: int, *, kind: str, n: int, epsilons: Sequence[float], delta: float, lams: Sequence[float]
+) -> Errors:
+    """Share of ``(1 - r) eps`` retrieved in both readings of the paper, and what can be proved (figure 7).
+
+    One value for each epsilon, and at each for each Lambda.
+    """
+    trials = _at(seed, kind, n, epsilons, delta)
+    ways = [
+        (f"{name}{words}", id, moor)
         for name, id in (("NAPP-ERM", "napp-erm"), ("NAPP-VS", "napp-vs"), ("NAPP-VS+", "napp-vs-plus"))
         for words, moor in (("", "yes"), (" without MOOR", "no"))
-    }
-    outcomes = fit_together(list(named.values()), at.drawn.rows, [at.source() for _ in named])
+    ]
+    plans = [
+        (name, at, at.published(id, {"moor": moor, "target": lam}))
+        for name, id, moor in ways
+        for at in trials
+        for lam in lams
+    ]
+    sources = [at.source() for _, at, _ in plans]
+    outcomes = fit_together([plan for *_, plan in plans], trials[0].drawn.rows, sources)
     errors: Errors = {}
     for how, words in (("displayed", "as displayed"), ("example", "as the example has it")):
-        for (name, plan), outcome in zip(named.items(), outcomes, strict=True):
-            errors[f"{name}, {words}"] = [float(plan.share_retrieved(outcome.found, how)[0])]
-    planned = add_remove(epsilon, 0.0)
-    errors["napp-public (proved)"] = [at.ours({}).in_lab(planned).split.retrieved_share]
-    plan = named["NAPP-ERM"]
-    terms = ObjectiveConstants(plan.ground.loss, plan.ground.radius, 2 * (lam + plan.target.floor))
-    errors["ridge of Lambda + Lambda0 (proved)"] = [spend(terms, planned).retrieved_share]
+        for (name, _, plan), outcome in zip(plans, outcomes, strict=True):
+            errors.setdefault(f"{name}, {words}", []).append(float(plan.share_retrieved(outcome.found, how)[0]))
+    for at in trials:
+        planned = add_remove(at.epsilon, 0.0)
+        own = at.ours({}).in_lab(planned).split.retrieved_share
+        for lam in lams:
+            plan = at.published("napp-erm", {"target": lam})
+            terms = ObjectiveConstants(plan.ground.loss, plan.ground.radius, 2 * (lam + plan.target.floor))
+            errors.setdefault("napp-public (proved)", []).append(own)
+            share = spend(terms, planned).retrieved_share
+            errors.setdefault("ridge of Lambda + Lambda0 (proved)", []).append(share)
     return errors
 
 
-def moor_trial(seed: int, *, kind: str, n: int, lams: Sequence[float], floor: float) -> Errors:
-    """Distance to the plain lasso of each Lambda without noise, with MOOR and without (figure 3)."""
-    at = _at(seed, kind, n, 1.0, 0.0, floor=floor)
-    plain = at.published("non-private", {})
+def moor_trial(seed: int, *, kind: str, n: int, lams: Sequence[float], floors: Sequence[float]) -> Errors:
+    """Distance to the plain lasso of each Lambda without noise, with MOOR and without, at each Lambda0 (figure 3)."""
+    drawn = made(seed, kind, n)
+    trials = [Trial(drawn, 1.0, 0.0, seed, floor=floor) for floor in floors]
+    plain = [trials[0].published("non-private", {}).aimed(lam) for lam in lams]
     names = {"with MOOR": "yes", "without MOOR": "no"}
-    iterated = {words: at.published("napp-erm", {"moor": moor, "iterations": 200}) for words, moor in names.items()}
-    plans = [plan.aimed(lam) for plan in (plain, *iterated.values()) for lam in lams]
-    found = fit_together(plans, at.drawn.rows, [ZeroNoise() for _ in plans])
-    theta = np.vstack([outcome.coefficients for outcome in found]).reshape(3, len(lams), -1)
-    far = np.linalg.norm(theta[1:] - theta[0], axis=2)
+    iterated = [
+        at.published("napp-erm", {"moor": moor, "iterations": 200}).aimed(lam)
+        for moor in names.values()
+        for lam in lams
+        for at in trials
+    ]
+    outcomes = fit_together([*plain, *iterated], drawn.rows, [ZeroNoise() for _ in [*plain, *iterated]])
+    theta = np.vstack([outcome.coefficients for outcome in outcomes])
+    target, found = theta[: len(lams)], theta[len(lams) :].reshape(2, len(lams), len(floors), -1)
+    far = np.linalg.norm(found - target[:, None], axis=-1)
     return {
-        f"{words}, Lambda = {lam:g}": [float(far[k, i])] for k, words in enumerate(names) for i, lam in enumerate(lams)
+        f"{words}, Lambda = {lam:g}": far[k, i].tolist() for k, words in enumerate(names) for i, lam in enumerate(lams)
     }
 
 

@@ -57,7 +57,9 @@ def overview(found: Mapping[str, Audit]) -> go.Figure:
         )
     if claims:
         figure.add_vline(x=1, line={"color": QUIET, "dash": "dash"}, annotation_text="claim", annotation_yshift=10)
-    figure.update_xaxes(rangemode="tozero")
+    # Whole marks at 0, and room beyond the largest.
+    most = max((one.lower_bound / one.claimed for one in found.values() if one.claimed > 0), default=1.0)
+    figure.update_xaxes(range=[-0.03 * most, 1.03 * most])
     return finish(figure, "lower bound found by the attack, as a share of the claimed mu", "", 300).update_layout(
         showlegend=False
     )

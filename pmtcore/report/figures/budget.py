@@ -51,7 +51,7 @@ def retrieved(facts: Facts) -> go.Figure:
         drawn.add_bar(x=[value], y=["epsilon"], name=name, orientation="h", marker={"color": colour})
     drawn.update_layout(barmode="stack")
     drawn.update_xaxes(range=[0, max(_epsilon(facts, "planned"), 1e-9)])
-    return finish(drawn, "epsilon", "", 180)
+    return finish(drawn, "epsilon", "", 180).update_layout(legend={"traceorder": "normal"})
 
 
 def _retrieved_parts(facts: Facts) -> list[tuple[str, float, str]]:

@@ -10,7 +10,9 @@ from typing import Any, final
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
+from pmtcore.base import escaping
 from pmtcore.base.numbers import figure as said
 from pmtcore.methods.registry import of_role
 from pmtcore.public.moments import INTERCEPT
@@ -32,6 +34,8 @@ _EDGE, _INSIDE = 3.0, 0.8
 _RATIOS = {"logistic": "odds ratio", "boosting": "odds ratio (approximate)", "poisson": "rate ratio"}
 _SCALES = {"gaussian": "", "logistic": "the log-odds of ", "boosting": "the score of ", "poisson": "the log of "}
 _ROW, _EDGES = 26, 120  # pixels of a row, and of legend and axis together
+# Small pictures beside each other, their height in pixels, levels in each, and characters of a title.
+_ACROSS, _PANEL, _LEVELS, _PANEL_TITLE = 3, 185, 8, 44
 _LIMITS = ("low (95 %)", "high (95 %)")
 # Behind a figure at the edge, so that it is read over a band in either theme.
 _PAPER = "rgba(128,128,128,0.25)"
@@ -173,6 +177,62 @@ def forest(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
     else:
         _at_the_edge(figure, rows)
     return finish(figure, unit.words, "", _EDGES + _ROW * max(len(names), 3))
+
+
+def multiples(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
+    """Draw small pictures on one axis: the numbers together, and the levels of each column of categories.
+
+    Of a column with many levels the clearest are drawn; the title of its picture says of how many.
+    """
+    rows = coefficients[coefficients["coefficient"] != INTERCEPT]
+    panels = list(_panels(rows, unit).items())
+    figure = make_subplots(
+        rows=-(-len(panels) // _ACROSS),
+        cols=_ACROSS,
+        subplot_titles=[escaping.chart(title, _PANEL_TITLE) for title, _ in panels],
+        shared_xaxes="all",
+        horizontal_spacing=0.14,
+        vertical_spacing=min(0.09, 0.5 / len(panels)),
+    )
+    for at, (_, part) in enumerate(panels):
+        place = {"row": at // _ACROSS + 1, "col": at % _ACROSS + 1}
+        names = [name.split("=", 1)[-1] for name in part["coefficient"]]
+        figure.add_scatter(
+            x=part["value"],
+            y=names,
+            mode="markers",
+            marker={"size": 7, "color": PRIVACY},
+            customdata=[_hover(row) for row in part.to_dict("records")],
+            hovertemplate="%{customdata[0]}<extra></extra>",
+            **place,
+        )
+        if _LIMITS[0] in part:
+            figure.add_scatter(**_bands(part, names), **place)
+        figure.update_yaxes(range=[len(names) - 0.5, -0.5], dtick=1, tickfont={"size": 11}, **place)
+    figure.add_vline(x=unit.neutral, line={"color": QUIET, "width": 1})
+    if unit.ratio:
+        log_axis(figure, "x")
+    else:
+        ends = rows[[name for name in ("value", *_LIMITS) if name in rows]].abs().max(axis=1)
+        limit = min(float(ends.max()), _EDGE * float(ends.quantile(_INSIDE, interpolation="lower")))
+        figure.update_xaxes(range=[-1.05 * limit, 1.05 * limit])
+    figure.update_annotations(font={"size": 13})
+    drawn = finish(figure, "", "", 60 + _PANEL * -(-len(panels) // _ACROSS))
+    return drawn.update_layout(showlegend=False, margin={"t": 28})
+
+
+def _panels(rows: pd.DataFrame, unit: Unit) -> dict[str, pd.DataFrame]:
+    """Return the rows of each small picture under its title, the numbers first."""
+    sizes = rows.groupby("column", sort=False)["column"].transform("size")
+    panels = {}
+    if (sizes == 1).any():
+        panels["numbers and columns of two levels"] = rows[sizes == 1]
+    for name in dict.fromkeys(rows["column"][sizes > 1]):
+        part = rows[rows["column"] == name]
+        title = str(name) if len(part) <= _LEVELS else f"{name}, the clearest {_LEVELS} of {len(part)} levels"
+        clearest = np.sort(np.argsort(-clarity(part, unit), kind="stable")[:_LEVELS])
+        panels[title] = part.iloc[clearest].sort_values("value", ascending=False)
+    return panels
 
 
 def _at_the_edge(figure: go.Figure, rows: pd.DataFrame) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pandas as pd
@@ -29,7 +30,12 @@ _COLUMNS = {
 
 
 def comparison(
-    summaries: Sequence[Summary], axis: str = "budget", mean: bool = False, sampling: float | None = None
+    summaries: Sequence[Summary],
+    axis: str = "budget",
+    mean: bool = False,
+    sampling: float | None = None,
+    methods: Sequence[str] = (),
+    places: Sequence[float] = (),
 ) -> go.Figure:
     """Draw the error of each method along the axis, both axes log.
 
@@ -38,30 +44,49 @@ def comparison(
         axis: one of :data:`pmtcore.auditing.comparison.AXES`.
         mean: draw means with a band of one standard deviation, in place of medians with the 10 to 90 % band.
         sampling: expected error of the non-private fit itself, drawn as a line.
+        methods: ids that get a place in the legend before they have a result.
+        places: positions that the horizontal axis reaches before they have a result.
     """
     figure = go.Figure()
-    for at, id in enumerate(dict.fromkeys(summary.method for summary in summaries)):
+    for at, id in enumerate(dict.fromkeys([*methods, *(summary.method for summary in summaries)])):
         rows = sorted((s for s in summaries if s.method == id), key=lambda s: s.x)
         if method(id).role != "reference":  # at distance 0 from itself: no place on a log axis
             _draw(figure, id, rows, _SYMBOLS[at % len(_SYMBOLS)], mean, axis)
-    if sampling is not None and summaries:
-        ends = [min(s.x for s in summaries), max(s.x for s in summaries)]
+    across = [*places, *(s.x for s in summaries)]
+    if sampling is not None and across:
+        ends = [min(across), max(across)]
         line = {"color": of_role("reference").colour, "width": 2, "dash": "dot"}
         name = f"{of_role('reference').title}: its own sampling error"
         figure.add_scatter(x=ends, y=[sampling, sampling], mode="lines", name=name, line=line)
+    if places:
+        _reach(figure, places)
     log_axis(figure, "x")
     log_axis(figure, "y")
     return finish(figure, AXES[axis], "distance to the fit without privacy", 420)
 
 
+def _reach(figure: go.Figure, places: Sequence[float]) -> None:
+    """Fix the horizontal axis to all places and round the vertical one out to powers of ten.
+
+    Results that come in later then move neither, as a rule.
+    """
+    low, high = math.log10(min(places)), math.log10(max(places))
+    margin = 0.03 * max(high - low, 1.0)
+    figure.update_xaxes(range=[low - margin, high + margin])
+    drawn = [y for trace in figure.data for y in trace.y if y is not None and 0 < y < math.inf]
+    ends = (math.floor(math.log10(min(drawn))), math.ceil(math.log10(max(drawn)))) if drawn else (-3, 1)
+    figure.update_yaxes(range=[ends[0], max(ends[1], ends[0] + 1)])
+
+
 def _draw(figure: go.Figure, id: str, rows: Sequence[Summary], symbol: str, mean: bool, axis: str) -> None:
     entry, flat = method(id), method(id).role == "public"
-    x = [row.x for row in rows]
-    y = [row.error_mean if mean else row.error_median for row in rows]
+    # Without a result yet: no mark, but a line of the legend.
+    x: list[float | None] = [row.x for row in rows] or [None]
+    y: list[float | None] = [row.error_mean if mean else row.error_median for row in rows] or [None]
     high = [row.error_mean + row.error_sd if mean else row.error_high for row in rows]
     low = [max(row.error_mean - row.error_sd, row.error_low) if mean else row.error_low for row in rows]
     band = {"x": x, "mode": "lines", "line": {"width": 0}, "legendgroup": id, "showlegend": False, "hoverinfo": "skip"}
-    if not flat:  # it reads no private row, so all trials are the same
+    if rows and not flat:  # it reads no private row, so all trials are the same
         figure.add_scatter(y=high, **band)
         figure.add_scatter(y=low, fill="tonexty", fillcolor=translucent(entry.colour, 0.18), **band)
     figure.add_scatter(

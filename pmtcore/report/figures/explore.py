@@ -26,6 +26,8 @@ from pmtcore.report.figures.style import AFTER, PRIVACY, QUIET, distinct_line, f
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 _FAR = 1000  # standard errors: beyond, the figure says no more than that it is far
+# Columns beside a response that are drawn at once: more than that is no picture.
+MOST_NEIGHBOURS = 24
 _ROW = 34  # pixels that a line with its name takes
 _BESIDE = 14  # pixels of one model's line among others
 _UNIT = "response, in sd, for one sd more"
@@ -76,6 +78,43 @@ def forest(shown: pd.DataFrame, scales: Mapping[str, float]) -> go.Figure:
     figure.update_yaxes(autorange="reversed")
     figure.update_layout(showlegend=False)
     return finish(figure, _UNIT, "", 90 + _ROW * len(rows))
+
+
+def neighbours(moment: Moment, fit: Regression) -> tuple[go.Figure, pd.DataFrame]:
+    """Draw the correlation of each column with the response, filled where the model has it; a mark names its column.
+
+    With more than :data:`MOST_NEIGHBOURS` columns those of the model and the strongest others are drawn.
+    """
+    rows = pd.DataFrame(moment.correlations_with(fit.response)).rename(columns={"name": "column"})
+    rows["in the model"] = rows["column"].isin(fit.features)
+    drawn = rows
+    if len(rows) > MOST_NEIGHBOURS:
+        rank = rows["value"].abs() + 2.0 * rows["in the model"]
+        drawn = rows.loc[rank.nlargest(MOST_NEIGHBOURS).index.sort_values()]
+    figure = go.Figure()
+    for name, part, symbol in (
+        ("in the model", drawn[drawn["in the model"]], "circle"),
+        ("not in it", drawn[~drawn["in the model"]], "circle-open"),
+    ):
+        figure.add_scatter(
+            x=part["value"],
+            y=part["column"],
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": part["high"] - part["value"],
+                "arrayminus": part["value"] - part["low"],
+                "color": AFTER,
+            },
+            mode="markers",
+            name=name,
+            customdata=part[["column"]].to_numpy(),
+            marker={"color": AFTER, "size": 13, "symbol": symbol, "line": {"width": 2}},
+        )
+    figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
+    figure.update_yaxes(categoryorder="array", categoryarray=list(drawn["column"])[::-1], dtick=1)
+    figure.update_xaxes(range=[-1.05, 1.05])
+    return finish(figure, f"correlation with {fit.response}", "", 110 + _ROW * len(drawn)), rows
 
 
 def shares_table(fit: Regression) -> pd.DataFrame:

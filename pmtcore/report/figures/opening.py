@@ -1,6 +1,11 @@
-"""Pictures of the first page: coefficients at a budget, and error against the budget."""
+"""Pictures of the first page: coefficients at a budget, and error against the budget.
+
+They are of synthetic rows and of few budgets, so each is drawn once in a process and shared by all sessions.
+"""
 
 from __future__ import annotations
+
+from functools import cache
 
 import numpy as np
 import plotly.graph_objects as go
@@ -13,6 +18,7 @@ from pmtcore.report.figures.style import PRIVACY, QUIET, finish, log_axis
 _BAND = "#56B4E9"
 
 
+@cache
 def coefficients(shown: Opening, mu: float) -> go.Figure:
     """Draw the private fit, the public fit and the released fit with its 95 % bands."""
     values, low, high = shown.values(mu)
@@ -40,6 +46,7 @@ def coefficients(shown: Opening, mu: float) -> go.Figure:
     return finish(figure, "coefficient, for one standard deviation of the feature", "", 400)
 
 
+@cache
 def errors(shown: Opening, mu: float) -> go.Figure:
     """Draw the distance to the fit without privacy against the budget, the public fit's beside it."""
     public, budgets = of_role("public"), shown.budgets

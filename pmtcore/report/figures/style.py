@@ -6,6 +6,7 @@ light and dark. Kinds of numbers and methods have one colour each, everywhere.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from typing import Any
 
@@ -94,6 +95,8 @@ def _beside(name: str, kept: dict[str, str]) -> str:
 
 
 _MANY, _SOME = 100.0, 6.0  # powers of ten, or 1, 2 and 5, then give at least two labels each
+# Powers of ten that have a label each; beyond that every second, third ... has one, or they lie over each other.
+_DECADES = 8
 _TICKS = 5  # labels on an axis that spans less
 
 
@@ -109,7 +112,8 @@ def _log_step(figure: go.Figure, axis: str) -> int | str:
     values = np.concatenate(drawn) if drawn else np.empty(0)
     values = values[np.isfinite(values) & (values > 0)]
     if not len(values) or values.max() >= _MANY * values.min():
-        return 1
+        decades = 0.0 if not len(values) else np.log10(values.max()) - np.log10(values.min())
+        return max(1, math.ceil(decades / _DECADES))
     if values.max() >= _SOME * values.min() or values.max() == values.min():
         return "D2"
     step = (values.max() - values.min()) / _TICKS

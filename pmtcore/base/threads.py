@@ -1,0 +1,88 @@
+"""Threads of a pass over private rows: how many, and their results in the order of the blocks.
+
+Blocks are summed by any number of threads. Their sums are added in the order of the table, so no bit depends on the
+number of threads, whether a statistic is of integers or, in the lab, of floating-point numbers. One block more than
+there are threads is in memory; the calling thread reads and decodes while the others sum, since numpy and Arrow
+release the interpreter's lock.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
+from typing import Any, TypeVar
+
+from pmtcore.base.checks import whole_number_between
+
+R = TypeVar("R")
+VARIABLE = "PMT_THREADS"
+# More threads than any machine has cores are a typing error.
+MOST_THREADS = 256
+_chosen: list[int] = []
+
+
+def available() -> int:
+    """Return the number of cores that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def use(threads: int | None) -> None:
+    """Choose the number of threads of all passes of this process; ``None``: what the environment says.
+
+    Raises:
+        InputError: not a number between 1 and 256.
+    """
+    _chosen[:] = [] if threads is None else [whole_number_between("threads", threads, 1, MOST_THREADS)]
+
+
+def number() -> int:
+    """Return the number of threads of a pass: the chosen one, that of ``PMT_THREADS``, or one.
+
+    One by default: a library must not take the cores of the process that it is called in. The command line takes all.
+
+    Raises:
+        InputError: the variable is no number between 1 and 256.
+    """
+    if _chosen:
+        return _chosen[0]
+    given: Any = os.environ.get(VARIABLE, "").strip()
+    if not given:
+        return 1
+    return whole_number_between(VARIABLE, given, 1, MOST_THREADS)
+
+
+def in_order(tasks: Iterable[Callable[[], R]], threads: int) -> Iterator[R]:
+    """Yield the results of tasks in the order of the tasks; each is asked for only when a thread is near it.
+
+    Args:
+        tasks: what is computed; the next one is made in the calling thread.
+        threads: how many are computed at a time.
+
+    Raises:
+        Exception: that of the first task in order that fails; later tasks are cancelled.
+    """
+    remaining = iter(tasks)
+    # A table of one block starts no thread.
+    first = [] if threads == 1 else list(islice(remaining, 2))
+    if len(first) < 2:
+        for task in chain(first, remaining):
+            yield task()
+        return
+    waiting: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for task in chain(first, remaining):
+                waiting.append(pool.submit(task))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

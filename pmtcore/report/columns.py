@@ -1,0 +1,46 @@
+"""The public rows of each column at a glance: kind, part in the fit, and how its values are spread."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import schema_summary
+from pmtcore.tables.table import MomentTable, Table
+
+# Bars of a column that is as wide as a word, and columns that a reader goes through.
+_BARS, _MOST = 12, 200
+
+
+def at_a_glance(private: Table, public: Table | MomentTable, choices: Choices) -> pd.DataFrame:
+    """Return one row for each column that both tables have, the target first, from public rows alone.
+
+    Columns: column, part (target, feature, person or left out), kind, missing in public rows, and public rows, the
+    counts of a histogram for numbers and those of the commonest categories otherwise; the last two only with public
+    rows. Of very wide tables the first columns are taken.
+    """
+    found = schema_summary(private, public)
+    part = [_part(name, choices) for name in found["column"]]
+    found.insert(1, "part", part)
+    found = found.iloc[np.argsort([kind != "target" for kind in part], kind="stable")].head(_MOST)
+    if isinstance(public, Table):
+        found["public rows"] = [_counts(public, name) for name in found["column"]]
+    return found.reset_index(drop=True)
+
+
+def _part(name: str, choices: Choices) -> str:
+    if name == choices.target:
+        return "target"
+    if name == choices.person:
+        return "person"
+    return "feature" if choices.features is None or name in choices.features else "left out"
+
+
+def _counts(public: Table, name: str) -> list[int]:
+    values = public.typed.column(name).to_pandas().dropna()
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        numbers = values.to_numpy(dtype=float)
+        numbers = numbers[np.isfinite(numbers)]
+        return [int(count) for count in np.histogram(numbers, _BARS)[0]] if len(numbers) else []
+    return [int(count) for count in values.value_counts().head(_BARS)]

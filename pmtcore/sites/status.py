@@ -1,0 +1,112 @@
+"""How far a study is, from what anybody may read: the study file, what sites sent back, the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, final
+
+from pmtcore.base.strict_json import parsed
+from pmtcore.sites.boards import EVERYTHING, MemoryBoard, Message
+from pmtcore.sites.errors import Kind, StudyError
+from pmtcore.sites.study import Study
+from pmtcore.sites.transcript import Transcript
+
+
+@final
+class State(Enum):
+    """How far a site is."""
+
+    INVITED = "invited"
+    AGREED = "agreed"
+    HERE = "here"
+    FAILED = "failed"
+    DONE = "done"
+
+
+WORDS = {
+    State.INVITED: "has not agreed yet",
+    State.AGREED: "has agreed",
+    State.HERE: "takes part",
+    State.FAILED: "refused, or stopped",
+    State.DONE: "has the release",
+}
+
+
+@final
+@dataclass(frozen=True)
+class Status:
+    """How far a study is.
+
+    Attributes:
+        study: with the keys of all who agreed.
+        states: of each site, in the study's order.
+        passes: how many were opened, and with how many sites each.
+        stopped: the coordinator's last word; empty while the study runs.
+    """
+
+    study: Study
+    states: tuple[State, ...]
+    passes: tuple[int, ...] = ()
+    stopped: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain fields."""
+        states = {name: state.value for name, state in zip(self.study.names, self.states, strict=True)}
+        return {"sites": states, "passes": list(self.passes), "stopped": self.stopped, "digest": self.study.digest}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a line for each site, in words."""
+        pairs = zip(self.study.sites, self.states, strict=True)
+        return [{"site": site.name, "rows": site.rows, "": WORDS[state]} for site, state in pairs]
+
+
+def fields_of(data: bytes) -> dict[str, Any]:
+    """Return the object in the bytes of a file.
+
+    Raises:
+        StudyError: there is none.
+    """
+    try:
+        fields = parsed(data)
+    except (ValueError, RecursionError):
+        raise StudyError(Kind.NOT_A_STUDY) from None
+    if not isinstance(fields, dict):
+        raise StudyError(Kind.NOT_A_STUDY)
+    return fields
+
+
+def status(
+    study: Study, joined: Iterable[Mapping[str, Any]] = (), messages: Iterable[Mapping[str, Any]] = ()
+) -> Status:
+    """Return how far a study is.
+
+    Args:
+        study: as its file says.
+        joined: what sites wrote when they agreed.
+        messages: of the board, in their order; those that are not genuine count as not sent.
+
+    Raises:
+        StudyError: a site agreed to another study, or something is no message.
+    """
+    study, board = study.with_keys(joined), MemoryBoard()
+    for fields in messages:
+        board.post(Message.from_dict(fields))
+    transcript = Transcript(study, board, EVERYTHING)
+    transcript.update()
+    passes: list[int] = []
+    while (opened := transcript.opened(len(passes))) is not None:
+        passes.append(len(opened.names))
+    states = tuple(_state(study, transcript, name) for name in study.names)
+    return Status(study, states, tuple(passes), transcript.stopped or "")
+
+
+def _state(study: Study, transcript: Transcript, name: str) -> State:
+    if name in transcript.done:
+        return State.DONE
+    if name in transcript.failed:
+        return State.FAILED
+    if name in transcript.arrivals:
+        return State.HERE
+    return State.AGREED if study.site(name).seal else State.INVITED

@@ -1,0 +1,64 @@
+"""A table with one more column of text that is known of each row from its place alone, such as whose table it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import final
+
+import numpy as np
+import pyarrow as pa
+
+from pmtcore.base.checks import InputError
+from pmtcore.base.messages import TableMessage
+from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.sources import Cells, Source
+from pmtcore.tables.table import Table
+
+
+@final
+class LabelledSource:
+    """Source with a column of labels.
+
+    Args:
+        source: the other columns.
+        column: its name.
+        labels: of the rows in turn, over and over: one label for a constant column.
+    """
+
+    def __init__(self, source: Source, column: str, labels: Sequence[str]) -> None:
+        if column in source.names:
+            raise InputError(TableMessage.COLUMN_THERE, column=column)
+        self._source, self._column, self._labels = source, column, np.array(labels, dtype=object)
+        self.names = (*source.names, column)
+        self.separator, self.in_memory = source.separator, source.in_memory
+
+    @property
+    def sha256(self) -> str:
+        """Return the digest of the source: the labels say nothing that is not known."""
+        return self._source.sha256
+
+    def rows(self, dialect: Dialect) -> int:
+        """Return the number of rows of the source."""
+        return self._source.rows(dialect)
+
+    def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
+        """Yield the blocks of one pass."""
+        # A block needs a column to have rows; with the labels alone the source's first one is read and left out.
+        inner = [name for name in names if name != self._column] or list(self._source.names[:1])
+        start = 0
+        for block in self._source.blocks(inner, dialect):
+            columns = {name: block.columns[name] for name in inner if name in names}
+            if self._column in names:
+                places = np.arange(start, start + block.rows) % len(self._labels)
+                columns[self._column] = pa.array(self._labels[places], type=pa.string())
+            start += block.rows
+            yield Cells(block.rows, {name: columns[name] for name in names})
+
+
+def labelled(table: Table, column: str, labels: Sequence[str]) -> Table:
+    """Return the table with a column of labels; see :class:`LabelledSource`.
+
+    Raises:
+        InputError: there is a column of this name.
+    """
+    return Table(table.name, table.role, LabelledSource(table.source, column, labels))

@@ -1,0 +1,161 @@
+"""Threads and cuts change no bit of any method, whatever order blocks are done in; memory grows by a block each."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.base import threads
+from pmtcore.base.checks import InputError
+from pmtcore.base.records import MOST_KEPT, PrivateRows, block_sum
+from pmtcore.glm.families import family
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.registry import make_parameters, methods
+from pmtcore.public.moments import INTERCEPT, public_from_rows
+
+ROWS, PUBLIC = 900, 80
+NAMES = (INTERCEPT, "a", "b")
+
+
+@pytest.fixture(autouse=True)
+def _as_before():
+    yield
+    threads.use(None)
+
+
+def rows(chosen):
+    """Features and responses that suit a family, with an intercept where the method's task has one."""
+    rng = np.random.default_rng(5)
+    x = np.column_stack([np.ones(ROWS), rng.normal(size=ROWS), 3 + 2 * rng.normal(size=ROWS)])
+    y = x @ [0.2, 1.0, -0.4] + 0.5 * rng.normal(size=ROWS)
+    return x, (y > np.median(y)).astype(float) if family(chosen).binary else y
+
+
+def cut(x, y, size):
+    """The same rows in blocks of a size; each block is slower than the one after it."""
+    return PrivateRows(lambda: ((x[at : at + size], y[at : at + size]) for at in range(0, len(y), size)), len(y), NAMES)
+
+
+def released(entry, many, size, keeps=MOST_KEPT):
+    """The coefficients at one seed, with so many threads and blocks of a size."""
+    x, y = rows(entry.families[0])
+    public = public_from_rows(x[:PUBLIC] + 0.01, y[:PUBLIC], NAMES, "y", family=family(entry.families[0]))
+    threads.use(many)
+    plan = entry.plan(public, ROWS, Budget(1.0), make_parameters(entry, {}))
+    table = cut(x, y, size)
+    table._keeps = keeps
+    return np.asarray(plan.run(table, SeededNoise(3), 2).coefficients)
+
+
+@pytest.mark.parametrize("entry", methods(), ids=lambda entry: entry.id)
+def test_threads_change_no_bit(entry):
+    """Of every method of the registry: one, two, three and seven threads; a method that refuses refuses with each."""
+    try:
+        expected = released(entry, 1, 100)
+    except InputError as error:
+        for many in (2, 3, 7):
+            with pytest.raises(InputError, match="^" + str(error)[:20].replace("(", r"\(")):
+                released(entry, many, 100)
+        return
+    for many in (2, 3, 7):
+        np.testing.assert_array_equal(released(entry, many, 100), expected)
+
+
+@pytest.mark.parametrize("id", ["joint-pmt", "joint-moment", "pmt-gradients", "pmt-ridge", "ada-ssp", "pmt-score"])
+@pytest.mark.parametrize("keeps", [0, 200 * 28, MOST_KEPT], ids=["nothing", "some", "all"])
+def test_cuts_and_what_is_kept_change_no_bit(id, keeps):
+    """Of methods whose sums are of integers: blocks of other sizes too, with all, some or none kept between passes."""
+    entry = next(entry for entry in methods() if entry.id == id)
+    expected = released(entry, 1, ROWS)
+    for many, size in ((1, 7), (2, 100), (3, 64), (7, 13)):
+        np.testing.assert_array_equal(released(entry, many, size, keeps), expected)
+
+
+def test_sums_are_added_in_the_order_of_the_blocks():
+    """Also where a later block is done earlier: so sums of floating-point numbers keep their bits as well."""
+    blocks = [(np.full((1, 1), value), np.zeros(1)) for value in (1e16, 1.0, -1e16, 1.0)]
+
+    def slow_first(x, _y):
+        time.sleep(0.05 if x[0, 0] == 1e16 else 0.0)
+        return x[0]
+
+    assert (
+        block_sum(iter(blocks), slow_first, 4) == block_sum(iter(blocks), slow_first, 1) == ((1e16 + 1.0) - 1e16) + 1.0
+    )
+
+
+@pytest.mark.parametrize("many", [1, 2, 7])
+def test_few_blocks_are_in_memory(many):
+    """One more than there are threads, and never all of a table; as many threads run as were asked for."""
+    made = done = most = 0
+    running, seen, lock = set(), set(), threading.Lock()
+
+    def tasks():
+        nonlocal made, most
+        for _ in range(50):
+            made += 1
+            most = max(most, made - done)
+            yield task
+
+    def task():
+        nonlocal done
+        with lock:
+            running.add(threading.get_ident())
+            seen.add(len(running))
+        time.sleep(0.002)
+        with lock:
+            running.discard(threading.get_ident())
+            done += 1
+
+    assert len(list(threads.in_order(tasks(), many))) == 50
+    assert most <= many + 1
+    assert max(seen) == many
+
+
+def test_a_table_of_one_block_starts_no_thread():
+    """Its sum is taken where it is asked for."""
+    block = (np.ones((3, 1)), np.zeros(3))
+    assert block_sum([block], lambda _x, _y: np.array(threading.get_ident()), 7) == threading.get_ident()
+
+
+def test_the_first_error_in_order_is_raised_and_nothing_hangs():
+    """Whichever block fails first, the message is that of one thread."""
+
+    def task(at):
+        time.sleep(0.02 if at == 3 else 0.0)
+        if at >= 3:
+            raise ValueError(at)
+        return at
+
+    for many in (1, 2, 7):
+        with pytest.raises(ValueError, match="3"):
+            list(threads.in_order((lambda at=at: task(at) for at in range(100)), many))
+
+
+def test_no_warning_tells_of_a_row_in_a_thread(recwarn):
+    """What numpy warns of belongs to a thread: an overflow in any of them stays unsaid."""
+    blocks = [(np.full((1, 1), 1e308), np.zeros(1))] * 8
+    block_sum(iter(blocks), lambda x, y: x[0] * 10, 3)
+    assert not recwarn.list
+
+
+def test_a_number_of_threads_is_checked(monkeypatch):
+    """From the environment as from an argument; one where nobody says anything."""
+    monkeypatch.delenv(threads.VARIABLE, raising=False)
+    assert threads.number() == 1
+    monkeypatch.setenv(threads.VARIABLE, "3")
+    assert threads.number() == 3
+    threads.use(2)
+    assert threads.number() == 2
+    threads.use(None)
+    for wrong in ("0", "-1", "many", "1.5", "1000"):
+        monkeypatch.setenv(threads.VARIABLE, wrong)
+        with pytest.raises(InputError):
+            threads.number()
+    for wrong in (0, 257):
+        with pytest.raises(InputError):
+            threads.use(wrong)

@@ -1,0 +1,33 @@
+"""The columns of the Data page: read off the public rows alone."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from pmtcore.report.columns import at_a_glance
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.table import read_table
+
+
+def _table(name: str, **columns: list[object]):
+    return read_table(pd.DataFrame(columns).to_csv(index=False).encode(), f"{name}.csv", name)
+
+
+def test_each_column_has_its_part_and_its_public_rows():
+    """The target first; what is not chosen is left out; a gap counts as missing, and no private value shows."""
+    public = _table(
+        "public", age=[20.0, 30.0, 40.0, None], town=["a", "a", "b", "a"], pay=[1.0, 2.0, 3.0, 4.0], id=[1, 2, 3, 4]
+    )
+    choices = Choices(target="pay", features=("age", "town"))
+    tables = [
+        at_a_glance(
+            _table("private", age=ages, town=["a", "b", "a"], pay=[1.0, 2.0, 3.0], id=[7, 8, 9]), public, choices
+        )
+        for ages in ([1.0, 2.0, 3.0], [999.0, -5.0, 1e6])
+    ]
+    assert tables[0].equals(tables[1]), "private values decide nothing"
+    found = tables[0].set_index("column")
+    assert list(found.index) == ["pay", "age", "town", "id"]
+    assert list(found["part"]) == ["target", "feature", "feature", "left out"]
+    assert found.loc["age", "missing in public rows"] == 1 and sum(found.loc["age", "public rows"]) == 3
+    assert found.loc["town", "public rows"] == [3, 1]
