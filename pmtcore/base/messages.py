@@ -188,6 +188,7 @@ class TableMessage(Message):
 
     PENALTY_OF_LINEAR_FIT = "The ridge penalty of a linear fit is a parameter of its method; set it there."
     TARGET_AMONG_FEATURES = "The target {column!r} is also among the features; leave it out there."
+    COLUMN_THERE = "There is a column {column!r} already; rename it."
     FEATURE_TWICE = "A feature is named twice; name each feature once."
     FORMULA_AND_FEATURES = "Give a formula, or target and features: the formula names both."
     CLUSTERS_NEED_LINEAR = "Errors are clustered in linear regressions only; leave out the cluster, or choose one."
@@ -793,6 +794,7 @@ class Damage(Message):
 class ExploreMessage(Message):
     """Why a released moment does not answer a question."""
 
+    NO_RESPONSE = "There is no column {column!r} in this record; choose one that it has."
     OTHER_QUESTION = "The second release answers another question: response and features must be the same."
     BESIDE_THE_LARGER = (
         "One regression must contain the other, with the same response and without a penalty; leave out "

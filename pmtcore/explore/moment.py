@@ -332,7 +332,7 @@ class Moment:
             InputError: no such column.
         """
         if response not in self.columns:
-            raise InputError(f"There is no column {response!r} in this record.")
+            raise InputError(ExploreMessage.NO_RESPONSE, column=response)
         others = [name for name in self.columns if name != response]
         return self.marginals.correlations(self.columns.index(response)).as_rows(others)
 

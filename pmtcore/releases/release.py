@@ -443,7 +443,7 @@ def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) ->
     return Guarantee(plan.mu, entry.claim.neighbours, delta, _unit(problem, request))
 
 
-def guarantee_of(problem: Problem, request: Request) -> Guarantee:
+def guarantee_of_budget(problem: Problem, request: Request) -> Guarantee:
     """Return the guarantee of a release that spends the whole budget of a request; nothing is planned."""
     delta = reporting_delta(problem.private.n) if request.delta is None else request.delta
     return Guarantee(request.budget.mu, method(request.method).claim.neighbours, delta, _unit(problem, request))

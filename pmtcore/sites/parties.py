@@ -18,7 +18,7 @@ from pmtcore.releases.record import Release
 from pmtcore.releases.release import (
     Preview,
     admit,
-    guarantee_of,
+    guarantee_of_budget,
     once_recorded,
     preview,
     record_room,
@@ -295,7 +295,7 @@ def _run(
         StudyError: the first pass was opened with other sites.
     """
     study, problem = ground.study, ground.problem(names, table, own)
-    stated = guarantee_of(problem, study.request)
+    stated = guarantee_of_budget(problem, study.request)
     found = once_recorded(release(problem, study.request_of(names), source, stated=stated))
     if source.passes[0] != names:
         raise StudyError(Kind.SITES_CHANGED)

@@ -8,6 +8,8 @@ from typing import final
 import numpy as np
 import pyarrow as pa
 
+from pmtcore.base.checks import InputError
+from pmtcore.base.messages import TableMessage
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.sources import Cells, Source
 from pmtcore.tables.table import Table
@@ -25,7 +27,7 @@ class LabelledSource:
 
     def __init__(self, source: Source, column: str, labels: Sequence[str]) -> None:
         if column in source.names:
-            raise ValueError("the table has a column of this name already")
+            raise InputError(TableMessage.COLUMN_THERE, column=column)
         self._source, self._column, self._labels = source, column, np.array(labels, dtype=object)
         self.names = (*source.names, column)
         self.separator, self.in_memory = source.separator, source.in_memory

@@ -25,6 +25,8 @@ from pmtcore.sites.transcript import Opened, Transcript
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import table_from
 
+pytestmark = pytest.mark.slow
+
 SECOND = {"private": "-", "public": "-", "unit": Unit(1).as_dict(), "second": True, "schema": {}}
 PATIENCE = 4.0  # seconds without a message until a site is lost; threads of a busy machine
 
@@ -81,7 +83,6 @@ def assert_same_bits(record, found):
     assert record["n"] == found.n
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "method, family, colluders",
     [
@@ -105,7 +106,6 @@ def test_a_study_has_the_bits_of_the_curator(study, method, family, colluders):
     assert answers[""]["study"]["noise_mu"] == pytest.approx(np.sqrt((3 - colluders) / 3))
 
 
-@pytest.mark.slow
 def test_ten_sites_of_which_one_is_killed(study):
     """The nine others' release, exactly."""
     setup = study(rows=(60, 50, 40, 70, 80, 90, 45, 55, 65, 75), least=5, colluders=3, patience=PATIENCE)
@@ -116,7 +116,6 @@ def test_ten_sites_of_which_one_is_killed(study):
     assert answers[""]["study"]["noise_mu"] == pytest.approx(np.sqrt(6 / 9))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("curious", ["s0", "s2"])
 def test_nothing_unmasked_leaves_a_site(study, monkeypatch, curious):
     """All messages, opened with a curious site's key where they can be, hold no sum of another site, noisy or not."""
@@ -149,7 +148,6 @@ def test_nothing_unmasked_leaves_a_site(study, monkeypatch, curious):
     assert not {opened[at : at + 16] for at in range(0, len(opened), 16)} & sought
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["share", "ready"])
 def test_a_site_lost_before_the_first_opening_is_done_without(study, kind):
     """The release is the one of the sites that answered; the lost site's spend stands, its rows are not in it."""
@@ -165,7 +163,6 @@ def test_a_site_lost_before_the_first_opening_is_done_without(study, kind):
     assert setup.ledger("s1").entry(key("s1")).state == "reserved"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("step", [0, 2])
 def test_a_site_lost_while_a_pass_is_opened_ends_the_study_without_a_release(study, step):
     """Nothing is released, at no site and by no coordinator; every ledger says so."""
@@ -180,7 +177,6 @@ def test_a_site_lost_while_a_pass_is_opened_ends_the_study_without_a_release(stu
     assert len({m.sender for m in late}) < 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method, family", [("joint-pmt", "gaussian"), ("pmt-gradients", "logistic")])
 @pytest.mark.parametrize("kind, step, colluders", [("share", 1, 0), ("ready", 2, 1)])
 def test_a_site_lost_after_the_first_opening_is_done_without(study, monkeypatch, method, family, kind, step, colluders):
@@ -296,7 +292,6 @@ def test_a_sum_that_was_written_down_is_published_when_the_site_runs_again(study
     assert setup.ledger("s1").account("s1").spent == 1.0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind, step", [("share", 0), ("ready", 1), ("share", 2)])
 def test_a_site_that_comes_back_costs_a_try_and_no_budget(study, kind, step):
     """Killed before an opening and started again: the release of all rows, and one spend in its ledger."""
@@ -411,7 +406,6 @@ def test_a_pass_is_opened_once_and_under_one_plan(study, tmp_path):
         assert error.value.kind is Kind.SITES_CHANGED
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("change", [{"body": "other"}, {"sender": "s1"}, {"step": 4}, {"signature": ""}, {"study": ""}])
 def test_what_a_site_did_not_sign_counts_as_not_sent(study, change):
     """A changed body, sender, pass, study or signature: the message is passed over."""

@@ -29,6 +29,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pmtcore.base.messages import TableMessage
 from pmtcore.cli.main import main
 from pmtcore.tables.cells import OBJECT, codes, days, from_objects, numbers, texts
 from pmtcore.tables.choices import Choices
@@ -38,7 +39,7 @@ from pmtcore.tables.findings import findings
 from pmtcore.tables.problem import Problem, prepare
 from pmtcore.tables.schema import Schema, schema_from_json
 from pmtcore.tables.table import Table, query_table, read_path, read_table, table_from
-from tests.helpers import TEST
+from tests.helpers import TEST, refused
 
 D = decimal.Decimal
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
@@ -326,7 +327,7 @@ def test_no_schema_is_guessed_from_rows(text, tmp_path):
     """A text file that DuckDB would understand by its rows is refused with one sentence, whatever it holds."""
     pytest.importorskip("duckdb")
     (tmp_path / "p.csv").write_text(text, encoding="utf-8", errors="surrogateescape")
-    with pytest.raises(Exception, match="guessing from its rows"):
+    with refused(TableMessage.QUERY_READS_TEXT):
         query_table("duckdb://", f"SELECT * FROM '{tmp_path / 'p.csv'}'")
 
 
