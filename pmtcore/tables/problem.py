@@ -518,7 +518,9 @@ def _moment_side(
 
 
 def schema_summary(private: Table, public: Table | MomentTable) -> pd.DataFrame:
-    """Columns that both tables have, with their kind in the public table: names from public data only."""
+    """Return columns that both tables have, with their kind in the public table: names from public data only."""
+    import pandas as pd  # noqa: PLC0415
+
     names = _common(private, public)
     if isinstance(public, MomentTable):
         return pd.DataFrame({"column": names, "kind": ["numeric"] * len(names)})
