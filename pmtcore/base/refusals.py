@@ -30,6 +30,7 @@ class Refusal(Enum):
     OVERLAPPING_TABLES = "overlapping tables"
     WEIGHTS = "weights"
     CLUSTERS = "clusters"
+    EXPOSURE = "exposure"
 
 
 @final

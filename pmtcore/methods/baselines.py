@@ -32,7 +32,9 @@ def exact_fit(public: PublicData, rows: PrivateRows, lam: float | None = None) -
     penalty = public.penalty if lam is None else lam * public.unit_penalty
 
     def solve(z: np.ndarray) -> np.ndarray:
-        fitted = newton.fit(public.family, newton.Rows(z[:, :-1], z[:, -1], np.ones(len(z))), penalty, public.centre)
+        weights = z[:, public.d + 1] if rows.weighted else np.ones(len(z))
+        sample = newton.Rows(z[:, : public.d], z[:, public.d], weights)
+        fitted = newton.fit(public.family, sample, penalty, public.centre)
         return back_transform(public.feature_root, fitted)
 
     return rows.concatenate(lambda x, y: joint(whiten(public.feature_root, x), y)).map(solve)
@@ -107,6 +109,11 @@ class PublicPlan(Plan):
 
     public: PublicData
     mu: float = 0.0
+
+    @property
+    def clusters_errors(self) -> bool:
+        """Sampling errors are summed over groups first."""
+        return True
 
     def measure(self, rows: PrivateRows) -> Private[None]:
         """Nothing."""
@@ -197,6 +204,7 @@ register(
         families=tuple(FAMILIES),
         parameters=NoParameters,
         plan=_public_plan,
+        weighs_losses=True,
         role="public",
         at_first=True,
         colour="#009E73",
@@ -215,6 +223,7 @@ register(
         errata=(),
         families=tuple(FAMILIES),
         needs_labels=False,
+        weighs_losses=True,
         parameters=NonPrivateParameters,
         plan=_non_private_plan,
         role="reference",

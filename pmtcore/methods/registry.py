@@ -24,6 +24,7 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError, listed, number_between, one_of, whole_number_between
 from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
+from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
@@ -137,6 +138,11 @@ class Plan(ABC):
         return 1
 
     @property
+    def clusters_errors(self) -> bool:
+        """Whether stated sampling errors allow for public rows of one group being alike."""
+        return False
+
+    @property
     def requires_in_memory(self) -> bool:
         """Whether a run holds all rows at once, so that their number is limited by memory."""
         return False
@@ -194,6 +200,7 @@ class Method:
     exact: bool = False  # whether releases add noise on an integer grid, so that the guarantee holds for the bits
     local: bool = False  # whether rows are randomized on their owners' devices, without a curator
     same_target: bool = True  # whether its coefficients estimate the family's own fit
+    weighs_losses: bool = False  # whether rows of labels and counts may have weights
     needs_labels: bool = True  # whether public rows must have the response
     role: Role = "method"  # "public": the public fit alone; "reference": the fit without privacy
     at_first: bool = False  # whether it is drawn beside the recommended one at first sight: the papers' own
@@ -213,6 +220,13 @@ class Method:
             )
         if self.needs_labels and not public.labelled:
             raise InputError(f"{self.id} needs public rows with the target {public.target!r}; choose another method.")
+        if public.weights is not None and not self.weighs_losses:
+            weighing = [m.id for m in methods() if m.weighs_losses and m.standing is ReleaseStatus.SOUND]
+            raise RefusedError(
+                Refusal.WEIGHTS,
+                f"{self.id} takes labels and counts that count the same; with weights or an exposure choose "
+                f"{listed(weighing)}.",
+            )
 
     def as_dict(self) -> dict[str, Any]:
         """The entry in plain types (the ``methods`` command)."""
@@ -289,7 +303,9 @@ def suiting(public: PublicData) -> list[Method]:
     return [
         entry
         for entry in methods()
-        if public.family.id in entry.families and (public.labelled or not entry.needs_labels)
+        if public.family.id in entry.families
+        and (public.labelled or not entry.needs_labels)
+        and (public.weights is None or entry.weighs_losses)
     ]
 
 

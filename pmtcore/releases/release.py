@@ -21,7 +21,16 @@ from pmtcore.ledger.log import Entry, Ledger, LedgerError, UnclearSpend
 from pmtcore.ledger.rules import spend
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
-from pmtcore.methods.registry import Method, Parameters, Plan, Prediction, make_parameters, method, of_role
+from pmtcore.methods.registry import (
+    Method,
+    Parameters,
+    Plan,
+    Prediction,
+    make_parameters,
+    method,
+    of_role,
+    recommended,
+)
 from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, before_spend, sentence
 from pmtcore.releases.planning import with_common_sampling
 from pmtcore.releases.progress import Progress, Report
@@ -32,7 +41,6 @@ from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import Problem
 
 _ADMITTED: set[tuple[str, str, str]] = set()  # what this process has let the ledger know already
-_UNWEIGHTED = ("joint-moment", "pmt-moment")  # their products of columns would be of weighted columns
 _SWAMPED = 0.5  # noise of half the signal's size: the moment is about to lose its sign
 _NO_GAIN = 0.9  # a release that takes less than a tenth off the public fit's error is not worth its budget
 
@@ -209,7 +217,7 @@ def release(
         facts=plan.facts(),
         parts=plan.parts(),
         released=outcome.released_under(guarantee),
-        notes=problem.notes + outcome.notes(),
+        notes=problem.notes + _unclustered(problem, plan) + outcome.notes(),
         design={} if problem.design is None else problem.design.as_dict(),
     )
 
@@ -413,14 +421,16 @@ def _ground(problem: Problem, entry: Method) -> Ground:
 def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]:
     entry = method(request.method)
     entry.check_suits(problem.public)
-    if problem.choices.weights and entry.id in _UNWEIGHTED:
-        raise RefusedError(
-            Refusal.WEIGHTS, f"{entry.id} releases rows that count the same; with weights choose joint-pmt."
-        )
     parameters = make_parameters(entry, request.parameters)
     plan = entry.plan(problem.public, problem.private.n, request.budget, parameters)
     if plan.requires_in_memory:
         check_held(problem.private.n, len(problem.public.names) + 1)
+    if problem.choices.cluster and not plan.clusters_errors:
+        raise RefusedError(
+            Refusal.CLUSTERS,
+            f"{entry.id} states errors as if rows were independent; with a cluster choose "
+            f"{recommended(problem.public).id}, or joint-moment with public_rows=yes.",
+        )
     unit = _unit(problem, request)
     if plan.mu * unit.rows > MU_RANGE[1]:
         raise InputError(
@@ -428,6 +438,15 @@ def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]
             f"not at all; no more than {MU_RANGE[1]:,.0f} is released: lower the budget, or the rows of a person."
         )
     return entry, parameters, plan
+
+
+def _unclustered(problem: Problem, plan: Plan) -> tuple[str, ...]:
+    """Return what to say where rows of a person are alike and the method's errors do not allow for it."""
+    if problem.public.clusters is None or plan.clusters_errors:
+        return ()
+    return (
+        "The method's errors take the rows of one person as independent: they are too small where those are alike.",
+    )
 
 
 def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) -> Guarantee:

@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, final
 
 from pmtcore.accounting.units import FIRST, Unit
-from pmtcore.base.checks import InputError, number_between, one_of
+from pmtcore.base.checks import InputError, listed, number_between, one_of
 from pmtcore.base.refusals import Refusal, RefusedError
-from pmtcore.glm.families import GAUSSIAN, Family, family
+from pmtcore.glm.families import GAUSSIAN, POISSON, Family, family
 
 MISSING_POLICIES = ("empty-row", "public-median", "refuse")
 UNSEEN_POLICIES = ("other", "refuse")
 COLLINEAR_POLICIES = ("drop", "refuse")
 KINDS = ("number", "level", "date")
-_LATER = ("formula", "weights", "cluster")  # requests that wait in a ledger were written without
+_LATER = ("formula", "weights", "cluster", "exposure")  # requests that wait in a ledger were written without
 _DEFAULT_LAM = 0.01  # of the families other than the linear one (decision 0009)
 
 
@@ -36,6 +36,7 @@ class Choices:
         person_rows, person_rule: how many rows of each person count, and which; see :class:`Unit`.
         formula: such as ``y ~ age + C(sex)``, in place of features; its left side is the target.
         weights: the column that says how much a row counts, in both tables; empty: all rows the same.
+        exposure: the column that says how long, or how many, a count is of: rates are modelled; in both tables.
         cluster: the column of the public table whose groups have rows alike; errors are then robust to that.
         collinear: whether columns that others give away in the public rows are left out, with a note, or refused.
     """
@@ -59,6 +60,7 @@ class Choices:
     formula: str = ""
     weights: str = ""
     cluster: str = ""
+    exposure: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", family(self.family).id)
@@ -78,26 +80,29 @@ class Choices:
             raise InputError("A feature is named twice; name each feature once.")
         if self.formula and self.features is not None:
             raise InputError("Give a formula, or target and features: the formula names both.")
-        if self.weights:
-            self._check_weights()
-        if self.cluster and self.family != GAUSSIAN.id:
-            raise RefusedError(Refusal.CLUSTERS, "Errors are clustered in linear regressions only.")
+        if self.exposure and self.family != POISSON.id:
+            raise RefusedError(Refusal.EXPOSURE, "An exposure is for counts: choose the family 'poisson'.")
+        for name in self.weighing:
+            self._check_weights(name)
         if self.person:
             self._check_person()
 
     @property
     def groups(self) -> str:
         """The public column by which errors are clustered: the one asked for, else whose a row is; empty for none."""
-        several = self.person_rows > 1 and self.person_rule == FIRST and self.family == GAUSSIAN.id
+        several = self.person_rows > 1 and self.person_rule == FIRST
         return self.cluster or (self.person if several else "")
 
-    def _check_weights(self) -> None:
-        if self.weights in (self.target, self.person, *(self.features or ())):
-            raise RefusedError(Refusal.WEIGHTS, f"{self.weights!r} says how much a row counts, and nothing else.")
-        if self.family != GAUSSIAN.id:
-            raise RefusedError(
-                Refusal.WEIGHTS, "Weights are for linear regressions: a label's loss takes no fraction of a row here."
-            )
+    @property
+    def weighing(self) -> tuple[str, ...]:
+        """The columns whose product says how much a row counts."""
+        return tuple(name for name in (self.weights, self.exposure) if name)
+
+    def _check_weights(self, name: str) -> None:
+        if name in (self.target, self.person, *(self.features or ())):
+            raise RefusedError(Refusal.WEIGHTS, f"{name!r} says how much a row counts, and nothing else.")
+        if self.weights == self.exposure:
+            raise RefusedError(Refusal.WEIGHTS, f"{name!r} is the exposure, which weighs its row already.")
         if self.person and self.person_rule != FIRST:
             raise RefusedError(Refusal.WEIGHTS, "The mean of a person's rows has no weight; take their first rows.")
         if self.missing == "refuse":
@@ -174,3 +179,20 @@ def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
             raise InputError(f"Declared categories are written as 'column = a | b | c', got {line.strip()!r}.")
         found[name.strip()] = parts
     return found
+
+
+def kinds_from_text(lines: Iterable[str]) -> dict[str, str]:
+    """Return declared kinds of columns from lines such as ``code = level``.
+
+    Raises:
+        InputError: a line of another form.
+    """
+    kinds = {}
+    for line in lines:
+        name, equals, kind = line.partition("=")
+        if not equals or kind.strip() not in KINDS:
+            raise InputError(
+                f"Kinds of columns are written as 'column = number', {listed(KINDS)}; got {line.strip()!r}."
+            )
+        kinds[name.strip()] = kind.strip()
+    return kinds

@@ -305,20 +305,3 @@ def test_fixed_effects_are_written_as_categories(public):
     with pytest.raises(RefusedError) as caught:
         pc.plan(public, n=100, formula="y ~ age | sex", mu=1.0)
     assert caught.value.kind is Refusal.FIXED_EFFECTS
-
-
-def test_the_faces_take_the_same_choices():
-    """What may be chosen about tables can be chosen in Python and on the command line, under the same names."""
-    from dataclasses import fields
-
-    from pmtcore.cli.parser import parser
-    from pmtcore.tables.choices import Choices
-
-    names = {"person_rows": "rows_per_person"}
-    chosen = {names.get(field.name, field.name) for field in fields(Choices)} - {"target"}
-    assert chosen <= set(pc.PrivateRegressor._parameter_names())
-    (commands,) = (a for a in parser()._actions if a.dest == "command")
-    options = {action.dest for action in commands.choices["release"]._actions}
-    ours = {"intercept": "no_intercept", "kinds": "kind"}
-    assert {ours.get(name, name) for name in chosen} <= options
-    assert {"schema", "target"} <= options
