@@ -300,8 +300,46 @@ def test_frames_with_odd_names(private, public, change, kind, which):
     assert caught.value.kind is kind and "age" not in str(caught.value)
 
 
-def test_fixed_effects_are_written_as_categories(public):
-    """``y ~ x | g`` says how to write it."""
+def test_fixed_effects_are_public_levels_as_columns():
+    """``y ~ x | firm + year`` is statsmodels' fit with C(firm) + C(year), and the same release as with C() written."""
+    rng = np.random.default_rng(3)
+
+    def rows(n):
+        firm, year = rng.choice(list("abcdef"), n), rng.choice([2020, 2021], n)
+        x = rng.normal(size=n) + (firm == "a")
+        return pd.DataFrame({"x": x, "firm": firm, "year": year, "y": x + (firm == "a") * 3 + rng.normal(size=n)})
+
+    private, public = rows(20_000), rows(400)
+    one, two = (
+        pc.PrivateRegressor(mu=20.0, formula=formula).fit(private, public, seed=1, quiet=True)
+        for formula in ("y ~ x | firm + year", "y ~ x + C(firm) + C(year)")
+    )
+    assert np.array_equal(one.coef_, two.coef_) and len(one.params) == 8
+    theirs = smf.ols("y ~ x + C(firm) + C(year)", private).fit()
+    assert abs(one.params["x"] - theirs.params["x"]) < 2 * theirs.bse["x"]
+    assert np.allclose(
+        one.predict(private),
+        pc.release(private, public, mu=20.0, formula="y ~ x | firm + year", seed=1).predict(private),
+    )
+
+
+@pytest.mark.parametrize("formula", ["y ~ age | ", "y ~ age | sex^age", "y ~ age | sex | age", "y ~ age | log(age)"])
+def test_other_fixed_effects_are_refused(public, formula):
+    """Interactions, functions and a second bar: one kind."""
     with pytest.raises(RefusedError) as caught:
-        pc.plan(public, n=100, formula="y ~ age | sex", mu=1.0)
+        pc.plan(public, n=100, formula=formula, mu=1.0)
+    assert caught.value.kind is Refusal.FIXED_EFFECTS
+
+
+@pytest.mark.parametrize("levels", [50, 51])
+def test_many_fixed_effects_are_refused(levels):
+    """As columns up to fifty public levels; beyond them a refusal by kind, before anything is read of private rows."""
+    rng = np.random.default_rng(1)
+    public = pd.DataFrame({"x": rng.normal(size=1000), "firm": [f"f{k % levels}" for k in range(1000)]})
+    public["y"] = public["x"] + rng.normal(size=1000)
+    if levels == 50:
+        assert pc.plan(public, n=5000, formula="y ~ x | firm", mu=1.0) is not None
+        return
+    with pytest.raises(RefusedError) as caught:
+        pc.plan(public, n=5000, formula="y ~ x | firm", mu=1.0)
     assert caught.value.kind is Refusal.FIXED_EFFECTS
