@@ -13,11 +13,10 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import pyarrow as pa
 import pyarrow.types as pt
-import sqlalchemy as sa
 
 from pmtcore.base.checks import InputError, whole_number_between
 from pmtcore.tables.cells import from_objects
@@ -29,6 +28,9 @@ _MOST_ROWS = 10**12  # beyond it a declared count is a typing error
 # Names of files, and DuckDB's readers, that are understood by guessing from rows.
 _TEXT_FILE = re.compile(r"csv|tsv|txt|json", re.IGNORECASE)
 _TEXT_READER = re.compile(r"\b(?:READ|SNIFF)_(?:CSV|JSON|NDJSON)")
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
 Answer = tuple[Sequence[str], int, list[pa.Array]]  # names of all columns; rows, and the columns asked for
 
 
@@ -90,6 +92,8 @@ class QuerySource:
             ) from None
 
     def _sqlalchemy(self, query: str, size: int, at: Sequence[int]) -> Iterator[Answer]:
+        import sqlalchemy as sa  # noqa: PLC0415  # slow to load, and used where a query is read only
+
         engine = _engine(self._url)
         try:
             with engine.connect().execution_options(stream_results=True, yield_per=size) as connection:
@@ -175,6 +179,8 @@ def _flat(cells: pa.Array) -> pa.Array:
 
 def _engine(url: str) -> sa.Engine:
     """Return an engine whose driver converts no cell in a way that may fail."""
+    import sqlalchemy as sa  # noqa: PLC0415  # as above
+
     if sa.make_url(url).get_backend_name() != "sqlite":
         return sa.create_engine(url)
     # Converters of declared types (?detect_types=1) raise for a cell that is of another type.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -343,3 +345,36 @@ def test_many_fixed_effects_are_refused(levels):
     with pytest.raises(RefusedError) as caught:
         pc.plan(public, n=5000, formula="y ~ x | firm", mu=1.0)
     assert caught.value.kind is Refusal.FIXED_EFFECTS
+
+
+def test_predict_takes_folders_and_patterns_of_parquet(private, public, tmp_path):
+    """What ``fit`` took, ``predict`` takes: a folder of Parquet files, or a pattern of their names."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    half = len(private) // 2
+    private[:half].to_parquet(folder / "a.parquet", index=False)
+    private[half:].to_parquet(folder / "b.parquet", index=False)
+    model = pc.PrivateRegressor(mu=1.0, formula=FORMULA)
+    model.fit(str(folder), public, seed=1, quiet=True)
+    expected = model.predict(private)
+    assert np.array_equal(model.predict(str(folder)), expected)
+    assert np.array_equal(model.predict(folder / "*.parquet"), expected)
+    assert np.array_equal(model.results_.predict(str(folder / "*.parquet")), expected)
+
+
+def test_a_record_is_read_without_sqlalchemy(model, tmp_path):
+    """SQL is loaded where a query or a ledger is read: opening a record and predicting from it needs neither."""
+    model.to_json(tmp_path / "release.json")
+    code = (
+        "import sys, pandas as pd, pmtcore as pc; from pmtcore.tables.table import table_from;"
+        "pc.load(sys.argv[1]).predict(pd.read_json(sys.argv[2])); print('sqlalchemy' in sys.modules)"
+    )
+    model_rows = tmp_path / "rows.json"
+    frame(50, 9).to_json(model_rows)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "release.json"), str(model_rows)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "False"
