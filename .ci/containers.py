@@ -44,7 +44,8 @@ def docker(*arguments: str, given: bytes | None = None) -> str:
     legacy = {**os.environ, "DOCKER_BUILDKIT": "0"}
     done = subprocess.run(["docker", *arguments], input=given, capture_output=True, check=False, env=legacy)
     if done.returncode:
-        raise SystemExit(f"docker {' '.join(arguments[:4])}: {done.stderr.decode()[-2000:]}")
+        said = done.stdout.decode()[-1000:] + done.stderr.decode()[-1000:]
+        raise SystemExit(f"docker {' '.join(arguments[:4])}: {said}")
     return done.stdout.decode().strip()
 
 

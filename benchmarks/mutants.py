@@ -120,7 +120,13 @@ def _mutants() -> list[Mutant]:
     plant("gradients: no tail", frame, "_ROWS_BEYOND = 0.5", "_ROWS_BEYOND = 0.0", f"{LAWS} -k 'price or bounds'")
     plant("gradients: no weak prior", "public/weak_prior.py", "COEFFICIENT_SD**2 * np.eye", "1e8 * np.eye", LAWS)
     plant("gradients: a curvature costs nothing", "methods/gradients/method.py", "(1 - curvature) * s", "s", LAWS)
-    plant("gradients: unlike rows pass", filter_passes, "d, frame.prior_dof) > 1", "d, 2.0) > 99", f"{LAWS} -k flipped")
+    plant(
+        "gradients: unlike rows pass",
+        filter_passes,
+        "return is_conflict(ratio, share, d, frame.prior_dof)",
+        "return is_conflict(ratio, share, d, 2.0) & False",
+        f"{LAWS} -k flipped",
+    )
     plant(
         "kept: the first blocks counted twice",
         "base/records.py",
@@ -180,8 +186,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "grid: off-diagonal noise / 4",
         grid,
-        "source.integers(sigma / math.sqrt(2), trials, len(rows))",
-        "source.integers(sigma / 4, trials, len(rows))",
+        "(value[..., rows, columns], sigma / math.sqrt(2))",
+        "(value[..., rows, columns], sigma / 4)",
         APART,
     )
     plant("grid: slack forgotten", grid, "return (1 + SLACK) * sensitivity / mu", "return sensitivity / mu", SPIED)
@@ -218,7 +224,7 @@ def _mutants() -> list[Mutant]:
         noise,
         "    secure = False\n\n    def __init__",
         "    secure = True\n\n    def __init__",
-        "tests/ledger/test_limits.py tests/base/test_exits.py tests/ledger/test_log.py " + NOISE,
+        "tests/releases/test_recorded.py tests/ledger/test_limits.py tests/ledger/test_log.py " + NOISE,
     )
     plant("noise: papers' noise halved off the diagonal", noise, "np.sqrt(0.5))", "np.sqrt(0.25))", NOISE)
     ada = "methods/ada_ssp.py"
@@ -446,7 +452,7 @@ def _mutants() -> list[Mutant]:
         budgets,
         "return -2 * float(ndtri",
         "return -1 * float(ndtri",
-        LOCAL + " " + MIXED,
+        "tests/local/test_protocol.py -k trade_off",
     )
     plant(
         "mixed: losses rounded down",
@@ -914,8 +920,8 @@ _ROWS = (
     (
         "a note counts a person's rows",
         _PROBLEM,
-        "notes += (choices.unit.words,)",
-        "notes += (choices.unit.words, *((_SWAPPED,) if private.n < 9 else ()))",
+        "notes += (Note(TableNote.UNIT, unit=choices.unit.words),)",
+        "notes += (Note(TableNote.UNIT, unit=choices.unit.words), *(('!',) if private.n < 9 else ()))",
         f"{ONE} -k sentence",
     ),
     ("rows at hand are held", "base/records.py", "if lacking > 0:", "if lacking > 10**9:", f"{EMPTY} -k hides"),
@@ -1078,13 +1084,13 @@ def _quiet_mutants() -> list[Mutant]:
         QUIET,
         (
             "quiet: the private file's columns in a refusal",
-            "has no column {name!r}; choose a column that both tables have.",
-            "has no column {name!r}; it has {listed(private.columns)}.",
+            "NO_PRIVATE_COLUMN, column=name)",
+            "NO_PUBLIC_COLUMN, columns=[name], present=private.columns)",
         ),
         (
             "quiet: the private file's columns where none is common",
-            'both start with a header row and use the same names."',
-            'both use the same names: " + listed(private.columns)',
+            "InputError(TableMessage.NO_COMMON_COLUMN)",
+            "InputError(TableMessage.NO_PUBLIC_COLUMN, columns=[], present=private.columns)",
         ),
     )
     found += _of(
@@ -1092,8 +1098,8 @@ def _quiet_mutants() -> list[Mutant]:
         QUIET,
         (
             "quiet: the private file's columns for a person's",
-            "has no column {unit.column!r} that says whose a row is.",
-            "has no column {unit.column!r}, only {table.columns}.",
+            "NO_PERSON_COLUMN, column=unit.column)",
+            "NO_PUBLIC_COLUMN, columns=[unit.column], present=table.columns)",
         ),
     )
     found += _of(
@@ -1101,8 +1107,8 @@ def _quiet_mutants() -> list[Mutant]:
         QUIET,
         (
             "quiet: a private name that is there twice",
-            '"a column name" if hide_names else listed(twice)',
-            "listed(twice)",
+            "if hide_names:",
+            "if not twice:",
         ),
     )
     return found
@@ -1199,15 +1205,15 @@ def _ledger_mutants() -> list[Mutant]:
     found += _of(
         "ledger/log.py",
         OUTCOME,
-        ("outcome: a late error is a refusal", "raise UnclearSpend(str(error)) from error", "raise"),
+        ("outcome: a late error is a refusal", "raise UnclearSpend(error) from error", "raise"),
     )
     found += _of(
         "ledger/database.py",
         f"{OUTCOME} -k 'only_what'",
         (
             "outcome: the ledger's errors deny spends",
-            'check --ledger and try again."',
-            'check --ledger. Nothing was released."',
+            "return LedgerError(LedgerMessage.UNUSABLE, reason=why)",
+            'return LedgerError(LedgerMessage.UNUSABLE, reason=why + "; Nothing was released")',
         ),
     )
     found += _of(
@@ -1280,7 +1286,9 @@ def _run_tests(mutant: Mutant, root: Path) -> NoReturn:
         os.environ["PYTHONPATH"] = str(root)
         import pytest  # noqa: PLC0415
 
-        status = int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *shlex.split(mutant.tests)]))
+        status = int(
+            pytest.main(["-x", "-q", "-n", "0", "--slow", "-p", "no:cacheprovider", *shlex.split(mutant.tests)])
+        )
         sys.stdout.flush()
     finally:
         os._exit(status)

@@ -1,4 +1,9 @@
-"""Shared fixtures: one seed by default, many with ``--seeds N``; real tables, or a stated skip."""
+"""Shared fixtures: one seed by default, many with ``--seeds N``; real tables, or a stated skip; slow tests in CI.
+
+Tests marked ``slow`` (coverage of bands, whole pages for every role, browsers: more than two CPU seconds a test) run in
+CI (``CI=true``), with ``--slow``, and where ``-m`` asks for them; elsewhere they are deselected, and counted in the
+summary.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +26,17 @@ from pmtcore.tables import named  # noqa: E402
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seeds", type=int, default=1, help="repeat seeded tests with this many seeds")
+    parser.addoption("--slow", action="store_true", help="run slow tests too, as CI does")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out slow tests, unless this is CI or somebody asked for them."""
+    if config.getoption("--slow") or config.option.markexpr or os.environ.get("CI", "").lower() in ("1", "true"):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    if slow:
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

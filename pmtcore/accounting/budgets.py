@@ -18,6 +18,7 @@ from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from pmtcore.accounting.units import PERSON, ROW, Unit
 from pmtcore.base.checks import InputError, number_between
+from pmtcore.base.messages import AccountingMessage
 
 # Below, a release says nothing; above, it hides nothing.
 MU_RANGE = (1e-6, 1e3)
@@ -95,8 +96,7 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
     low, high = (math.log(bound) for bound in MU_RANGE)
     if gap(low) > 0 or gap(high) < 0:
         raise InputError(
-            f"epsilon = {epsilon:g} with delta = {delta:g} lies outside the useful range "
-            f"(mu from {MU_RANGE[0]:g} to {MU_RANGE[1]:g}); choose a larger delta or another epsilon."
+            AccountingMessage.OUTSIDE_USEFUL_RANGE, epsilon=epsilon, delta=delta, low=MU_RANGE[0], high=MU_RANGE[1]
         )
     return math.exp(float(brentq(gap, low, high, xtol=1e-15, rtol=1e-15)))
 
@@ -270,7 +270,7 @@ def checked_delta(delta: float) -> float:
     """
     value = number_between("delta", delta, 0.0, 1.0)
     if not 1e-300 <= value < 1:
-        raise InputError(f"delta must be between 1e-300 and 1 (1 excluded), got {delta}.")
+        raise InputError(AccountingMessage.DELTA_RANGE, delta=delta)
     return value
 
 

@@ -21,6 +21,7 @@ from pmtcore.accounting.budgets import Neighbours, epsilon_from_mu, log_delta, m
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP, BudgetSplit, Noise, ObjectiveConstants
 from pmtcore.accounting.tails import removed_delta
 from pmtcore.base.checks import InputError, number_between, one_of
+from pmtcore.base.messages import AccountingMessage
 
 # Points of epsilon; each bound is compared with the next point, so a coarser grid costs noise, not privacy.
 _EPSILON_POINTS = 1500
@@ -82,10 +83,7 @@ def noise_size(terms: ObjectiveConstants, mu: float, neighbours: Neighbours, *, 
         return row_mu
     size = _largest(row_mu, _rounded(terms.plain), terms.loss.signed, rough)
     if size is None:
-        raise InputError(
-            f"A modulus of {terms.modulus:.4g} costs more than mu = {mu:g} for the Jacobian alone; choose a larger "
-            f"modulus or a larger budget."
-        )
+        raise InputError(AccountingMessage.MODULUS_COSTS_MU, modulus=terms.modulus, mu=mu)
     return size
 
 
@@ -100,7 +98,7 @@ def least_modulus(terms: ObjectiveConstants, size: float, mu: float, neighbours:
         return 2 * terms.radius**2 / size**2
     low, high = 0.0, 50.0  # of the Jacobian's logarithm
     if not _dominated(size, low, terms.loss.signed, row_mu):
-        raise InputError("The noise alone costs more than the budget; choose more noise.")
+        raise InputError(AccountingMessage.NOISE_COSTS_TOO_MUCH)
     for _ in range(_HALVINGS + 6):
         middle = (low + high) / 2
         low, high = (middle, high) if _dominated(size, middle, terms.loss.signed, row_mu) else (low, middle)
@@ -210,7 +208,7 @@ def _least(size: float, log_jacobian: float, signed: bool) -> float:
     """Return the smallest mu that covers a size, rounded up."""
     low, high = math.log(size), math.log(1e3)
     if not _dominated(size, log_jacobian, signed, math.exp(high)):
-        raise InputError("The Jacobian alone costs more than any budget; choose a larger modulus.")
+        raise InputError(AccountingMessage.JACOBIAN_COSTS_TOO_MUCH)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if _dominated(size, log_jacobian, signed, math.exp(middle)) else (middle, high)

@@ -18,6 +18,7 @@ from scipy.optimize import brentq
 from pmtcore.accounting.budgets import Neighbours, delta_from_mu, mu_from_epsilon, mu_of_checked_epsilon
 from pmtcore.accounting.objective import delta_any_sign
 from pmtcore.base.checks import InputError, number_between, one_of
+from pmtcore.base.messages import AccountingMessage
 from pmtcore.glm.losses import Loss
 
 CHOICES = ("recycle", "return")
@@ -57,7 +58,7 @@ class ApproxDP:
         if neighbours is self.neighbours:
             return self
         if neighbours is Neighbours.ADD_REMOVE_ONE:
-            raise InputError("A replace-one guarantee says nothing about adding a row: plan under add-remove-one.")
+            raise InputError(AccountingMessage.REPLACE_ONE_ONLY)
         return ApproxDP(2 * self.epsilon, min(1.0, (1 + math.exp(self.epsilon)) * self.delta), neighbours)
 
     @property
@@ -309,10 +310,7 @@ def _all_to_noise(terms: ObjectiveConstants, planned: ApproxDP) -> float:
             low if over(low) > 0 else float(brentq(over, low, planned.epsilon, xtol=1e-15)) * (1 - _PRIVATE_MARGIN)
         )
     if not noise_epsilon > 1e-6 * planned.epsilon:
-        raise InputError(
-            f"A modulus of {terms.modulus:g} costs epsilon = {terms.plain:.3g} for the Jacobian alone; choose a larger "
-            f"modulus or a larger budget."
-        )
+        raise InputError(AccountingMessage.MODULUS_COSTS_EPSILON, modulus=terms.modulus, epsilon=terms.plain)
     return noise_epsilon
 
 

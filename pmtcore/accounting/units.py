@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from pmtcore.base.checks import InputError, one_of, whole_number_between
+from pmtcore.base.messages import AccountingMessage
 
 # Rows of one person: beyond this no budget that protects them is of use.
 MOST_ROWS = 100_000
@@ -37,7 +38,7 @@ class Unit:
         whole_number_between("rows per person", self.rows, 1, MOST_ROWS)
         one_of("rule for the rows of a person", self.rule, RULES)
         if self.rule == MEAN and (self.rows != 1 or not self.column):
-            raise InputError("A mean of each person's rows is one row, and needs the column that says whose a row is.")
+            raise InputError(AccountingMessage.MEANS_NEED_COLUMN)
 
     @property
     def differ(self) -> str:

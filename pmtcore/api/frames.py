@@ -13,12 +13,13 @@ from typing import Any
 import narwhals as nw
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import FaceMessage
 from pmtcore.tables.sources import check_frame_names
 from pmtcore.tables.table import MomentTable, Role, Table, read_moment_path, read_path, table_from
 
 
 def table(data: Any, role: Role) -> Table:
-    """A frame or the path of a file as a table.
+    """Return a frame or the path of a file as a table.
 
     Raises:
         InputError: neither a frame nor a path, no rows, or a file that cannot be read.
@@ -29,16 +30,14 @@ def table(data: Any, role: Role) -> Table:
         return read_path(data, role)
     frame = _eager(data)
     if frame is None:
-        raise InputError(
-            f"The {role} table must be a frame (pandas, Polars, Arrow) or a file's path, got {type(data).__name__}."
-        )
+        raise InputError(FaceMessage.NOT_A_FRAME, table=role, given=type(data).__name__)
     if not len(frame):
-        raise InputError(f"The {role} table has no rows; check that the right frame was chosen.")
+        raise InputError(FaceMessage.EMPTY_FRAME, table=role)
     return table_from(nw.to_native(frame), "frame", role)
 
 
 def is_table(data: Any) -> bool:
-    """Whether it can be read as public rows, or as a second moment in their place."""
+    """Return True where it can be read as public rows, or as a second moment in their place."""
     if isinstance(data, str | Path | Table | MomentTable):
         return True
     check_frame_names(data)
@@ -49,13 +48,13 @@ def is_table(data: Any) -> bool:
 
 
 def is_empty(data: Any) -> bool:
-    """Whether it is a frame without rows."""
+    """Return True where it is a frame without rows."""
     frame = None if isinstance(data, str | Path | Table) else _eager(data)
     return frame is not None and not len(frame)
 
 
 def moment(path: str | Path) -> MomentTable:
-    """A public second moment matrix from a file; stands wherever public rows do."""
+    """Read a public second moment matrix from a file; it stands wherever public rows do."""
     return read_moment_path(path)
 
 
@@ -65,14 +64,14 @@ def file_name(data: Any) -> str:
 
 
 def digest(public: Table | MomentTable) -> str:
-    """What tells public data from others."""
+    """Return what tells public data from others."""
     if isinstance(public, Table):
         return public.sha256
     return hashlib.sha256(repr(public.columns).encode() + public.matrix.tobytes()).hexdigest()
 
 
 def _eager(data: Any) -> nw.DataFrame[Any] | None:
-    """A frame of any library, a lazy one collected; ``None`` where it is no frame.
+    """Return a frame of any library, a lazy one collected; ``None`` where it is no frame.
 
     Raises:
         InputError: column names that cannot be used.

@@ -14,6 +14,7 @@ from pmtcore.api.models import PrivateClassifier, PrivateModel, PrivateRegressor
 from pmtcore.api.summary import Expectation
 from pmtcore.base.checks import InputError, whole_number_between
 from pmtcore.base.escaping import html as escape
+from pmtcore.base.messages import FaceMessage
 from pmtcore.base.records import Curator, Label
 from pmtcore.base.results import Results
 from pmtcore.glm.families import family as family_of
@@ -38,7 +39,7 @@ def release(private: Any, public: Any, *, family: str = "gaussian", **settings: 
 
 
 def plan(public: Any, *, n: int, target: str | None = None, family: str = "gaussian", **settings: Any) -> Expectation:
-    """What budgets are expected to buy, from public rows and n alone; free.
+    """Predict what budgets buy, from public rows and n alone; free.
 
     Args:
         settings: ``mu`` one total budget or several, and arguments of the estimator.
@@ -49,7 +50,7 @@ def plan(public: Any, *, n: int, target: str | None = None, family: str = "gauss
 
 
 def model(family: str, **settings: Any) -> PrivateModel:
-    """The estimator of a family.
+    """Return the estimator of a family.
 
     Raises:
         InputError: no such family, or no such argument.
@@ -57,7 +58,7 @@ def model(family: str, **settings: Any) -> PrivateModel:
     kind = PrivateClassifier if family_of(family).binary else PrivateRegressor
     unknown = sorted(set(settings) - set(kind._parameter_names()))
     if unknown:
-        raise InputError(f"There is no argument {', '.join(unknown)}; there are {', '.join(kind._parameter_names())}.")
+        raise InputError(FaceMessage.NO_SUCH_ARGUMENT, names=unknown, allowed=tuple(kind._parameter_names()))
     return kind(family=family, **settings)
 
 
@@ -179,7 +180,7 @@ def audit(
     from pmtcore.auditing.peers import audit_estimator  # noqa: PLC0415
 
     if epsilon is None:
-        raise InputError("Say what the estimator claims: epsilon=..., and delta=... where it is not pure.")
+        raise InputError(FaceMessage.CLAIM_MISSING)
     whole_number_between("trials", trials, 1000, 10**7)
     fit = _fit_function(estimator)
     pairs = [tables] if tables is not None else _pairs(rows, features, bound, response)
@@ -191,10 +192,10 @@ def audit(
 
 
 def _fit_function(estimator: Any) -> Callable[[np.ndarray, np.ndarray, int], np.ndarray]:
-    """What is published of a fit, by run number."""
+    """Return the function that publishes a fit, by run number."""
     if not hasattr(estimator, "fit"):
         if not callable(estimator):
-            raise InputError("estimator is a method's id, an object with fit(X, y), or a function of (X, y, run).")
+            raise InputError(FaceMessage.NOT_AN_ESTIMATOR)
         return lambda x, y, run: np.asarray(estimator(x, y, run))
     parameters = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
 

@@ -12,6 +12,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, checked_delta
 from pmtcore.api import frames
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import FaceMessage
 from pmtcore.public.moments import PublicData
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.design import Design
@@ -21,14 +22,14 @@ from pmtcore.tables.table import MomentTable
 
 
 def budget_of(mu: float | None, rho: float | None, epsilon: float | None, delta: float | None) -> Budget:
-    """A total budget given in one unit.
+    """Return a total budget given in one unit.
 
     Raises:
         InputError: none or several are given, epsilon without delta, or a value out of range.
     """
     given = [name for name, value in (("mu", mu), ("rho", rho), ("epsilon", epsilon)) if value is not None]
     if len(given) != 1:
-        raise InputError("Give the total budget once: mu=..., or rho=..., or epsilon=... with delta=....")
+        raise InputError(FaceMessage.ONE_BUDGET)
     if delta is not None:
         checked_delta(delta)
     if mu is not None:
@@ -36,7 +37,7 @@ def budget_of(mu: float | None, rho: float | None, epsilon: float | None, delta:
     if rho is not None:
         return Budget.from_rho(rho)
     if epsilon is None or delta is None:
-        raise InputError("epsilon needs delta: PrivateRegressor(epsilon=1, delta=1e-6).")
+        raise InputError(FaceMessage.EPSILON_NEEDS_DELTA)
     return Budget.from_epsilon(epsilon, delta)
 
 
@@ -64,16 +65,16 @@ class Inputs:
         """
         if formula is None:
             if target is None:
-                raise InputError("Say which column is the target: target='y', or formula='y ~ ...'.")
+                raise InputError(FaceMessage.NO_TARGET)
             return cls(Choices(target=target, features=features, **fields), schema)
         if target is not None or features is not None:
-            raise InputError("Give a formula, or target and features: the formula names both.")
+            raise InputError(FaceMessage.FORMULA_AND_FEATURES)
         from pmtcore.tables.formula import target_of  # noqa: PLC0415  # formulaic is slow to load
 
         return cls(Choices(target=target_of(formula), formula=formula, **fields), schema)
 
     def public_data(self, public: Any, public_rows: int | None) -> PublicData:
-        """The public side alone.
+        """Return the public side alone.
 
         Raises:
             InputError: as :func:`pmtcore.tables.problem.prepare`.
@@ -111,7 +112,7 @@ def schema_of(given: Mapping[str, Any] | str | Path | None) -> Schema | None:
     try:
         return schema_from_json(Path(given).read_bytes())
     except OSError:
-        raise InputError(f"The schema {str(given)[:200]!r} cannot be read; check its name.") from None
+        raise InputError(FaceMessage.SCHEMA_UNREADABLE, given=str(given)[:200]) from None
 
 
 def new_rows(frame: Any, design: Design) -> np.ndarray:

@@ -14,6 +14,7 @@ from scipy.stats import t as student
 from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.api.inputs import new_rows
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import FaceMessage
 from pmtcore.base.records import Bands
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.base.results import PARTS, Results
@@ -40,9 +41,9 @@ def load(path: str | Path) -> Results | Moment:
     try:
         data = Path(path).read_bytes()
     except OSError:
-        raise InputError(f"The record {str(path)[:200]!r} cannot be read; check its name.") from None
+        raise InputError(FaceMessage.RECORD_UNREADABLE, place=str(path)[:200]) from None
     if len(data) > MOST_BYTES:
-        raise RefusedError(Refusal.NO_RECORD, f"A record has at most {MOST_BYTES // 1_000_000} MB.")
+        raise RefusedError(Refusal.NO_RECORD, FaceMessage.RECORD_TOO_LARGE, megabytes=MOST_BYTES // 1000000)
     try:
         fields = parsed(data)
     except (ValueError, RecursionError):
@@ -64,10 +65,7 @@ def loaded(fields: Mapping[str, Any]) -> Results:
     if fields.get("format", FORMAT) != FORMAT or not isinstance(version, int):
         raise _no_record()
     if version > VERSION:
-        raise RefusedError(
-            Refusal.NEWER_RECORD,
-            f"The record is of version {version}; this program reads up to {VERSION}: pip install -U second-moment.",
-        )
+        raise RefusedError(Refusal.NEWER_RECORD, FaceMessage.RECORD_NEWER, version=version, expected=VERSION)
     try:
         design = Design.from_dict(fields["design"]) if fields.get("design") else None
         return results_of(fields, "", design)
@@ -124,7 +122,7 @@ def in_words(record: Mapping[str, Any]) -> str:
 
 
 def _law(values: np.ndarray, bands: Bands | None) -> tuple[np.ndarray, np.ndarray]:
-    """What limits lie around (d,), and degrees of freedom (d,); from the limits themselves in records of version 1."""
+    """Return what limits lie around (d,), and degrees of freedom (d,); in version 1 from the limits themselves."""
     if bands is None:
         return values, np.full(len(values), np.inf)
     if bands.centre is not None and bands.freedom is not None:
@@ -144,6 +142,4 @@ def _freedom(ratio: float) -> float:
 
 
 def _no_record() -> RefusedError:
-    return RefusedError(
-        Refusal.NO_RECORD, "The file is no release; give what 'release --json --out FILE' or model.to_json(path) wrote."
-    )
+    return RefusedError(Refusal.NO_RECORD, FaceMessage.NOT_A_RELEASE)

@@ -18,6 +18,7 @@ import numpy as np
 from pmtcore.api import frames
 from pmtcore.api.loading import results_of
 from pmtcore.base.checks import InputError, number_between, one_of
+from pmtcore.base.messages import FaceMessage
 from pmtcore.base.records import Bands
 from pmtcore.base.results import Results
 from pmtcore.base.strict_json import parsed
@@ -48,7 +49,7 @@ class Published:
     positive: str | None = None
 
     def to_json(self) -> str:
-        """The configuration as the command line writes it."""
+        """Return the configuration as the command line writes it."""
         return json.dumps({**self.configuration.as_dict(), "family": self.family, "positive": self.positive})
 
     @classmethod
@@ -68,11 +69,11 @@ class Published:
             pass  # said by the configuration's own reader
         made = Configuration.from_json(raw)
         if not isinstance(family, str) or not (positive is None or isinstance(positive, str)):
-            raise InputError("The file is not a local configuration; publish one with 'local configure'.")
+            raise InputError(FaceMessage.NOT_A_CONFIGURATION)
         return cls(made, one_of("family", family, FAMILIES), positive)
 
     def choices(self, family: str | None = None, positive: str | None = None) -> Choices:
-        """How a device's table is read."""
+        """Return how a device's table is read."""
         made = self.configuration
         return Choices(
             target=made.target,
@@ -106,10 +107,10 @@ def configure(
     """
     one_of("scheme", scheme, SCHEMES)
     if (epsilon is None) == (mu is None):
-        raise InputError("Give the budget of a report once: epsilon (pure), or mu.")
+        raise InputError(FaceMessage.ONE_REPORT_BUDGET)
     if scheme == "moments":
         if mu is None:
-            raise InputError("The scheme 'moments' has Gaussian noise; give mu.")
+            raise InputError(FaceMessage.MOMENTS_NEED_MU)
         return setup.moments(public, people, number_between("mu", mu, 1e-6, 1e3), True, 0.05)
     if epsilon is not None:
         epsilon = number_between("epsilon", epsilon, 1e-3, 500.0)
@@ -151,7 +152,7 @@ _FORGED = (
 
 
 def _forged(plan: LocalPlan, made: Configuration, tally: Tally) -> list[float | None]:
-    """How far one forged report can move each coefficient; nothing where that would take too many fits."""
+    """Compute how far one forged report can move each coefficient; nothing where that would take too many fits."""
     if made.dimension > MOST_NUMBERS:
         return [None] * made.d
     sd = float(np.sqrt(tally.square / tally.accepted / made.dimension))
@@ -172,7 +173,7 @@ def _link(name: str | None, made: Configuration) -> Link | None:
         return None
     link = LINKS[one_of("link", name, LINKS)]
     if made.scheme != "moments" or made.names[0] == INTERCEPT:
-        raise InputError("A link needs reports of the scheme 'moments', configured without an intercept.")
+        raise InputError(FaceMessage.LINK_NEEDS_MOMENTS)
     return link
 
 
@@ -192,12 +193,12 @@ class LocalClient:
 
     @property
     def guarantee(self) -> Mapping[str, Any]:
-        """What each report promises about its row."""
+        """Return what each report promises about its row."""
         made = self.published.configuration
         return {"mu": made.mu, "epsilon": made.epsilon, "relation": "replace-one, of one's own row"}
 
     def report(self, rows: Any) -> list[str]:
-        """A report for each row (a frame or a path), one JSON text each. Reporting a row twice spends twice.
+        """Make a report for each row (a frame or a path), one JSON text each. Reporting a row twice spends twice.
 
         Every row answers: one with a missing value too, so that its report does not tell.
         """
@@ -251,7 +252,7 @@ class LocalAggregator:
         self.tally = Tally(made)
 
     def configuration(self, path: str | Path | None = None) -> str:
-        """What devices need, as text to publish; also written to a file."""
+        """Return what devices need, as text to publish; also written to a file."""
         text = self.published.to_json()
         if path is not None:
             Path(path).write_text(text + "\n", encoding="utf-8")
@@ -281,7 +282,7 @@ class LocalAggregator:
 
 
 def _as_release(found: Mapping[str, Any], made: Configuration) -> dict[str, Any]:
-    """A local fit in the fields of a release that results are read from."""
+    """Return a local fit in the fields of a release that results are read from."""
     from pmtcore.accounting.budgets import Guarantee, Neighbours, reporting_delta  # noqa: PLC0415
 
     promise = Guarantee(made.mu, Neighbours.REPLACE_ONE, reporting_delta(found["n"]))
@@ -305,4 +306,4 @@ def _text(source: str | Path) -> str | bytes:
     try:
         return Path(source).read_bytes()
     except OSError:
-        raise InputError(f"There is no configuration {str(source)!r}; give its text or the path of its file.") from None
+        raise InputError(FaceMessage.NO_CONFIGURATION, place=str(source)) from None

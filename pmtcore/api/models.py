@@ -22,6 +22,7 @@ from pmtcore.api.spending import Order, spend
 from pmtcore.api.summary import Expectation, Needed
 from pmtcore.base.checks import InputError, one_of
 from pmtcore.base.escaping import html as escape
+from pmtcore.base.messages import FaceMessage
 from pmtcore.base.results import Reported, Results
 from pmtcore.glm.families import GAUSSIAN, POISSON, family
 from pmtcore.ledger.log import Ledger
@@ -142,7 +143,7 @@ class PrivateModel(Parametrized, Reported):
         mu: Sequence[float] = (),
         public_rows: int | None = None,
     ) -> Expectation:
-        """What this budget is expected to buy, from public rows and the number of private ones. Free.
+        """Predict what this budget buys, from public rows and the number of private ones. Free.
 
         Args:
             public: a frame or a path; or a second moment matrix (:func:`pmtcore.api.frames.moment`).
@@ -170,7 +171,7 @@ class PrivateModel(Parametrized, Reported):
         target: str | None = None,
         public_rows: int | None = None,
     ) -> Needed:
-        """The reverse question: what a 95 % half-width of one coefficient takes. Free.
+        """Answer the reverse question: the budget or rows for a 95 % half-width of one coefficient. Free.
 
         Raises:
             InputError: as :meth:`plan`, or no such coefficient.
@@ -213,15 +214,12 @@ class PrivateModel(Parametrized, Reported):
             released.
         """
         if not frames.is_table(public):
-            raise InputError(
-                "fit takes private rows and public rows, each as a frame with the target in it: fit(private, public, "
-                "target='y'). A target apart from its rows, as in fit(X, y), leaves no room for public rows."
-            )
+            raise InputError(FaceMessage.FIT_FORM)
         given = self._inputs(target)
         problem, design, tables = given.prepared(private, public, public_rows)
         id = recommended(problem.public).id if self.method is None else method_of(self.method).id
         if not method_of(id).gives_coefficients:
-            raise InputError(f"{id} releases no coefficients, so there is nothing to fit; 'pmtcore release' makes it.")
+            raise InputError(FaceMessage.NOTHING_TO_FIT, method=id)
         rows = 1 if self.person else self.rows_per_person
         request = Request(id, self._budget(), dict(self.settings or {}), self.delta, rows)
         order = Order(dataset, ledger, key, purpose, lab, seed, frames.file_name(private))
@@ -243,7 +241,7 @@ class PrivateModel(Parametrized, Reported):
         return self.results_
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The machine-readable record of the release, as ``release --json`` prints it; also written to a file."""
+        """Return the record of the release, as ``release --json`` prints it; also write it to a file."""
         self._fitted()
         text = json.dumps(self.record_, indent=2, allow_nan=False)
         if path is not None:
@@ -259,7 +257,7 @@ class PrivateModel(Parametrized, Reported):
 
     @property
     def guarantee_(self) -> Guarantee:
-        """What the release promises, in all units; ``guarantee_.words`` is a sentence."""
+        """Return what the release promises, in all units; ``guarantee_.words`` is a sentence."""
         self._fitted()
         return self.release_.guarantee
 
@@ -272,9 +270,7 @@ class PrivateModel(Parametrized, Reported):
         """Attributes in scikit-learn's form from the release."""
         found = dict(zip(self.release_.names, self.release_.coefficients.tolist(), strict=True))
         if not found:
-            raise InputError(
-                f"{self.release_.method} releases no coefficients; its record is in record_. Choose another method."
-            )
+            raise InputError(FaceMessage.NO_COEFFICIENTS, method=self.release_.method)
         self.intercept_: Any = found.pop(INTERCEPT, 0.0)
         self.coef_ = np.asarray(list(found.values()))
         self.coef_names_ = np.asarray(list(found), dtype=object)
@@ -377,7 +373,7 @@ class PrivateClassifier(PrivateModel):
         return np.column_stack([1 - p, p])
 
     def predict(self, frame: Any) -> np.ndarray:
-        """The likelier label of each row (k,); the one that counts as 0 where a value is missing."""
+        """Return the likelier label of each row (k,); the one that counts as 0 where a value is missing."""
         scores = self._linear(frame)
         return np.asarray(self.classes_[(np.nan_to_num(scores) > 0).astype(int)])
 

@@ -10,7 +10,8 @@ import inspect
 import sys
 from typing import Any, Self
 
-from pmtcore.base.checks import InputError, listed
+from pmtcore.base.checks import InputError
+from pmtcore.base.messages import FaceMessage
 
 
 class Parametrized:
@@ -21,7 +22,7 @@ class Parametrized:
         return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments by name."""
+        """Return the constructor's arguments by name."""
         return {name: getattr(self, name) for name in self._parameter_names()}
 
     def set_params(self, **params: Any) -> Self:
@@ -33,7 +34,7 @@ class Parametrized:
         known = self._parameter_names()
         unknown = sorted(set(params) - set(known))
         if unknown:
-            raise InputError(f"{type(self).__name__} has no parameter {listed(unknown)}; it has {', '.join(known)}.")
+            raise InputError(FaceMessage.NO_SUCH_PARAMETER, name=type(self).__name__, names=unknown, allowed=known)
         for name, value in params.items():
             setattr(self, name, value)
         return self
@@ -53,10 +54,10 @@ class NotFitted(InputError, AttributeError):
 
 
 def not_fitted(name: str) -> Exception:
-    """The error for it: scikit-learn's own where scikit-learn is in use, since its tools look for that one."""
-    sentence = f"This {name} is not fitted yet; call fit with private and public rows first."
+    """Return the error for it: scikit-learn's own where scikit-learn is in use, since its tools look for that one."""
+    error = NotFitted(FaceMessage.NOT_FITTED, name=name)
     if "sklearn" not in sys.modules:
-        return NotFitted(sentence)
+        return error
     from sklearn.exceptions import NotFittedError  # noqa: PLC0415  # never a dependency
 
-    return NotFittedError(sentence)
+    return NotFittedError(str(error))

@@ -15,6 +15,7 @@ from typing import Any, final
 from uuid import uuid4
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import FaceMessage
 from pmtcore.ledger.account import counted_mu
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.ledger.sidecar import seal
@@ -104,7 +105,7 @@ def spend(problem: Problem, request: Request, order: Order, tables: str) -> tupl
     cost = preview(problem, request).guarantee
     if order.lab or order.seed is not None or cost.mu == 0:
         if order.ledger is not None and cost.mu > 0:
-            raise InputError("A lab figure has no place in a ledger: leave out the ledger, or lab and seed.")
+            raise InputError(FaceMessage.LAB_NEEDS_NO_LEDGER)
         found = release(problem, request, source)
         return found, found.as_dict(), Spent(cost.mu)
     if order.dataset is None and problem.table is not None and is_demo(problem.table):
@@ -127,14 +128,14 @@ def spend(problem: Problem, request: Request, order: Order, tables: str) -> tupl
 
 
 def _book(ledger: Ledger | str | Path | None) -> tuple[Ledger, bool]:
-    """The ledger, and whether it is a file of the user's own, where a data set may get its first cap by itself."""
+    """Return the ledger, and True where it is the user's own file, whose data sets get a first cap by themselves."""
     if isinstance(ledger, Ledger):
         return ledger, False
     if isinstance(ledger, str | Path):
         return Ledger(str(ledger)), "://" not in str(ledger)
     if ledger is None:
         return Ledger(default_url()), True
-    raise InputError("ledger takes a file name, a database's address, or a Ledger.")
+    raise InputError(FaceMessage.LEDGER_FORM)
 
 
 def unnamed(problem: Problem, book: Ledger) -> str:

@@ -42,7 +42,7 @@ class Expectation:
     n: int
 
     def frame(self) -> pd.DataFrame:
-        """The rows as a frame: privacy, sampling and truncation standard errors, and the 95 % half-width."""
+        """Return the rows as a frame: privacy, sampling and truncation standard errors, and the 95 % half-width."""
         import pandas as pd  # noqa: PLC0415  # as above
 
         return pd.DataFrame([dict(row) for row in self.rows])

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import FaceMessage
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.base.results import Results
 
@@ -36,12 +37,12 @@ def person_periods(frame: pd.DataFrame, *, duration: str, event: str, cuts: Sequ
     """
     edges = np.array([0.0, *cuts, np.inf])
     if not np.all(np.isfinite(edges[:-1])) or np.any(np.diff(edges) <= 0):
-        raise InputError("Cuts are finite, positive and ascending.")
+        raise InputError(FaceMessage.CUTS_ASCEND)
     missing = [name for name in (duration, event) if name not in frame.columns]
     others = [name for name in frame.columns if name not in (duration, event)]
     taken = [name for name in (PERIOD, AT_RISK, EVENT, PERSON) if name in others]
     if missing or taken:
-        raise InputError(f"The table needs {duration!r} and {event!r}, and no other column of the names it will get.")
+        raise InputError(FaceMessage.NO_PERIODS, needed=[duration, event], names=[PERSON, PERIOD, AT_RISK, EVENT])
     count, periods = len(frame), len(edges) - 1
     time = pd.to_numeric(frame[duration], errors="coerce").to_numpy(dtype=float)
     ended = pd.to_numeric(frame[event], errors="coerce").to_numpy(dtype=float)
@@ -61,13 +62,13 @@ def hazard_ratios(results: Results, level: float = 0.95) -> pd.DataFrame:
         RefusedError: no regression of counts.
     """
     if results.family != "poisson":
-        raise RefusedError(Refusal.EXPOSURE, "Hazard ratios are of a regression of counts with an exposure.")
+        raise RefusedError(Refusal.EXPOSURE, FaceMessage.NO_HAZARDS)
     limits = results.conf_int(level)
     table = pd.DataFrame({"hazard_ratio": results.params, "low": limits["low"], "high": limits["high"]})
     named = [
         name for name in table.index if name != "Intercept" and not name.startswith((f"{PERIOD}=", f"C({PERIOD})"))
     ]
-    return np.exp(table.loc[named])
+    return table.loc[named].apply(np.exp)
 
 
 def survival_curve(

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import FaceMessage
 from pmtcore.base.results import shown
 
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
@@ -27,7 +28,7 @@ def etable(*fits: Any, titles: Sequence[str] | None = None, digits: int = 3) -> 
         InputError: no fits, another number of titles, or an object without coefficients by name.
     """
     if not fits or (titles is not None and len(titles) != len(fits)):
-        raise InputError("A table needs fits, and as many titles as fits.")
+        raise InputError(FaceMessage.TITLES_FORM)
     headings = list(titles) if titles is not None else [f"({at})" for at in range(1, len(fits) + 1)]
     columns = [_column(fit, digits) for fit in fits]
     order = dict.fromkeys(name for column in columns for name in column if name[0] not in _LAST)
@@ -46,7 +47,7 @@ def great_table(*fits: Any, titles: Sequence[str] | None = None, digits: int = 3
     try:
         from great_tables import GT  # noqa: PLC0415  # an extra
     except ImportError:
-        raise InputError("This table needs the extra 'tables': pip install 'second-moment[tables]'.") from None
+        raise InputError(FaceMessage.NO_TABLES_EXTRA) from None
     frame = etable(*fits, titles=titles, digits=digits).reset_index()
     frame[""] = frame[""].where(frame["stat"] != "se", "")
     return GT(frame.drop(columns="stat"), rowname_col="")
@@ -60,9 +61,7 @@ def _column(fit: Any, digits: int) -> dict[tuple[str, str], str]:
     try:
         params, errors, p = (pd.Series(getattr(fit, name)) for name in ("params", "bse", "pvalues"))
     except AttributeError:
-        raise InputError(
-            f"A table takes fits with params, bse and pvalues, got {type(fit).__name__}; fit it first."
-        ) from None
+        raise InputError(FaceMessage.NOT_A_FIT, given=type(fit).__name__) from None
     cells: dict[tuple[str, str], str] = {}
     for name in params.index:
         row = _ALIASES.get(str(name), shown(str(name)))

@@ -20,6 +20,7 @@ from pmtcore.accounting.budgets import mu_from_epsilon
 from pmtcore.accounting.perturbed import Noise
 from pmtcore.auditing.lower_bound import CONFIDENCE, epsilon_bound
 from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.base.messages import AuditMessage
 from pmtcore.base.records import Private
 from pmtcore.glm import losses
 from pmtcore.glm.augment import Target, iterate
@@ -301,10 +302,7 @@ def attack(id: str, method: str = "published", epsilon: float = 1.0, trials: int
         InputError: unknown attack or method, or numbers out of range.
     """
     if id not in ATTACKS or method not in ("published", *SOUND):
-        raise InputError(
-            f"There is no attack {id!r} on {method!r}; attacks: {', '.join(ATTACKS)}; on: published, "
-            f"{', '.join(SOUND)}."
-        )
+        raise InputError(AuditMessage.NO_ATTACK, given=id, method=method, allowed=ATTACKS, methods=SOUND)
     number_between("epsilon", epsilon, 0.01, 20.0)
     whole_number_between("trials", trials, 1000, 10**6)
     chosen, counts = ATTACKS[id], []

@@ -17,7 +17,8 @@ from typing import Any, Literal, final
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.checks import InputError, listed, one_of, whole_number_between
+from pmtcore.base.checks import InputError, one_of, whole_number_between
+from pmtcore.base.messages import AuditMessage
 from pmtcore.base.records import Curator, Private, PrivateRows
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import SeededNoise
@@ -127,9 +128,9 @@ class Comparison:
         self.seed = whole_number_between("seed", seed, 0, 2**63 - 1)
         self.axis = one_of("axis", axis, [name for name in AXES if name != "epsilon"])
         if not chosen or not mus:
-            raise InputError("A comparison needs at least one method and one budget.")
+            raise InputError(AuditMessage.NOTHING_TO_COMPARE)
         if axis != "budget" and (len(mus) != 1 or not values):
-            raise InputError(f"A comparison along {axis} takes one budget, and values to try.")
+            raise InputError(AuditMessage.AXIS_NEEDS_VALUES, axis=axis)
         self._check(problem, len(chosen) * max(len(mus), len(values)) * self.trials, values)
         places = [(mu, mu, problem) for mu in mus]
         if axis != "budget":
@@ -149,9 +150,7 @@ class Comparison:
         n, d = problem.private.n, problem.public.d
         check_runs(runs, 0 if problem.public.family is GAUSSIAN else n * d**2)
         if self.axis == "private rows" and d * sum(values) > MAX_CELLS:
-            raise InputError(
-                f"So many places hold more than {MAX_CELLS // 10**6} million cells in all; choose fewer, or fewer rows."
-            )
+            raise InputError(AuditMessage.TOO_MANY_CELLS, limit=MAX_CELLS // 10**6)
         self._problem = problem
 
     @property
@@ -228,7 +227,7 @@ def budget_grid(low: float, high: float, count: int) -> list[float]:
         InputError: a bad budget, or the lowest is above the highest.
     """
     if low > high:
-        raise InputError(f"The smallest budget ({low:g}) must not be above the largest ({high:g}).")
+        raise InputError(AuditMessage.BUDGETS_REVERSED, low=low, high=high)
     return [
         float(mu) for mu in np.geomspace(Budget(low).mu, Budget(high).mu, whole_number_between("budgets", count, 1, 50))
     ]
@@ -241,7 +240,7 @@ def grid(low: float, high: float, count: int, whole: bool = False) -> list[float
         InputError: the lowest is above the highest or not positive.
     """
     if not 0 < low <= high:
-        raise InputError(f"The smallest value ({low:g}) must be positive and not above the largest ({high:g}).")
+        raise InputError(AuditMessage.VALUES_REVERSED, low=low, high=high)
     values = np.geomspace(low, high, whole_number_between("values", count, 1, 50))
     return [float(x) for x in (np.unique(np.round(values)) if whole else values)]
 
@@ -263,7 +262,7 @@ def varied(problem: Problem, axis: str, x: float, seed: int) -> Problem:
         public = dataclasses.replace(public, lam=float(x))
     if axis == "public rows":
         if public.rows is None or public.m is None:
-            raise InputError("A moment matrix has no public rows to choose from; choose another axis.")
+            raise InputError(AuditMessage.AXIS_NEEDS_ROWS)
         count = whole_number_between("public rows", x, public.d + 2, public.m)
         at = np.random.default_rng(seed).permutation(public.m)[:count]
         public = _with_rows(public, public.rows[at], at, problem.choices.public_ridge)
@@ -313,7 +312,7 @@ def rescaled(problem: Problem, how: Scale) -> Problem:
         return problem
     public = problem.public
     if public.rows is None:
-        raise InputError("Rescaling the table needs public rows; with a moment matrix choose the scale 'none'.")
+        raise InputError(AuditMessage.SCALE_NEEDS_ROWS)
     private, d = problem.private.concatenate(joint).reveal(_LAB), public.d
     shift, width = _affine(np.vstack([private[:, : d + 1], public.rows]), how, fixed=public.has_intercept)
     if public.family is not GAUSSIAN:  # labels and counts stay what they are
@@ -368,9 +367,9 @@ def _comparable(name: str, problem: Problem) -> Method:
     entry = method(name)
     entry.check_suits(problem.public)
     if not entry.same_target:
-        raise InputError(f"{listed([name])} fits another curve, so its distance to the family's fit says nothing.")
+        raise InputError(AuditMessage.OTHER_CURVE, columns=[name])
     if not entry.gives_coefficients:
-        raise InputError(f"{listed([name])} estimates a moment and has no coefficients to compare.")
+        raise InputError(AuditMessage.NO_COEFFICIENTS, columns=[name])
     return entry
 
 

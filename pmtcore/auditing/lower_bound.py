@@ -21,6 +21,7 @@ from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.accounting.units import MEAN
 from pmtcore.auditing.people import People
 from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.base.messages import AuditMessage
 from pmtcore.base.records import PrivateRows
 from pmtcore.glm.families import GAUSSIAN, family
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
@@ -146,7 +147,8 @@ def audit(
     whole_number_between("trials", trials, 1000, 10**7)
     public = _public(entry)
     if people is not None and (entry.local or (people.unit.rule == MEAN and public.family.binary)):
-        raise InputError(f"{id} takes no {'people: a report is one' if entry.local else 'means: labels have none'}.")
+        kind = AuditMessage.REPORT_IS_ONE_ROW if entry.local else AuditMessage.LABELS_HAVE_NO_MEAN
+        raise InputError(kind, method=id)
     k = 1 if people is None else people.unit.rows
     n = 1 if entry.local else _PRIVATE_ROWS * k  # a report's guarantee is its own
     plan = change(entry.plan(public, n, Budget(mu), make_parameters(entry, values)))
@@ -159,7 +161,7 @@ def audit(
         if best is None or pair_bound > best[0]:
             best = (pair_bound, words, runs)
     if best is None:
-        raise InputError(f"There is no worst pair for {id}.")
+        raise InputError(AuditMessage.NO_WORST_PAIR, method=id)
     lower, alarms, detections = bound(best[2], trials, 1000)
     claimed = k * (mu if entry.role == "reference" else plan.mu)
     return Audit(id, claimed, lower, CONFIDENCE, trials, best[1], alarms, detections, power(claimed, trials))

@@ -15,6 +15,7 @@ import numpy as np
 
 from pmtcore.auditing.lower_bound import CONFIDENCE, bound, epsilon_bound
 from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.base.messages import AuditMessage
 
 Fit = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 Table = tuple[np.ndarray, np.ndarray]
@@ -69,7 +70,7 @@ def audit_estimator(
     whole_number_between("trials", trials, 100, 10**7)
     (x, y), (other_x, other_y) = tables
     if x.shape != other_x.shape or np.sum(np.any(x != other_x, axis=1) | (y != other_y)) != 1:
-        raise InputError("The two tables of an audit must have the same shape and differ in exactly one row.")
+        raise InputError(AuditMessage.NOT_ONE_ROW_APART)
 
     def runs(which: int, count: int, stream: int) -> np.ndarray:
         rows, responses = tables[which]

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+import copyreg
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from pmtcore.base.messages import ArgumentMessage, Message, Note, listed
+
+__all__ = [
+    "MOST_HELD",
+    "InputError",
+    "check_held",
+    "listed",
+    "number_between",
+    "one_of",
+    "whole_number_between",
+]
 
 MOST_HELD = 2**27  # numbers of all rows at once: 1 GB, and what holds its rows needs a few times that at work
 
@@ -13,13 +28,51 @@ class InputError(ValueError):
 
     The sentence is shown to whoever is at the screen and may land in a log: it never holds a value taken
     from a private row, nor a column or level name that only the private table has.
+
+    Attributes:
+        message: the kind of its sentence; None for one that was written where it was raised.
+        kind: what code and tests ask for: the message, or the class of questions that a subclass refuses.
+        facts: what the sentence was rendered from.
+        endings: sentences that follow: what became of a spend.
     """
 
-    by_program = False  # whether an error of the program itself is behind it
+    # Whether an error of the program itself is behind it.
+    by_program = False
+    kind: Enum | None = None
+    message: Message | None = None
+    endings: tuple[str, ...] = ()
+
+    def __init__(self, message: Message | str, /, **facts: Any) -> None:
+        super().__init__(message.sentence(**facts) if isinstance(message, Message) else message)
+        self.facts: Mapping[str, Any] = facts
+        if isinstance(message, Message):
+            self.kind = self.message = message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # In another process no constructor runs: a subclass may take other arguments than the sentence.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+
+    def __str__(self) -> str:
+        return " ".join((*map(str, self.args[:1]), *self.endings))
+
+    def add(self, sentence: str) -> None:
+        """Let another sentence follow, once."""
+        if sentence not in self.endings:
+            self.endings += (sentence,)
+
+    @property
+    def note(self) -> str:
+        """Return the sentence, with its kind where it has one."""
+        return str(self) if self.message is None else Note(self.message, **self.facts)
+
+    @property
+    def statement(self) -> str:
+        """Return the sentence without its advice, as a note says it."""
+        return str(self) if self.message is None else self.message.statement(**self.facts)
 
 
 def number_between(name: str, value: float, low: float, high: float) -> float:
-    """The value as a float, refused unless ``low <= value <= high`` (so NaN is refused).
+    """Return the value as a float; NaN is refused as out of range.
 
     Raises:
         InputError: the value is not a number, or is out of range.
@@ -27,48 +80,36 @@ def number_between(name: str, value: float, low: float, high: float) -> float:
     try:
         result = float(value)
     except OverflowError:  # a whole number of more than 308 digits
-        raise InputError(f"{name} must be between {low:g} and {high:g}; the number given is far larger.") from None
+        raise InputError(ArgumentMessage.FAR_TOO_LARGE, name=name, low=low, high=high) from None
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number between {low:g} and {high:g}, got {value!r}.") from None
+        raise InputError(ArgumentMessage.NOT_A_NUMBER, name=name, low=low, high=high, given=value) from None
     if not low <= result <= high:
-        raise InputError(f"{name} must be between {low:g} and {high:g}, got {value}.")
+        raise InputError(ArgumentMessage.OUT_OF_RANGE, name=name, low=low, high=high, given=value)
     return result
 
 
 def whole_number_between(name: str, value: float, low: int, high: int) -> int:
-    """The value as an int, refused unless it is a whole number in range.
+    """Return the value as an int.
 
     Raises:
         InputError: the value is not whole, or is out of range.
     """
     result = number_between(name, value, low, high)
     if not math.floor(result) == result:
-        raise InputError(f"{name} must be a whole number between {low} and {high}, got {value}.")
+        raise InputError(ArgumentMessage.NOT_WHOLE, name=name, low=low, high=high, given=value)
     return int(result)
 
 
 def one_of(name: str, value: str, allowed: Iterable[str]) -> str:
-    """The value, refused unless it is one of the allowed words.
+    """Return the value where it is one of the allowed words.
 
     Raises:
         InputError: the value is another word.
     """
     words = list(allowed)
     if value not in words:
-        raise InputError(f"{name} must be one of {', '.join(words)}, got {value!r}.")
+        raise InputError(ArgumentMessage.NOT_ONE_OF, name=name, allowed=words, given=value)
     return value
-
-
-def listed(names: Iterable[str], most: int = 5) -> str:
-    """Names as a phrase: ``'a', 'b' and 3 more``.
-
-    >>> listed(["a", "b", "c"], most=2)
-    "'a', 'b' and 1 more"
-    """
-    items = [str(name) for name in names]
-    shown = ", ".join(repr(name if len(name) <= 60 else name[:57] + "...") for name in items[:most])
-    rest = len(items) - most
-    return shown if rest <= 0 else f"{shown} and {rest} more"
 
 
 def check_held(n: int, width: int) -> None:
@@ -78,8 +119,4 @@ def check_held(n: int, width: int) -> None:
         InputError: too many.
     """
     if n * width > MOST_HELD:
-        raise InputError(
-            f"{n:,} rows are too many to hold at once: {width:,} numbers of each come to more than "
-            f"{MOST_HELD // 10**6:,} million. Choose another method, as the recommended ones hold some rows at a time; "
-            f"or, where a person has room for many rows, fewer of them."
-        )
+        raise InputError(ArgumentMessage.TOO_MANY_ROWS_AT_ONCE, rows=n, count=width, limit=MOST_HELD // 10**6)

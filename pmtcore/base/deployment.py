@@ -57,7 +57,7 @@ class Problem:
 
     @property
     def sentence(self) -> str:
-        """What to do, in words."""
+        """Return what is wrong with the setting and what to do."""
         return f"{self.setting} {_WORDS[self.kind]}"
 
 

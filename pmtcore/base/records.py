@@ -74,7 +74,7 @@ class Private(Generic[T]):
         return Private((self._value, other._value))
 
     def reveal(self, curator: Curator) -> T:
-        """The bare value, for the curator's own eyes."""
+        """Return the bare value, for the curator's own eyes."""
         if not isinstance(curator, Curator):
             raise TypeError("a private figure is shown to a curator only")
         return self._value
@@ -95,11 +95,11 @@ class PassObserver(Protocol):
     """Whoever follows the looks at private rows."""
 
     def begin(self) -> None:
-        """A look begins."""
+        """Note that a pass begins."""
         ...
 
     def rows(self, count: int) -> None:
-        """So many rows more were looked at."""
+        """Note how many rows more were read."""
         ...
 
 
@@ -170,7 +170,7 @@ class PrivateRows:
         return PrivateRows(self._blocks, n, self.names, self._adder, self._keeps, self.weighted)
 
     def first(self, count: int) -> PrivateRows:
-        """The first rows alone: whole blocks, as many as hold so many rows."""
+        """Return the first rows alone: whole blocks, as many as contain so many rows."""
 
         def blocks() -> Iterator[Block]:
             seen = 0
@@ -183,11 +183,11 @@ class PrivateRows:
         return PrivateRows(blocks, min(self.n, count), self.names, keeps=self._keeps, weighted=self.weighted)
 
     def pieces(self, cut: Callable[[np.ndarray, np.ndarray], Iterator[P]], bytes_each: int, most: int) -> RowCache[P]:
-        """What ``cut`` makes of each block, for several looks; see :class:`RowCache`."""
+        """Return what ``cut`` makes of each block, for several passes; see :class:`RowCache`."""
         return RowCache(self._blocks, self._adder, cut, bytes_each, min(most, self._keeps))
 
     def watched(self, watch: PassObserver) -> PrivateRows:
-        """The same rows, each look at them told: that it begins, and how many rows it has seen, which is public."""
+        """Return the same rows, reporting the beginning of each pass and the number of rows read, which is public."""
 
         def blocks() -> Iterator[Block]:
             watch.begin()
@@ -242,7 +242,7 @@ def _added_after(adder: Callable[[Summand], np.ndarray], function: Any, summand:
 
 
 def _after(function: Any, summand: Summand, features: np.ndarray, response: np.ndarray) -> np.ndarray:
-    """The summand of what ``function`` makes of a block; at the top of the module, so that a cluster can be sent it."""
+    """Sum what ``function`` makes of a block; at the top of the module, so that a cluster can be sent it."""
     return summand(*function(features, response))
 
 
@@ -250,7 +250,7 @@ class Piece(Protocol):
     """What some rows became, in buffers that are used again."""
 
     def kept(self, store: Arena) -> Self:
-        """The same, in memory of the store."""
+        """Return the same, in memory of the store."""
         ...
 
 
@@ -262,7 +262,7 @@ class Arena:
         self._free = np.empty(0, dtype=np.uint8)
 
     def copy(self, values: np.ndarray, kind: type[np.generic]) -> np.ndarray:
-        """The values as numbers of another kind, rounded towards zero where these are integers."""
+        """Return the values as numbers of another kind, rounded towards zero where these are integers."""
         size = values.size * np.dtype(kind).itemsize
         if size > len(self._free):
             self._free = np.empty(max(_ARENA, size), dtype=np.uint8)
@@ -370,7 +370,7 @@ def block_sum(blocks: Iterable[Block], function: Summand) -> np.ndarray:
 
 
 def _quietly(function: Summand, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """A figure of private rows; whether something overflowed in it is private too, so no warning says so."""
+    """Compute a figure of private rows without a warning: that something overflowed is private too."""
     with np.errstate(all="ignore"):
         return np.asarray(function(x, y))
 
@@ -400,7 +400,7 @@ class Bands:
 
 
 def plain(value: Any, name: str = "value") -> Any:
-    """The value in plain JSON types; the gate that every export passes.
+    """Return the value in plain JSON types; every export passes this gate.
 
     Raises:
         TypeError: a private figure, or a type that is not known to be safe.

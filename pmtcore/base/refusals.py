@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import final
+from typing import Any, final
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import Message
 
 
 class Refusal(Enum):
@@ -38,11 +39,13 @@ class RefusedError(InputError):
     """Bad input with a kind.
 
     Attributes:
-        kind: what code and tests ask for; the sentence is for people.
+        kind: the class of questions that have no answer; ``message`` says which sentence.
     """
 
-    def __init__(self, kind: Refusal, sentence: str) -> None:
-        super().__init__(sentence)
+    kind: Refusal
+
+    def __init__(self, kind: Refusal, message: Message | str, /, **facts: Any) -> None:
+        super().__init__(message, **facts)
         self.kind = kind
 
 

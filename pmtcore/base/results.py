@@ -19,9 +19,9 @@ import numpy as np
 from scipy.stats import chi2, t as student  # isort: skip
 from scipy.stats import f as f_distribution
 
-from pmtcore.base.checks import listed
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.escaping import one_line, terminal
+from pmtcore.base.messages import ResultMessage
 from pmtcore.base.refusals import Refusal, RefusedError
 
 if TYPE_CHECKING:
@@ -32,10 +32,6 @@ INTERCEPT = "Intercept"  # as formulas, statsmodels and pyfixest name it, so tha
 _OURS = "(intercept)"  # as records name it
 _LEVEL = 0.95  # of the band that a record holds
 _KNOWN = 1e5  # degrees of freedom from which a variance counts as known
-_NO_SCORE = (
-    "score is refused: on private rows it would be an exact private figure, which nobody paid for. "
-    "rsquared is the released one; on public rows compare predict(frame) with the response yourself."
-)
 _CELL = "padding:2px 10px;text-align:right"
 Features = Callable[[Any], np.ndarray]
 
@@ -226,9 +222,7 @@ class Results:
         away = weights @ self.centre - right
         covariance = weights @ self._covariance @ weights.T
         if np.linalg.matrix_rank(weights) < len(weights):
-            raise RefusedError(
-                Refusal.CONSTRAINTS, "The constraints are not independent of each other; leave out those that follow."
-            )
+            raise RefusedError(Refusal.CONSTRAINTS, ResultMessage.DEPENDENT_CONSTRAINTS)
         scale = np.sqrt(np.diag(covariance))
         inner = np.linalg.solve(covariance / np.outer(scale, scale), away / scale)
         q, freedom = len(weights), self.df_resid
@@ -287,7 +281,7 @@ class Results:
         Raises:
             InputError: always, with the reason.
         """
-        raise RefusedError(Refusal.SCORE, _NO_SCORE)
+        raise RefusedError(Refusal.SCORE, ResultMessage.NO_SCORE)
 
     def frame(self, level: float = _LEVEL) -> pd.DataFrame:
         """Return the table of coefficients: coef, std err, t, p, limits, their centre, and the parts of the error."""
@@ -354,7 +348,7 @@ class Results:
 
     @cached_property
     def _shifted(self) -> bool:
-        """Whether limits lie around other figures than the coefficients: then these are shown."""
+        """Return True where limits lie around other figures than the coefficients: then these are shown."""
         away = np.abs(self.values - self.centre)
         return bool(np.any(away > 1e-3 * self._total))
 
@@ -397,15 +391,11 @@ class Results:
 
     def _part(self, part: str) -> np.ndarray:
         if not self.errors:
-            raise RefusedError(Refusal.NO_COVARIANCE, "This method gives no standard errors; choose joint-pmt.")
+            raise RefusedError(Refusal.NO_COVARIANCE, ResultMessage.NO_STANDARD_ERRORS)
         if part not in self.errors:
-            raise RefusedError(Refusal.NO_COVARIANCE, f"There is no part {part!r}; there are {listed(self.errors)}.")
+            raise RefusedError(Refusal.NO_COVARIANCE, ResultMessage.NO_SUCH_PART, part=part, present=self.errors)
         if self.covariances is None:
-            raise RefusedError(
-                Refusal.NO_COVARIANCE,
-                "This release has standard errors and no covariances: it was made by an earlier version, or has very "
-                "many coefficients.",
-            )
+            raise RefusedError(Refusal.NO_COVARIANCE, ResultMessage.NO_COVARIANCES)
         return np.asarray(self.covariances[part])
 
     def _limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
@@ -414,9 +404,7 @@ class Results:
 
     def _design(self, frame: Any) -> np.ndarray:
         if self.features is None:
-            raise RefusedError(
-                Refusal.NO_DESIGN, "This record does not say how rows are read, so it cannot predict; it tabulates."
-            )
+            raise RefusedError(Refusal.NO_DESIGN, ResultMessage.NO_DESIGN)
         return self.features(frame)
 
     def _constraints(self, asked: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -439,9 +427,7 @@ class Results:
         except (TypeError, ValueError):
             rows = np.zeros((0, 0))
         if rows.ndim != 2 or rows.shape[1] != d or not len(rows) or not np.all(np.isfinite(rows)):
-            raise RefusedError(
-                Refusal.CONSTRAINTS, f"A test needs names of coefficients, a text, or weights of {d} columns."
-            )
+            raise RefusedError(Refusal.CONSTRAINTS, ResultMessage.TEST_FORM, count=d)
         return rows, np.zeros(len(rows))
 
     def _written(self, text: str) -> tuple[np.ndarray, np.ndarray]:
@@ -452,9 +438,7 @@ class Results:
             try:
                 ahead, behind = self._sum(left), self._sum(other if equals else "0")
             except ValueError:
-                raise RefusedError(
-                    Refusal.CONSTRAINTS, f"{part.strip()!r} is no constraint; write 'a = 0', 'a = b' or '2*a - b = 1'."
-                ) from None
+                raise RefusedError(Refusal.CONSTRAINTS, ResultMessage.CONSTRAINT_FORM, given=part.strip()) from None
             rows.append(ahead[0] - behind[0])
             right.append(behind[1] - ahead[1])
         return np.array(rows), np.array(right)
@@ -482,9 +466,7 @@ class Results:
         for names in (list(self.names), self.index):
             if name in names:
                 return names.index(name)
-        raise RefusedError(
-            Refusal.CONSTRAINTS, f"There is no coefficient {name[:80]!r}; there are {listed(self.index, 12)}."
-        )
+        raise RefusedError(Refusal.CONSTRAINTS, ResultMessage.NO_COEFFICIENT, coefficient=name[:80], present=self.index)
 
     # The protocol of maketables (PLUGIN_EXTRACTOR_FORMAT.md): LaTeX, HTML and Word beside columns of other packages.
 
@@ -521,7 +503,7 @@ class Reported:
 
     @property
     def results_(self) -> Results:
-        """The results object of this fit."""
+        """Return the results object of this fit."""
         raise NotImplementedError
 
     @property
@@ -571,7 +553,7 @@ class Reported:
 
     def score(self, *_: Any, **__: Any) -> float:
         """See :meth:`Results.score`: refused, with the reason."""
-        raise RefusedError(Refusal.SCORE, _NO_SCORE)
+        raise RefusedError(Refusal.SCORE, ResultMessage.NO_SCORE)
 
     @property
     def __maketables_coef_table__(self) -> pd.DataFrame:
@@ -604,8 +586,5 @@ def _checked(level: float) -> float:
         InputError: it is no level of confidence.
     """
     if not 0.5 <= float(level) < 1:
-        raise RefusedError(
-            Refusal.LEVEL,
-            f"level is the share of intervals that hold the truth, such as 0.95, got {level}; or alpha=0.05.",
-        )
+        raise RefusedError(Refusal.LEVEL, ResultMessage.LEVEL_RANGE, level=level)
     return float(level)

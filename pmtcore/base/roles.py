@@ -9,6 +9,7 @@ from enum import Enum
 from typing import final
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import ArgumentMessage
 from pmtcore.base.strict_json import parsed
 
 
@@ -74,11 +75,11 @@ class Actor:
 
     @property
     def role_name(self) -> str:
-        """The role's name as events keep it, empty for nobody's."""
+        """Return the role's name as events keep it, empty for nobody's."""
         return "" if self.role is None else self.role.value
 
     def may(self, action: Action) -> bool:
-        """Whether their role allows it."""
+        """Return True where their role allows it."""
         return self.role is not None and action in MAY[self.role]
 
     def require(self, action: Action) -> None:
@@ -89,9 +90,8 @@ class Actor:
         """
         if not self.may(action):
             role = "has no role here" if self.role is None else f"is {self.role.value}"
-            raise Forbidden(
-                f"{self.name or 'Whoever is not signed in'} {role} and may not {action.value}; ask a curator."
-            )
+            person = self.name or "Whoever is not signed in"
+            raise Forbidden(ArgumentMessage.FORBIDDEN, person=person, role=role, action=action.value)
 
 
 OWNER = Actor("the only user", Role.OWNER)
@@ -140,7 +140,7 @@ def actor_of(
 
 
 def role_of(name: str, claims: object, listed: bytes | None) -> Role | None:
-    """The role of a person: from a list of names and roles where there is one, else from the claims of their sign-in.
+    """Return a person's role: from a list of names and roles where there is one, else from the claims of their sign-in.
 
     Args:
         claims: a role's name, or several; the one that allows most counts.
@@ -166,14 +166,12 @@ def roles_listed(listed: bytes) -> dict[str, Role | None]:
         if len(folded) != len(found):
             raise ValueError("a person twice")
     except (ValueError, AttributeError, RecursionError):
-        raise InputError(
-            'The list of roles must be JSON such as {"name": "analyst"}, each name once; nobody has a role.'
-        ) from None
+        raise InputError(ArgumentMessage.ROLES_FORM) from None
     return folded
 
 
 def _most(claims: object) -> Role | None:
-    """The role that allows most among those named."""
+    """Return the role that allows most among those named."""
     names = [claims] if isinstance(claims, str) else list(claims) if isinstance(claims, list | tuple) else []
     given = {role for role in Role if role is not Role.OWNER and role.value in names}
     return max(given, key=lambda role: len(MAY[role]), default=None)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pmtcore.base.checks import InputError, one_of
 from pmtcore.base.escaping import one_line
+from pmtcore.base.messages import CommandMessage
 from pmtcore.base.roles import Actor, Role
 from pmtcore.cli.files import STANDARD_INPUT, read_input, read_small
 
@@ -52,9 +53,9 @@ def choices_from(chosen: argparse.Namespace) -> Any:
     from pmtcore.tables.formula import target_of  # noqa: PLC0415
 
     if (chosen.public is None) == (chosen.public_moment is None):
-        raise InputError("Give --public FILE or --public-moment FILE, one of the two.")
+        raise InputError(CommandMessage.ONE_PUBLIC_SIDE)
     if (chosen.target is None) == (chosen.formula is None):
-        raise InputError("Say what to fit: --target COLUMN (and --features A,B), or --formula 'Y ~ A + C(B)'.")
+        raise InputError(CommandMessage.NOTHING_TO_FIT)
     features = None if chosen.features is None else tuple(part.strip() for part in chosen.features.split(","))
     return Choices(
         target=chosen.target or target_of(chosen.formula),
@@ -115,7 +116,7 @@ def cluster_from(chosen: argparse.Namespace) -> Any:
     """Where passes over private rows run: a cluster, left at the end of the program, or ``None`` for here."""
     if one_of("engine", chosen.engine, ("here", "dask")) == "here":
         if chosen.scheduler is not None:
-            raise InputError("--scheduler needs --engine dask.")
+            raise InputError(CommandMessage.SCHEDULER_NEEDS_DASK)
         return None
     from pmtcore.tables.cluster import Cluster  # noqa: PLC0415
 
@@ -135,7 +136,7 @@ def number_from(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"{name} takes numbers, got {text!r}.") from None
+        raise InputError(CommandMessage.NUMBERS_NEEDED, option=name, given=text) from None
 
 
 def budget_from(chosen: argparse.Namespace) -> Budget:
@@ -143,7 +144,7 @@ def budget_from(chosen: argparse.Namespace) -> Budget:
 
     given = [name for name in ("mu", "rho", "epsilon") if getattr(chosen, name) is not None]
     if len(given) != 1:
-        raise InputError("Give the total budget once: --mu M, or --rho R, or --epsilon E with --delta D.")
+        raise InputError(CommandMessage.ONE_BUDGET)
     if chosen.delta is not None:
         checked_delta(chosen.delta)
     if chosen.mu is not None:
@@ -151,12 +152,12 @@ def budget_from(chosen: argparse.Namespace) -> Budget:
     if chosen.rho is not None:
         return Budget.from_rho(chosen.rho)
     if chosen.delta is None:
-        raise InputError("--epsilon needs --delta.")
+        raise InputError(CommandMessage.EPSILON_NEEDS_DELTA)
     return Budget.from_epsilon(chosen.epsilon, chosen.delta)
 
 
 def settings_from(pairs: Sequence[str], option: str = "--set", form: str = "NAME=VALUE") -> dict[str, str]:
     for pair in pairs:
         if "=" not in pair:
-            raise InputError(f"{option} takes {form}, got {pair!r}.")
+            raise InputError(CommandMessage.OPTION_FORM, option=option, form=form, given=pair)
     return dict(pair.split("=", 1) for pair in pairs)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.messages import CommandMessage
 from pmtcore.base.records import Label
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import number_from, public_from
@@ -48,7 +49,7 @@ def plan(chosen: argparse.Namespace) -> Answer:
     record["verdict"] = [planning.verdict(public, chosen.rows, mu, id) for mu in mus]
     if chosen.width is not None:
         if chosen.coefficient is None:
-            raise InputError("--width needs --coefficient NAME.")
+            raise InputError(CommandMessage.WIDTH_NEEDS_COEFFICIENT)
         record["budget_for_width"] = planning.budget_for(public, chosen.rows, id, chosen.coefficient, chosen.width)
         record["rows_for_width"] = planning.rows_for(public, id, mus[0], chosen.coefficient, chosen.width)
         lines.append(
@@ -170,7 +171,7 @@ def _mended(made: Any, workers: int) -> Answer:
     needed(made)
     record = load_stored(made)
     if record is None:
-        raise InputError(f"Figure {made.id} has no stored result of its description; compute it first.")
+        raise InputError(CommandMessage.NO_STORED_RESULT, id=made.id)
     again = lines_to_mend(made, record)
     if again == ():
         return record, f"{made.id}: as today's code gives it; nothing to compute"
@@ -187,7 +188,7 @@ def _checked(made: Any) -> Answer:
     needed(made)
     record = load_stored(made)
     if record is None:
-        raise InputError(f"Figure {made.id} has no stored result of its description; compute it first.")
+        raise InputError(CommandMessage.NO_STORED_RESULT, id=made.id)
     changed = stale(made, record)
     words = "as today's code gives it" if not changed else f"STALE: {', '.join(changed)} come out differently today"
     return {"id": made.id, "computed": record["computed"], "stale": list(changed)}, f"{made.id}: {words}"
@@ -218,13 +219,13 @@ def report(chosen: argparse.Namespace) -> Answer:
     from pmtcore.report.html import report as render  # noqa: PLC0415
 
     if (chosen.ledger is None) == (chosen.release is None):
-        raise InputError("Give --ledger URL with --key KEY, or --release FILE (what release --json printed).")
+        raise InputError(CommandMessage.RELEASE_OR_LEDGER)
     account = head = None
     if chosen.ledger is not None:
         book = Ledger(chosen.ledger, make=False)
         entry = book.entry(chosen.key or "")
         if entry is None or entry.record is None:
-            raise InputError("The ledger has no release with this key; see 'ledger show'.")
+            raise InputError(CommandMessage.NO_RELEASE_OF_KEY)
         record: Any = entry.record
         account, head = book.account(entry.dataset).as_dict(), book.verify()["head"]
     else:
@@ -233,15 +234,13 @@ def report(chosen: argparse.Namespace) -> Answer:
         except InputError:
             raise
         except (ValueError, RecursionError):
-            raise InputError("The file is not JSON; save one with 'release --json --out FILE'.") from None
+            raise InputError(CommandMessage.RELEASE_NOT_JSON) from None
     try:
         text = render(record, account, head)
     except InputError:
         raise
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError):
-        raise InputError(
-            "The file is not the record of a release; save one with 'release --json --out FILE'."
-        ) from None
+        raise InputError(CommandMessage.NOT_A_RELEASE) from None
     write_small(chosen.html, text)
     return {"html": chosen.html}, f"report written to {chosen.html}"
 
@@ -277,7 +276,7 @@ def audit(chosen: argparse.Namespace) -> Answer:
     people = None if count is None else People.of(count, chosen.person_rule)
     if chosen.id == "all":
         if people is not None:
-            raise InputError("With --rows-per-person name one method.")
+            raise InputError(CommandMessage.PEOPLE_NEED_METHOD)
         found = [run(entry.id, chosen.mu, chosen.trials, chosen.seed) for entry in methods()]
         lines = [f"{a.method:20} claimed {a.claimed:<6.3g} bound {a.lower_bound:<6.3g} {a.verdict}" for a in found]
         return {"audits": [a.as_dict() for a in found]}, "\n".join(lines)

@@ -10,6 +10,7 @@ from typing import Any
 
 from pmtcore.base.checks import InputError
 from pmtcore.base.deployment import problems
+from pmtcore.base.messages import CommandMessage
 from pmtcore.base.paths import application
 from pmtcore.cli.files import read_small
 
@@ -21,16 +22,17 @@ def run(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
         InputError: the server would not start with them; each setting is named, and none of their values.
     """
     if not chosen.deploy:
-        raise InputError("Say what is to be checked: check --deploy.")
+        raise InputError(CommandMessage.NOTHING_TO_CHECK)
     folder = application()
     own = None if folder is None else folder / ".streamlit" / "secrets.toml"
     place = chosen.secrets or own
     secrets = _toml(place) if chosen.secrets or (own is not None and own.exists()) else {}
     options = _options({} if folder is None else _toml(folder / ".streamlit" / "config.toml"))
     wrong = problems(secrets, os.environ, options)
-    serious = [problem.sentence for problem in wrong if problem.serious]
+    serious = [problem for problem in wrong if problem.serious]
     if serious:
-        raise InputError(" ".join(serious))
+        shown = " ".join(problem.sentence for problem in serious)
+        raise InputError(CommandMessage.SETTINGS_WRONG, problems=shown, kinds=[problem.kind for problem in serious])
     words = [problem.sentence for problem in wrong] or ["Nothing is wrong." if secrets else "Nobody signs in here."]
     record = {"sign_in": bool(secrets), "problems": [{"kind": p.kind.value, "setting": p.setting} for p in wrong]}
     return record, "\n".join(words)
@@ -40,7 +42,7 @@ def _toml(path: str | Path | None) -> dict[str, Any]:
     try:
         return tomllib.loads(read_small(str(path)).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
-        raise InputError(f"The file {str(path)!r} is not TOML.") from None
+        raise InputError(CommandMessage.NOT_TOML, place=str(path)) from None
 
 
 def _options(sections: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import one_line
+from pmtcore.base.messages import CommandMessage
 from pmtcore.base.records import Label
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import number_from
@@ -28,14 +29,14 @@ def run(chosen: argparse.Namespace) -> Answer:
         record = _SHOWN[chosen.show](moment, chosen)
         return {"label": moment.label.value, **record}, _lines(record)
     if chosen.show is not None:
-        raise InputError(f"--show takes one of {', '.join(_SHOWN)}.")
+        raise InputError(CommandMessage.SHOW_FORM, allowed=_SHOWN)
     return _answer(moment, chosen)
 
 
 def _asked(moment: Any, chosen: argparse.Namespace) -> Any:
     if chosen.formula is not None:
         if chosen.response or chosen.features:
-            raise InputError("Give --formula, or --response and --features, not both.")
+            raise InputError(CommandMessage.FORMULA_OR_RESPONSE)
         return moment.regress(chosen.formula, ridge=chosen.ridge)
     features = None if chosen.features is None else [p.strip() for p in chosen.features.split(",") if p.strip()]
     return moment.regress(
@@ -62,7 +63,7 @@ def _answer(moment: Any, chosen: argparse.Namespace) -> Answer:
     if chosen.family == "logistic":
         found |= logistic(fit).as_dict()
     elif chosen.family != "gaussian":
-        raise InputError("A record answers gaussian and logistic regressions.")
+        raise InputError(CommandMessage.RECORD_OF_OTHER_FAMILY)
     elif chosen.correction != "none":
         bands = fit.corrected(chosen.correction, chosen.models)
         for j, name in enumerate(fit.names):
@@ -92,7 +93,7 @@ def _staged(moment: Any, chosen: argparse.Namespace) -> Any:
     if chosen.endogenous is None and chosen.instruments is None:
         return None
     if not (chosen.formula and chosen.endogenous and chosen.instruments):
-        raise InputError("Two-stage least squares needs --formula, --endogenous and --instruments.")
+        raise InputError(CommandMessage.INSTRUMENTS_FORM)
     roles = [[part.strip() for part in text.split(",")] for text in (chosen.endogenous, chosen.instruments)]
     return moment.iv(chosen.formula, endogenous=roles[0], instruments=roles[1])
 
@@ -106,7 +107,7 @@ def _confirmed(fit: Any, path: str) -> list[dict[str, Any]]:
     except ValueError:
         other = None
     if not isinstance(other, Mapping):
-        raise InputError("The file of --confirm is no release; make one with 'release --method joint-pmt --json'.")
+        raise InputError(CommandMessage.CONFIRM_IS_NO_RELEASE)
     return confirmed(fit, other).as_rows()
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import CommandMessage
 
 MOST_INPUT = 512 * 2**20  # bytes of a table that is held as it comes, since a pipe cannot be read twice
 _MOST = 64 * 2**20  # bytes of a configuration or a record: a thousand coefficients' second moment takes a third of it
@@ -19,12 +20,10 @@ def read_input() -> bytes:
         InputError: nobody wrote there, or far too much.
     """
     if sys.stdin is None or sys.stdin.isatty():
-        raise InputError("- stands for standard input, and nothing is written there; give a file, or a pipe.")
+        raise InputError(CommandMessage.NO_INPUT)
     data = sys.stdin.buffer.read(MOST_INPUT + 1)
     if len(data) > MOST_INPUT:
-        raise InputError(
-            f"Standard input has more than {MOST_INPUT // 2**20} MB; give a file, which is read in blocks."
-        )
+        raise InputError(CommandMessage.INPUT_TOO_LARGE, megabytes=MOST_INPUT // 2**20)
     return data
 
 
@@ -38,9 +37,9 @@ def read_small(path: str) -> bytes:
         return read_input()
     file = Path(path)
     if not file.is_file():
-        raise InputError(f"There is no file {path!r}; check the path.")
+        raise InputError(CommandMessage.NO_FILE, place=path)
     if file.stat().st_size > _MOST:
-        raise InputError(f"The file {path!r} is larger than {_MOST // 2**20} MB, which no configuration or record is.")
+        raise InputError(CommandMessage.FILE_TOO_LARGE, place=path, megabytes=_MOST // 2**20)
     return file.read_bytes()
 
 
@@ -54,9 +53,9 @@ def writable(path: str | None) -> None:
         return
     file = Path(path)
     if "\x00" in path:
-        raise InputError(f"{path!r} is no name of a file.")
+        raise InputError(CommandMessage.NO_FILE_NAME, place=path)
     if file.exists() and not file.is_file():
-        raise InputError(f"{path!r} is not a regular file; give the name of a file to write.")
+        raise InputError(CommandMessage.NOT_A_REGULAR_FILE, place=path)
     there = file.exists()
     with file.open("ab"):
         pass

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import CommandMessage
 from pmtcore.base.paths import application
 from pmtcore.cli.parser import parser
 
@@ -33,7 +34,7 @@ def run(_: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """The application, until it is stopped."""
     status = _open()
     if status:
-        raise InputError(f"The application ended with status {status}; what it said stands above.")
+        raise InputError(CommandMessage.APPLICATION_ENDED, status=status)
     return {"status": status}, "The application was stopped."
 
 
@@ -42,7 +43,7 @@ def completion(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
     try:
         import shtab  # noqa: PLC0415  # an extra
     except ImportError:
-        raise InputError("Completion needs the extra 'completion': pip install 'second-moment[completion]'.") from None
+        raise InputError(CommandMessage.NO_COMPLETION) from None
     made = parser()
     made.prog = "second-moment"
     text = shtab.complete(made, shell=chosen.shell)
@@ -53,10 +54,7 @@ def _open() -> int:
     """The application, until it is stopped."""
     folder = application()
     if folder is None or importlib.util.find_spec("streamlit") is None:
-        raise InputError(
-            "The application needs the extra 'app': pip install 'second-moment[app]'; the command line works without "
-            "it, see 'second-moment --help'."
-        )
+        raise InputError(CommandMessage.NO_APPLICATION)
     here = {name: os.environ[name] for name in _PATHS if os.environ.get(name)}
     settings = {name: value if "://" in value else str(Path(value).absolute()) for name, value in here.items()}
     command = [sys.executable, "-m", "streamlit", "run", str(folder / "app.py")]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError, listed
+from pmtcore.base.messages import CommandMessage
 from pmtcore.cli.arguments import user
 from pmtcore.cli.files import read_small
 
@@ -30,7 +31,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     if chosen.step in ("verify", "accept"):
         found = book.verify(chosen.head or "")
         if not found["intact"]:
-            raise InputError(f"The ledger is not what was written: {found['why']}; restore it from a copy.")
+            raise InputError(CommandMessage.LEDGER_CHANGED, reason=found["why"])
         seals = f"{found['sealed']} seals checked" if found["key"] else "its key is not here, so seals were not checked"
         return found, f"intact: {found['events']} events, head {found['head']}; {seals}"
     if chosen.step in ("asked", "agree", "decline", "release"):
@@ -51,12 +52,12 @@ def _record(book: Ledger, key: str | None) -> Answer:
     from pmtcore.api.loading import in_words  # noqa: PLC0415
 
     if key is None:
-        raise InputError("'ledger record' needs --key KEY, as the release was answered with.")
+        raise InputError(CommandMessage.RECORD_NEEDS_KEY)
     entry = book.entry(key)
     if entry is None:
-        raise InputError(f"The ledger has no spend with key {key!r}; 'ledger show --json' lists them.")
+        raise InputError(CommandMessage.NO_SPEND_OF_KEY, key=key)
     if entry.record is None:
-        raise InputError(f"The spend with key {key!r} has no record: it was {entry.state}, and stays spent.")
+        raise InputError(CommandMessage.SPEND_WITHOUT_RECORD, key=key, state=entry.state)
     return entry.record, in_words(dict(entry.record))
 
 
@@ -65,9 +66,9 @@ def _curate(chosen: argparse.Namespace, book: Ledger) -> None:
     from pmtcore.releases import register as curators  # noqa: PLC0415
 
     if chosen.step == "cap" and None in (chosen.dataset, chosen.mu):
-        raise InputError("'ledger cap' needs --dataset NAME and --mu M.")
+        raise InputError(CommandMessage.CAP_NEEDS_DATASET)
     if chosen.dataset is None:
-        raise InputError(f"'ledger {chosen.step}' needs --dataset NAME.")
+        raise InputError(CommandMessage.STEP_NEEDS_DATASET, step=chosen.step)
     if chosen.step == "cap":
         curators.cap(user(), book, chosen.dataset, chosen.mu, chosen.reason or "")
     elif chosen.step == "part":
@@ -76,7 +77,7 @@ def _curate(chosen: argparse.Namespace, book: Ledger) -> None:
         curators.retire(user(), book, chosen.dataset, chosen.reason or "")
     else:
         if None in (chosen.private, chosen.public, chosen.mu):
-            raise InputError("'ledger register' needs --private FILE, --public FILE and --mu M, the cap.")
+            raise InputError(CommandMessage.REGISTER_FORM)
         unit = Unit(chosen.rows_per_person, chosen.person or "", chosen.person_rule)
         schema = None if chosen.schema is None else _fields(read_small(chosen.schema))
         curators.register(
@@ -111,7 +112,7 @@ def _agreement(chosen: argparse.Namespace, book: Ledger) -> Answer:
         found = asked(user(), book)
         return {"asked": [one.as_dict() for one in found]}, "\n".join(map(_line, found)) or "nothing was asked for"
     if chosen.key is None:
-        raise InputError(f"'ledger {chosen.step}' needs --key KEY; see 'ledger asked'.")
+        raise InputError(CommandMessage.STEP_NEEDS_KEY, step=chosen.step)
     if chosen.step == "release":
         made = carry_out(user(), book, chosen.key, SecureNoise())
         spend = SpendPlace(book, made.dataset, made.key, made.release.guarantee.person.mu)

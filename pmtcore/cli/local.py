@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from pmtcore.api.local import Published, aggregate, configure
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import CommandMessage
 from pmtcore.cli.files import read_small, writable, write_small
 from pmtcore.local.protocol import Configuration, report_lines
 from pmtcore.local.reading import SCHEMA, tally_file
@@ -128,9 +129,7 @@ def _public(
         )
     public = prepare_public(table, choices)
     if made is not None and public.names != made.names:
-        raise InputError(
-            "The public table does not have the columns of the configuration; use the table it was made from."
-        )
+        raise InputError(CommandMessage.OTHER_PUBLIC_TABLE)
     return public
 
 
@@ -138,5 +137,5 @@ def _needed(chosen: argparse.Namespace, name: str) -> str:
     value = getattr(chosen, name)
     if value is None:
         option = {"destination": "out"}.get(name, name)
-        raise InputError(f"'local {chosen.step}' needs --{option}.")
+        raise InputError(CommandMessage.LOCAL_STEP_NEEDS, step=chosen.step, option=option)
     return str(value)

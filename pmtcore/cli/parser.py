@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from pmtcore import __version__
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import CommandMessage
 
 _STEPS = (
     "cap",
@@ -55,7 +56,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise in place of leaving the program."""
         message = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
-        raise InputError(f"{message}; see '{self.prog} --help'.")
+        raise InputError(CommandMessage.WRONG_CALL, reason=message, command=self.prog)
 
 
 def program() -> str:

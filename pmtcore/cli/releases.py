@@ -12,6 +12,7 @@ from uuid import uuid4
 from pmtcore.accounting.units import Unit
 from pmtcore.api.loading import in_words
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import CommandMessage
 from pmtcore.cli.arguments import budget_from, problem_from, say, settings_from, user
 from pmtcore.cli.files import STANDARD_INPUT, read_small, write_small
 from pmtcore.cli.follow import following
@@ -39,7 +40,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     base = request_from_json(read_small(chosen.config)) if chosen.config else None
     source = SecureNoise() if chosen.seed is None else SeededNoise(chosen.seed)
     if chosen.ledger is not None and chosen.dataset is None:
-        raise InputError("--ledger needs --dataset NAME, whose cap the spend counts against.")
+        raise InputError(CommandMessage.LEDGER_NEEDS_DATASET)
     rows = chosen.rows_per_person or (1 if base is None else base.rows_per_person)
     unit = None if chosen.person is None else Unit(rows, chosen.person, chosen.person_rule)
     problem = problem_from(chosen, unit)

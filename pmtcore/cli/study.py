@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.messages import CommandMessage
 from pmtcore.cli.arguments import budget_from, choices_from, settings_from, user
 from pmtcore.cli.files import read_small, write_small
 
@@ -49,7 +50,7 @@ def create(chosen: argparse.Namespace) -> Answer:
         study = study.with_keys(json.loads(read_small(path)) for path in chosen.joined)
     else:
         if Path(chosen.study).exists():
-            raise InputError(f"There is a file {chosen.study!r} already; a study is written once.")
+            raise InputError(CommandMessage.STUDY_EXISTS, place=chosen.study)
         choices = choices_from(chosen)
         pairs = settings_from(chosen.site, "--site", "NAME=ROWS")
         sites = [studies.Site(name, whole_number_between("rows", rows, 1, 2**40)) for name, rows in pairs.items()]  # type: ignore[arg-type]
@@ -138,7 +139,7 @@ def _take_part(chosen: argparse.Namespace) -> dict[str, Any]:
     from pmtcore.tables.table import read_path  # noqa: PLC0415
 
     if chosen.private is None or chosen.folder is None or (chosen.server is None) == (chosen.board is None):
-        raise InputError("A site needs --private FILE, --folder FOLDER, and --server URL or --board FOLDER.")
+        raise InputError(CommandMessage.SITE_FORM)
     table, dataset = read_path(chosen.private, "private"), chosen.dataset or chosen.site
     own = Path(chosen.folder)
     site = SiteOfStudy(_open(chosen), chosen.site, table, own, _ledger(chosen), dataset, SecureNoise(), user().name)

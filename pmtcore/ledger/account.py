@@ -22,7 +22,7 @@ _DELTA = 1e-6  # where totals are stated when no entry names a delta
 
 
 def counted_mu(mu: float, neighbours: str) -> float:
-    """A budget under replace-one, the relation of the caps: remove a row, then add one."""
+    """Return a budget under replace-one, the relation of the caps: remove a row, then add one."""
     return 2 * mu if neighbours == Neighbours.ADD_REMOVE_ONE.value else mu
 
 
@@ -51,7 +51,7 @@ class Entry:
 
     @property
     def counted(self) -> float:
-        """What it costs under replace-one: add-remove-one budgets count twice."""
+        """Return what it costs under replace-one: add-remove-one budgets count twice."""
         return counted_mu(self.mu, self.neighbours)
 
     def as_dict(self) -> dict[str, Any]:
@@ -79,11 +79,11 @@ class Account:
 
     @property
     def left(self) -> float:
-        """The largest single mu that the cap still allows."""
+        """Return the largest single mu that the cap still allows."""
         return 0.0 if self.cap is None else math.sqrt(max(self.cap**2 - self.spent**2, 0.0))
 
     def fits(self, counted: float) -> bool:
-        """Whether one more spend, under replace-one, stays within the cap; anything does where there is none yet."""
+        """Return True where one more spend, under replace-one, stays within the cap, or where there is no cap yet."""
         return self.cap is None or math.hypot(self.spent, counted) <= self.cap * _ROOM
 
     def _mixed(self, delta: float) -> float:

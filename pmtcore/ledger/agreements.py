@@ -12,6 +12,7 @@ from typing import Any, final
 
 import sqlalchemy as sql
 
+from pmtcore.base.messages import LedgerMessage
 from pmtcore.ledger import chain, reading, rules
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import Database
@@ -60,16 +61,16 @@ class Agreements:
         """
         dataset, key = rules.named(dataset), rules.keyed(key)
         if not fields.get("by"):
-            raise LedgerError("Say who asks: another person has to agree.")
+            raise LedgerError(LedgerMessage.NOBODY_ASKS)
         with self._database.writing() as connection:
             known = self._rows(connection, key).get("ask")
             if known is None and reading.entry(connection, self._database.key, key) is not None:
-                raise LedgerError("This key was used for another request; take a new key.")
+                raise LedgerError(LedgerMessage.KEY_OF_ANOTHER_REQUEST)
             if known is None:
                 rules.check(reading.account(connection, self._database.key, dataset), fields)
                 self._database.append(connection, dataset, "ask", key, fields)
             elif known[0] != dataset or _differs(known[1], fields) or known[1]["by"] != fields["by"]:
-                raise LedgerError("This key was used for another request; take a new key.")
+                raise LedgerError(LedgerMessage.KEY_OF_ANOTHER_REQUEST)
         return self.one(key)
 
     def answer(self, key: str, agrees: bool, by: str, reason: str = "", role: str = "") -> Asked:
@@ -79,15 +80,15 @@ class Agreements:
             LedgerError: nobody asked, it was answered, it is one's own, or it is declined without a reason.
         """
         if not by:
-            raise LedgerError("Say who answers: it must be another person than who asked.")
+            raise LedgerError(LedgerMessage.NOBODY_ANSWERS)
         if not agrees:
             reason = rules.reasoned(reason, "it is declined")
         with self._database.writing() as connection:
             found = self._asked(connection, key)
             if found.by.casefold() == by.casefold():
-                raise LedgerError("Another person has to answer: nobody agrees to what they ask for themselves.")
+                raise LedgerError(LedgerMessage.AGREES_WITH_THEMSELVES)
             if found.state != "asked":
-                raise LedgerError(f"This request was {found.state} already.")
+                raise LedgerError(LedgerMessage.ANSWERED_ALREADY, state=found.state)
             if agrees:
                 rules.check(reading.account(connection, self._database.key, found.dataset), found.fields)
             kind = "agree" if agrees else "decline"
@@ -96,7 +97,7 @@ class Agreements:
         return self.one(key)
 
     def one(self, key: str) -> Asked:
-        """What was asked for under this key.
+        """Return what was asked for under this key.
 
         Raises:
             LedgerError: nothing.
@@ -117,21 +118,18 @@ class Agreements:
             LedgerError: nobody asked or answered, it was declined, or it is another request.
         """
         if "ask" not in self._rows(connection, key):
-            raise LedgerError(f"A second person has to agree to each release of {dataset!r}: ask for it first.")
+            raise LedgerError(LedgerMessage.SECOND_PERSON_NEEDED, dataset=dataset)
         found = self._asked(connection, key)
         if found.state != "agreed":
             what = "nobody agreed to yet" if found.state == "asked" else f"was {found.state}"
-            raise LedgerError(f"A second person has to agree to each release of {dataset!r}; this request {what}.")
+            raise LedgerError(LedgerMessage.NOT_AGREED, dataset=dataset, state=what)
         if found.dataset != dataset or _differs(found.fields, fields):
-            raise LedgerError(
-                "This is not what was agreed to: another data set, table choice, method or budget, or a table that was "
-                "changed since; ask anew."
-            )
+            raise LedgerError(LedgerMessage.OTHER_THAN_AGREED)
 
     def _asked(self, connection: sql.Connection, key: str) -> Asked:
         rows = self._rows(connection, key)
         if "ask" not in rows:
-            raise LedgerError("Nobody asked for a release with this key.")
+            raise LedgerError(LedgerMessage.NOT_ASKED)
         dataset, fields, at = rows["ask"]
         state, answer = next(((_ANSWERS[kind], rows[kind][1]) for kind in _ANSWERS if kind in rows), ("asked", {}))
         spent = reading.entry(connection, self._database.key, key)

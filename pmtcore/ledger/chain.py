@@ -18,6 +18,7 @@ import sqlalchemy as sql
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import Damage, LedgerMessage
 from pmtcore.base.refusals import CapError
 from pmtcore.ledger.sidecar import Head, seal
 
@@ -38,11 +39,19 @@ class CapReached(LedgerError, CapError):
 
 
 class Damaged(LedgerError):
-    """The ledger is not what was written."""
+    """The ledger is not what was written.
 
-    def __init__(self, why: str) -> None:
-        super().__init__(f"The ledger is damaged: {why}; restore it from a copy, with the files beside it.")
-        self.why = why
+    Attributes:
+        kind: how it differs.
+        why: the same as a clause.
+    """
+
+    kind: Damage
+
+    def __init__(self, kind: Damage, /, **facts: Any) -> None:
+        self.why = kind.sentence(**facts)
+        super().__init__(LedgerMessage.DAMAGED, reason=self.why, **facts)
+        self.kind = kind
 
 
 @final
@@ -66,7 +75,7 @@ class Checked:
 
 
 def digest(row: Row) -> str:
-    """The hash of an event."""
+    """Return the hash of an event."""
     return hashlib.sha256(json.dumps([row[name] for name in _HASHED]).encode()).hexdigest()
 
 
@@ -111,7 +120,7 @@ def walk(
 
 
 def payload(row: Row) -> dict[str, Any]:
-    """The fields of an event, each of its type.
+    """Return the fields of an event, each checked for its type.
 
     Raises:
         Damaged: they are not.
@@ -122,7 +131,7 @@ def payload(row: Row) -> dict[str, Any]:
             if not fits(fields.get(name)):
                 raise ValueError(name)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise Damaged(f"event {row['seq']} cannot be read") from None
+        raise Damaged(Damage.UNREADABLE_EVENT, event=row["seq"]) from None
     return dict(fields)
 
 
@@ -133,9 +142,9 @@ def read(row: Row, key: bytes | None) -> dict[str, Any]:
         Damaged: it is not what was written, or has no seal.
     """
     if row["seal"] is None:
-        raise Damaged(f"event {row['seq']} has no seal, so another program wrote it")
+        raise Damaged(Damage.UNSEALED_EVENT, event=row["seq"])
     if not is_authentic(row, key):
-        raise Damaged(f"event {row['seq']} does not fit the chain")
+        raise Damaged(Damage.BROKEN_CHAIN, event=row["seq"])
     return payload(row)
 
 

@@ -17,6 +17,7 @@ from typing import Any, final
 import sqlalchemy as sql
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import Damage, LedgerMessage
 from pmtcore.base.records import plain
 from pmtcore.ledger import chain
 from pmtcore.ledger.chain import Damaged, LedgerError
@@ -48,33 +49,30 @@ class Database:
             self._engine = engine(self.url)
             self._beside = Beside(self._file, self.place)
             if self._file is not None and not make and not self._file.exists():
-                raise LedgerError(f"There is no ledger at {self.place!r}; check --ledger.")
+                raise LedgerError(LedgerMessage.NO_LEDGER, place=self.place)
             if self._file is not None and self._file.exists() and not self._file.is_file():
-                raise LedgerError("The ledger cannot be used: it is no file; check --ledger.")
+                raise LedgerError(LedgerMessage.LEDGER_IS_NO_FILE)
             self._prepare()
         except LedgerError:
             raise
         except (sql.exc.SQLAlchemyError, ImportError, OSError, ValueError, RuntimeError) as error:
-            raise LedgerError(sentence(error)) from None
+            raise unusable(error) from None
 
     @property
     def place(self) -> str:
-        """Where the ledger is, as one may say it: a file, or a database's address without its password."""
+        """Return where the ledger is: a file, or a database's address without its password."""
         url = sql.make_url(self.url)
         return str(url.database) if self._lite else url.render_as_string(hide_password=True)
 
     @property
     def seal_key(self) -> bytes:
-        """The ledger's key.
+        """Return the ledger's key.
 
         Raises:
             LedgerError: it is not here.
         """
         if self.key is None:
-            raise LedgerError(
-                f"The key of this ledger is missing; put {self._beside.key_file.name!r} back beside it, or set "
-                f"PMT_LEDGER_KEY."
-            )
+            raise LedgerError(LedgerMessage.KEY_MISSING, file=self._beside.key_file.name)
         return self.key
 
     @property
@@ -92,7 +90,7 @@ class Database:
             with self._alone(reads=True) as connection:
                 found = version(connection)
             if found > SCHEMA:
-                raise LedgerError(f"The ledger has version {found}, this program writes {SCHEMA}; use its match.")
+                raise LedgerError(LedgerMessage.OTHER_VERSION, version=found, expected=SCHEMA)
             if found < SCHEMA:
                 self._upgrade()
             with self._alone(reads=True) as connection:
@@ -129,20 +127,17 @@ class Database:
             return
         sealed = any(row["seal"] is not None for row in rows)
         if not sealed and self.key is not None and not self._takes_unsealed:
-            raise Damaged(
-                "it has a key, and none of its events has a seal ('ledger accept' seals those of an old program, with "
-                "a reason)"
-            )
+            raise Damaged(Damage.ALL_UNSEALED)
         if not sealed and self.key is None:
             self.key = self._beside.key(make=True)
         first_bad = chain.walk(rows, self.seal_key, legacy=True).first_bad
         if first_bad is not None:
-            raise Damaged(f"event {first_bad} does not fit the chain")
+            raise Damaged(Damage.BROKEN_CHAIN, event=first_bad)
         add_seals(connection, {row["seq"]: seal(self.seal_key, row["hash"]) for row in rows if row["seal"] is None})
 
     @contextmanager
     def _alone(self, *, reads: bool = False) -> Iterator[sql.Connection]:
-        """A transaction that no other writer overlaps; on a server those that only read overlap one another."""
+        """Open a transaction that no other writer overlaps; on a server those that only read overlap one another."""
         try:
             with self._engine.connect() as connection, connection.begin():
                 if self._lite:
@@ -153,15 +148,15 @@ class Database:
         except InputError:
             raise
         except (sql.exc.SQLAlchemyError, OSError) as error:
-            raise LedgerError(sentence(error)) from None
+            raise unusable(error) from None
         except UnicodeEncodeError:
-            raise LedgerError("A name holds characters that cannot be written; choose another.") from None
+            raise LedgerError(LedgerMessage.UNWRITABLE_NAME) from None
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-            raise Damaged("what is in it cannot be read") from None
+            raise Damaged(Damage.UNREADABLE) from None
 
     @contextmanager
     def reading(self) -> Iterator[sql.Connection]:
-        """A transaction that only reads; each event is checked when it is read.
+        """Open a transaction that only reads; each event is checked when it is read.
 
         Raises:
             Damaged: an event was removed, or put in outside the chain.
@@ -177,7 +172,7 @@ class Database:
             Damaged: there are fewer or more.
         """
         if connection.execute(sql.select(sql.func.count()).select_from(EVENTS)).scalar() != self.head(connection)[0]:
-            raise Damaged("events are missing")
+            raise Damaged(Damage.EVENTS_MISSING)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -185,11 +180,11 @@ class Database:
             with self._beside.locked():
                 yield
         except OSError as error:
-            raise LedgerError(sentence(error)) from None
+            raise unusable(error) from None
 
     @contextmanager
     def writing(self, room: int = 0) -> Iterator[sql.Connection]:
-        """A transaction on a ledger that was found to be what was written; its head is noted afterwards."""
+        """Open a transaction on a ledger that was verified; its head is noted afterwards."""
         with self._locked():
             self._settle()
             file = self._beside.digest()
@@ -232,15 +227,15 @@ class Database:
         killed = file != "" and noted is not None and noted.file == ""  # a write was begun and never ended
         start = None if killed else _VERIFIED.get(self.url)
         if start is not None and not self._has(connection, start):
-            raise Damaged("events that this program saw before are gone")
+            raise Damaged(Damage.EVENTS_GONE)
         after = EVENTS.select().order_by(EVENTS.c.seq).where(EVENTS.c.seq > (start.seq if start else 0))
         found = chain.walk(connection.execute(after).mappings(), key, start)
         if found.first_bad is not None:
-            raise Damaged(f"event {found.first_bad} does not fit the chain")
+            raise Damaged(Damage.BROKEN_CHAIN, event=found.first_bad)
         if self._lite and (start is None or noted is None or noted.hash != head.hash):
             state = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
             if state != "ok":
-                raise Damaged("its file is damaged")
+                raise Damaged(Damage.FILE_DAMAGED)
 
     def _unchanged(self, connection: sql.Connection, found: int, noted: Head | None = None) -> None:
         """Raise unless the log still passes through the head noted beside it."""
@@ -248,10 +243,7 @@ class Database:
         if noted is None or noted.seq == 0:
             return
         if (found == 0 and not sql.inspect(connection).has_table(EVENTS.name)) or not self._has(connection, noted):
-            raise Damaged(
-                f"it does not hold event {noted.seq}, which was noted beside it: it was cut short, removed, or is an "
-                f"older copy ('ledger accept' takes an older one, with a reason)"
-            )
+            raise Damaged(Damage.CUT_SHORT, event=noted.seq)
 
     def _own_file(self, connection: sql.Connection, file: str, noted: Head | None = None) -> None:
         """Raise unless the file is, byte for byte, what was noted with its head; a step of upgrade notes it anew."""
@@ -259,13 +251,13 @@ class Database:
         if noted is None or "" in (file, noted.file) or noted.file == file:
             return
         if not sql.inspect(connection).has_table(EVENTS.name) or self.head(connection)[1] == noted.hash:
-            raise Damaged("its file was changed by another program")
+            raise Damaged(Damage.CHANGED_BY_ANOTHER)
 
     def _noted(self) -> Head | None:
         try:
             return self._beside.head()
-        except ValueError as error:
-            raise Damaged(str(error)) from None
+        except ValueError:
+            raise Damaged(Damage.UNREADABLE_HEAD) from None
 
     def _has(self, connection: sql.Connection, head: Head) -> bool:
         if head.seq == 0:
@@ -298,7 +290,7 @@ class Database:
         with self._locked(), self._alone(reads=True) as connection:
             rows = connection.execute(EVENTS.select().order_by(EVENTS.c.seq)).mappings()
             found = chain.walk(rows, self.key, None, head.strip().lower())
-            why = "" if found.first_bad is None else f"event {found.first_bad} does not fit the chain"
+            why = "" if found.first_bad is None else Damage.BROKEN_CHAIN.sentence(event=found.first_bad)
             noted = None
             try:
                 noted = self._noted()
@@ -330,11 +322,11 @@ class Database:
             LedgerError: the chain itself is broken, or no reason is given.
         """
         if not reason.strip():
-            raise LedgerError("Say why an older copy is taken; the reason is kept in the ledger.")
+            raise LedgerError(LedgerMessage.REASON_FOR_COPY)
         with self._locked(), self._alone() as connection:
             found = chain.walk(connection.execute(EVENTS.select().order_by(EVENTS.c.seq)).mappings(), self.key)
             if found.first_bad is not None or self.key is None:
-                raise Damaged("its chain is broken, or its key is missing")
+                raise Damaged(Damage.BROKEN_OR_UNKEYED)
             self.append(connection, "(ledger)", "accept", f"accept-{found.events + 1}", {"reason": reason[:2000]})
             head = self.head(connection)
         self._beside.reset(*head)
@@ -358,7 +350,7 @@ class Database:
         _LOG.info(json.dumps({"event": kind, "dataset": dataset, "key": key, "number": seq + 1}))
 
     def head(self, connection: sql.Connection) -> tuple[int, str]:
-        """The newest event's number and hash."""
+        """Return the newest event's number and hash."""
         row = connection.execute(sql.select(EVENTS.c.seq, EVENTS.c.hash).order_by(EVENTS.c.seq.desc()).limit(1)).first()
         return (0, "") if row is None else (row[0], row[1])
 
@@ -374,8 +366,8 @@ def _grow(connection: sql.Connection, room: int) -> None:
         connection.exec_driver_sql("DROP TABLE pmt_room")
 
 
-def sentence(error: Exception) -> str:
-    """One clear sentence; no statement, no parameter and no path of the driver's message."""
+def unusable(error: Exception) -> LedgerError:
+    """Return the error for what a driver says: without its statements, parameters and paths."""
     text = str(getattr(error, "orig", error)).lower()
     reasons = {
         "readonly": "it is read-only",
@@ -398,4 +390,4 @@ def sentence(error: Exception) -> str:
         "could not parse": "the URL is not a database URL",
     }
     why = next((words for sign, words in reasons.items() if sign in text), "the database does not answer")
-    return f"The ledger cannot be used: {why}; check --ledger and try again."
+    return LedgerError(LedgerMessage.UNUSABLE, reason=why)

@@ -13,6 +13,7 @@ from typing import Any
 
 import sqlalchemy as sql
 
+from pmtcore.base.messages import LedgerMessage
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.sidecar import WAIT_SECONDS
 
@@ -25,7 +26,7 @@ _ENGINES = 16  # servers that one process may use, tests included; an engine mor
 
 
 def address(place: str) -> str:
-    """A ledger's address as the driver takes it; a file under its own name, whatever links lead to it.
+    """Return a ledger's address as the driver takes it; a file under its own name, whatever links lead to it.
 
     What lies beside a ledger (its key, its head, its lock) then lies beside one file, and not beside each link.
 
@@ -42,15 +43,12 @@ def address(place: str) -> str:
     sealed = file.startswith("file:") and url.query == _SEALED
     path = Path(file.removeprefix("file:")).resolve()
     if path.name == ":memory:" or (not sealed and (url.query or file.startswith("file:"))):
-        raise LedgerError(
-            "A ledger in SQLite is a file, not in memory, without options other than file:...?mode=ro&uri=true to "
-            "read it alone; give its name."
-        )
+        raise LedgerError(LedgerMessage.SQLITE_FORM)
     return f"{url.drivername}:///file:{path}?mode=ro&uri=true" if sealed else f"{url.drivername}:///{path}"
 
 
 def engine(url: str) -> sql.Engine:
-    """The engine for a database's address; for a server it is shared by all threads of this process.
+    """Return the engine for a database's address; for a server it is shared by all threads of this process.
 
     Raises:
         sqlalchemy.exc.SQLAlchemyError: no such kind of database.

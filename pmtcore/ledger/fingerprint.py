@@ -161,7 +161,7 @@ class Sketch:
 
 
 def _closed(data: bytes, key: bytes) -> bytes:
-    """The data under a stream that only the key gives (SHAKE256); the same again opens it."""
+    """Encrypt or decrypt data by a stream that only the key gives (SHAKE256): the same operation undoes itself."""
     stream = np.frombuffer(hashlib.shake_256(b"fingerprint" + key).digest(len(data)), dtype=np.uint8)
     return bytes(np.frombuffer(data, dtype=np.uint8) ^ stream)
 
@@ -322,7 +322,7 @@ def _independent(pairs: list[tuple[int, int]], known: Sketch) -> list[tuple[int,
 
 
 def _often(cells: Cells, column: int, wanted: np.ndarray) -> np.ndarray:
-    """How often each wanted hash is in a column."""
+    """Count how often each wanted hash is in a column."""
     values, often = cells.values[column]
     place = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
     return np.asarray(np.where(values[place] == wanted, often[place], 0))

@@ -17,13 +17,14 @@ from typing import Any, final
 
 import sqlalchemy as sql
 
-from pmtcore.base.checks import number_between
+from pmtcore.base.checks import InputError, number_between
+from pmtcore.base.messages import LedgerMessage
 from pmtcore.base.records import plain
 from pmtcore.ledger import chain, reading, rules
 from pmtcore.ledger.account import START_CAP, Account, Entry
 from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
-from pmtcore.ledger.database import Database, sentence
+from pmtcore.ledger.database import Database, unusable
 from pmtcore.ledger.fingerprint import Cells, Sketch, known_again, sketch
 from pmtcore.ledger.rules import MOST_WORDS, named
 from pmtcore.ledger.schema import EVENTS, NAME_LENGTH
@@ -35,7 +36,16 @@ __all__ = ["Account", "Entry", "Ledger", "LedgerError", "UnclearSpend", "default
 
 
 class UnclearSpend(LedgerError):
-    """A spend failed while it was being written: only the ledger can tell whether it stands."""
+    """A spend failed while it was being written: only the ledger can tell whether it stands.
+
+    Attributes:
+        kind: of the failure itself, where it has one.
+    """
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(str(cause))
+        if isinstance(cause, InputError):
+            self.kind, self.message, self.facts = cause.kind, cause.message, cause.facts
 
 
 @final
@@ -59,12 +69,12 @@ class Ledger:
 
     @property
     def url(self) -> str:
-        """The address, as SQLAlchemy takes it."""
+        """Return the address, as SQLAlchemy takes it."""
         return self._database.url
 
     @property
     def place(self) -> str:
-        """Where the ledger is, as one may say it: a file, or a database's address without its password."""
+        """Return where the ledger is: a file, or a database's address without its password."""
         return self._database.place
 
     def verify(self, head: str = "") -> dict[str, Any]:
@@ -89,7 +99,7 @@ class Ledger:
             self._numbered(connection, named(dataset), kind, {**fields, **{k: v for k, v in said.items() if v}})
 
     def first_cap(self, dataset: str, mu: float) -> None:
-        """A cap for a data set that has none: :data:`START_CAP`, or its first spend where that is larger."""
+        """Set a cap for a data set that has none: :data:`START_CAP`, or its first spend where that is larger."""
         if self.account(dataset).cap is None:
             self.cap(dataset, max(START_CAP, mu))
 
@@ -103,7 +113,7 @@ class Ledger:
         purpose: str = "",
         **more: Any,
     ) -> Entry | None:
-        """As :meth:`spend`, with the fields of :func:`pmtcore.ledger.rules.spend` one by one."""
+        """Reserve a spend as :meth:`spend` does, with the fields of :func:`pmtcore.ledger.rules.spend` one by one."""
         return self.spend(dataset, key, rules.spend(request, mu, neighbours, purpose, **more))
 
     def spend(self, dataset: str, key: str, fields: Mapping[str, Any], room: int = _RECORD_ROOM) -> Entry | None:
@@ -134,7 +144,7 @@ class Ledger:
         except BaseException as error:
             if not writing:
                 raise
-            raise UnclearSpend(str(error)) from error
+            raise UnclearSpend(error) from error
         return None
 
     def registered(self) -> dict[str, Mapping[str, Any]]:
@@ -176,7 +186,7 @@ class Ledger:
                 self._append(connection, spent.dataset, "fail", key, {"reason": reason})
 
     def account(self, dataset: str, others: Iterable[str] = ()) -> Account:
-        """A data set's cap and spends, with those of all that it spends together with.
+        """Return a data set's cap and spends, with those of all that it spends together with.
 
         Args:
             others: data sets that it would be joined with.
@@ -193,7 +203,7 @@ class Ledger:
             return [reading.account(connection, self._database.key, name) for name in sorted(map(str, names))]
 
     def entry(self, key: str) -> Entry | None:
-        """The spend of that key."""
+        """Return the spend of that key."""
         with self._database.reading() as connection:
             return reading.entry(connection, self._database.key, key)
 
@@ -205,7 +215,7 @@ class Ledger:
     def _entry_of(self, connection: sql.Connection, key: str) -> Entry:
         found = reading.entry(connection, self._database.key, key)
         if found is None:
-            raise LedgerError("This release was never reserved in the ledger.")
+            raise LedgerError(LedgerMessage.NOT_RESERVED)
         return found
 
     def admit(self, dataset: str, cells: Cells) -> tuple[str, ...]:
@@ -246,7 +256,7 @@ class Ledger:
             return tuple(sorted({name for name, held in known if known_again(cells, held, key, _joined(name, said))}))
 
     def part(self, dataset: str, other: str, reason: str, by: str = "", role: str = "") -> None:
-        """A curator's word that two data sets share nobody after all: they spend apart, and the reason is kept."""
+        """Record a curator's word that two data sets share nobody: they spend apart from then on."""
         reason = rules.reasoned(reason, "the two data sets share nobody")
         self.note(dataset, "part", {"other": named(other)}, reason, by, role)
 
@@ -256,7 +266,7 @@ class Ledger:
 
     @property
     def fingerprint_key(self) -> bytes:
-        """The key under which tables are hashed; it never leaves the machine."""
+        """Return the key under which tables are hashed; it never leaves the machine."""
         return self._database.seal_key
 
     def _numbered(self, connection: sql.Connection, dataset: str, kind: str, fields: Mapping[str, Any]) -> None:
@@ -275,7 +285,7 @@ def default_url() -> str:
         try:
             data_folder().mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise LedgerError(sentence(error)) from None
+            raise unusable(error) from None
     return url or str(data_folder() / "ledger.db")
 
 
@@ -287,14 +297,9 @@ def _joined(dataset: str, said: Mapping[frozenset[str], bool]) -> int:
 def _same(known: Entry, dataset: str, fields: Mapping[str, Any]) -> Entry:
     other = known.choices and fields.get("choices", known.choices) != known.choices
     if other or known.dataset != dataset or dict(known.request) != fields["request"] or known.mu != fields["mu"]:
-        raise LedgerError("This key was used for another request; take a new key.")
+        raise LedgerError(LedgerMessage.KEY_OF_ANOTHER_REQUEST)
     if known.state == "reserved":
-        raise LedgerError(
-            "This key is spent, but its release did not finish: it is still running, or it was stopped. Nothing is "
-            "released twice; take a new key for a new spend."
-        )
+        raise LedgerError(LedgerMessage.SPENT_UNFINISHED)
     if known.state == "failed":
-        raise LedgerError(
-            "An earlier try with this key spent its budget and did not finish; take a new key for a new spend."
-        )
+        raise LedgerError(LedgerMessage.SPENT_AND_FAILED)
     return known

@@ -16,7 +16,7 @@ Row = sql.RowMapping | dict[str, Any]
 
 
 def entry(connection: sql.Connection, seal: bytes | None, key: str) -> Entry | None:
-    """The spend of that key."""
+    """Return the spend of that key."""
     rows = {row["kind"]: row for row in connection.execute(EVENTS.select().where(EVENTS.c.key == key)).mappings()}
     if "reserve" not in rows:
         return None
@@ -38,7 +38,7 @@ def of_kind(connection: sql.Connection, *kinds: str) -> sql.MappingResult:
 
 
 def account(connection: sql.Connection, seal: bytes | None, dataset: str, others: Iterable[str] = ()) -> Account:
-    """The account of a data set with all that spend together with it.
+    """Return the account of a data set with all that spend together with it.
 
     Args:
         others: data sets that it would be joined with.

@@ -7,7 +7,8 @@ from typing import Any
 
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.units import Unit
-from pmtcore.base.checks import listed, number_between, one_of
+from pmtcore.base.checks import number_between, one_of
+from pmtcore.base.messages import LedgerMessage
 from pmtcore.base.records import plain
 from pmtcore.ledger.account import Account, counted_mu
 from pmtcore.ledger.chain import CapReached, LedgerError
@@ -17,36 +18,36 @@ MOST_WORDS = 2000  # letters of a reason or a purpose
 
 
 def named(text: str, what: str = "data set") -> str:
-    """The name without blanks around it: 'survey ' and 'survey' have one cap.
+    """Return the name without blanks around it: 'survey ' and 'survey' have one cap.
 
     Raises:
         LedgerError: it is empty, too long, or cannot be printed.
     """
     name = text.strip()
     if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
-        raise LedgerError(f"A {what} needs a name of 1 to {NAME_LENGTH} printable characters.")
+        raise LedgerError(LedgerMessage.NAME_FORM, thing=what, limit=NAME_LENGTH)
     return name
 
 
 def keyed(key: str) -> str:
-    """The key as it was handed out.
+    """Return the key as it was handed out.
 
     Raises:
         LedgerError: it has blanks around it, or is no name.
     """
     if named(key, "key") != key:
-        raise LedgerError("A key has no blanks around it; give it as it was handed out.")
+        raise LedgerError(LedgerMessage.KEY_WITH_BLANKS)
     return key
 
 
 def reasoned(reason: str, what: str) -> str:
-    """A reason that is kept in the ledger.
+    """Return a reason that is kept in the ledger.
 
     Raises:
         LedgerError: there is none.
     """
     if not reason.strip():
-        raise LedgerError(f"Say why {what}; the reason is kept in the ledger.")
+        raise LedgerError(LedgerMessage.REASON_NEEDED, action=what)
     return reason[:MOST_WORDS]
 
 
@@ -63,7 +64,7 @@ def spend(
     by: str = "",
     tables: str = "",
 ) -> dict[str, Any]:
-    """The fields of a spend, as an event keeps them, asked for or made.
+    """Return the fields of a spend, as an event keeps them, asked for or made.
 
     Args:
         tables: keyed digest of the tables, where a second person agrees to what is made from them.
@@ -96,27 +97,28 @@ def check(account: Account, fields: Mapping[str, Any]) -> None:
     """
     name = account.dataset
     if account.cap is None:
-        raise CapReached(f"The data set {name!r} has no cap in this ledger; set one first: {_how_to_cap(name)}.")
+        raise CapReached(LedgerMessage.NO_CAP, dataset=name, command=_how_to_cap(name))
     if account.retired:
-        raise LedgerError(f"The data set {name!r} is retired ({account.retired}); nothing more is released.")
+        raise LedgerError(LedgerMessage.RETIRED, dataset=name, reason=account.retired)
     unit = Unit.from_dict(fields.get("unit", {}))
     for wanted in account.units:
         if not unit.covers(wanted):
-            raise LedgerError(
-                f"The curator of {name!r} wants people protected otherwise. {wanted.words} Open the data set by its "
-                f"name, or ask for that."
-            )
+            raise LedgerError(LedgerMessage.OTHER_UNIT, dataset=name, unit=wanted.words)
     counted = counted_mu(fields["mu"], fields["neighbours"])
     if not account.fits(counted):
+        kind = LedgerMessage.BEYOND_CAP_TOGETHER if account.together else LedgerMessage.BEYOND_CAP
         raise CapReached(
-            f"This release would pass the cap of {name!r}: mu {account.spent:.4g} of {account.cap:.4g} is spent, "
-            f"{account.left:.4g} is left, {counted:.4g} was asked for."
-            + (f" It spends together with {listed(account.together)}." if account.together else "")
-            + f" If these are rows of other people, name them (--dataset NAME, dataset=...). Whoever answers for them "
-            f"sets another cap: {_how_to_cap(name)}."
+            kind,
+            dataset=name,
+            spent=account.spent,
+            cap=account.cap,
+            left=account.left,
+            mu=counted,
+            datasets=account.together,
+            command=_how_to_cap(name),
         )
 
 
 def _how_to_cap(name: str) -> str:
-    """How the cap of a data set is set, on the command line and in Python."""
+    """Return how the cap of a data set is set, on the command line and in Python."""
     return f"'ledger cap --dataset {name!r} --mu M --reason WHY', or Ledger(...).cap({name!r}, M)"

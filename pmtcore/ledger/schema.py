@@ -20,7 +20,7 @@ NAME_LENGTH = 200  # of a column; longer names are refused in a sentence
 
 
 def _events(meta: sql.MetaData, *more: sql.Column[Any]) -> sql.Table:
-    """The table of events as version 1 had it, and columns that later versions added."""
+    """Return the table of events as version 1 had it, and columns that later versions added."""
     return sql.Table(
         "pmt_events",
         meta,
@@ -100,7 +100,7 @@ def _writable_events(connection: sql.Connection) -> Iterator[None]:
 
 
 def version(connection: sql.Connection) -> int:
-    """The version of the database; 0 where there is no ledger yet.
+    """Return the version of the database; 0 where there is no ledger yet.
 
     Raises:
         ValueError: what stands there is no version.

@@ -45,7 +45,7 @@ class Head:
 
 
 def data_folder() -> Path:
-    """The folder of the user's own data."""
+    """Return the folder of the user's own data."""
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "second-moment"
 
 
@@ -66,7 +66,7 @@ class Beside:
         )
 
     def key(self, *, make: bool) -> bytes | None:
-        """The key that seals events; ``None`` where there is none and none is to be made.
+        """Return the key that seals events; ``None`` where there is none and none is to be made.
 
         Raises:
             OSError: the key's file cannot be made.
@@ -105,7 +105,7 @@ class Beside:
             yield
 
     def _lock(self) -> int | None:
-        """What to lock: the key's file, or one for this alone where the key comes from elsewhere."""
+        """Return the file to lock: the key's, or one for this alone where the key comes from elsewhere."""
         if self.key_file.is_file():
             return os.open(self.key_file, os.O_RDONLY)
         with suppress(OSError):  # a folder that cannot be written to has no writers either
@@ -113,7 +113,7 @@ class Beside:
         return None
 
     def head(self) -> Head | None:
-        """The head noted last; ``None`` where there is no note.
+        """Return the head noted last; ``None`` where there is no note.
 
         Raises:
             ValueError: the note cannot be read.
@@ -158,7 +158,7 @@ class Beside:
         self.note(seq, hash)
 
     def digest(self) -> str:
-        """The digest of the database's file, empty for a server or a file that is in use some other way."""
+        """Return the digest of the database's file, empty for a server or a file that is in use some other way."""
         if self.file is None or not self.file.is_file() or self.file.with_name(self.file.name + "-wal").exists():
             return ""
         with self.file.open("rb") as file:
@@ -184,7 +184,7 @@ class Beside:
 
 
 def seal(key: bytes, text: str) -> str:
-    """What only a holder of the key can write under a text."""
+    """Return the authentication code of a text, which only a holder of the key can compute."""
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 

@@ -25,6 +25,7 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.base.checks import InputError, one_of
+from pmtcore.base.messages import FaceMessage, LocalMessage
 from pmtcore.base.strict_json import parsed
 from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, grid_rows
 from pmtcore.mechanisms.noise import NoiseSource
@@ -73,11 +74,11 @@ class Configuration:
         one_of("scheme", self.scheme, ("whitened", "moments"))
         one_of("randomizer", self.randomizer, ("privunit", "gaussian"))
         if self.randomizer == "privunit" and (self.scheme != "whitened" or self.epsilon is None):
-            raise InputError("PrivUnit needs the scheme 'whitened' and a pure epsilon.")
+            raise InputError(LocalMessage.PRIVUNIT_FORM)
         if not self.low < self.high or not self.radius > 0 or not self.mu > 0:
-            raise InputError("A configuration needs low < high, a positive radius and a positive budget.")
+            raise InputError(LocalMessage.CONFIGURATION_FORM)
         if not self.response_bound > 0:
-            raise InputError("A configuration needs an offset that is a number.")
+            raise InputError(LocalMessage.OFFSET_FORM)
 
     @property
     def d(self) -> int:
@@ -108,7 +109,7 @@ class Configuration:
     def unit(self) -> PrivUnit:
         """The PrivUnit randomizer."""
         if self.epsilon is None:
-            raise InputError("PrivUnit needs a pure epsilon.")
+            raise InputError(LocalMessage.PRIVUNIT_NEEDS_EPSILON)
         return PrivUnit.at(self.d, self.epsilon)
 
     @cached_property
@@ -181,9 +182,9 @@ class Configuration:
         except InputError:
             raise
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError):
-            raise InputError("The file is not a local configuration; publish one with 'local configure'.") from None
+            raise InputError(FaceMessage.NOT_A_CONFIGURATION) from None
         if version != VERSION:
-            raise InputError(f"The configuration has version {version}; this program reads version {VERSION}.")
+            raise InputError(LocalMessage.OTHER_VERSION, version=version, expected=VERSION)
         return made
 
     def vectors(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:

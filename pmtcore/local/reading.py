@@ -20,6 +20,7 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import LocalMessage
 from pmtcore.local.protocol import VERSION, Configuration
 from pmtcore.local.tally import Tally
 
@@ -50,7 +51,7 @@ def tally_file(path: Path, made: Configuration) -> Tally:
         OSError: the file cannot be read.
     """
     if not path.is_file():
-        raise InputError(f"There is no file of reports {str(path)!r}; check the path.")
+        raise InputError(LocalMessage.NO_REPORTS, place=str(path))
     if path.suffix == ".parquet":
         return _parquet(path, made)
     tally = Tally(made, path.stat().st_size // (_BYTES_BESIDES + _BYTES_PER_NUMBER * made.dimension))
@@ -111,7 +112,7 @@ def _parquet(path: Path, made: Configuration) -> Tally:
     except (pa.ArrowException, OSError):
         if not path.exists():
             raise
-        raise InputError("The file of reports is not Parquet; check that it was written completely.") from None
+        raise InputError(LocalMessage.REPORTS_NOT_PARQUET) from None
     return tally
 
 
@@ -119,7 +120,7 @@ def _columns(tally: Tally, table: pa.Table) -> None:
     try:
         table = table.select(SCHEMA.names).cast(SCHEMA)
     except (pa.ArrowException, KeyError):
-        raise InputError("The file of reports has other columns than v, c, id and r.") from None
+        raise InputError(LocalMessage.REPORTS_OTHER_COLUMNS) from None
     if any(table.column(name).null_count for name in SCHEMA.names) or not _plain_ids(table):
         tally.add_lines([json.dumps(record).encode() for record in table.to_pylist()])
     else:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import mu_from_pure_epsilon
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import LocalMessage
 from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.randomizers import PrivUnit
 from pmtcore.public.moments import PublicData, whiten
@@ -32,7 +33,7 @@ def response_range(public: PublicData, bound: float) -> tuple[float, float]:
         return 0.0, 1.0
     if not bound:
         if public.rows is None or not public.labelled:
-            raise InputError("Responses need a declared bound (response_bound) where public rows have no target.")
+            raise InputError(LocalMessage.RESPONSE_BOUND_NEEDED)
         bound = _RESPONSE_ROOM * float(np.max(np.abs(public.rows[:, -1])))
     return (0.0 if public.family.id == "poisson" else -bound), bound
 
@@ -44,7 +45,7 @@ def features(public: PublicData) -> np.ndarray:
         InputError: only a moment matrix is known.
     """
     if public.rows is None:
-        raise InputError("The local methods need public rows; a moment matrix is not enough.")
+        raise InputError(LocalMessage.PUBLIC_ROWS_NEEDED)
     return public.rows[:, :-1]
 
 

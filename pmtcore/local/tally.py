@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import LocalMessage
 from pmtcore.base.strict_json import parsed
 from pmtcore.local.protocol import VERSION, Configuration
 
@@ -71,7 +72,7 @@ class Tally:
             InputError: no report was accepted.
         """
         if not self.accepted:
-            raise InputError("No report could be used; see the counts.")
+            raise InputError(LocalMessage.NO_USABLE_REPORT)
         return self.total / self.accepted
 
     def add_lines(self, lines: Iterable[bytes]) -> None:

@@ -24,6 +24,7 @@ _SCALE_WITH_MARGIN = STEPS * (1 - 2.0**-40)
 _POINT_BITS = 30
 # Bytes of a row's length and response.
 _BYTES_BESIDES = 16
+# Bytes of the weight of a row's loss.
 _BYTES_OF_WEIGHT = 8
 
 

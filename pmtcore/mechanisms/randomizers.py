@@ -28,9 +28,7 @@ from pmtcore.mechanisms.noise import NoiseSource
 
 _MECHANISM = Curator("local randomizers: every row is randomized on its own")
 # Relative margin of each probability, for its rounding and for words not being a multiple of the choices.
-# Relative margin of each probability, for its rounding and for words not being a multiple of the choices.
 _MARGIN = 2.0**-40
-# Least probability of the others: one that rounds to 0 would tell both sides apart for certain.
 # Least probability of the others: one that rounds to 0 would tell both sides apart for certain.
 _REST = 2.0**-30
 # Epsilon of one choice; a larger one is spent on several, which costs less than millions of directions.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from pmtcore.papers.gallery.catalogue import figures
 from pmtcore.papers.gallery.claims import Claim
@@ -36,7 +36,7 @@ _TITLES = {
 
 
 def lines() -> Iterator[Statement]:
-    """Algorithms and statements, then figures, then their claims, then what of the figures is left out."""
+    """Yield algorithms and statements, then figures, then their claims, then what of the figures is left out."""
     yield from STATEMENTS
     for figure in figures():
         yield Statement(
@@ -58,7 +58,7 @@ def _why(figure: Figure) -> str:
 
 
 def _claimed(figure: Figure, claim: Claim) -> Statement:
-    """A claim is done when its check answers; without readings an unstated setting leaves it unanswered."""
+    """Return a claim's line: implemented where its check answers, declared where an unstated setting leaves it open."""
     state: State = "declared" if claim.unstated else "implemented"
     return Statement(
         figure.id[0], f"{_number(figure)}, claim", claim.words, state, (f"figure:{figure.id}",), claim.unstated
@@ -66,28 +66,36 @@ def _claimed(figure: Figure, claim: Claim) -> Statement:
 
 
 def text() -> str:
-    """The page."""
+    """Return the page."""
     every = list(lines())
     counts = Counter(line.state for line in every)
     head = (
         "# Every line of the four papers\n\n"
         "Made from the catalogue (`python -m pmtcore.papers.catalogue_page > docs/papers.md`); a test fails where it "
         "is out of date. *Implemented*: it can be run, computed or checked here. *Declared*: done otherwise, or no "
-        "number, and why. *Left out*: not done, and why. What comes of a claim is on the Gallery page, from its "
-        "figure.\n\n"
+        "number, and why. *Left out*: not done, and why. Exceptions stand first. What comes of a claim is on the "
+        "Gallery page, from its figure.\n\n"
         f"{counts['implemented']} implemented, {counts['declared']} declared, {counts['left out']} left out.\n"
     )
-    parts = [head]
-    for paper, title in _TITLES.items():
-        own = [line for line in every if line.paper == paper]
-        parts.append(f"\n## {title}\n")
-        for words, lines_of in (
-            ("Left out", [line for line in own if line.state == "left out"]),
-            ("Declared: done otherwise, or no number", [line for line in own if line.state == "declared"]),
-            ("Implemented as printed", [line for line in own if line.state == "implemented"]),
-        ):
-            if lines_of:
-                parts.append(f"\n### {words}\n\n{_COLUMNS}\n" + "\n".join(map(_row, lines_of)) + "\n")
+    exceptions = _section(every, "Exceptions", {"left out": "Left out", "declared": "Declared"})
+    return head + exceptions + _section(every, "Implemented as printed", {"implemented": ""})
+
+
+def _section(every: Sequence[Statement], title: str, states: Mapping[State, str]) -> str:
+    """Return the lines of these states, paper by paper.
+
+    Args:
+        every: all lines.
+        title: heading of the section.
+        states: the states in order, each with what stands behind the paper's name in the heading of its table.
+    """
+    parts = [f"\n## {title}\n"]
+    for paper, name in _TITLES.items():
+        for state, words in states.items():
+            own = [line for line in every if line.paper == paper and line.state == state]
+            if own:
+                heading = f"{name}: {words.lower()}" if words else name
+                parts.append(f"\n### {heading}\n\n{_COLUMNS}\n" + "\n".join(map(_row, own)) + "\n")
     return "".join(parts)
 
 

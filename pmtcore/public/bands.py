@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import PublicMessage
 from pmtcore.base.records import Bands
 
 _FEWEST_CLUSTERS = 10  # fewer say next to nothing of a variance between groups: 9 degrees of freedom at most
@@ -126,9 +127,7 @@ def group_sums(moves: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, flo
     groups = np.unique(clusters, return_inverse=True)[1]
     count = int(np.max(groups)) + 1
     if count < _FEWEST_CLUSTERS:
-        raise InputError(
-            f"The public rows are of {count} groups; errors clustered by them need {_FEWEST_CLUSTERS} at least."
-        )
+        raise InputError(PublicMessage.TOO_FEW_GROUPS, count=count, limit=_FEWEST_CLUSTERS)
     sums = np.zeros((count, moves.shape[1]))
     np.add.at(sums, groups, moves)
     return sums, count / (count - 1)

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from pmtcore.base.checks import InputError, listed
+from pmtcore.base.checks import InputError
+from pmtcore.base.messages import PublicMessage
 
 INTERCEPT = "(intercept)"
 # A column counts as collinear where regressing it on the columns before it leaves less than this share of its length.
@@ -26,7 +27,7 @@ def column_scale(scale: np.ndarray, names: tuple[str, ...], target: str) -> np.n
     """
     zero = [name for name, size in zip((*names, target), scale, strict=False) if not size > 0]
     if zero:
-        raise InputError(f"In the public table {listed(zero)} is zero in every row; leave it out.")
+        raise InputError(PublicMessage.ZERO_COLUMNS, columns=zero)
     return scale
 
 
@@ -59,21 +60,15 @@ def positive_root(upper: np.ndarray, names: tuple[str, ...], target: str, with_t
     upper = upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]
     for j, name in enumerate(names):
         if not upper[j, j] > _LEAST_INDEPENDENT_SHARE:
-            raise InputError(_dependence(upper, j, name, names))
+            raise _dependence(upper, j, name, names)
     if with_target and not upper[-1, -1] > _LEAST_INDEPENDENT_SHARE:
-        raise InputError(
-            f"The public rows fit {target!r} exactly, so they say nothing about its spread; add public rows, "
-            f"or leave out a feature that repeats the target."
-        )
+        raise InputError(PublicMessage.TARGET_FITTED_EXACTLY, column=target)
     return np.asarray(upper.T)
 
 
-def _dependence(upper: np.ndarray, j: int, name: str, names: tuple[str, ...]) -> str:
+def _dependence(upper: np.ndarray, j: int, name: str, names: tuple[str, ...]) -> InputError:
     weights = np.linalg.lstsq(upper[:j, :j], upper[:j, j], rcond=None)[0]
     partners = [names[i] for i in np.flatnonzero(np.abs(weights) > 1e-3)]
     if partners == [INTERCEPT]:
-        return f"Column {name!r} is constant in the public table; leave it out."
-    return (
-        f"Column {name!r} is a linear combination of {listed(partners)} in the public table "
-        f"(collinear); leave one of them out, or set a public ridge."
-    )
+        return InputError(PublicMessage.CONSTANT, column=name)
+    return InputError(PublicMessage.COLLINEAR, column=name, columns=partners)

@@ -17,7 +17,8 @@ from typing import final
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
-from pmtcore.base.checks import InputError, listed
+from pmtcore.base.checks import InputError
+from pmtcore.base.messages import PublicMessage
 from pmtcore.base.records import Private, PrivateRows
 from pmtcore.glm import newton
 from pmtcore.glm.families import GAUSSIAN, Family
@@ -334,10 +335,7 @@ def public_from_rows(
     features, response = features[once], None if response is None else response[once]
     m, d = features.shape
     if m < d + 1:
-        raise InputError(
-            f"The public table has {m} usable rows for {d} columns (intercept and category columns counted); "
-            f"whitening needs at least {d + 1}: add public rows, or choose fewer features."
-        )
+        raise InputError(PublicMessage.TOO_FEW_ROWS, rows=m, count=d, limit=d + 1)
     labelled = response is not None
     linear = labelled and family is GAUSSIAN
     rows = joint(features, np.zeros(m) if response is None else response)
@@ -369,28 +367,20 @@ def public_from_moment(
     """
     names = tuple(names)
     if m is not None and m < len(names) + 2:
-        raise InputError(
-            f"The moment matrix stands on {m} rows for {len(names)} features; whitening needs at least "
-            f"{len(names) + 2}."
-        )
+        raise InputError(PublicMessage.MOMENT_TOO_FEW_ROWS, rows=m, count=len(names), limit=len(names) + 2)
     if not np.allclose(moment, moment.T, rtol=1e-6, atol=1e-9 * float(np.max(np.abs(moment)))):
-        raise InputError(
-            "The moment matrix is not symmetric; entry (i, j) must be the mean of column i times column j."
-        )
+        raise InputError(PublicMessage.MOMENT_NOT_SYMMETRIC)
     diagonal = np.diag(moment)
     if not np.all(diagonal > 0):
         bad = [(*names, target)[j] for j in np.flatnonzero(~(diagonal > 0))]
-        raise InputError(f"The moment matrix has no positive mean square for {listed(bad)}.")
+        raise InputError(PublicMessage.MOMENT_NOT_POSITIVE, columns=bad)
     scale = np.sqrt(diagonal)
     equal = (moment + moment.T) / 2 / np.outer(scale, scale)
     extra = ridge_rows(names, ridge)
     try:
         root = np.linalg.cholesky(equal + extra.T @ extra if ridge else equal).T
     except np.linalg.LinAlgError:
-        raise InputError(
-            "The moment matrix is not positive definite: some features are collinear in it, or its entries "
-            "were rounded too far; leave columns out, or give more digits."
-        ) from None
+        raise InputError(PublicMessage.MOMENT_COLLINEAR) from None
     factor = positive_root(root, names, target) * scale[:, None]
     return PublicData(names, target, factor, m, None, family, lam)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from pmtcore.accounting.perturbed import ObjectiveConstants
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import PublicMessage
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.perturbed import Budgeted, expected_noise
@@ -139,7 +140,7 @@ def best_weights(
     errors = [error(scale * m) for m in _MODULI]
     best = int(np.argmin(errors))
     if not math.isfinite(errors[best]):
-        raise InputError("No modulus fits this budget; choose a larger budget.")
+        raise InputError(PublicMessage.NO_MODULUS)
     near = scale * np.geomspace(
         _MODULI[max(best - 1, 0)], _MODULI[min(best + 1, len(_MODULI) - 1)], 2 * _REFINED_POINTS + 1
     )

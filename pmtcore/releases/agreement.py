@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import ReleaseMessage
 from pmtcore.base.roles import Action, Actor
 from pmtcore.ledger.agreements import Asked
 from pmtcore.ledger.log import Ledger
@@ -59,7 +60,7 @@ def carry_out(actor: Actor, ledger: Ledger, key: str, source: NoiseSource) -> Re
     actor.require(Action.RELEASE)
     wanted = ledger.agreements.one(key)
     if wanted.state == "declined":
-        raise InputError(f"This request was declined: {wanted.reason}")
+        raise InputError(ReleaseMessage.DECLINED, reason=wanted.reason)
     fields = wanted.fields
     problem = opened(actor, ledger, wanted.dataset).problem(Choices.from_dict(fields.get("choices", {})))
     request = asked_for(wanted)
@@ -67,7 +68,7 @@ def carry_out(actor: Actor, ledger: Ledger, key: str, source: NoiseSource) -> Re
 
 
 def asked_for(wanted: Asked) -> Request:
-    """The request, letter by letter as it was asked for."""
+    """Return the request, letter by letter as it was asked for."""
     held = wanted.fields["request"]
     rows = held.get("rows_per_person", 1)
     return Request(held["method"], Budget(held["mu"]), held["parameters"], held["delta"], rows)

@@ -92,7 +92,7 @@ def sentence(spend: SpendPlace, kind: SpendState, cause: BaseException) -> str:
 
 
 def _said(cause: BaseException) -> str:
-    """The cause in words of this program: a message of another program may quote a cell."""
+    """Return the cause in words of this program: a message of another program may quote a cell."""
     if isinstance(cause, InputError):
         return str(cause)
     if isinstance(cause, KeyboardInterrupt):
@@ -114,7 +114,8 @@ def before_spend() -> Iterator[None]:
     except (SpendFailure, UnclearSpend):
         raise
     except LedgerError as error:
-        raise type(error)(str(error) if NOTHING in str(error) else f"{error} {NOTHING}") from error
+        error.add(NOTHING)
+        raise
 
 
 @contextmanager

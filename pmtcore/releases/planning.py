@@ -10,7 +10,8 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.accounting.budgets import MU_RANGE, Budget
-from pmtcore.base.checks import InputError, listed, number_between, whole_number_between
+from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.base.messages import ReleaseMessage
 from pmtcore.base.numbers import figure
 from pmtcore.base.records import ReleaseStatus
 from pmtcore.methods.registry import Prediction, make_parameters, method, of_role, suiting
@@ -37,7 +38,7 @@ class Planned:
 
     @property
     def knows_truncation(self) -> bool:
-        """Whether the prediction has a part for shortened rows; without one, widths leave it out."""
+        """Return True where the prediction has a part for shortened rows; without one, widths leave it out."""
         return np.ndim(self.prediction.truncation) > 0
 
     def half_width(self, j: int) -> float:
@@ -83,7 +84,7 @@ def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | 
     whole_number_between("private rows", n, 2, 10**12)
     mus = list(dict.fromkeys(mus))
     if len(mus) > _MOST:
-        raise InputError(f"{len(mus)} budgets were given; at most {_MOST} are planned at a time.")
+        raise InputError(ReleaseMessage.TOO_MANY_BUDGETS, count=len(mus), limit=_MOST)
     found = []
     for id in plannable(public) if ids is None else ids:
         for mu in mus:
@@ -107,7 +108,7 @@ def planned(public: PublicData, n: int, id: str, mu: float) -> Planned:
     made = _plan(public, n, id, mu)
     prediction = made.predicted()
     if prediction is None:
-        raise InputError(f"{id} has no prediction for these public data; choose another method.")
+        raise InputError(ReleaseMessage.NO_PREDICTION, method=id)
     prediction = with_common_sampling(prediction, public, n, id)
     return Planned(id, mu, public.names, prediction, made.facts().predicted_truncation_rate)
 
@@ -149,7 +150,7 @@ def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
 
 
 def budget_for(public: PublicData, n: int, id: str, coefficient: str, half_width: float) -> float | None:
-    """The smallest total budget at which the predicted 95 % half-width is met; ``None`` where none is enough."""
+    """Return the smallest total budget at which the predicted 95 % half-width is met; ``None`` where none is enough."""
     j = index(public, coefficient)
     number_between("width", half_width, 1e-300, 1e300)
     mus = np.geomspace(1e-3, MU_RANGE[1] / 10, _STEPS)
@@ -157,7 +158,7 @@ def budget_for(public: PublicData, n: int, id: str, coefficient: str, half_width
 
 
 def rows_for(public: PublicData, id: str, mu: float, coefficient: str, half_width: float) -> int | None:
-    """The smallest number of private rows at which the predicted 95 % half-width is met."""
+    """Return the smallest number of private rows at which the predicted 95 % half-width is met."""
     j = index(public, coefficient)
     sizes = np.geomspace(public.d + 2, 1e9, 2 * _STEPS)
     found = _first(sizes, lambda n: _half(public, math.ceil(n), id, mu, j) <= half_width)
@@ -165,14 +166,14 @@ def rows_for(public: PublicData, id: str, mu: float, coefficient: str, half_widt
 
 
 def verdict(public: PublicData, n: int, mu: float, id: str) -> str:
-    """Whether private rows can help at this budget, in one sentence."""
+    """Say in one sentence whether private rows can help at this budget."""
     if method(id).role == "public":
         return "This is the public fit itself: it reads no private row, and no budget changes it."
     return verdict_of(public, planned(public, n, id, mu))
 
 
 def verdict_of(public: PublicData, mine: Planned) -> str:
-    """The same for a prediction that is there already; figures rounded, medians over coefficients."""
+    """Say the same of a prediction that is there already; figures are rounded, and medians over coefficients."""
     if not public.labelled:
         return "The public rows have no target, so there is no public fit to compare with."
     alone = _plan(public, 2, of_role("public").id, 1.0).predicted()
@@ -197,7 +198,7 @@ def _half(public: PublicData, n: int, id: str, mu: float, j: int) -> float:
 
 
 def _first(values: np.ndarray, enough: Any) -> float | None:
-    """The first of increasing values that is enough, refined between it and the one before."""
+    """Return the first of increasing values that is enough, refined between it and the one before."""
     low, high = 0, len(values) - 1
     if not enough(float(values[high])):
         return None
@@ -220,7 +221,7 @@ def index(public: PublicData, coefficient: str) -> int:
         InputError: there is none of that name.
     """
     if coefficient not in public.names:
-        raise InputError(f"There is no coefficient {coefficient!r}; choose one of {listed(public.names)}.")
+        raise InputError(ReleaseMessage.NO_COEFFICIENT, coefficient=coefficient, present=public.names)
     return public.names.index(coefficient)
 
 

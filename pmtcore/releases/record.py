@@ -97,7 +97,7 @@ class Release:
             plain(value, name)
 
     def as_dict(self) -> dict[str, Any]:
-        """The machine-readable record, plain JSON types only."""
+        """Return the machine-readable record, plain JSON types only."""
         record: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
@@ -170,7 +170,7 @@ class Release:
         return {name: {part: float(values[j]) for part, values in parts.items()} for j, name in enumerate(self.names)}
 
     def _inference(self) -> dict[str, Any]:
-        """What the limits lie around, their degrees of freedom, and the covariance of each part."""
+        """Return what the limits lie around, their degrees of freedom, and the covariance of each part."""
         bands = self.bands
         if bands is None or bands.centre is None or bands.freedom is None:
             return {}
@@ -206,7 +206,7 @@ def modelled(target: str, positive: str | None) -> str:
 
 
 def _promised(fields: Mapping[str, Any]) -> Guarantee:
-    """A guarantee from its record."""
+    """Return a guarantee from its record."""
     return Guarantee(fields["mu"], Neighbours(fields["neighbours"]), fields["delta"], unit_of(fields))
 
 

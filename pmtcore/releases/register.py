@@ -12,6 +12,7 @@ from typing import Any, final
 
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError, number_between
+from pmtcore.base.messages import ReleaseMessage
 from pmtcore.base.roles import Action, Actor
 from pmtcore.ledger.account import Account
 from pmtcore.ledger.log import Ledger
@@ -36,7 +37,7 @@ class Registered:
 
     @property
     def first(self) -> Choices:
-        """What to fit when nothing is chosen yet: with the curator's unit.
+        """Return what to fit when nothing is chosen yet: with the curator's unit.
 
         Raises:
             InputError: the tables have no numeric column in common.
@@ -50,11 +51,11 @@ class Registered:
             InputError: a policy that refuses rows, and so tells of them before anything is recorded.
         """
         if "refuse" in (choices.missing, choices.unseen):
-            raise InputError("On a registered data set no policy refuses rows: that would tell of private ones.")
+            raise InputError(ReleaseMessage.REGISTERED_REFUSES_NO_ROW)
         return choices.of_person(self.unit) if self.unit.column else choices
 
     def problem(self, choices: Choices) -> Problem:
-        """The problem of these choices, under the curator's unit and schema.
+        """Return the problem of these choices, under the curator's unit and schema.
 
         Raises:
             InputError: the tables do not fit the choices.
@@ -98,12 +99,12 @@ def register(
 
 
 def registered(actor: Actor, ledger: Ledger) -> list[str]:
-    """The names an actor may choose from."""
+    """Return the names an actor may choose from."""
     return sorted(ledger.registered()) if actor.may(Action.USE_REGISTERED) else []
 
 
 def opened(actor: Actor, ledger: Ledger, name: str) -> Registered:
-    """A registered data set.
+    """Open a registered data set.
 
     Raises:
         Forbidden: the actor may not; InputError: no such data set, or a file is gone.
@@ -111,7 +112,7 @@ def opened(actor: Actor, ledger: Ledger, name: str) -> Registered:
     actor.require(Action.USE_REGISTERED)
     held = ledger.registered().get(name.strip())
     if held is None:
-        raise InputError(f"There is no registered data set {name!r}; ask a curator to register it.")
+        raise InputError(ReleaseMessage.NOT_REGISTERED, dataset=name)
     private, public = read_path(held["private"], "private"), read_path(held["public"], "public")
     schema = public.schema if held["schema"] is None else Schema.from_dict(held["schema"])
     return Registered(name, private, public, Unit.from_dict(held["unit"]), held["second"], schema)

@@ -13,7 +13,8 @@ import numpy as np
 from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delta, reporting_delta
 from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
 from pmtcore.accounting.units import MOST_ROWS, Unit
-from pmtcore.base.checks import InputError, check_held, listed, number_between, whole_number_between
+from pmtcore.base.checks import InputError, check_held, number_between, whole_number_between
+from pmtcore.base.messages import Note, ReleaseMessage, TableNote
 from pmtcore.base.records import PassObserver, ReleaseStatus, plain
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.base.strict_json import parsed
@@ -88,16 +89,15 @@ class Request:
         """
         unknown = set(fields) - {"method", "mu", "parameters", "delta", "rows_per_person"}
         if unknown or "method" not in fields or "mu" not in fields:
-            raise InputError(
-                "A configuration needs 'method' and 'mu', and may have 'parameters', 'delta' and 'rows_per_person'"
-                + (f"; it has {listed(sorted(map(str, unknown)))}." if unknown else ".")
-            )
+            if unknown:
+                raise InputError(ReleaseMessage.UNKNOWN_FIELDS, fields=sorted(map(str, unknown)))
+            raise InputError(ReleaseMessage.LACKING_FIELDS)
         entry = method(str(fields["method"]))
         values = fields.get("parameters") or {}
         if not isinstance(values, Mapping):
-            raise InputError("'parameters' in a configuration must be a table of names and values.")
+            raise InputError(ReleaseMessage.PARAMETERS_FORM)
         if isinstance(fields["mu"], bool):
-            raise InputError("mu in a configuration must be a number, got true or false.")
+            raise InputError(ReleaseMessage.MU_IS_TRUTH_VALUE)
         budget = Budget(number_between("mu", fields["mu"], *MU_RANGE))
         delta = None if fields.get("delta") is None else checked_delta(fields["delta"])
         rows = whole_number_between("rows per person", fields.get("rows_per_person", 1), 1, MOST_ROWS)
@@ -105,7 +105,7 @@ class Request:
 
 
 def request_from_json(data: bytes) -> Request:
-    """A request from the bytes of a saved configuration.
+    """Return a request from the bytes of a saved configuration.
 
     Raises:
         InputError: not JSON, not one object, or a field that :meth:`Request.from_dict` refuses.
@@ -113,11 +113,9 @@ def request_from_json(data: bytes) -> Request:
     try:
         fields = parsed(data)
     except (ValueError, RecursionError):
-        raise InputError(
-            "The configuration is not JSON, or has a name twice; save one with 'Configuration (JSON)' or --save-config."
-        ) from None
+        raise InputError(ReleaseMessage.CONFIGURATION_NOT_JSON) from None
     if not isinstance(fields, dict):
-        raise InputError("The configuration must hold one JSON object with 'method' and 'mu'.")
+        raise InputError(ReleaseMessage.CONFIGURATION_FORM)
     return Request.from_dict(fields)
 
 
@@ -137,12 +135,12 @@ class Preview:
 
     @property
     def worthwhile(self) -> bool:
-        """Whether the public figures raise no objection."""
+        """Return True where the public figures raise no objection."""
         return not self.verdict
 
 
 def preview(problem: Problem, request: Request) -> Preview:
-    """The request's cost and prospects, from public figures alone; free."""
+    """Return the request's cost and prospects, from public figures alone; free."""
     entry, parameters, plan = _plan(problem, request)
     facts, predicted, public_alone = plan.facts(), plan.predicted(), None
     if predicted is not None:
@@ -186,10 +184,7 @@ def release(
     """
     entry, parameters, plan = _plan(problem, request)
     if entry.standing is ReleaseStatus.LAB:
-        raise InputError(
-            f"{entry.id} is for the lab and cannot be released: {entry.standing_reason}; "
-            f"choose a sound method, or study it with compare."
-        )
+        raise InputError(ReleaseMessage.LAB_METHOD, method=entry.id, reason=entry.standing_reason)
     outcome = plan.run(problem.private if watch is None else problem.private.watched(watch), source, 1)
     reasons = problem.lab_reasons
     if SYNTHETIC not in reasons and problem.table is not None and is_demo(problem.table):
@@ -233,7 +228,7 @@ class Recorded:
     release: Release  # made just now, or for a repeated key made again from the record
 
     def as_dict(self) -> dict[str, Any]:
-        """The record as the ledger keeps it."""
+        """Return the record as the ledger keeps it."""
         return dict(self.record)
 
 
@@ -248,7 +243,7 @@ def recorded_release(
     by: str = "",
     progress: Progress | None = None,
 ) -> Recorded:
-    """A release whose spend is in the ledger before a private row is encoded; once for each key.
+    """Release once for each key; the spend is in the ledger before a private row is encoded.
 
     The only way to figures that may leave. A key that was released before gives the release kept with it.
 
@@ -320,7 +315,7 @@ def _kept(place: SpendPlace, made: Release) -> dict[str, Any]:
 
 
 def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = "", tables: str = "") -> dict[str, Any]:
-    """What a release would spend, in the fields of the ledger: asked for beforehand, or made.
+    """Return what a release would spend, in the fields of the ledger: asked for beforehand, or made.
 
     Args:
         tables: digest of what it would be made from (:func:`tables_digest`), where a second person agrees to it.
@@ -330,7 +325,7 @@ def spend_of(problem: Problem, request: Request, purpose: str = "", by: str = ""
     """
     entry, _, plan = _plan(problem, request)
     if entry.standing is ReleaseStatus.LAB:
-        raise InputError(f"{entry.id} is for the lab and cannot be released: {entry.standing_reason}.")
+        raise InputError(ReleaseMessage.LAB_METHOD, method=entry.id, reason=entry.standing_reason)
     return _spend(problem, request, entry, plan, purpose, by, tables)
 
 
@@ -378,7 +373,7 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
 def progress_of(
     problem: Problem, request: Request, tell: Callable[[Report], None], stop: Callable[[], bool] = lambda: False
 ) -> Progress:
-    """What follows a release of this request; see :class:`pmtcore.releases.progress.Progress`."""
+    """Return what follows a release of this request; see :class:`pmtcore.releases.progress.Progress`."""
     return Progress(problem.private.n, _plan(problem, request)[2].looks, tell, stop)
 
 
@@ -426,17 +421,11 @@ def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]
     if plan.requires_in_memory:
         check_held(problem.private.n, len(problem.public.names) + 1)
     if problem.choices.cluster and not plan.clusters_errors:
-        raise RefusedError(
-            Refusal.CLUSTERS,
-            f"{entry.id} states errors as if rows were independent; with a cluster choose "
-            f"{recommended(problem.public).id}, or joint-moment with public_rows=yes.",
-        )
+        other = recommended(problem.public).id
+        raise RefusedError(Refusal.CLUSTERS, ReleaseMessage.METHOD_WITHOUT_CLUSTERS, method=entry.id, methods=[other])
     unit = _unit(problem, request)
     if plan.mu * unit.rows > MU_RANGE[1]:
-        raise InputError(
-            f"A person with {unit.rows:,} rows would be protected as by mu = {plan.mu * unit.rows:,.0f}, which is "
-            f"not at all; no more than {MU_RANGE[1]:,.0f} is released: lower the budget, or the rows of a person."
-        )
+        raise InputError(ReleaseMessage.PERSON_UNPROTECTED, rows=unit.rows, mu=plan.mu * unit.rows, limit=MU_RANGE[1])
     return entry, parameters, plan
 
 
@@ -444,9 +433,7 @@ def _unclustered(problem: Problem, plan: Plan) -> tuple[str, ...]:
     """Return what to say where rows of a person are alike and the method's errors do not allow for it."""
     if problem.public.clusters is None or plan.clusters_errors:
         return ()
-    return (
-        "The method's errors take the rows of one person as independent: they are too small where those are alike.",
-    )
+    return (Note(TableNote.METHOD_UNCLUSTERED),)
 
 
 def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) -> Guarantee:
@@ -455,7 +442,7 @@ def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) ->
 
 
 def _unit(problem: Problem, request: Request) -> Unit:
-    """What the table keeps of each person, or else what was declared."""
+    """Return what the table keeps of each person, or else what was declared."""
     return problem.unit or Unit(request.rows_per_person)
 
 

@@ -12,6 +12,7 @@ from typing import final
 
 from pmtcore.accounting.budgets import attacker_power
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import ArgumentMessage
 from pmtcore.base.numbers import figure, percent
 
 # The customary level of a test.
@@ -85,6 +86,6 @@ def strength(mu: float) -> Strength:
     'attacker: 26 %, guessing: 5 %'
     """
     if not mu >= 0:
-        raise InputError(f"mu must be at least 0, got {mu}.")
+        raise InputError(ArgumentMessage.NEGATIVE_MU, given=mu)
     power = FALSE_ALARMS if mu == 0 else float(attacker_power(mu, FALSE_ALARMS))
     return Strength(mu, min(math.ceil(1000 * power) / 1000, 1.0))

@@ -69,6 +69,8 @@ class StudyError(InputError):
         sites: names of the sites concerned.
     """
 
+    kind: Kind
+
     def __init__(self, kind: Kind, *sites: str) -> None:
         self.kind, self.sites = kind, sites
         super().__init__(f"{_SENTENCES[kind]}{f' ({listed(sites)})' if sites else ''}.")

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, final
 
 from pmtcore.accounting.units import FIRST, Unit
-from pmtcore.base.checks import InputError, listed, number_between, one_of
+from pmtcore.base.checks import InputError, number_between, one_of
+from pmtcore.base.messages import TableMessage
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN, POISSON, Family, family
 
@@ -67,7 +68,7 @@ class Choices:
         if self.lam is not None:
             number_between("lam", self.lam, 0.0, 1e9)
             if self.family == GAUSSIAN.id:
-                raise InputError("The ridge penalty of a linear fit is a parameter of its method; set it there.")
+                raise InputError(TableMessage.PENALTY_OF_LINEAR_FIT)
         one_of("missing", self.missing, MISSING_POLICIES)
         one_of("unseen", self.unseen, UNSEEN_POLICIES)
         one_of("collinear", self.collinear, COLLINEAR_POLICIES)
@@ -75,13 +76,13 @@ class Choices:
             one_of(f"kind of {name!r}", kind, KINDS)
         number_between("public ridge", self.public_ridge, 0.0, 1e6)
         if self.features is not None and self.target in self.features:
-            raise InputError(f"The target {self.target!r} is also among the features; leave it out there.")
+            raise InputError(TableMessage.TARGET_AMONG_FEATURES, column=self.target)
         if self.features is not None and len(set(self.features)) < len(self.features):
-            raise InputError("A feature is named twice; name each feature once.")
+            raise InputError(TableMessage.FEATURE_TWICE)
         if self.formula and self.features is not None:
-            raise InputError("Give a formula, or target and features: the formula names both.")
+            raise InputError(TableMessage.FORMULA_AND_FEATURES)
         if self.exposure and self.family != POISSON.id:
-            raise RefusedError(Refusal.EXPOSURE, "An exposure is for counts: choose the family 'poisson'.")
+            raise RefusedError(Refusal.EXPOSURE, TableMessage.EXPOSURE_NEEDS_COUNTS)
         for name in self.weighing:
             self._check_weights(name)
         if self.person:
@@ -100,23 +101,21 @@ class Choices:
 
     def _check_weights(self, name: str) -> None:
         if name in (self.target, self.person, *(self.features or ())):
-            raise RefusedError(Refusal.WEIGHTS, f"{name!r} says how much a row counts, and nothing else.")
+            raise RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_ARE_NO_FEATURE, column=name)
         if self.weights == self.exposure:
-            raise RefusedError(Refusal.WEIGHTS, f"{name!r} is the exposure, which weighs its row already.")
+            raise RefusedError(Refusal.WEIGHTS, TableMessage.EXPOSURE_WEIGHS, column=name)
         if self.person and self.person_rule != FIRST:
-            raise RefusedError(Refusal.WEIGHTS, "The mean of a person's rows has no weight; take their first rows.")
+            raise RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_OF_MEANS)
         if self.missing == "refuse":
-            raise RefusedError(Refusal.WEIGHTS, "With weights no row is refused: choose 'empty-row'.")
+            raise RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_REFUSE_NO_ROW)
 
     def _check_person(self) -> None:
         if self.person in (self.target, *(self.features or ())):
-            raise InputError(f"{self.person!r} says whose a row is; leave it out of the features and the target.")
+            raise InputError(TableMessage.PERSON_IS_NO_FEATURE, column=self.person)
         if self.unit is not None and self.unit.rule != FIRST and self.family != GAUSSIAN.id:
-            raise InputError("The mean of a person's labels is no label; let their first rows count (rule 'first').")
+            raise InputError(TableMessage.MEAN_OF_LABELS)
         if "refuse" in (self.missing, self.unseen) and self.unit is not None:
-            raise InputError(
-                "With an identifier column no row is refused: choose 'empty-row' or 'public-median', and 'other'."
-            )
+            raise InputError(TableMessage.PEOPLE_REFUSE_NO_ROW)
 
     @property
     def unit(self) -> Unit | None:
@@ -162,7 +161,7 @@ class Choices:
             found["levels"] = {name: tuple(levels) for name, levels in found.get("levels", {}).items()}
             return cls(**found)
         except (TypeError, AttributeError):
-            raise InputError("The choices about the tables cannot be read.") from None
+            raise InputError(TableMessage.CHOICES_UNREADABLE) from None
 
 
 def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -176,7 +175,7 @@ def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
         name, equals, levels = line.partition("=")
         parts = tuple(part.strip() for part in levels.split("|") if part.strip())
         if not equals or len(parts) < 2:
-            raise InputError(f"Declared categories are written as 'column = a | b | c', got {line.strip()!r}.")
+            raise InputError(TableMessage.CATEGORIES_FORM, given=line.strip())
         found[name.strip()] = parts
     return found
 
@@ -191,8 +190,6 @@ def kinds_from_text(lines: Iterable[str]) -> dict[str, str]:
     for line in lines:
         name, equals, kind = line.partition("=")
         if not equals or kind.strip() not in KINDS:
-            raise InputError(
-                f"Kinds of columns are written as 'column = number', {listed(KINDS)}; got {line.strip()!r}."
-            )
+            raise InputError(TableMessage.KINDS_FORM, allowed=KINDS, given=line.strip())
         kinds[name.strip()] = kind.strip()
     return kinds

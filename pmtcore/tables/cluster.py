@@ -18,6 +18,7 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import TableMessage
 from pmtcore.base.records import Block, block_sum
 from pmtcore.tables.coder import Coder
 from pmtcore.tables.dialect import Dialect
@@ -53,7 +54,7 @@ def parts(source: Source) -> list[Part]:
     if isinstance(source, ManySource):
         return [part for each in source.parts for part in parts(each)]
     if source.in_memory or not isinstance(source, ParquetSource | TextSource):
-        raise InputError("A cluster reads files that its workers can reach; give a path, not an upload or a query.")
+        raise InputError(TableMessage.CLUSTER_NEEDS_FILES)
     if isinstance(source, ParquetSource):
         return [Part(source, (group,)) for group in range(source.groups)] or [Part(source, ())]
     return [Part(source)]
@@ -77,7 +78,7 @@ def part_sum(part: Part, coder: Coder, dialect: Dialect, function: Summand) -> n
         raise
     except Exception as error:
         kind = type(error).__name__
-    raise InputError(f"A worker could not sum its part of the private table ({kind}).")
+    raise InputError(TableMessage.WORKER_FAILED, reason=kind)
 
 
 @final
@@ -95,14 +96,14 @@ class Cluster:
         try:
             distributed: Any = import_module("distributed")  # an extra
         except ImportError:
-            raise InputError("Dask is not installed: pip install 'second-moment[dask]'.") from None
+            raise InputError(TableMessage.NO_DASK) from None
         self._own: Any = None
         if scheduler is None:
             self._own = distributed.LocalCluster(n_workers=_WORKERS, threads_per_worker=1, dashboard_address=None)
         try:
             self.client: Any = distributed.Client(scheduler if self._own is None else self._own, timeout=_PATIENCE)
         except (OSError, ValueError):
-            raise InputError(f"No Dask scheduler answers at {scheduler}; check the address.") from None
+            raise InputError(TableMessage.NO_SCHEDULER, address=scheduler) from None
 
     def adder(self, source: Source, coder: Coder, dialect: Dialect) -> Callable[[Summand], np.ndarray]:
         """What adds a function up over the table's blocks, on the cluster."""
@@ -126,7 +127,7 @@ class Cluster:
             raise
         except Exception as error:  # of Dask's own kinds
             kind = type(error).__name__
-        raise InputError(f"The cluster did not finish a pass ({kind}); look at its log, or run without it.")
+        raise InputError(TableMessage.CLUSTER_FAILED, reason=kind)
 
     def close(self) -> None:
         """Leave the cluster; end one of one's own."""

@@ -12,7 +12,8 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.base.checks import InputError, listed
+from pmtcore.base.checks import InputError
+from pmtcore.base.messages import TableMessage
 from pmtcore.base.records import Block
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.choices import Choices
@@ -173,15 +174,9 @@ class Coder:
                 missing |= {part.name} if np.any(gaps.missing) else set()
                 unseen |= {part.name} if np.any(gaps.unseen) else set()
         if self.choices.unseen == "refuse" and unseen:
-            raise InputError(
-                f"Column {listed(self._ordered(unseen))} of the {whose} table has levels that the public table does "
-                f"not have; declare them, or choose the policy 'other' for unseen levels."
-            )
+            raise InputError(TableMessage.UNKNOWN_LEVELS, columns=self._ordered(unseen), table=whose)
         if self.choices.missing == "refuse" and missing:
-            raise InputError(
-                f"The {whose} table has missing values in {listed(self._ordered(missing))}; choose a policy for "
-                f"missing values, or leave these columns out."
-            )
+            raise InputError(TableMessage.MISSING_VALUES, table=whose, columns=self._ordered(missing))
 
     def _ordered(self, names: set[str]) -> list[str]:
         return [name for name in self.columns() if name in names]
@@ -195,13 +190,10 @@ def check_width(coder: Coder) -> None:
     """
     count = len(coder.all_names)
     if count > MAX_FEATURES:
-        raise InputError(f"The features make {count} columns; at most {MAX_FEATURES} can be used: choose fewer.")
+        raise InputError(TableMessage.TOO_MANY_FEATURES, count=count, limit=MAX_FEATURES)
     long = [name for name in (*coder.all_names, coder.target.name) if len(name) > MAX_NAME]
     if long:
-        raise InputError(
-            f"The column {listed(long, 1)} has a name of {len(long[0])} characters (a category counts as part of the "
-            f"name); at most {MAX_NAME} can be used: shorten it, or leave the column out."
-        )
+        raise InputError(TableMessage.NAME_TOO_LONG, columns=long, count=len(long[0]), limit=MAX_NAME)
 
 
 def row_blocks(source: Source, coder: Coder, dialect: Dialect, n: int) -> Callable[[], Iterator[Block]]:

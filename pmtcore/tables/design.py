@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from pmtcore.base.checks import InputError, listed
+from pmtcore.base.checks import InputError
+from pmtcore.base.messages import TableMessage
 from pmtcore.glm.families import family
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.coder import Coder
@@ -55,7 +56,7 @@ class Design:
         """
         missing = [name for name in self.inputs if name not in rows.columns]
         if missing:
-            raise InputError(f"The table of new rows has no column {listed(missing)}; it needs {listed(self.inputs)}.")
+            raise InputError(TableMessage.NEW_ROWS_LACK_COLUMNS, columns=missing, needed=self.inputs)
         source = rows.source if self.expansion is None else self.expansion.source(rows.source)
         coder = replace(self.coder, decimal=rows.dialect.mark(source.separator))
         blocks = source.blocks(coder.columns(labelled=False, weighted=False), rows.dialect)
@@ -127,7 +128,7 @@ class Design:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError("The record's 'design' cannot be read; ask for the original file.") from None
+            raise InputError(TableMessage.DESIGN_UNREADABLE) from None
 
 
 def _feature_fields(feature: Feature) -> dict[str, Any]:

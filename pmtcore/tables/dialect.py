@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, final
 
-from pmtcore.base.checks import InputError, listed, one_of
+from pmtcore.base.checks import InputError, one_of
+from pmtcore.base.messages import TableMessage
 from pmtcore.tables.limits import MAX_COLUMNS
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
@@ -82,20 +83,20 @@ def header_of(line: bytes, where: str, hide_names: bool) -> Header:
         InputError: no header row, one column, a name missing or twice; the message never contains a private name.
     """
     if line.startswith(_UTF16):
-        raise InputError(f"{where} is written in UTF-16 ('Unicode text'); save it as CSV in UTF-8.")
+        raise InputError(TableMessage.UTF16, where=where)
     text = decoded_line(line)
     if "\x00" in text or sum(not (c.isprintable() or c == "\t") for c in text) > len(text) // 100:
-        raise InputError(f"{where} is not a table in text or Parquet form; save it as CSV, TSV or Parquet.")
+        raise InputError(TableMessage.NOT_A_TABLE, where=where)
     separator = max(SEPARATORS, key=text.count)
     if text.count(separator) == 0:
-        raise InputError(f"{where} has a single column; columns must be separated by comma, tab, semicolon or bar.")
+        raise InputError(TableMessage.ONE_COLUMN, where=where)
     try:
         names = tuple(cell.strip() for cell in next(csv.reader([text], delimiter=separator, skipinitialspace=True)))
     except csv.Error:
-        raise InputError(f"{where} has a header row that cannot be read; check its quotes.") from None
+        raise InputError(TableMessage.HEADER_UNREADABLE, where=where) from None
     check_names(names, where, hide_names)
     if all(_is_number(name) for name in names):
-        raise InputError(f"{where} has no header row: its first row holds numbers; add a row of column names.")
+        raise InputError(TableMessage.NO_HEADER, where=where)
     return Header(separator, names)
 
 
@@ -106,14 +107,15 @@ def check_names(names: Sequence[str], where: str, hide_names: bool) -> None:
         InputError: too many columns, or a name that is missing or there twice.
     """
     if len(names) > MAX_COLUMNS:
-        raise InputError(f"{where} has {len(names)} columns; at most {MAX_COLUMNS} are read: leave columns out.")
+        raise InputError(TableMessage.TOO_MANY_COLUMNS, where=where, count=len(names), limit=MAX_COLUMNS)
     if any(not name for name in names):
         number = list(names).index("") + 1
-        raise InputError(f"{where} has a column without a name (number {number}); name every column.")
+        raise InputError(TableMessage.UNNAMED_COLUMN, where=where, number=number)
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        which = "a column name" if hide_names else listed(twice)
-        raise InputError(f"{where} has {which} more than once; rename the columns so that each name is there once.")
+        if hide_names:
+            raise InputError(TableMessage.NAME_TWICE, where=where)
+        raise InputError(TableMessage.NAMES_TWICE, where=where, columns=twice)
 
 
 def public_dialect(data: bytes, header: Header, where: str) -> Dialect:

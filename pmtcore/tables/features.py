@@ -16,7 +16,8 @@ from typing import final
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError, listed
+from pmtcore.base.checks import InputError
+from pmtcore.base.messages import Note, TableMessage, TableNote
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.limits import MAX_LEVELS
@@ -103,15 +104,14 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
         return _categories(rule.name, schema.frequencies(public), choices)
     values = schema.values(public, kind, decimal)
     if not np.any(np.isfinite(values)):
-        raise InputError(f"Column {rule.name!r} of the public table is empty; leave it out.")
+        raise InputError(TableMessage.EMPTY_COLUMN, column=rule.name)
     notes = []
     if kind == "date":
-        notes.append(f"Dates of {rule.name!r} count as days since 1970-01-01.")
+        notes.append(Note(TableNote.DATES, column=rule.name))
     lost = int(np.sum(np.isnan(values))) - _blank(public)
     if lost > 0:
-        which = "1 public cell" if lost == 1 else f"{lost:,} public cells"
-        words = f"is no {kind} and counts" if lost == 1 else f"are no {kind}s and count"
-        notes.append(f"{which} of {rule.name!r} {words} as missing.")
+        cells_lost = TableNote.UNREADABLE_CELL if lost == 1 else TableNote.UNREADABLE_CELLS
+        notes.append(Note(cells_lost, count=lost, column=rule.name, form=kind))
     return Feature(Column(rule.name, kind), float(np.nanmedian(values)), notes=tuple(notes))
 
 
@@ -128,14 +128,12 @@ def _categories(name: str, counts: dict[str, int], choices: Choices) -> Feature:
     """Make the feature of a categorical column: public levels with at least two rows, or the declared among them."""
     declared = {cells.canonical(level) for level in choices.levels.get(name, ())}
     if not declared and len(counts) > MAX_LEVELS:
-        dates = "; dates are read as 2020-12-31 or 31.12.2020" if any(map(_SLASHED.fullmatch, counts)) else ""
-        raise InputError(
-            f"Column {name!r} has {len(counts)} different texts in the public table (at most {MAX_LEVELS} "
-            f"categories{dates}); leave it out, or declare its levels."
-        )
+        dates = any(map(_SLASHED.fullmatch, counts))
+        kind = TableMessage.SLASHED_DATES if dates else TableMessage.TOO_MANY_CATEGORIES
+        raise InputError(kind, column=name, count=len(counts), limit=MAX_LEVELS)
     often = sorted(k for k, count in counts.items() if count >= _FEWEST_ROWS and (not declared or k in declared))
     if len(often) < 2:
-        raise InputError(f"Column {name!r} has fewer than two categories with public rows; leave it out.")
+        raise InputError(TableMessage.ONE_CATEGORY, column=name)
     reference = max(often, key=lambda level: (counts[level], level))
     dummies = [level for level in often if level != reference]
     few = declared - set(often)
@@ -153,14 +151,14 @@ def category_notes(features: Sequence[Feature], unseen: str) -> tuple[str, ...]:
     categorical = [one for one in features if one.dummies is not None]
     if not categorical:
         return ()
-    notes = [f"Categories are compared with {', '.join(f'{one.reference!r} of {one.name!r}' for one in categorical)}."]
+    references = [f"{one.reference!r} of {one.name!r}" for one in categorical]
+    notes = [Note(TableNote.REFERENCES, levels=references, columns=[one.name for one in categorical])]
     for one in categorical:
         if one.merged:
             become = "missing" if one.home is None else repr(one.home)
-            few = f"Categories of {one.name!r} with fewer than two public rows"
-            notes.append(f"{few} count as {become}: {listed(sorted(one.merged))}.")
+            notes.append(Note(TableNote.RARE_LEVELS, column=one.name, become=become, levels=sorted(one.merged)))
     for become, homes in (("missing", False), (repr(OTHER), True)):
         names = [one.name for one in categorical if (one.home is not None) == homes]
         if names and unseen == "other":
-            notes.append(f"Categories of {listed(names, 99)} that the public table does not have count as {become}.")
+            notes.append(Note(TableNote.UNKNOWN_LEVELS, columns=names, become=become))
     return tuple(notes)

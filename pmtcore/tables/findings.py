@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, final
 
 from pmtcore.base.checks import InputError, listed
-from pmtcore.base.numbers import plural
+from pmtcore.base.messages import Message, Note, PublicMessage, TableMessage, TableNote, kind_of
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
@@ -28,6 +28,25 @@ _ALMOST = 0.5  # share of numbers from which a text column is offered as one of 
 # Private rows below which the noise is larger than any sum of them, at the largest budget that is taken.
 _FEW = 10
 _ROUNDS = 12  # repairs that follow from one another
+# What the notes of a public side are about; those that are not listed are no findings.
+_ABOUT: Mapping[Message | None, About] = {
+    TableNote.LEFT_OUT: "features",
+    TableNote.ZERO: "collinear",
+    TableNote.CONSTANT: "collinear",
+    TableNote.COLLINEAR: "collinear",
+    TableNote.PUBLIC_ROW_LEFT_OUT: "missing",
+    TableNote.PUBLIC_ROWS_LEFT_OUT: "missing",
+}
+# What an error that stops the attempt is about.
+_STOPPING: Mapping[Message | None, About] = {
+    TableMessage.MISSING_VALUES: "missing",
+    TableMessage.UNKNOWN_LEVELS: "missing",
+    PublicMessage.COLLINEAR: "collinear",
+    PublicMessage.CONSTANT: "collinear",
+    PublicMessage.ZERO_COLUMNS: "collinear",
+    PublicMessage.MOMENT_COLLINEAR: "collinear",
+    PublicMessage.TOO_FEW_ROWS: "rows",
+}
 
 
 @final
@@ -49,9 +68,11 @@ class Finding:
     """One thing about the tables that somebody should know.
 
     Attributes:
+        sentence: what somebody should know, with its kind where it is one of this package.
         columns: public columns it is about.
         stops: whether no problem can be made before it is repaired; else the sentence says what was done about it.
         repairs: what can be done, the first recommended.
+        kind: what code and tests ask for.
     """
 
     about: About
@@ -59,6 +80,11 @@ class Finding:
     columns: tuple[str, ...] = ()
     stops: bool = False
     repairs: tuple[Repair, ...] = ()
+
+    @property
+    def kind(self) -> Message | None:
+        """The kind of the sentence."""
+        return kind_of(self.sentence)
 
 
 def findings(
@@ -100,14 +126,14 @@ def _tables(private: Table, public: Table | MomentTable, choices: Choices) -> It
     if choices.unit is None and private.n < _FEW:
         yield Finding(
             "tables",
-            f"The private table has {plural(private.n, 'row')}: no budget lets a release say anything about so few.",
+            Note(TableNote.FEW_PRIVATE_ROWS, rows=private.n),
         )
     if isinstance(public, MomentTable) or choices.unit is not None:  # the number of people's rows is private
         return
     if public.n > private.n:
         yield Finding(
             "tables",
-            f"The public table has {public.n:,} rows, the private one {private.n:,}: check that they are not swapped.",
+            Note(TableNote.SWAPPED, public_rows=public.n, private_rows=private.n),
         )
 
 
@@ -118,20 +144,20 @@ def _columns(private: Table, public: Table | MomentTable, choices: Choices) -> I
     only = [name for name in public.columns if name not in private.columns]
     more = len(private.columns) - len(common)
     if only:
-        yield Finding("columns", f"The private table has no column {listed(only)}: left out.", tuple(only))
+        yield Finding("columns", Note(TableNote.PUBLIC_ONLY, columns=only), tuple(only))
     if more:
-        words = "1 column of the private table is" if more == 1 else f"{more} columns of the private table are"
-        yield Finding("columns", f"{words} not in the public one: left out.")
+        kind = TableNote.PRIVATE_COLUMN if more == 1 else TableNote.PRIVATE_COLUMNS
+        yield Finding("columns", Note(kind, count=more))
     lost = [name for name in choices.features or () if name not in common]
     if lost:
         rest = tuple(name for name in choices.features or () if name in common) or None
         repair = Repair(f"Leave out {listed(lost)}", {"features": rest})
-        yield Finding("features", f"Not both tables have {listed(lost)}.", tuple(lost), True, (repair,))
+        yield Finding("features", Note(TableNote.NOT_IN_BOTH, columns=lost), tuple(lost), True, (repair,))
     hidden = choices.target in private.columns and choices.model is not GAUSSIAN
     if choices.target not in common and not hidden:
         yield Finding(
             "target",
-            f"Not both tables have the target {choices.target!r}.",
+            Note(TableNote.TARGET_NOT_IN_BOTH, column=choices.target),
             (choices.target,),
             True,
             _other_target(private, public),
@@ -158,7 +184,7 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
     if not choices.model.binary and share < 0.5 and levels:
         yield Finding(
             "target",
-            f"The target {name!r} has {plural(len(levels), 'text value')}: {listed(list(levels))}.",
+            Note(TableNote.TEXT_TARGET, column=name, count=len(levels), levels=list(levels)),
             (name,),
             True,
             _as_labels(list(levels)),
@@ -171,7 +197,7 @@ def _target(public: Table, choices: Choices) -> Iterator[Finding]:
         few = len(levels) <= MAX_LEVELS
         yield Finding(
             "labels",
-            f"The target {name!r} has {len(levels)} different values; a regression of labels needs two.",
+            Note(TableNote.NOT_TWO_LABELS, column=name, count=len(levels)),
             (name,),
             True,
             (*marks, *linear) if few else (*linear, *marks),
@@ -201,15 +227,15 @@ def _features(private: Table, public: Table, choices: Choices) -> Iterator[Findi
         kind = choices.kinds.get(name, rule.kind)
         if kind == "level" and name not in choices.levels and _ALMOST <= share < 1:
             numbers = Repair(f"Read {name!r} as numbers", {"kinds": {**choices.kinds, name: "number"}})
-            sentence = f"{share:.0%} of the public cells of {name!r} are numbers, the others text: read as categories."
-            yield Finding("numbers", sentence, (name,), False, (numbers,))
+            note = Note(TableNote.MOSTLY_NUMBERS, share=share, column=name)
+            yield Finding("numbers", note, (name,), False, (numbers,))
         elif kind == "number" and share < 1 and any(cells.texts(c).null_count < len(c) for c in column.chunks):
             levels = Repair(f"Read {name!r} as categories", {"kinds": {**choices.kinds, name: "level"}})
-            sentence = f"Some public cells of {name!r} are not numbers: they count as missing."
-            yield Finding("numbers", sentence, (name,), False, (levels,))
+            note = Note(TableNote.SOME_NOT_NUMBERS, column=name)
+            yield Finding("numbers", note, (name,), False, (levels,))
         if kind == "date":
             leave = _without(private, public, choices, (name,))
-            yield Finding("dates", f"Dates of {name!r} count as days since 1970-01-01.", (name,), False, (leave,))
+            yield Finding("dates", Note(TableNote.DATES, column=name), (name,), False, (leave,))
 
 
 def _without(private: Table, public: Table | MomentTable, choices: Choices, names: tuple[str, ...]) -> Repair:
@@ -229,47 +255,32 @@ def _rest(
     try:
         side = public_side(private, public, choices, public_rows, declared)
     except InputError as error:
-        return [] if stopped else [_stopping(str(error), private, public, choices)]
-    return [Finding(_about(note), note) for note in side.notes if _about(note) != "other"] + _thin(side)
+        return [] if stopped else [_stopping(error, private, public, choices)]
+    return [Finding(_ABOUT[kind], note) for note in side.notes if (kind := kind_of(note)) in _ABOUT] + _thin(side)
 
 
 def _thin(side: PublicSide) -> list[Finding]:
     m, d = side.data.m, side.data.d
     if m is None or m >= 3 * d:
         return []
-    return [Finding("rows", f"{m} public rows for {d} columns are few: whitening will be rough; add public rows.")]
+    return [Finding("rows", Note(TableNote.FEW_PUBLIC_ROWS, rows=m, count=d))]
 
 
-def _about(note: str) -> About:
-    words: tuple[tuple[str, About], ...] = (
-        ("public rows: left out", "collinear"),
-        ("public rows (collinear): left out", "collinear"),
-        ("public row: left out", "collinear"),
-        (": left out", "features"),
-        ("with missing values w", "missing"),
-    )
-    return next((about for word, about in words if word in note), "other")
-
-
-def _stopping(sentence: str, private: Table, public: Table | MomentTable, choices: Choices) -> Finding:
-    """Make a finding of the sentence that stopped the attempt, with the repair that removes it."""
+def _stopping(error: InputError, private: Table, public: Table | MomentTable, choices: Choices) -> Finding:
+    """Make a finding of the error that stopped the attempt, with the repair that removes its kind."""
+    kind, about = error.message, _STOPPING.get(error.message, "other")
     repairs: list[Repair] = []
-    about: About = "other"
-    if "missing values" in sentence or "levels that the public table does not have" in sentence:
-        about = "missing"
+    columns: tuple[str, ...] = ()
+    if about == "missing":
         repairs.append(Repair("Missing values become empty rows", {"missing": "empty-row", "unseen": "other"}))
-    elif "collinear" in sentence or "constant" in sentence or "zero in every row" in sentence:
-        about = "collinear"
+    elif about == "collinear":
         repairs.append(Repair("Leave out what others give away", {"collinear": "drop"}))
-    elif "usable rows" in sentence:
-        about = "rows"
+    elif kind is PublicMessage.TOO_FEW_ROWS:
         repairs += _fewer(private, public, choices)
-    else:
-        bad = tuple(name for name in choices.features or () if f"Column {name!r}" in sentence)
-        if bad and len(bad) < len(choices.features or ()):
-            about = "features"
-            repairs.append(_without(private, public, choices, bad))
-    return Finding(about, sentence, (), True, tuple(repairs))
+    elif error.facts.get("column") in (choices.features or ()) and len(choices.features or ()) > 1:
+        about, columns = "features", (str(error.facts["column"]),)
+        repairs.append(_without(private, public, choices, columns))
+    return Finding(about, error.note, columns, True, tuple(repairs))
 
 
 def _fewer(private: Table, public: Table | MomentTable, choices: Choices) -> Iterator[Repair]:

@@ -20,7 +20,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError, listed
+from pmtcore.base.checks import InputError
+from pmtcore.base.messages import TableMessage
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.limits import MAX_LEVELS
@@ -96,7 +97,7 @@ def parse(formula: str, names: Sequence[str] = (), given: Sequence[str] | None =
         InputError: not of the form ``response ~ terms``.
     """
     if len(formula) > _LONGEST:
-        raise RefusedError(Refusal.NO_FORMULA, f"A formula has at most {_LONGEST:,} characters.")
+        raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_TOO_LONG, limit=_LONGEST)
     written = quoted(formula, names)
     response, right, effects = _sides(written, formula)
     others = [name for name in (names if given is None else given) if name != response]
@@ -107,10 +108,10 @@ def parse(formula: str, names: Sequence[str] = (), given: Sequence[str] | None =
         raise
     except Exception as error:  # formulaic has many; their texts speak of the formula only
         raise RefusedError(
-            Refusal.NO_FORMULA, f"The formula {right.strip()!r} cannot be read: {_first_line(error)}"
+            Refusal.NO_FORMULA, TableMessage.FORMULA_UNREADABLE, formula=right.strip(), reason=_first_line(error)
         ) from None
     if any(not hasattr(term, "factors") for term in terms):
-        raise RefusedError(Refusal.NO_FORMULA, f"A formula has one right side, got {formula!r}.")
+        raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_TWO_RIGHT_SIDES, formula=formula)
     products = [tuple(_factor(factor) for factor in term.factors) for term in terms]
     constants = [product for product in products if all(factor.expression == "1" for factor in product)]
     return Parsed(response, right, tuple(p for p in products if p not in constants), bool(constants), effects)
@@ -143,10 +144,7 @@ def _sides(written: str, formula: str) -> tuple[str, str, tuple[str, ...]]:
     plain = "".join("\0" * len(piece) if at % 2 else piece for at, piece in enumerate(pieces))
     left, right = written[: plain.find("~")].strip(), written[plain.find("~") + 1 :]
     if plain.count("~") != 1 or not left or not right.strip():
-        raise RefusedError(
-            Refusal.NO_FORMULA,
-            f"A formula reads 'target ~ features', such as 'y ~ age + C(sex)', got {formula[:200]!r}.",
-        )
+        raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_FORM, formula=formula[:200])
     effects: tuple[str, ...] = ()
     if "|" in plain:
         at = plain.find("|")
@@ -154,10 +152,7 @@ def _sides(written: str, formula: str) -> tuple[str, str, tuple[str, ...]]:
         right = " + ".join([written[plain.find("~") + 1 : at].strip(), *(f"C(`{effect}`)" for effect in effects)])
     name = left.strip("`") if left.startswith("`") else left
     if not (left.startswith("`") and left.count("`") == 2) and re.search(r"[()+*/:^`-]", left):
-        raise RefusedError(
-            Refusal.NO_FORMULA,
-            f"The left side of a formula is one column, got {left!r}; compute it in the tables first.",
-        )
+        raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_LEFT_SIDE, given=left)
     return name, right, effects
 
 
@@ -169,11 +164,7 @@ def _effects(written: str) -> tuple[str, ...]:
     """
     names = [name.strip() for name in re.split(r"\+(?=(?:[^`]*`[^`]*`)*[^`]*$)", written)]
     if not all(re.fullmatch(rf"`[^`]+`|{_PLAIN.pattern}", name) for name in names):
-        raise RefusedError(
-            Refusal.FIXED_EFFECTS,
-            "After '|' a formula names columns whose public levels are fixed effects: 'y ~ x | firm + year'. "
-            "Instruments are asked of a released moment: Moment.iv(formula, instruments=...).",
-        )
+        raise RefusedError(Refusal.FIXED_EFFECTS, TableMessage.FORMULA_BAR)
     return tuple(name.strip("`") for name in names)
 
 
@@ -187,10 +178,7 @@ def _check_effects(effects: Iterable[str], columns: Iterable[Column]) -> None:
     for name in effects:
         if levels[name] > MAX_LEVELS:
             raise RefusedError(
-                Refusal.FIXED_EFFECTS,
-                f"{name!r} has {levels[name]:,} public levels; as columns of a fit {MAX_LEVELS} are taken. Absorbing "
-                f"them would need the mean of each group of private rows, which is more than a row by itself and would "
-                f"have to be paid for: group the levels, or take differences in the table beforehand.",
+                Refusal.FIXED_EFFECTS, TableMessage.MANY_EFFECTS, column=name, count=levels[name], limit=MAX_LEVELS
             )
 
 
@@ -247,7 +235,7 @@ class Expansion:
             spec = _formulaic().model_matrix(self.right, rows, **settings).model_spec
         except Exception as error:  # as above; the texts speak of public rows and of the formula only
             raise RefusedError(
-                Refusal.NO_FORMULA, f"The formula {self.right.strip()!r} cannot be used: {_first_line(error)}"
+                Refusal.NO_FORMULA, TableMessage.FORMULA_UNUSABLE, formula=self.right.strip(), reason=_first_line(error)
             ) from None
         names = tuple(name for name in spec.column_names if name != "Intercept")
         return replace(self, spec=spec, names=names, intercept="Intercept" in spec.column_names)
@@ -283,7 +271,7 @@ class Expansion:
         made_up.spec.transform_state.clear()
         made_up.spec.transform_state.update(state)
         if list(made_up.names) != list(fields["names"]):
-            raise InputError("The record's formula makes other columns here; ask for the version that wrote it.")
+            raise InputError(TableMessage.FORMULA_OF_OTHER_VERSION)
         return made_up
 
     @property
@@ -310,7 +298,7 @@ class Expansion:
         """
         missing = [name for name in self.inputs if name not in rows.columns]
         if missing:
-            raise InputError(f"The {rows.role} table has no column {listed(missing)}, which the formula names.")
+            raise InputError(TableMessage.FORMULA_LACKS_COLUMNS, table=rows.role, columns=missing)
         return Table(rows.name, rows.role, self.source(rows.source))
 
     def source(self, rows: Source) -> Source:
@@ -421,12 +409,10 @@ def _columns(parsed: Parsed, columns: Sequence[str], schema: Schema) -> tuple[tu
             (grouped if expression.startswith("C(") else numbers).update(dict.fromkeys(columns_of(expression)))
     missing = [name for name in (*numbers, *grouped) if name not in columns]
     if missing:
-        raise RefusedError(
-            Refusal.UNKNOWN_COLUMN, f"The public table has no column {listed(missing)}, which the formula names."
-        )
+        raise RefusedError(Refusal.UNKNOWN_COLUMN, TableMessage.FORMULA_LACKS_COLUMNS, table="public", columns=missing)
     both = [name for name in grouped if name in numbers and schema[name].kind != "level"]
     if both:
-        raise InputError(f"The formula takes {listed(both)} as a number and as categories; make a column for each.")
+        raise InputError(TableMessage.NUMBER_AND_CATEGORIES, columns=both)
     return tuple({**numbers, **grouped}), set(grouped)
 
 
@@ -442,14 +428,15 @@ def columns_of(expression: str) -> list[str]:
     try:
         nodes = list(ast.walk(ast.parse(plain, mode="eval")))
     except SyntaxError:
-        raise InputError(f"{expression!r} in the formula is no expression of columns and functions.") from None
+        raise InputError(TableMessage.NOT_AN_EXPRESSION, expression=expression) from None
     calls = [node.func for node in nodes if isinstance(node, ast.Call)]
     unknown = [node for node in calls if not isinstance(node, ast.Name) or node.id not in {*_ELEMENTWISE, *_STATEFUL}]
     if unknown or any(not isinstance(node, _NODES) for node in nodes):
         raise RefusedError(
             Refusal.NOT_ROW_BY_ROW,
-            f"{expression!r} in the formula is not known to work on each row alone; use columns, arithmetic, and "
-            f"{', '.join((*_ELEMENTWISE, *_STATEFUL))}.",
+            TableMessage.NOT_ROW_BY_ROW,
+            expression=expression,
+            functions=(*_ELEMENTWISE, *_STATEFUL),
         )
     used = [node.id for node in nodes if isinstance(node, ast.Name) and not any(node is call for call in calls)]
     return [named.get(name, name) for name in used]
@@ -490,5 +477,5 @@ def _formulaic() -> Any:
     try:
         import formulaic  # noqa: PLC0415  # an extra
     except ImportError:
-        raise InputError("Formulas need formulaic: pip install formulaic.") from None
+        raise InputError(TableMessage.NO_FORMULAIC) from None
     return formulaic

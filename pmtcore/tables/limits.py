@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import TableMessage
 
 MAX_UPLOAD_MB = 200  # of one file in the browser
 MAX_BYTES = 512 * 2**20  # unpacked, of a table held in memory: uploads, public tables, gzip'ed Parquet
@@ -82,13 +83,7 @@ def check_runs(runs: int, each: int = 0) -> None:
         InputError: too many.
     """
     if runs > MAX_RUNS:
-        raise InputError(
-            f"This asks for {runs:,} releases (methods times places times trials); at most {MAX_RUNS:,} are repeated: "
-            "choose fewer trials."
-        )
+        raise InputError(TableMessage.TOO_MANY_RELEASES, count=runs, limit=MAX_RUNS)
     if runs * each > MAX_WORK:
         most = max(MAX_WORK // each, 1)
-        raise InputError(
-            f"This asks for {runs:,} fits of a table this large; at most {most:,} are made: choose fewer trials, "
-            "places or columns."
-        )
+        raise InputError(TableMessage.TOO_MANY_FITS, count=runs, limit=most)

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.base.messages import TableMessage
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.sources import ArrowSource
 from pmtcore.tables.synthetic import synthetic
@@ -160,7 +161,7 @@ def entry(id: str) -> Entry:
         InputError: there is no such entry.
     """
     if id not in _ENTRIES:
-        raise InputError(f"There is no table called {id!r}; choose one of {', '.join(_ENTRIES)}.")
+        raise InputError(TableMessage.NO_NAMED_TABLE, given=id, allowed=_ENTRIES)
     return _ENTRIES[id]
 
 
@@ -180,10 +181,7 @@ def load(id: str, *, seed: int = 0, **knobs: float) -> Loaded:
         labels = {} if chosen.family == "gaussian" else _LABELS
         return _demo(chosen, seed=seed, **{**labels, **knobs})
     if chosen.path is None:
-        raise InputError(
-            f"The table {chosen.title!r} is not on this machine; get it from the UCI archive and put it as "
-            f"{chosen.file} into the folder that PMT_DATA_DIR names."
-        )
+        raise InputError(TableMessage.TABLE_NOT_HERE, title=chosen.title, file=chosen.file)
     complete = read_path(chosen.path, "public")
     private, public = split(complete, chosen.public_rows, seed)
     return private, public, ("the public rows were split off the private table: fine for study, not for a release",)
@@ -204,7 +202,7 @@ def _demo(
     public_rows = whole_number_between("public rows", m, 3, 20_000)
     features = whole_number_between("features", d, 1, 50)
     if public_rows < features + 3:
-        raise InputError(f"The demo needs at least {features + 3} public rows for {features} features.")
+        raise InputError(TableMessage.DEMO_TOO_SMALL, limit=features + 3, count=features)
     bend = number_between("averaged condition number", kappa_bar, 1.0, 1e9)
     trace = 2.6 * features
     draw = synthetic(

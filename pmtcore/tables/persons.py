@@ -17,6 +17,7 @@ import pandas as pd
 
 from pmtcore.accounting.units import MEAN, Unit
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import TableMessage
 from pmtcore.base.records import Block, PrivateRows
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.identifiers import identifiers
@@ -33,7 +34,7 @@ def by_person(rows: PrivateRows, table: Table, unit: Unit, dialect: Dialect) -> 
         InputError: the private table has no such column, or has too many people for their means.
     """
     if unit.column not in table.columns:
-        raise InputError(f"The private table has no column {unit.column!r} that says whose a row is.")
+        raise InputError(TableMessage.NO_PERSON_COLUMN, column=unit.column)
     whose, people = _whose(table, unit.column, dialect)
     return bounded(rows, whose, people, unit)
 
@@ -52,7 +53,7 @@ def bounded(rows: PrivateRows, whose: np.ndarray, people: int, unit: Unit) -> Pr
     """
     if unit.rule == MEAN:
         if people * (len(rows.names) + 1) > _MOST_NUMBERS:
-            raise InputError("There are too many people for their means; let the first rows of each count instead.")
+            raise InputError(TableMessage.TOO_MANY_PEOPLE)
         return PrivateRows(_means(rows, whose, people), people, rows.names)
     n = people * unit.rows
     return PrivateRows(_firsts(rows, whose, n, unit.rows), n, rows.names, weighted=rows.weighted)

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from pmtcore.accounting.units import Unit
-from pmtcore.base.checks import InputError, listed
+from pmtcore.base.checks import InputError
+from pmtcore.base.messages import Note, TableMessage, TableNote
 from pmtcore.base.records import PrivateRows
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
@@ -40,22 +41,8 @@ if TYPE_CHECKING:
 
 _DEPENDENT = 2e-6  # share of a column left after those before it; beyond what public_from_rows asks for
 _INTERCEPT_NAMES = (INTERCEPT, "intercept", "const", "1")
-_STRICT = "The policy 'refuse' answers about private rows before anything is recorded; that is outside the guarantee."
 _STRICT_LAB = "the policy 'refuse' answered about private rows, which no noise protects"
 _MULTILINE = "cells with line breaks were declared, so one private row may change how the rows after it are read"
-_BROKEN = (
-    "Public cells have line breaks. Of a private text file every line is a row, so a row with such a cell is missing: "
-    "write it as Parquet, or without line breaks."
-)
-_SWAPPED = "The public table has more rows than the private one: check that they are not swapped."
-_EMPTY = (
-    "A private row with a missing value is replaced by zeros, so that n stays public; how many stays secret; many "
-    "would bias the fit."
-)
-_ALIKE = (
-    "The bands take the rows of one person as independent: the public rows lack the identifier column, from which it "
-    "is learned how far they are alike. With it errors are clustered by person; else one row of each is safer."
-)
 
 
 @final
@@ -136,7 +123,7 @@ def default_choices(private: Table, public: Table | MomentTable) -> Choices:
     labels = [name for name in names if rules[name].kind == "level" and len(rules[name].levels) == 2]
     if labels:
         return Choices(target=labels[-1], family="logistic")
-    raise InputError("The two tables have no numeric column in common; a regression needs a numeric target.")
+    raise InputError(TableMessage.NO_NUMERIC_COLUMN)
 
 
 def prepare(
@@ -161,23 +148,27 @@ def prepare(
         InputError: what is wrong, in which table and column, and what to do.
     """
     if isinstance(public, Table) and public.sha256 == private.sha256:
-        raise InputError("The public table is the same file as the private one; choose rows that really are public.")
+        raise InputError(TableMessage.SAME_FILE)
     if choices.formula:
         return _by_formula(private, public, choices, lab_reasons, cluster)
     side = public_side(private, public, choices, public_rows, schema)
     reasons = _lab_reasons(private, choices, side.dialect)
-    notes = side.notes + ((_STRICT,) if _STRICT_LAB in reasons else ()) + _line_breaks(private, public, side.dialect)
+    notes = (
+        side.notes
+        + ((Note(TableNote.REFUSES_ROWS),) if _STRICT_LAB in reasons else ())
+        + _line_breaks(private, public, side.dialect)
+    )
     if choices.overlap:
-        notes += (f"On public rows that are private rows too the curator states: {choices.overlap}",)
+        notes += (Note(TableNote.SHARED_ROWS, reason=choices.overlap),)
     if choices.unit is None:
         rows = side.read(private, cluster)
         # Of people's rows the number is private: one person may have any.
-        notes += (_SWAPPED,) if isinstance(public, Table) and public.n > rows.n else ()
+        notes += (Note(TableNote.MORE_PUBLIC_ROWS),) if isinstance(public, Table) and public.n > rows.n else ()
     else:
         rows = by_person(side.read(private), private, choices.unit, side.dialect)
-        notes += (choices.unit.words,)
+        notes += (Note(TableNote.UNIT, unit=choices.unit.words),)
         alike = choices.unit.rows > 1 and side.data.clusters is None
-        notes += (_ALIKE,) if alike else ()
+        notes += (Note(TableNote.ROWS_OF_A_PERSON),) if alike else ()
     design = design_of(side.coder, public)
     lab_reasons += reasons
     return Problem(
@@ -228,7 +219,7 @@ def _expanded_choices(choices: Choices, expansion: Expansion) -> Choices:
 
 def _expansion(public: Table | MomentTable, choices: Choices) -> Expansion:
     if not isinstance(public, Table):
-        raise InputError("A formula needs public rows; with a moment matrix name target and features.")
+        raise InputError(TableMessage.FORMULA_NEEDS_ROWS)
     from pmtcore.tables.formula import Expansion  # noqa: PLC0415  # formulaic is slow to load
 
     return Expansion.learned(choices.formula, public)
@@ -246,7 +237,7 @@ def _line_breaks(private: Table, public: Table | MomentTable, dialect: Dialect) 
     if private.source.separator is None or dialect.quoting != "double" or not isinstance(public, Table):
         return ()
     source = public.source
-    return (_BROKEN,) if isinstance(source, TextSource) and source.has_line_breaks(dialect) else ()
+    return (Note(TableNote.BROKEN_LINES),) if isinstance(source, TextSource) and source.has_line_breaks(dialect) else ()
 
 
 def public_side(
@@ -286,7 +277,7 @@ def prepare_public(public: Table, choices: Choices) -> PublicData:
     names = [name for name in public.columns if name not in beside]
     missing = [name for name in choices.features or () if name not in names]
     if missing:
-        raise InputError(f"The public table has no column {listed(missing)}; it has {listed(names)}.")
+        raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=missing, present=names)
     return _public_side(public, choices, list(choices.features or names), None).data
 
 
@@ -301,7 +292,7 @@ def prepare_moment(public: MomentTable, choices: Choices, public_rows: int | Non
     features = [name for name in choices.features or public.columns if name not in (choices.target, *_INTERCEPT_NAMES)]
     missing = [name for name in (*features, choices.target) if name not in public.columns]
     if missing or not features:
-        raise InputError(f"The moment matrix has no column {listed(missing)}; it has {listed(public.columns)}.")
+        raise InputError(TableMessage.NO_MOMENT_COLUMN, columns=missing, present=public.columns)
     return _moment_side(public, choices, features, public_rows, None).data
 
 
@@ -314,11 +305,11 @@ def device_rows(table: Table, names: tuple[str, ...], choices: Choices) -> Itera
         InputError: a column is missing, or the configuration has category columns.
     """
     if any(name not in table.columns for name in (*(choices.features or ()), choices.target)):
-        raise InputError("The table of own rows lacks a column of the configuration; see its 'names' and 'target'.")
+        raise InputError(TableMessage.OWN_ROWS_LACK_COLUMNS)
     decimal = Dialect().mark(table.source.separator)
     coder = _numeric_coder(list(choices.features or ()), choices, decimal)
     if len(coder.names) != len(names):
-        raise InputError("The configuration has category columns; publish one with numeric features only.")
+        raise InputError(TableMessage.CATEGORIES_IN_CONFIGURATION)
     for block in table.source.blocks(coder.columns(), Dialect()):
         rows = coder.rows(block)
         rows.x[~rows.whole] = np.nan
@@ -343,17 +334,16 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     whole = rows.whole
     if not np.all(whole):
         many = int(np.sum(~whole))
-        what = "1 public row with missing values was" if many == 1 else f"{many:,} public rows with missing values were"
-        notes += (f"{what} left out.",)
+        notes += (Note(TableNote.PUBLIC_ROW_LEFT_OUT if many == 1 else TableNote.PUBLIC_ROWS_LEFT_OUT, count=many),)
     if not labelled:
-        notes += ("The public rows have no target: they serve to whiten and to choose the radius.",)
+        notes += (Note(TableNote.UNLABELLED),)
     coder, x, dropped = _independent(coder, rows.x[whole])
     if choices.groups in public.columns:
-        notes += (f"Errors are clustered by {choices.groups!r}, as far as public rows of one group are alike.",)
+        notes += (Note(TableNote.CLUSTERED, column=choices.groups),)
     if choices.weights:
-        notes += (f"Rows count by {choices.weights!r}, divided by its public mean; no weight or a negative one: not.",)
+        notes += (Note(TableNote.WEIGHTED, column=choices.weights),)
     if choices.exposure:
-        notes += (f"Counts are for a unit of {choices.exposure!r}; a row where it is missing or zero does not count.",)
+        notes += (Note(TableNote.EXPOSED, column=choices.exposure),)
     data = public_from_rows(
         x,
         rows.y[whole] if labelled else None,
@@ -368,9 +358,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     if coder.weights is not None and coder.weights.in_rows:
         data = replace(data, rows_are_weighted=True)
     if data.m is not None and data.m < len(x):
-        copies = f"{len(x) - data.m:,} of {len(x):,} public rows are copies"
-        notes += (f"The public table is pasted together several times: {copies}; one copy was counted.",)
-    notes += dropped + ((_EMPTY,) if choices.missing == "empty-row" else ())
+        notes += (Note(TableNote.PASTED, count=len(x) - data.m, rows=len(x)),)
+    notes += dropped + ((Note(TableNote.EMPTY_ROWS),) if choices.missing == "empty-row" else ())
     return PublicSide(data, coder, rules.dialect if schema else public.dialect, notes)
 
 
@@ -383,11 +372,7 @@ def _groups(public: Table, choices: Choices, whole: np.ndarray) -> np.ndarray | 
     name = choices.groups
     if name not in public.columns:
         if choices.cluster:
-            raise RefusedError(
-                Refusal.CLUSTERS,
-                f"The public table has no column {name!r}: how far rows of a group are alike is learned from public "
-                f"rows.",
-            )
+            raise RefusedError(Refusal.CLUSTERS, TableMessage.NO_CLUSTER_COLUMN, column=name)
         return None
     cells = public.cells[public.columns.index(name)].combine_chunks()
     return np.asarray(pd.factorize(identifiers(cells))[0])[whole]
@@ -404,17 +389,13 @@ def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | 
         return None
     for name in names:
         if name not in public.columns:
-            raise RefusedError(
-                Refusal.WEIGHTS,
-                f"The public table has no column {name!r}: public rows are weighted as private ones are, so both "
-                f"tables need it; compute it there by the rule of the sampling design.",
-            )
+            raise RefusedError(Refusal.WEIGHTS, TableMessage.NO_PUBLIC_WEIGHTS, column=name)
     cells = {name: public.cells[public.columns.index(name)].combine_chunks() for name in names}
     weights = Weights(names, 1.0, choices.exposure, choices.model is GAUSSIAN)
     values = weights.values(Cells(public.cells.num_rows, cells), decimal)
     mean = float(np.mean(values[values >= 0])) if np.any(values > 0) else 0.0
     if not (np.isfinite(mean) and mean > 0):
-        raise RefusedError(Refusal.WEIGHTS, f"Column {listed(names)} of the public table has no positive weights.")
+        raise RefusedError(Refusal.WEIGHTS, TableMessage.NO_POSITIVE_WEIGHTS, column=" * ".join(names))
     return replace(weights, mean=mean)
 
 
@@ -429,9 +410,9 @@ def _usable(
         except InputError as error:
             if choices.features is not None:
                 raise
-            notes.append(f"{str(error).split(';')[0]}: left out.")
+            notes.append(Note(TableNote.LEFT_OUT, statement=error.statement, cause=error.message, columns=(name,)))
     if not found:
-        raise InputError("No features are left beside the target; choose at least one.")
+        raise InputError(TableMessage.NO_FEATURES)
     return found, tuple(notes)
 
 
@@ -465,29 +446,27 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
         else:
             notes.append(_left_out(name, scaled, kept, j, coder.names))
     if not kept or (kept == [0] and coder.choices.intercept):
-        raise InputError("No feature differs between the public rows; choose other features, or add public rows.")
+        raise InputError(TableMessage.ALL_CONSTANT)
     if not notes:
         return coder, x, ()
     return replace(coder, kept=tuple(kept)), x[:, kept], tuple(notes)
 
 
-def _left_out(name: str, scaled: np.ndarray, kept: list[int], j: int, names: tuple[str, ...]) -> str:
-    """Why a column is left out, in words."""
+def _left_out(name: str, scaled: np.ndarray, kept: list[int], j: int, names: tuple[str, ...]) -> Note:
+    """Say why a column is left out."""
     if not np.any(scaled[:, j]):
-        return f"{name!r} is zero in every public row: left out."
+        return Note(TableNote.ZERO, column=name)
     weights = np.linalg.lstsq(scaled[:, kept], scaled[:, j], rcond=None)[0]
     partners = [names[kept[i]] for i in np.flatnonzero(np.abs(weights) > 1e-3)]
     if partners == [INTERCEPT]:
-        return f"{name!r} is constant in the public rows: left out."
-    return f"{name!r} is a combination of {listed(partners)} in the public rows (collinear): left out."
+        return Note(TableNote.CONSTANT, column=name)
+    return Note(TableNote.COLLINEAR, column=name, columns=partners)
 
 
 def _common(private: Table, public: Table | MomentTable) -> list[str]:
     found = [name for name in public.columns if name in private.columns]
     if not found:
-        raise InputError(
-            "The two tables have no column in common; check that both start with a header row and use the same names."
-        )
+        raise InputError(TableMessage.NO_COMMON_COLUMN)
     return found
 
 
@@ -497,15 +476,15 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
     columns = list(public.columns)
     missing = [name for name in choices.weighing if name not in private.columns]
     if missing:
-        raise RefusedError(Refusal.WEIGHTS, f"The private table has no column {listed(missing)}; both tables need it.")
+        raise RefusedError(Refusal.WEIGHTS, TableMessage.NO_PRIVATE_WEIGHTS, column=missing[0])
     for name in (choices.target, *(choices.features or ())):
         unlabelled = name == choices.target and choices.model is not GAUSSIAN and isinstance(public, Table)
         if unlabelled and name not in columns and name in private.columns:
             continue  # labels are private only
         if name not in columns:
-            raise InputError(f"The public table has no column {name!r}; it has {listed(columns)}.")
+            raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=[name], present=columns)
         if name not in common:
-            raise InputError(f"The private table has no column {name!r}; choose a column that both tables have.")
+            raise InputError(TableMessage.NO_PRIVATE_COLUMN, column=name)
     chosen = common if choices.features is None else list(choices.features)
     found = [
         name
@@ -515,7 +494,7 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
     if isinstance(public, MomentTable):
         found = [name for name in found if name not in _INTERCEPT_NAMES]
     if not found:
-        raise InputError("No features are left beside the target; choose at least one.")
+        raise InputError(TableMessage.NO_FEATURES)
     return found
 
 
@@ -529,18 +508,15 @@ def _moment_side(
 ) -> PublicSide:
     """A public side that is a moment matrix: numeric features only."""
     if choices.weighing:
-        raise RefusedError(Refusal.WEIGHTS, "Weights need public rows; a moment matrix is of rows that count the same.")
+        raise RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_NEED_ROWS)
     coder = _numeric_coder(features, choices)
     order = [*features, choices.target]
     if choices.missing == "public-median":
-        raise InputError("A moment matrix has no medians; choose 'refuse' or 'empty-row' for missing values.")
+        raise InputError(TableMessage.NO_MEDIANS)
     if choices.intercept:
         given = [name for name in _INTERCEPT_NAMES if name in public.columns]
         if not given:
-            raise InputError(
-                f"The moment matrix has no intercept row; add a column {INTERCEPT!r} of means, or switch the "
-                f"intercept off."
-            )
+            raise InputError(TableMessage.NO_INTERCEPT_ROW, column=INTERCEPT)
         order = [given[0], *order]
     at = [public.columns.index(name) for name in order]
     data = public_from_moment(
@@ -552,7 +528,7 @@ def _moment_side(
         choices.model,
         choices.penalty,
     )
-    notes = (_EMPTY,) if choices.missing == "empty-row" else ()
+    notes = (Note(TableNote.EMPTY_ROWS),) if choices.missing == "empty-row" else ()
     return PublicSide(data, coder, schema.dialect if schema else Dialect(), notes)
 
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.messages import TableMessage
 from pmtcore.tables.cells import from_objects
 from pmtcore.tables.dialect import Dialect, check_names
 from pmtcore.tables.limits import block_rows
@@ -77,7 +78,7 @@ class QuerySource:
     def _shape(self) -> Sequence[str]:
         for names, _, _ in self._answers(f"SELECT * FROM ({self.query}) AS shape WHERE 1 = 0", 1, []):  # noqa: S608
             return names
-        raise InputError(f"{self._where} has no columns; give one SELECT.")
+        raise InputError(TableMessage.QUERY_WITHOUT_COLUMNS, where=self._where)
 
     def _answers(self, query: str, size: int, at: Sequence[int]) -> Iterator[Answer]:
         """Yield names and chunks of the columns at these places; one empty chunk where there are no rows."""
@@ -87,9 +88,7 @@ class QuerySource:
         except (InputError, GeneratorExit):
             raise
         except Exception:  # every driver has its own errors
-            raise InputError(
-                f"{self._where} cannot be answered; check the address of the database and the SELECT."
-            ) from None
+            raise InputError(TableMessage.QUERY_FAILED, where=self._where) from None
 
     def _sqlalchemy(self, query: str, size: int, at: Sequence[int]) -> Iterator[Answer]:
         import sqlalchemy as sa  # noqa: PLC0415  # slow to load, and used where a query is read only
@@ -110,14 +109,11 @@ class QuerySource:
         try:
             import duckdb  # noqa: PLC0415  # an extra
         except ImportError:
-            raise InputError("A duckdb: address needs the package duckdb; install it.") from None
+            raise InputError(TableMessage.NO_DUCKDB) from None
         path = self._url.removeprefix("duckdb:").removeprefix("//") or ":memory:"
         with duckdb.connect(path, read_only=path != ":memory:") as connection:
             if _guesses(connection, query):
-                raise InputError(
-                    f"{self._where} reads a CSV or JSON file, which DuckDB understands by guessing from its rows; "
-                    "give the file itself as the table, or write it as Parquet."
-                )
+                raise InputError(TableMessage.QUERY_READS_TEXT, where=self._where)
             relation = connection.sql(query)
             reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader  # as versions call it
             batches = reader(size)

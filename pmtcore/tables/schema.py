@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from pmtcore.base.checks import InputError, listed, one_of
+from pmtcore.base.checks import InputError, one_of
+from pmtcore.base.messages import TableMessage
 from pmtcore.base.strict_json import parsed
 from pmtcore.tables import cells
 from pmtcore.tables.dialect import Dialect
@@ -43,7 +44,7 @@ class Column:
     def __post_init__(self) -> None:
         one_of("kind", self.kind, KINDS)
         if self.kind == "level" and len(set(self.levels)) < max(len(self.levels), 1):
-            raise InputError(f"The levels of column {self.name!r} must be listed, each once.")
+            raise InputError(TableMessage.LEVELS_TWICE, column=self.name)
 
     def read(self, column: pa.Array, decimal: str | None = ".") -> np.ndarray:
         """Read cells (k,) as floats, NaN where missing.
@@ -71,7 +72,7 @@ class Schema:
         for column in self.columns:
             if column.name == name:
                 return column
-        raise InputError(f"The schema has no column {name!r}; it has {listed(c.name for c in self.columns)}.")
+        raise InputError(TableMessage.NO_SCHEMA_COLUMN, column=name, present=tuple(c.name for c in self.columns))
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain fields; :meth:`from_dict` reads them back."""
@@ -92,10 +93,7 @@ class Schema:
             )
             return cls(columns, Dialect(**fields.get("dialect", {})))
         except (KeyError, TypeError, AttributeError):
-            raise InputError(
-                "A schema is an object with 'columns' (name, kind, levels) and 'dialect' (encoding, decimal, quoting, "
-                "row_names)."
-            ) from None
+            raise InputError(TableMessage.SCHEMA_FORM) from None
 
 
 def schema_from_json(data: bytes) -> Schema:
@@ -107,9 +105,7 @@ def schema_from_json(data: bytes) -> Schema:
     try:
         fields = parsed(data)
     except (ValueError, RecursionError):
-        raise InputError(
-            "The schema is not JSON, or has a name twice; it is an object with 'columns' and 'dialect'."
-        ) from None
+        raise InputError(TableMessage.SCHEMA_NOT_JSON) from None
     return Schema.from_dict(fields)
 
 

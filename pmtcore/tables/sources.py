@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import TableMessage
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.tables import lines
 from pmtcore.tables.cells import OBJECT, from_objects, texts
@@ -87,7 +88,7 @@ class TextSource:
         self._counted: dict[tuple[str, bool], tuple[int, str]] = {}
         line = lines.after_header(pieces(place, where, limit))[0]
         if not line.strip(b"\r\n \t\xef\xbb\xbf"):
-            raise InputError(f"{where} is empty; choose a file with a header row and at least one row.")
+            raise InputError(TableMessage.EMPTY_FILE, where=where)
         self.header: Header = header_of(line, where, private)
 
     @property
@@ -145,8 +146,10 @@ class TextSource:
         for batch in lines.batches(rest, self._shape(dialect), at):
             if batch.unreadable and not self._private:
                 raise InputError(
-                    f"{self._where} has rows whose number of cells differs from the header ({len(self.names)} columns, "
-                    f"{SEPARATORS[self.header.separator]} separated), or an open quote; check the separator."
+                    TableMessage.RAGGED_ROWS,
+                    where=self._where,
+                    count=len(self.names),
+                    separator=SEPARATORS[self.header.separator],
                 )
             yield from sliced(Cells(batch.rows, dict(zip(names, batch.cells, strict=True))))
 
@@ -183,8 +186,7 @@ class ParquetSource:
                 stack.callback(handle.close)
                 file = pq.ParquetFile(handle, read_dictionary=texts, pre_buffer=False, buffer_size=PARQUET_BUFFER)
             except Exception:  # pyarrow has its own family of errors; their texts may quote the file
-                message = f"{self._where} looks like Parquet but cannot be read; write the file again."
-                raise InputError(message) from None
+                raise InputError(TableMessage.PARQUET_UNREADABLE, where=self._where) from None
             yield file
 
     def blocks(self, names: Sequence[str], dialect: Dialect, groups: Sequence[int] | None = None) -> Iterator[Cells]:
@@ -200,7 +202,7 @@ class ParquetSource:
         try:
             return next(batches, None)
         except Exception:  # texts of these errors may quote the file
-            raise InputError(f"{self._where} is a damaged Parquet file; write the file again.") from None
+            raise InputError(TableMessage.DAMAGED_PARQUET, where=self._where) from None
 
 
 @final
@@ -238,7 +240,7 @@ def frame_source(frame: Any, sha256: str | None = None) -> ArrowSource:
         try:
             known = nw.from_native(frame, eager_only=True)
         except TypeError:
-            raise InputError("Rows must come as a pandas, Polars or Arrow table, or from a file.") from None
+            raise InputError(TableMessage.NOT_A_FRAME) from None
         table = pa.table({str(name): _frame_column(known[name]) for name in known.columns})
     check_names([str(name).strip() for name in table.column_names], "The table", hide_names=True)
     return ArrowSource(table, sha256 or _table_digest(table))
@@ -254,15 +256,9 @@ def check_frame_names(frame: Any) -> None:
         return
     columns = frame.columns
     if not all(isinstance(name, str) for name in columns):
-        raise RefusedError(
-            Refusal.COLUMN_NAMES,
-            "The frame has column names that are no text, such as numbers; rename them first: "
-            "frame.columns = frame.columns.astype(str).",
-        )
+        raise RefusedError(Refusal.COLUMN_NAMES, TableMessage.NAMES_NOT_TEXT)
     if not columns.is_unique:
-        raise RefusedError(
-            Refusal.REPEATED_COLUMN, "The frame has two columns of one name; rename or drop one of them first."
-        )
+        raise RefusedError(Refusal.REPEATED_COLUMN, TableMessage.FRAME_COLUMN_TWICE)
 
 
 def _frame_column(series: Any) -> Any:
@@ -290,9 +286,9 @@ class ManySource:
 
     def __init__(self, parts: Sequence[Source], where: str) -> None:
         if not parts:
-            raise InputError(f"{where} has no files; check the path.")
+            raise InputError(TableMessage.NO_FILES, where=where)
         if any(set(part.names) != set(parts[0].names) for part in parts):
-            raise InputError(f"{where} has files of different columns; give files of one table.")
+            raise InputError(TableMessage.UNLIKE_FILES, where=where)
         self.parts, self.names = tuple(parts), parts[0].names
         self.in_memory = False
         self.separator = parts[0].separator
@@ -342,9 +338,7 @@ def _is_text(kind: pa.DataType) -> bool:
 def _check_group(group: Any, where: str) -> None:
     """Unpacked bytes of a column in a row group are held at once."""
     if any(group.column(j).total_uncompressed_size > MAX_BYTES for j in range(group.num_columns)):
-        raise InputError(
-            f"{where} has a row group of more than {MAX_BYTES // 2**20} MB in one column; write it with smaller ones."
-        )
+        raise InputError(TableMessage.ROW_GROUP_TOO_LARGE, where=where, megabytes=MAX_BYTES // 2**20)
 
 
 def _content_digest(place: Place) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import TableMessage
 from pmtcore.tables.limits import MAX_BYTES
 
 Place = bytes | Path | str  # the bytes themselves, a path, an address such as s3://bucket/key
@@ -41,7 +42,7 @@ def opened(place: Place) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
-        raise InputError(f"The file {str(place)!r} cannot be read: {error.strerror}.") from None
+        raise InputError(TableMessage.FILE_UNREADABLE, place=str(place), reason=error.strerror) from None
 
 
 def pieces(place: Place, where: str, limit: int | None = None) -> Iterator[bytes]:
@@ -57,12 +58,10 @@ def pieces(place: Place, where: str, limit: int | None = None) -> Iterator[bytes
         size = 0
         while piece := _read(stream, where):
             if packed and size == 0 and piece[:2] == _GZIP:
-                raise InputError(f"{where} is gzip'ed twice; unpack it once and upload it again.")
+                raise InputError(TableMessage.GZIP_TWICE, where=where)
             size += len(piece)
             if limit is not None and size > limit:
-                raise InputError(
-                    f"{where} is larger than the limit after unpacking ({limit // 2**20} MB); use a smaller table."
-                )
+                raise InputError(TableMessage.TOO_LARGE_UNPACKED, where=where, megabytes=limit // 2**20)
             yield piece
 
 
@@ -83,32 +82,28 @@ def _check_regular(path: Path) -> None:
     except (OSError, ValueError):  # a name too long, or with a null in it
         regular = False
     if not regular:
-        raise InputError(f"There is no file {str(path)!r}; check the path.")
+        raise InputError(TableMessage.NO_FILE, place=str(path))
 
 
 def _read(stream: BinaryIO, where: str) -> bytes:
     try:
         return stream.read(_PIECE)
     except EOFError:
-        raise InputError(f"{where} is a gzip file cut short; upload it again.") from None
+        raise InputError(TableMessage.GZIP_CUT_SHORT, where=where) from None
     except (gzip.BadGzipFile, zlib.error):
-        raise InputError(
-            f"{where} is a damaged gzip file, or has other bytes after its end; compress or upload it again."
-        ) from None
+        raise InputError(TableMessage.GZIP_DAMAGED, where=where) from None
     except OSError as error:
-        raise InputError(f"{where} cannot be read: {error.strerror or 'the connection failed'}.") from None
+        raise InputError(
+            TableMessage.NOT_READABLE, where=where, reason=error.strerror or "the connection failed"
+        ) from None
 
 
 def _remote(address: str) -> BinaryIO:
     try:
         import fsspec  # noqa: PLC0415  # an extra
     except ImportError:
-        raise InputError(
-            f"Reading {address.partition('://')[0]}:// needs the package fsspec; install 'second-moment[stores]'."
-        ) from None
+        raise InputError(TableMessage.NO_FSSPEC, scheme=address.partition("://")[0]) from None
     try:
         return cast(BinaryIO, fsspec.open(address, "rb").open())
     except Exception:  # every store has its own errors, and their texts may hold keys
-        raise InputError(
-            f"The address {address.partition('?')[0]!r} cannot be read; check it, and the credentials."
-        ) from None
+        raise InputError(TableMessage.ADDRESS_UNREADABLE, address=address.partition("?")[0]) from None

@@ -20,6 +20,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.messages import TableMessage
 from pmtcore.tables import schema as schemas
 from pmtcore.tables.cells import OBJECT, shown, texts
 from pmtcore.tables.dialect import Dialect, public_dialect
@@ -86,7 +87,7 @@ class Table:
     def schema(self) -> Schema:
         """Infer the schema of this public table."""
         if self.role != "public":
-            raise InputError("A schema is taken from public rows or declared, never from private ones.")
+            raise InputError(TableMessage.SCHEMA_OF_PRIVATE_ROWS)
         return schemas.inferred(self.cells, self.dialect, self.decimal)
 
     def missing(self, name: str) -> int:
@@ -121,9 +122,7 @@ class Table:
     def _check_size(self) -> None:
         count = self.n * len(self.columns)
         if count > MAX_CELLS:
-            raise InputError(
-                f"{_where(self)} has {count:,} cells; at most {MAX_CELLS:,} are held in memory: use a smaller table."
-            )
+            raise InputError(TableMessage.TOO_MANY_CELLS, where=_where(self), count=count, limit=MAX_CELLS)
 
     def __repr__(self) -> str:
         return f"<{self.role} table {self.name!r}, {self.n} rows>"
@@ -157,7 +156,7 @@ def read_path(path: str | Path, role: Role, limit: int | None = None) -> Table:
     """
     text = str(path)
     if not text.strip():
-        raise InputError(f"No file is named for the {role} table; give its path.")
+        raise InputError(TableMessage.NO_FILE_NAMED, table=role)
     if is_address(text):
         name = text.partition("?")[0]  # what comes after may hold keys
         return _checked(Table(name, role, _source(text, _called(role, name), role, limit)))
@@ -165,7 +164,7 @@ def read_path(path: str | Path, role: Role, limit: int | None = None) -> Table:
     try:
         folder, there = Path(path).is_dir(), Path(path).exists()
     except (OSError, ValueError):  # a name too long, or with a null in it
-        raise InputError(f"There is no file {text[:60]!r}; check the path.") from None
+        raise InputError(TableMessage.NO_FILE, place=text[:60]) from None
     if folder or (any(mark in text for mark in "*?[") and not there):
         paths = sorted(Path(path).rglob("*.parquet")) if folder else [Path(p) for p in sorted(glob.glob(text))]  # noqa: PTH207  # from any root
         files = [file for file in paths if file.is_file()]
@@ -231,7 +230,7 @@ def _where(table: Table) -> str:
 
 def _checked(table: Table) -> Table:
     if table.n == 0:
-        raise InputError(f"{_where(table)} has a header but no rows; check that the right file was chosen.")
+        raise InputError(TableMessage.NO_ROWS, where=_where(table))
     return table
 
 
@@ -267,14 +266,12 @@ def _moment(table: Table) -> MomentTable:
         labels, names = [str(label).strip() for label in cells[0].to_pylist()], names[1:]
         cells = cells.drop_columns(cells.column_names[0])
         if labels != names:
-            raise InputError(
-                f"{where} names its rows differently from its columns; use the same names in the same order."
-            )
+            raise InputError(TableMessage.MOMENT_NAMES_DIFFER, where=where)
     if len(cells) != len(names):
-        raise InputError(f"{where} has {len(cells)} rows and {len(names)} columns; it must be square.")
+        raise InputError(TableMessage.MOMENT_NOT_SQUARE, where=where, rows=len(cells), count=len(names))
     matrix = np.column_stack([schemas.values(cells[j], "number", table.decimal) for j in range(len(names))])
     if not np.all(np.isfinite(matrix)):
-        raise InputError(f"{where} has entries that are missing or not finite numbers; every entry must be a number.")
+        raise InputError(TableMessage.MOMENT_NOT_FINITE, where=where)
     return MomentTable(table.name, tuple(names), matrix)
 
 

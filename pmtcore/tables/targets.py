@@ -8,7 +8,8 @@ from typing import final
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.checks import InputError, listed
+from pmtcore.base.checks import InputError
+from pmtcore.base.messages import Note, TableMessage, TableNote
 from pmtcore.glm.families import Family
 from pmtcore.tables import cells, schema
 from pmtcore.tables.features import Gaps
@@ -35,7 +36,7 @@ class Coding:
     @property
     def notes(self) -> tuple[str, ...]:
         """Return which level is modelled, in words."""
-        return () if self.positive is None else (f"Modelled: the chance that {self.name} is {self.positive}.",)
+        return () if self.positive is None else (Note(TableNote.MODELLED, column=self.name, label=self.positive),)
 
     def encode(self, found: pa.Array, decimal: str | None) -> tuple[np.ndarray, Gaps]:
         """Responses (k,), NaN where there is none, and the gaps: a label that is neither counts as missing."""
@@ -68,15 +69,12 @@ def coding(
     if declared is not None:
         at = cells.codes(pa.array([declared], pa.large_string()), levels)[0]
         if at < 0:
-            raise InputError(f"No public row has {name} = {positive!r}, the label that should count as 1.")
+            raise InputError(TableMessage.NO_SUCH_LABEL, column=name, label=positive)
         return Coding(name, family, levels[at], None)
     if levels and set(levels) <= {"0", "1"}:
         return Coding(name, family, "1", ("0",))
     if len(levels) != 2:
-        raise InputError(
-            f"Column {name!r} has {len(levels)} different values in the public table; {family.title} regression needs "
-            f"two labels: say which value counts as 1 (positive), or choose another family."
-        )
+        raise InputError(TableMessage.TOO_MANY_LABELS, column=name, count=len(levels), family=family.title)
     chosen = next((level for level in levels if level.lower() in _YES), _largest(levels))
     return Coding(name, family, chosen, tuple(level for level in levels if level != chosen))
 
@@ -86,15 +84,12 @@ def _check_numbers(public: pa.ChunkedArray, name: str, family: Family, decimal: 
     if not np.any(np.isfinite(values)):
         text = any(cells.texts(chunk).null_count < len(chunk) for chunk in public.chunks)
         if not text:
-            raise InputError(f"Column {name!r} of the public table is empty; leave it out.")
+            raise InputError(TableMessage.EMPTY_COLUMN, column=name)
     if schema.number_share(public, decimal) < 0.5:
         labels = list(schema.frequencies(public))
-        raise InputError(
-            f"Column {name!r} must be numeric, but in the public table it has text in it ({listed(labels, 3)}); "
-            f"choose logistic regression for two labels, or another target."
-        )
+        raise InputError(TableMessage.TARGET_IS_TEXT, column=name, levels=labels)
     if family.id == "poisson" and np.any(values < 0):
-        raise InputError(f"Column {name!r} has negative values; a Poisson regression needs counts.")
+        raise InputError(TableMessage.NEGATIVE_COUNTS, column=name)
 
 
 def _largest(levels: list[str]) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from pmtcore.ledger.log import Ledger
 from tests.app.conftest import go, words
 from tests.app.test_pages import do_release, session, upload
 
 
+@pytest.mark.slow
 def test_an_uploaded_table_spends_from_the_ledger(app):
     """The first release sets the cap and is in the ledger; the next one counts against it."""
     upload(app)

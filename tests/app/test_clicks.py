@@ -25,6 +25,7 @@ class Hand:
         assert not self.app.exception
 
 
+@pytest.mark.slow
 def test_clicks_from_own_files_to_a_first_release(app) -> None:
     """Adult as two files of one's own, missing values and a text target included: at most twelve clicks."""
     path = named.entry("adult").path

@@ -35,6 +35,7 @@ def test_released_here_and_asked(explored):
     assert not explored.exception
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tab", ["Code", "Test and predict", "Paths", "Correlations", "Network", "Components", "Columns", "Confirm"]
 )

@@ -21,6 +21,7 @@ def by_name(app, id):
     return app
 
 
+@pytest.mark.slow
 def test_labels_release_with_bands(app):
     """The demo with labels opens as a logistic regression; its recommended method releases with bands."""
     by_name(app, "demo-labels")
@@ -67,6 +68,7 @@ def test_text_labels_are_coded_and_said(app):
     assert session(app).problem.public.family.id == "logistic"
 
 
+@pytest.mark.slow
 def test_the_gallery_opens_with_a_result(app):
     """Every stored figure is on the wall, filters leave some, one opens at once with its trials; back leads there."""
     app.switch_page("pages/study/gallery.py").run()
@@ -84,6 +86,7 @@ def test_the_gallery_opens_with_a_result(app):
     assert not app.exception and "1.6 after whitening" in words(app)
 
 
+@pytest.mark.slow
 def test_the_local_page_collects_and_compares(app):
     """It opens on an example where the target is a number, on the open table where it is a label."""
     app.switch_page("pages/study/local.py").run(timeout=120)
@@ -95,6 +98,7 @@ def test_the_local_page_collects_and_compares(app):
     assert any("estimate" in frame.value.columns for frame in app.dataframe)
 
 
+@pytest.mark.slow
 def test_the_plan_answers_both_ways(app):
     """Predicted widths of all methods, a verdict, and the budget for a wanted width."""
     go(app, "plan")
@@ -108,6 +112,7 @@ def test_the_plan_answers_both_ways(app):
     assert not app.exception
 
 
+@pytest.mark.slow
 def test_a_plan_is_carried_to_the_release(app):
     """Release this plan: the Release page opens on its method and budget, and nothing is spent."""
     go(app, "plan")
@@ -122,6 +127,7 @@ def test_a_plan_is_carried_to_the_release(app):
     assert not session(app).releases
 
 
+@pytest.mark.slow
 def test_the_audit_page_runs_and_attacks(app):
     """It opens on a stored run with its date; a sound method passes, a fault is refuted; results stay on the page."""
     app.switch_page("pages/study/audit.py").run()
@@ -137,6 +143,7 @@ def test_the_audit_page_runs_and_attacks(app):
     assert len(app.error) == 6
 
 
+@pytest.mark.slow
 def test_the_retrieval_page_adds_up(app):
     """Recycled and returned, every loss, relation and noise, without an error; the relation is said and converted."""
     app.switch_page("pages/study/retrieval.py").run()
@@ -165,6 +172,7 @@ def test_selection_is_shown_as_it_is(app):
     assert {"dp-erm", "NAPP-VS+ (lab)", "without privacy"} <= set(tables[0]["method"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [0, 1])
 def test_every_lesson_runs(app, half):
     """Each lesson has a card, draws, says its sentence, asks and answers."""

@@ -94,6 +94,7 @@ def test_the_test_would_see_it(hostile: AppTest) -> None:
     assert plain >= {"options"}
 
 
+@pytest.mark.slow
 def test_no_page_acts_upon_a_name(hostile: AppTest) -> None:
     """Every page with hostile tables open, before and after releases, with what folds out; and the ledger's notes."""
     found = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.app.conftest import words
 from tests.app.test_families import labelled
 from tests.app.test_pages import PRIVATE, session, upload
@@ -39,6 +41,7 @@ def test_with_the_switch_it_is_labelled_private(app):
     assert not any("estimate" in frame.value.columns for frame in app.dataframe)
 
 
+@pytest.mark.slow
 def test_the_attacks_of_paper_c_and_d_on_the_audit_page(app):
     """A symbol for rows outside the radius gives its sender away; a clipped report does not."""
     app.switch_page("pages/study/audit.py").run()

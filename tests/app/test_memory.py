@@ -70,6 +70,7 @@ print(before, free, peak, planted, copies(), flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["nothing", "scattered", "threads", "threads without the setting"])
 def test_wiping_takes_no_more_than_is_free(case: str) -> None:
     """With next to nothing to delete the process grows by next to nothing; Python's own small pools are 2 MB each."""

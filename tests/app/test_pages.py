@@ -44,6 +44,7 @@ def upload(app, private=None, public=None):
     return app
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["data", "conditioning", "release", "compare"])
 def test_every_page_opens_on_the_demo(app, page):
     """A deep link to any page works in a new session: the demo is open, nothing has to be chosen first."""
@@ -167,6 +168,7 @@ def test_files_and_choices_are_remembered(app):
     assert not app.exception and "300** private rows" in words(app) and "**height** from" in words(app)
 
 
+@pytest.mark.slow
 def test_a_link_restores_a_public_state():
     """Table, target, method and budget come from the address; nonsense in it is one sentence."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
@@ -294,6 +296,7 @@ def session(app):
     return app.session_state["second_moment"]
 
 
+@pytest.mark.slow
 def test_a_release_spends_once(app):
     """Confirm, release; reruns and page changes find it there and spend nothing; a new one has a new id."""
     upload(app)
@@ -344,6 +347,7 @@ def test_a_seed_makes_a_lab_figure(app):
     assert "seed" in next(w.value for w in app.warning)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", ["pmt-ridge", "pmt-moment", "public-only", "dp-ols-public"])
 def test_other_methods_release(app, id):
     """Every kind of result has a page."""
@@ -353,6 +357,7 @@ def test_other_methods_release(app, id):
     assert not app.error
 
 
+@pytest.mark.slow
 def test_forms_are_the_registry(app):
     """Each parameter of each sound method has a widget with its label."""
     go(app, "release")
@@ -409,6 +414,7 @@ def finish(app, limit: int = 60):
     return app
 
 
+@pytest.mark.slow
 def test_compare_runs_extends_and_repeats(app):
     """A comparison runs to its end, more trials extend it, and the same seed repeats it."""
     go(app, "compare")
@@ -460,6 +466,7 @@ def test_the_share_of_shortened_rows_is_one_figure_by_one_name(app):
     assert "predicted truncation rate" not in report(release.as_dict())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["demo", "demo-labels"])
 def test_what_would_be_retrieved_is_that_of_the_open_table(table):
     """The page states what the release then retrieves on that table; another budget retrieves another amount."""

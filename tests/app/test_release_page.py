@@ -186,6 +186,7 @@ def test_earlier_releases_add_up(app):
     assert "Together mu = 1.414" in words(app)
 
 
+@pytest.mark.slow
 def test_what_is_exported_comes_back_the_same(app):
     """Export, import in a new form, release: the two requests are equal to the last digit."""
     go(app, "release")
@@ -204,6 +205,7 @@ def test_what_is_exported_comes_back_the_same(app):
     assert first.as_dict() == second.as_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [

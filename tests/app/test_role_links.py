@@ -44,6 +44,7 @@ def everything(app) -> str:
     return words(app) + "".join(str(getattr(node, "proto", "")) for node in app._tree)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", [None, Role.ANALYST, Role.REVIEWER])
 def test_no_link_leads_past_a_role(app, survey, monkeypatch, role):
     before = survey.verify()["events"]

@@ -149,6 +149,7 @@ def test_a_curator_works_with_forms(app, files):
     assert book.account("survey").retired == "the study is over" and registered(OWNER, book) == []
 
 
+@pytest.mark.slow
 def test_two_people_in_the_app(app, files, monkeypatch):
     """An analyst asks, a curator agrees on Budget, the analyst releases what was agreed to, once."""
     book = Ledger(os.environ["PMT_LEDGER"])
@@ -208,6 +209,7 @@ def _open_tables(app):
     return app.session_state["second_moment"].tables
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("left", [None, Role.REVIEWER])
 def test_a_role_taken_back_closes_the_table_on_every_page(app, files, monkeypatch, page, left):
@@ -226,6 +228,7 @@ def test_a_role_taken_back_closes_the_table_on_every_page(app, files, monkeypatc
     assert "400** private rows" not in words(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", [None, Role.ANALYST])
 def test_a_curator_no_more_keeps_no_upload(app, monkeypatch, role):
     """Tables of one's own are for curators, also those that were opened before."""
@@ -236,6 +239,7 @@ def test_a_curator_no_more_keeps_no_upload(app, monkeypatch, role):
     assert not app.exception and _open_tables(app).may_be_studied and "own-tables" not in app.session_state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("denied", list(Denied))
 def test_without_a_role_there_is_only_the_sign_in_page(app, monkeypatch, page, denied):

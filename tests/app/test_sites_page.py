@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from pmtcore.report.figures.sites import WORDS
 from tests.app.conftest import words
 
 
+@pytest.mark.slow
 def test_the_sites_page_compares_studies_with_a_site_alone(app):
     """The picture has every way to collude, one site alone and the local model; another method draws it again."""
     app.switch_page("pages/study/sites.py").run(timeout=120)

@@ -8,6 +8,7 @@ from streamlit.testing.v1.element_tree import ButtonGroup, Multiselect, Selectbo
 from tests.app import walk
 
 
+@pytest.mark.slow
 def test_a_short_walk(monkeypatch: pytest.MonkeyPatch, tmp_path, seed: int) -> None:
     """Forty steps anywhere raise nothing."""
     monkeypatch.setenv("PMT_LEDGER", str(tmp_path / "walk.db"))

@@ -55,6 +55,7 @@ def joint_entries(outcome):
     return outcome.pilot.gram[:, rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.5, 1.5])
 def test_joint_release_keeps_its_claim_and_is_tight(mu):
     """Orthogonal rows at the radius: the bound stays below mu and above 0.9 mu; 30 % less noise is caught."""

@@ -27,6 +27,7 @@ TIGHT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", SOUND)
 def test_sound_methods_pass(id):
     """No violation at 10,000 runs; where the mechanism is tight the bound comes near the claim."""

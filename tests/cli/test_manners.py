@@ -58,6 +58,7 @@ def test_help_costs_little(arguments):
     assert not {"numpy", "pandas", "scipy", "sqlalchemy", "pyarrow", "opendp"} & set(loaded.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--help"], ["methods"], ["methods", "--json"], ["gallery"]])
 def test_a_reader_who_has_enough(arguments):
     """``| head`` ends quietly."""
@@ -119,6 +120,7 @@ def test_a_plan_shows_the_recommended_method_first(files, capsys):
     assert len({row["method"] for row in found["rows"]}) > 3
 
 
+@pytest.mark.slow
 def test_standard_input(files):
     """``-`` reads a table from a pipe, and a record too."""
     rows = Path(files[1]).read_bytes()

@@ -101,6 +101,7 @@ def test_odd_files_get_one_line_at_once(command, folder, capsys):
     )
 
 
+@pytest.mark.slow
 def test_a_binary_column_is_read_and_never_quoted(folder):
     """Bytes that are no text, in a Parquet column: an unknown category in its own row, and nothing of it in print."""
     rng = np.random.default_rng(1)

@@ -32,6 +32,7 @@ def command(arguments, **more):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["full", "closed", "ascii"])
 def test_a_spend_whose_print_fails_can_be_had_again(ask, way):
     """A full device, a closed pipe, a terminal without the letter: it says that it was spent, and with which key."""

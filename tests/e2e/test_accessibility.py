@@ -11,6 +11,8 @@ from playwright.sync_api import Page, expect
 from tests.app.walk import PAGES
 from tests.e2e.test_browser import settled
 
+pytestmark = pytest.mark.slow
+
 # Streamlit's navigation puts a group between a list and its items; only Streamlit can mend it (its issue 8399).
 STREAMLITS_OWN = {"list", "listitem"}
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "best-practice"]}

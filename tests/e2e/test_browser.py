@@ -8,7 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.slow
 
 MARK = "4711.625"
 

@@ -13,6 +13,8 @@ from playwright.sync_api import Page, expect
 from tests.e2e.test_browser import settled
 from tests.e2e.test_journeys import main, upload
 
+pytestmark = pytest.mark.slow
+
 WIDTHS = (1440, 768, 390)
 _PATIENCE = 180_000  # milliseconds: a noisy machine may take its time; nothing here is timed
 

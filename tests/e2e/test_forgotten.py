@@ -15,6 +15,8 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.test_browser import file, settled
 
+pytestmark = pytest.mark.slow
+
 TEXT = "98765.4321"
 SIGNS = (TEXT.encode(), struct.pack("<d", float(TEXT)))
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.test_browser import settled
 from tests.hostile import NAMES, table
+
+pytestmark = pytest.mark.slow
 
 PAGES = ("", "conditioning", "plan", "release", "explore", "compare", "budget", "local", "learn")
 BAD = "a[href*='evil'], img[src*='evil'], img[alt='Streamlit logo'], [aria-label='skull icon'], .katex, [onerror]"

@@ -15,6 +15,8 @@ from playwright.sync_api import Page, expect
 from tests.e2e.conftest import Server
 from tests.e2e.test_browser import csv, file, settled
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def picture(request: pytest.FixtureRequest, page: Page, shots: Path) -> Iterator[None]:

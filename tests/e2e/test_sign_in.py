@@ -17,6 +17,8 @@ from tests.e2e.conftest import Server
 from tests.e2e.provider import CLIENT, SECRET, Provider
 from tests.e2e.test_browser import csv, settled
 
+pytestmark = pytest.mark.slow
+
 PEOPLE = {
     "cleo@example.org": {"roles": ["curator"]},
     "ana@example.org": {"roles": ["staff", "analyst"]},

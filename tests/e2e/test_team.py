@@ -19,6 +19,8 @@ from tests.e2e.conftest import Server
 from tests.e2e.visitor import Visitor
 from tests.ledger.test_log import emptied
 
+pytestmark = pytest.mark.slow
+
 VISITORS, FIT = 50, 25  # a cap of 5 holds 25 releases of mu = 1
 NAME = "Synthetic demo"
 

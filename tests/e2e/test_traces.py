@@ -19,6 +19,8 @@ from pmtcore.ledger.log import Ledger
 from tests.e2e.conftest import ROOT, free_port
 from tests.e2e.test_browser import MARK, csv, file, settled
 
+pytestmark = pytest.mark.slow
+
 SIGNS = [MARK.encode(), MARK[:6].encode(), MARK.replace(".", ",").encode(), MARK.encode("utf-16-le")]
 
 

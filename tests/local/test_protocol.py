@@ -354,6 +354,11 @@ def test_a_total_is_the_sum_of_integers(seed):
     x = np.random.default_rng(seed).standard_normal((70_000, 4)) * 3
     y = np.random.default_rng(seed).random(70_000)
     assert np.array_equal(made.total(x, y), made.integers(x, y).sum(axis=0))
+    # With an intercept a label is sent less one half: levels of both signs.
+    with_one = public_from_rows(np.column_stack([np.ones(40), x[:40]]), None, names(5, True), "y", 0.0, LOGISTIC)
+    signed = setup.moments(with_one, 3000, 1.0, True, 0.05)
+    wide = np.column_stack([np.ones(len(x)), x])
+    assert np.array_equal(signed.total(wide, y), signed.integers(wide, y).sum(axis=0))
 
 
 def test_a_collection_of_moments_at_another_budget_is_planned_alike(seed):

@@ -17,6 +17,7 @@ DRAWS = 400
 WIDE = stats.norm.isf(0.025)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "m"), [(10_000, 200), (3000, 50)])
 @pytest.mark.parametrize("mu", [0.5, 1.41, 4.5])
 def test_coverage_on_gaussian_data(n, m, mu, seed):
@@ -40,6 +41,7 @@ def test_coverage_on_gaussian_data(n, m, mu, seed):
     assert stats.binom.cdf(int(0.855 * DRAWS), DRAWS, 0.93) < FALSE_ALARM  # the power: 85.5 % would fail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["accuracy", "inference"])
 def test_bands_are_as_wide_as_they_need_be(mode, seed):
     """Three budgets, 60 draws, ten coefficients: 0.93 to 0.975 covered (0.98 fails), narrower than the public bands."""
@@ -63,6 +65,7 @@ def shifted(n, m, size, seed):
     return draw, public_from_rows(draw.public_x, draw.public_y + draw.public_x @ move, names(10), "y"), rows
 
 
+@pytest.mark.slow
 def test_bands_hold_when_the_public_sample_is_somewhat_shifted(seed):
     """Public coefficients half a residual standard deviation off: coverage stays above 90 %.
 
@@ -78,6 +81,7 @@ def test_bands_hold_when_the_public_sample_is_somewhat_shifted(seed):
     assert stats.binom.cdf(hits, 200, 0.9) > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_a_shifted_public_sample_is_said(seed):
     """A shift of three residual standard deviations is noted in every release, an alike sample hardly ever."""
     said = {0.0: 0, 3.0: 0}
@@ -112,6 +116,7 @@ def hurting(kind, n, m, seed, d=6):
     return public, PrivateRows.from_arrays(x[m:], y[m:], names(d)), beta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.3, 3.0])
 @pytest.mark.parametrize(
     ("kind", "n", "m"),
@@ -137,6 +142,7 @@ def test_inference_bands_hold_on_designs_that_hurt(kind, n, m, mu, seed):
     assert stats.binom.cdf(hits, 150, 0.9) > FALSE_ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("real_tables")
 @pytest.mark.parametrize("mu", [0.3, 1.5, 4.5])
 @pytest.mark.parametrize(("table", "scale", "m"), [("white-wine", "z", 245), ("power-plant", "minmax", 192)])

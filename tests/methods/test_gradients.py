@@ -114,6 +114,7 @@ def test_more_trials_extend_fewer(seed):
     assert np.all(np.isfinite(found.run(rows, SecureNoise(), 1).coefficients))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.15, 1.0])
 @pytest.mark.parametrize(("fam", "m"), [("logistic", 100), ("logistic", 12), ("poisson", 60)])
 def test_it_beats_what_was_recommended_before(fam, m, mu):
@@ -131,6 +132,7 @@ def test_it_beats_what_was_recommended_before(fam, m, mu):
     assert np.all(np.exp(np.mean(np.log(ratios), axis=0)) < 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.15, 2.0])
 def test_bands_cover_and_are_no_wider_than_the_public_ones(mu):
     """95 % bands over 40 draws, five true coefficients each: at least 0.9; narrower than the public ones."""
@@ -146,6 +148,7 @@ def test_bands_cover_and_are_no_wider_than_the_public_ones(mu):
     assert np.median(widths) < 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.15, 0.5, 1.5, 4.5])
 def test_the_prediction_is_one_to_bet_on(mu):
     """Predicted over realized distance within a factor 1.5 in the median of eight draws."""
@@ -169,6 +172,7 @@ def test_rows_that_are_not_alike_are_noticed_and_followed(seed):
     assert np.median(distances(found, exact)) < 0.15 * np.linalg.norm(public.fit - exact)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.15, 1.5])
 @pytest.mark.parametrize(("d", "m"), [(10, 12), (10, 15), (30, 32), (30, 45)])
 def test_least_squares_with_few_public_rows(d, m, mu):

@@ -110,6 +110,7 @@ def test_bounds_give_way_as_the_budget_grows(kind):
     assert np.all(np.diff(bounds) >= 0) and bounds[0] < 1.5 and bounds[-1] > 5.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [7, 10, 25, 245])
 def test_alike_samples_are_not_called_different(m):
     """At most the stated rate over forty draws at two budgets, with room for chance."""

@@ -101,6 +101,7 @@ def test_one_far_public_row_is_at_most_half_of_what_coordinates_come_from(far):
     assert with_it[1, 1] <= 2.1 * without[1, 1] and np.allclose(with_it[0, 0], without[0, 0], rtol=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", ["yes", "no"])
 @pytest.mark.parametrize("mu", [0.1, 0.3, 1.5])
 def test_bands_hold_the_exact_coefficients_whatever_is_asked(mu, share, seed):
@@ -348,6 +349,7 @@ def test_rules_from_a_record_are_checked():
     assert parse("", ("a",), np.ones((3, 1))).rules == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("derived", ["x1:x2; square(x3); log(x1)", "spline(x1, 4)"])
 def test_the_audit_of_a_release_with_derived_columns(derived):
     """Far rows are farther still there: the bound holds, the attack comes near it, half the noise shows."""

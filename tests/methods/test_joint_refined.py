@@ -33,6 +33,7 @@ def gradient_sum(found, pieces, points, bounds):
     return pieces.sum(found.second.gradients(points, bounds)).map(from_words).reveal(TEST)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(NEIGHBOURS, st.floats(0.01, 100.0), st.floats(-50, 50))
 def test_gradient_and_histogram_move_at_most_by_their_sensitivities(tables, bound, at):
@@ -147,12 +148,14 @@ def planted(fault, found):
     return fault(**{field.name: getattr(found.second, field.name) for field in fields(SecondPass)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [Unclipped, Uncounted])
 def test_planted_faults_of_the_second_pass_are_caught(fault):
     """No clipping; a histogram whose sensitivity was forgotten."""
     assert audit("joint-pmt", 1.0, 10_000, change=lambda found: replace(found, second=planted(fault, found))).violated
 
 
+@pytest.mark.slow
 def test_a_planted_fault_of_the_gradient_between_is_caught():
     """No clipping there."""
 
@@ -203,6 +206,7 @@ def test_a_shifted_public_sample_costs_accuracy_only():
     assert np.median([ours / public_fit for ours, public_fit in found]) < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.003, 0.03, 0.1])
 def test_never_worse_than_the_public_fit(mu):
     """Down to no budget at all, over alike samples, small and large m: the median ratio is at most 1."""
@@ -258,6 +262,7 @@ def test_a_bound_of_next_to_nothing_is_refused_before_anything_is_spent(name):
     assert grid_rows(np.array([[2.0**-541] * 3]), 2.0**-590, FINE).tolist() == [[0, 0, 0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("passes", ["1", "2"])
 @pytest.mark.parametrize("lam", [0.1, 1.0])
 def test_bands_along_the_ridge_path_hold_the_penalized_coefficients(lam, passes, seed):
@@ -274,6 +279,7 @@ def test_bands_along_the_ridge_path_hold_the_penalized_coefficients(lam, passes,
     assert stats.binom.cdf(hits, 150, 0.9) > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_a_direction_that_one_public_row_decides(seed):
     """Its residual is 0 and says nothing: the band assumes equal variances there, and holds."""
     hits = 0

@@ -176,6 +176,7 @@ def densities(mu: float, kappa_share: float, reach: float, fam, mass: float, cen
     return p0, p1, grid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reach", [1.0, 2.0, 4.0])
 @pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("fam", [LOGISTIC, BOOSTING], ids=lambda f: f.id)
@@ -257,6 +258,7 @@ def test_the_solver_finds_the_minimum_and_adds_little(seed):
     assert np.linalg.norm(gradient) <= 1e-7 * m.noise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", ["pmt-objective", "pmt-score"])
 @pytest.mark.parametrize("mu", [0.3, 1.41, 5.0])
 def test_bands_cover(id, mu):

@@ -107,6 +107,7 @@ def within(found: np.ndarray, sd: float, draws: np.ndarray) -> bool:
     return bool(2 * min(stats.chi2.cdf(total, len(draws) - 1), stats.chi2.sf(total, len(draws) - 1)) > FALSE_ALARM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", ["joint-pmt", "pmt-ols"])
 def test_privacy_part_of_the_bands_is_the_spread_of_releases(id, seed):
     """The first-order privacy sd agrees with 4000 simulated releases within 10 %; 20 % too small would be seen.
@@ -143,6 +144,7 @@ def test_noise_that_swamps_is_a_stated_outcome(seed):
     assert any("weighs less" in note for note in good.notes())
 
 
+@pytest.mark.slow
 def test_small_budgets_are_no_worse_than_the_public_fit(seed):
     """At total mu 0.02 to 0.1 the median error over 40 draws is below that of the public fit alone."""
     for mu in (0.02, 0.1):
@@ -154,6 +156,7 @@ def test_small_budgets_are_no_worse_than_the_public_fit(seed):
         assert np.median(errors) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "m"), [(3000, 50), (10_000, 200)])
 def test_joint_release_against_the_papers_ridge(n, m, seed):
     """Total mu 1.41, medians over 100 trials: at most 1/50 of pmt-ridge; at (10000, 200) at most 1.25 times OLS."""

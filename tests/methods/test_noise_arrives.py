@@ -141,6 +141,7 @@ def test_no_sound_method_has_noise_in_floating_point(entry):
     assert entry.as_dict()["noise"] == ("exact" if entry.exact else "floating point")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", ["pmt-ols", "ada-ssp", "pmt-moment"])
 def test_opendps_noise_has_the_stated_size(id):
     """Moments of OpenDP's draws in releases, over the sd that seeded noise has: 8 % less would be seen."""

@@ -73,6 +73,7 @@ def test_log_delta_is_the_scalar_one(mu):
     assert np.allclose(np.exp(log_delta(mu, epsilon)), wanted, rtol=1e-9, atol=1e-290)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("c", [0.0, 0.3, 2.0])
 @pytest.mark.parametrize("signed", [True, False])
@@ -119,6 +120,7 @@ def test_gdp_costs_and_sizes_are_inverse_and_above_the_curve(loss, mu, kappa):
             assert not gdp._dominated(1.05 * size, terms.plain, loss.signed, own)  # 5 % less noise is too little
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0.05, 0.5, 2.0])
 @pytest.mark.parametrize("slope", [0.001, 0.1, 0.5, 5.0])
 def test_one_tail_or_two(size, slope):
@@ -174,6 +176,7 @@ def test_exact_densities_in_one_dimension_stay_below(loss, relation, modulus):
     assert worst > 0.3  # the rows tried are bad ones
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [losses.linear(0.5), losses.LOGISTIC, losses.HINGE], ids=lambda loss: loss.id)
 @pytest.mark.parametrize("pure", [True, False])
 def test_exact_densities_in_two_dimensions_stay_below(loss, pure):
@@ -253,6 +256,7 @@ def test_returned_gaussian_budget_is_a_smaller_mu():
 # ------------------------------------------------------------------ methods
 
 
+@pytest.mark.slow
 @families
 @pytest.mark.parametrize("noise", ["pure", "gaussian"])
 def test_the_released_noise_is_that_of_the_record(fam, noise, seed):
@@ -329,6 +333,7 @@ def test_without_noise_the_exact_fit_comes_back(id, fam, seed):
     assert np.linalg.norm(found - exact) < 0.15 * np.linalg.norm(exact)
 
 
+@pytest.mark.slow
 @families
 @pytest.mark.parametrize("noise", ["pure", "gaussian"])
 def test_it_beats_the_baseline(fam, noise, seed):
@@ -422,6 +427,7 @@ def test_without_public_responses(seed):
         plan("dp-erm", linear, 100, 1.0)
 
 
+@pytest.mark.slow
 def test_audit_finds_less_noise():
     """No violation; noise far too small is caught, for each loss and noise."""
     from pmtcore.auditing.faults import Weaker
@@ -490,6 +496,7 @@ def test_separable_public_labels_are_no_trouble():
             assert np.all(np.isfinite(found.coefficients))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [1e-3, 0.05, 30.0, 1000.0])
 def test_extreme_budgets(mu):
     """From almost nothing to almost everything: a finite release at no more than the budget, or a sentence."""

@@ -70,6 +70,7 @@ def test_every_figure_has_claim_and_known_methods():
         json.dumps([run.setting for run in entry.runs])
 
 
+@pytest.mark.slow
 def test_trials_are_reproducible_and_extend():
     """The same seeds give the same errors, alone, in processes, and as the start of a longer run."""
     short = Computation(figure("B1"), 3).run().curves()
@@ -90,6 +91,7 @@ def test_stopping_keeps_what_is_done():
     assert 0 < made.share < 1 and made.curves()
 
 
+@pytest.mark.slow
 def test_whitening_figures_of_paper_b():
     """15.3 before, 2.7 and 1.6 after whitening with 40 and 135 public rows: the figures printed, within 60 draws."""
     made = Computation(figure("B3k"), 60).run()
@@ -252,6 +254,7 @@ def test_a_stored_result_of_other_code_is_noticed():
     assert set(stale(figure("B3k"), {})) == {"before whitening", "after whitening"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("id", "changed"), [("B3", "joint-pmt, m = 20"), ("D5f", "napp-public")])
 def test_one_changed_method_is_one_line_to_compute(id, changed):
     """Only the lines of the method that comes out differently are made again, as the whole would have them."""
@@ -358,6 +361,7 @@ def test_a_curve_survives_storage():
     assert np.allclose(back.values, made.values, rtol=1e-4) and back.omitted.tolist() == [0, 1, 0]
 
 
+@pytest.mark.slow
 def test_a_computation_goes_on_where_it_was_stopped(tmp_path):
     """Trials of a stored result are taken over, to five digits; the file says settings and code; then it is done."""
     whole = Computation(figure("B3k"), 45).run().curves()
@@ -374,6 +378,7 @@ def test_a_computation_goes_on_where_it_was_stopped(tmp_path):
         Computation(figure("B3e"), 45, since=record)
 
 
+@pytest.mark.slow
 def test_no_figure_computes_without_the_registry(monkeypatch):
     """Every trial plans a registered method: with every plan made to raise, no figure gives a number."""
 
@@ -414,6 +419,7 @@ def test_results_are_stored_with_their_description(tmp_path, monkeypatch):
     store({**record, "series": [{**record["series"][0], "mean": [float("inf")]}]})
 
 
+@pytest.mark.slow
 def test_every_shipped_result_belongs_to_its_figure(tmp_path, monkeypatch):
     """What ships was computed from the description that ships, and draws."""
     monkeypatch.setenv("PMT_GALLERY_DIR", str(tmp_path))
@@ -429,6 +435,7 @@ def test_every_shipped_result_belongs_to_its_figure(tmp_path, monkeypatch):
         assert len(pictures.table(record)) and len(pictures.verdict_words(record["verdict"])) == len(entry.claims)
 
 
+@pytest.mark.slow
 def test_shipped_results_are_those_of_todays_code(tmp_path, monkeypatch):
     """The first trial of each figure comes out as stored; figures whose trial takes long are left to ``--check``."""
     monkeypatch.setenv("PMT_GALLERY_DIR", str(tmp_path))

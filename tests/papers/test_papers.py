@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 from pmtcore.methods.registry import methods
 from pmtcore.papers.catalogue_page import lines, text
 from pmtcore.papers.errata import ERRATA
@@ -23,6 +25,7 @@ def test_the_page_is_the_one_that_is_made():
     assert PAGE.read_text() == text()
 
 
+@pytest.mark.slow
 def test_every_reference_resolves():
     """Methods are registered, bounds computed, figures drawn, errata listed, names defined."""
     small = Setting(d=3, n=500, m=50)

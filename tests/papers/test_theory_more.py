@@ -26,6 +26,7 @@ def test_newton_bounds_hold_and_are_loose():
     assert not any(bound.applies for bound in little if bound.source == "A, Theorem 5.3")
 
 
+@pytest.mark.slow
 def test_the_conditions_of_paper_c_hold():
     """Theorems 19, 20, 26: f(6) above 1.22, slope above 0.1, scale below 6; f by sampling; E25 in figures."""
     found = scale_bounds()

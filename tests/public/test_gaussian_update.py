@@ -40,6 +40,7 @@ def test_trials_are_updated_one_by_one() -> None:
     assert np.all(together.inflation[[3, 5]] > 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 7, 40])
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.1])
 def test_false_alarms_are_as_stated(d: int, share: float) -> None:

@@ -41,6 +41,7 @@ def chances(m, change, noise, draws=40):
     return np.array(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [1e-6, 0.01, 1.0])
 @pytest.mark.parametrize("m", [8, 12, 14, 100, 1000, 1001, 2000, 4000, 20_000])
 def test_alike_samples_raise_no_alarm(m, noise):

@@ -283,6 +283,7 @@ def half_of_it(path):
     path.write_text("\n".join(lines[: len(lines) // 2]) + "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exchange", [changed_cell, other_order, half_of_it])
 @pytest.mark.parametrize("which", [0, 1])
 def test_files_exchanged_after_the_agreement_are_not_released(book, files, exchange, which):

@@ -154,6 +154,7 @@ def test_the_whole_in_pictures(moment):
         found.group_means("b", ["a"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["means", "spreads", "correlations", "partial_correlations"])
 def test_gradients_are_those_of_the_figures(moment, what):
     """Privacy variances against the figures' own differences under small noise."""
@@ -169,6 +170,7 @@ def test_gradients_are_those_of_the_figures(moment, what):
     assert np.allclose(np.std(drawn, axis=0), 0.1 * base.bands.privacy, rtol=0.12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["partial_r_squared", "inflation", "loadings"])
 def test_gradients_of_shares_inflation_and_loadings(moment, what):
     """The same for figures of a regression, and for the components."""
@@ -323,6 +325,7 @@ def rows_of(private):
     return np.concatenate(found)
 
 
+@pytest.mark.slow
 def test_both_releases_together_are_nearer_and_their_bands_hold(seed):
     """Sixty tables: about the error of the nearer release or less, and nine in ten of the exact coefficients inside."""
     errors, inside = [], []

@@ -36,6 +36,7 @@ def inject():
     del sys.modules["inject"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "step"), [("ledger", 11), ("files", 13), ("reader", 1)])
 def test_a_call_that_fails_once_is_told(kind, step, inject, tmp_path):
     """Every so many calls of each kind, before and after they did their work; the command tries every one."""
@@ -187,6 +188,7 @@ def test_the_record_is_fetched_by_its_key(problem, book, capsys):  # noqa: F811
         assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_only_what_knows_of_the_spend_says_that_nothing_was_released():
     """A sentence of the package that may come after a spend does not deny it: two modules know, no other says so."""
     said = set()

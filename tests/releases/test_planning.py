@@ -66,6 +66,7 @@ def test_the_plain_sentence(seed):
     assert "times as precise" in planning.verdict(public, 100_000, 5.0, "joint-pmt")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [False, True])
 def test_command(tmp_path, capsys, moment):
     """Rows for every coefficient with the keys that scripts rely on; no private table is named."""
@@ -112,6 +113,7 @@ def test_curves_are_what_a_plan_says(seed):
         curves.at("pmt-logistic", 1.0)
 
 
+@pytest.mark.slow
 def test_the_budget_is_read_off_the_curve(seed):
     """Between rungs on log axes: near the exact answer; none where the last rung is not enough."""
     _, public, _ = make(5000, 100, seed)

@@ -304,6 +304,7 @@ def test_the_command_line_exits_with_2_and_one_line(command, tmp_path, capsys):
     assert "4711" not in captured.err and "Traceback" not in captured.err
 
 
+@pytest.mark.slow
 def test_a_real_process_prints_no_traceback(tmp_path):
     """The same through a shell: status 2, one line."""
     (tmp_path / "p.csv").write_bytes(b"a,b,b\n" + MARK.encode() + b",x,1\n")

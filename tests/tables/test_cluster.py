@@ -64,6 +64,7 @@ def released(found):
     return plan("joint-pmt", found.public, N, 1.0).run(found.private, SeededNoise(7), 2).coefficients
 
 
+@pytest.mark.slow
 def test_the_same_bits_on_a_cluster_whatever_the_parts(places, cluster):
     """Forty row groups, or eight files' in another order: one release for one seed."""
     here = released(problem(places, "p.parquet"))
@@ -83,6 +84,7 @@ class Slowly:
         return self.inner(x, y)
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_changes_no_bit(places, cluster):
     """Its parts are computed again, by the other or by one that takes its place."""
     here, there = problem(places, "p.parquet"), problem(places, "p.parquet", cluster)
@@ -96,6 +98,7 @@ def test_a_worker_killed_in_the_middle_changes_no_bit(places, cluster):
     assert np.array_equal(found, here.private.sum(statistic).map(from_words).reveal(TEST))
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_of_a_release_changes_no_bit_of_it(places, cluster, monkeypatch):
     """A whole release, its looks and its record: through the same door as any other, the noise drawn once."""
     request = Request("joint-pmt", Budget(1.0))
@@ -121,6 +124,7 @@ def test_a_worker_killed_in_the_middle_of_a_release_changes_no_bit_of_it(places,
     assert there.as_dict() == here.as_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_same_bits_on_one_worker_and_on_two(places, cluster, workers):
     """By a scheduler's address, as the command line has it."""
@@ -150,6 +154,7 @@ def test_a_workers_error_says_nothing_of_a_row(places, cluster):
     assert "row says" not in "".join(traceback.format_exception(found.value))
 
 
+@pytest.mark.slow
 def test_what_workers_cannot_reach_is_refused(places, cluster):
     """An upload lies in this process's memory; a scheduler that is not there is a sentence."""
     table = read_table((places / "public.csv").read_bytes(), "p.csv", "private")

@@ -128,6 +128,7 @@ def test_swapped_tables_are_asked_about():
     assert any("swapped" in one.sentence for one in findings(private, public, Choices(target="y")))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("real_tables")
 @pytest.mark.parametrize("id", ["adult", "covertype", "bank"])
 def test_tables_of_our_own_list_open(id):

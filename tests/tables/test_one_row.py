@@ -139,6 +139,7 @@ FRAMES: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FRAMES)
 @settings(max_examples=60, deadline=None)
 @given(rows(st.sampled_from(OBJECTS)))
@@ -152,6 +153,7 @@ def test_objects_of_frames(form, drawn):
     assert_one_row(made, at)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(OBJECTS), min_size=1, max_size=6))
 def test_an_object_is_what_it_is_alone(values):
@@ -244,6 +246,7 @@ def _checked(table: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ARROW)
 @settings(max_examples=60, deadline=None)
 @given(rows(st.sampled_from([None, *WORDS, *BYTES])), st.sampled_from(TEXT_TYPES))

@@ -250,5 +250,5 @@ def test_dates_with_points():
     found = table.schema["since"].read(pa.array(["31.12.2020", "1.2.1970 12:00", "31.2.2020", "12.31.2020"]))
     np.testing.assert_array_equal(found, [18627.0, 31.5, np.nan, np.nan])
     private = table_from(table.frame[::-1], "p", "private")
-    with pytest.raises(InputError, match=r"dates are read as 2020-12-31 or 31\.12\.2020"):
+    with pytest.raises(InputError, match=r"write its dates as 2020-12-31 or 31\.12\.2020"):
         prepare(private, table, Choices(target="y", features=("since", "seen")))

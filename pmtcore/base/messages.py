@@ -1,0 +1,793 @@
+"""The sentences of errors and notes, each under its kind.
+
+An error or a note is made of a kind and of the facts it concerns (columns, counts, limits). Code and tests ask for the
+kind and the facts; the sentence is rendered from them here, last, and nothing reads it again. A member keeps its name;
+its value is the template of the sentence, in the form *what is wrong and where; what to do*.
+
+A template takes ``{column!r}``, ``{n:,}`` and other formats of Python, and three of its own: ``{columns:listed}`` for
+``'a', 'b' and 3 more`` (``listed 12`` shows up to twelve), ``{words:joined}`` for ``a, b, c``, and ``{n:plural row}``
+for ``2,000 rows``.
+
+No fact is private: :data:`FACTS` says what each one is.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Mapping
+from enum import Enum, unique
+from typing import Any, Self, final
+
+from pmtcore.base.numbers import plural
+
+# What each fact of a template is. All are public, or were given by whoever reads the sentence: none is a value of a
+# private cell, or a name that only the private table has.
+FACTS: Mapping[str, str] = {
+    "action": "what somebody wants to do, in words",
+    "address": "an address that was given, without what follows its question mark",
+    "allowed": "the words one may choose from",
+    "axis": "a public quantity that is varied",
+    "become": "what a category counts as",
+    "cap": "a cap of the ledger, total mu",
+    "coefficient": "the name of a coefficient that was asked for",
+    "column": "the name of a column of the public table, or one that was given",
+    "columns": "names of such columns",
+    "command": "a command that helps",
+    "count": "a number of public things",
+    "dataset": "the name of a data set in the ledger",
+    "datasets": "names of such data sets",
+    "delta": "a delta that was given",
+    "epsilon": "an epsilon that was given, or follows from public choices",
+    "event": "the number of an event of the ledger",
+    "expected": "the version that this program reads",
+    "expression": "a part of a formula that was given",
+    "family": "the title of a family",
+    "fields": "names of fields in a file that was given",
+    "file": "the name of a file without its folder",
+    "form": "how something is written",
+    "formula": "a formula that was given",
+    "functions": "names of functions that a formula may use",
+    "given": "what was given where something else was needed",
+    "high": "an upper limit of the program",
+    "id": "the name of a figure of the gallery",
+    "key": "the key of a spend",
+    "label": "a label that was given, or that public rows have",
+    "left": "what is left of a cap, in mu",
+    "level": "a level of confidence that was given",
+    "levels": "categories that the public table has, or declared ones",
+    "limit": "the limit that was passed",
+    "low": "a lower limit of the program",
+    "megabytes": "a limit of size",
+    "method": "the name of a method",
+    "methods": "names of methods",
+    "modulus": "a modulus of strong convexity, which is public",
+    "mu": "a budget that was asked for",
+    "name": "the name of an argument",
+    "names": "names that were given",
+    "needed": "names that are needed",
+    "number": "the place of a column",
+    "option": "an option of the command line",
+    "part": "a part of a standard error",
+    "person": "the name of whoever is signed in",
+    "place": "a file or an address that was given",
+    "present": "names that are there, of the public table or of public columns",
+    "private_rows": "the number of private rows, where it is public",
+    "problems": "sentences about settings, which quote none of their values",
+    "public_rows": "the number of public rows",
+    "reason": "a reason, in words of this program or of whoever decided",
+    "role": "a role, in words",
+    "rows": "a number of rows that is public",
+    "scheme": "the scheme of an address",
+    "separator": "the name of a separator",
+    "share": "a share of public cells",
+    "spent": "what is spent of a cap, in mu",
+    "state": "what became of a request or a spend",
+    "statement": "what is wrong with a public column, without advice",
+    "status": "the exit status of a process",
+    "step": "a step of a command",
+    "table": "'public' or 'private'",
+    "thing": "what is named",
+    "title": "the title of a table of the list",
+    "unit": "the unit of protection, in words",
+    "version": "the version of a file",
+    "where": "the name of a file, with its role",
+}
+
+
+def listed(names: Iterable[str], most: int = 5) -> str:
+    """Return names as a phrase: ``'a', 'b' and 3 more``.
+
+    Args:
+        names: the names, each cut after 60 characters.
+        most: how many are shown.
+
+    >>> listed(["a", "b", "c"], most=2)
+    "'a', 'b' and 1 more"
+    """
+    items = [str(name) for name in names]
+    shown = ", ".join(repr(name if len(name) <= 60 else name[:57] + "...") for name in items[:most])
+    rest = len(items) - most
+    return shown if rest <= 0 else f"{shown} and {rest} more"
+
+
+@final
+class _Formatter(string.Formatter):
+    """Format of templates: Python's, and ``listed``, ``joined`` and ``plural`` as the module says."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        form, _, rest = format_spec.partition(" ")
+        if form == "listed":
+            return listed(value, int(rest or 5))
+        if form == "joined":
+            return ", ".join(value)
+        if form == "plural":
+            return plural(value, rest)
+        return str(super().format_field(value, format_spec))
+
+
+_FORMATTER = _Formatter()
+
+
+class Message(Enum):
+    """Base of the kinds: a member's value is the template of its sentence."""
+
+    @property
+    def facts(self) -> frozenset[str]:
+        """Return the names of the facts that the template takes."""
+        return frozenset(name for _, name, _, _ in _FORMATTER.parse(self.value) if name)
+
+    def sentence(self, **facts: Any) -> str:
+        """Render the sentence.
+
+        Raises:
+            KeyError: a fact of the template is not given.
+        """
+        return _FORMATTER.vformat(self.value, (), facts)
+
+    def statement(self, **facts: Any) -> str:
+        """Render what is wrong, without the advice: the template up to its first semicolon, without a full stop.
+
+        The template is cut before names are put in, so a semicolon in a column's name cuts nothing.
+        """
+        return _FORMATTER.vformat(self.value.partition(";")[0].rstrip("."), (), facts)
+
+
+@final
+class Note(str):
+    """A sentence that knows its kind: shown, stored and exported as any text.
+
+    Attributes:
+        kind: what code and tests ask for.
+        facts: what the sentence was rendered from.
+    """
+
+    kind: Message
+    facts: Mapping[str, Any]
+
+    def __new__(cls, kind: Message, /, **facts: Any) -> Self:
+        """Render the sentence of a kind from its facts."""
+        made = super().__new__(cls, kind.sentence(**facts))
+        made.kind, made.facts = kind, facts
+        return made
+
+    def __getnewargs_ex__(self) -> tuple[tuple[Message], dict[str, Any]]:
+        return (self.kind,), dict(self.facts)
+
+
+def kind_of(note: str) -> Message | None:
+    """Return the kind of a note; None for one that was stored as text, or written where it was made."""
+    return note.kind if isinstance(note, Note) else None
+
+
+@unique
+class TableMessage(Message):
+    """What is wrong with tables, or with the choices about them."""
+
+    PENALTY_OF_LINEAR_FIT = "The ridge penalty of a linear fit is a parameter of its method; set it there."
+    TARGET_AMONG_FEATURES = "The target {column!r} is also among the features; leave it out there."
+    FEATURE_TWICE = "A feature is named twice; name each feature once."
+    FORMULA_AND_FEATURES = "Give a formula, or target and features: the formula names both."
+    EXPOSURE_NEEDS_COUNTS = "An exposure is for counts: choose the family 'poisson'."
+    EXPOSURE_WEIGHS = "{column!r} is the exposure, which weighs its row already; leave it out of the weights."
+    KINDS_FORM = "Kinds of columns are written as 'column = kind', of {allowed:joined}; got {given!r}."
+    WEIGHTS_ARE_NO_FEATURE = (
+        "{column!r} says how much a row counts, and nothing else; leave it out of the features and the target."
+    )
+    WEIGHTS_OF_MEANS = "The mean of a person's rows has no weight; take their first rows."
+    WEIGHTS_REFUSE_NO_ROW = "With weights no row is refused: choose 'empty-row'."
+    PERSON_IS_NO_FEATURE = "{column!r} says whose a row is; leave it out of the features and the target."
+    MEAN_OF_LABELS = "The mean of a person's labels is no label; let their first rows count (rule 'first')."
+    PEOPLE_REFUSE_NO_ROW = (
+        "With an identifier column no row is refused: choose 'empty-row' or 'public-median', and 'other'."
+    )
+    CHOICES_UNREADABLE = "The choices about the tables cannot be read; save the configuration anew."
+    CATEGORIES_FORM = "Declared categories are written as 'column = a | b | c', got {given!r}."
+    CLUSTER_NEEDS_FILES = "A cluster reads files that its workers can reach; give a path, not an upload or a query."
+    WORKER_FAILED = (
+        "A worker could not sum its part of the private table ({reason}); look at its log, or run without the cluster."
+    )
+    NO_DASK = "Dask is not installed: pip install 'second-moment[dask]'."
+    NO_SCHEDULER = "No Dask scheduler answers at {address}; check the address."
+    CLUSTER_FAILED = "The cluster did not finish a pass ({reason}); look at its log, or run without it."
+    UNKNOWN_LEVELS = (
+        "Column {columns:listed} of the {table} table has levels that the public table does not have; declare them, "
+        "or choose the policy 'other' for unseen levels."
+    )
+    MISSING_VALUES = (
+        "The {table} table has missing values in {columns:listed}; choose a policy for missing values, or leave these "
+        "columns out."
+    )
+    TOO_MANY_FEATURES = "The features make {count} columns; at most {limit} can be used: choose fewer."
+    NAME_TOO_LONG = (
+        "The column {columns:listed 1} has a name of {count} characters (a category counts as part of the name); at "
+        "most {limit} can be used: shorten it, or leave the column out."
+    )
+    NEW_ROWS_LACK_COLUMNS = "The table of new rows has no column {columns:listed}; it needs {needed:listed}."
+    DESIGN_UNREADABLE = "The record's 'design' cannot be read; ask for the original file."
+    UTF16 = "{where} is written in UTF-16 ('Unicode text'); save it as CSV in UTF-8."
+    NOT_A_TABLE = "{where} is not a table in text or Parquet form; save it as CSV, TSV or Parquet."
+    ONE_COLUMN = "{where} has a single column; columns must be separated by comma, tab, semicolon or bar."
+    HEADER_UNREADABLE = "{where} has a header row that cannot be read; check its quotes."
+    NO_HEADER = "{where} has no header row: its first row holds numbers; add a row of column names."
+    TOO_MANY_COLUMNS = "{where} has {count} columns; at most {limit} are read: leave columns out."
+    NAMES_TWICE = "{where} has {columns:listed} more than once; rename the columns so that each name is there once."
+    NAME_TWICE = "{where} has a column name more than once; rename the columns so that each name is there once."
+    TOO_MANY_CATEGORIES = (
+        "Column {column!r} has {count} different texts in the public table (at most {limit} categories); leave it "
+        "out, or declare its levels."
+    )
+    SLASHED_DATES = (
+        "Column {column!r} has {count} different texts in the public table (at most {limit} categories); write its "
+        "dates as 2020-12-31 or 31.12.2020, leave it out, or declare its levels."
+    )
+    PARQUET_UNREADABLE = "{where} looks like Parquet but cannot be read; write the file again."
+    UNNAMED_COLUMN = "{where} has a column without a name (number {number}); name every column."
+    EMPTY_COLUMN = "Column {column!r} of the public table is empty; leave it out."
+    ONE_CATEGORY = "Column {column!r} has fewer than two categories with public rows; leave it out."
+    FORMULA_OF_OTHER_VERSION = "The record's formula makes other columns here; ask for the version that wrote it."
+    FORMULA_LACKS_COLUMNS = "The {table} table has no column {columns:listed}, which the formula names."
+    FORMULA_TOO_LONG = "A formula has at most {limit:,} characters."
+    FORMULA_UNREADABLE = "The formula {formula!r} cannot be read: {reason}"
+    FORMULA_TWO_RIGHT_SIDES = "A formula has one right side, got {formula!r}; write each model as a formula of its own."
+    FORMULA_FORM = "A formula reads 'target ~ features', such as 'y ~ age + C(sex)', got {formula!r}."
+    FORMULA_BAR = (
+        "After '|' a formula names columns whose public levels are fixed effects: 'y ~ x | firm + year'. Instruments "
+        "are asked of a released moment: Moment.iv(formula, instruments=...)."
+    )
+    MANY_EFFECTS = (
+        "{column!r} has {count:,} public levels; as columns of a fit {limit} are taken. Absorbing them would need the "
+        "mean of each group of private rows, which is more than a row by itself and would have to be paid for: group "
+        "the levels, or take differences in the table beforehand."
+    )
+    FORMULA_LEFT_SIDE = "The left side of a formula is one column, got {given!r}; compute it in the tables first."
+    FORMULA_UNUSABLE = "The formula {formula!r} cannot be used: {reason}"
+    NUMBER_AND_CATEGORIES = "The formula takes {columns:listed} as a number and as categories; make a column for each."
+    NOT_AN_EXPRESSION = (
+        "{expression!r} in the formula is no expression of columns and functions; name columns, and functions of them."
+    )
+    NOT_ROW_BY_ROW = (
+        "{expression!r} in the formula is not known to work on each row alone; use columns, arithmetic, and "
+        "{functions:joined}."
+    )
+    NO_FORMULAIC = "Formulas need formulaic: pip install formulaic."
+    TOO_MANY_RELEASES = (
+        "This asks for {count:,} releases (methods times places times trials); at most {limit:,} are repeated: choose "
+        "fewer trials."
+    )
+    TOO_MANY_FITS = (
+        "This asks for {count:,} fits of a table this large; at most {limit:,} are made: choose fewer trials, places "
+        "or columns."
+    )
+    NO_NAMED_TABLE = "There is no table called {given!r}; choose one of {allowed:joined}."
+    TABLE_NOT_HERE = (
+        "The table {title!r} is not on this machine; get it from the UCI archive and put it as {file} into the folder "
+        "that PMT_DATA_DIR names."
+    )
+    DEMO_TOO_SMALL = "The demo needs at least {limit} public rows for {count} features."
+    NO_PERSON_COLUMN = "The private table has no column {column!r} that says whose a row is; check its name."
+    TOO_MANY_PEOPLE = "There are too many people for their means; let the first rows of each count instead."
+    NO_NUMERIC_COLUMN = "The two tables have no numeric column in common; a regression needs a numeric target."
+    SAME_FILE = "The public table is the same file as the private one; choose rows that really are public."
+    FORMULA_NEEDS_ROWS = "A formula needs public rows; with a moment matrix name target and features."
+    NO_PUBLIC_COLUMN = "The public table has no column {columns:listed}; it has {present:listed}."
+    NO_MOMENT_COLUMN = "The moment matrix has no column {columns:listed}; it has {present:listed}."
+    OWN_ROWS_LACK_COLUMNS = "The table of own rows lacks a column of the configuration; see its 'names' and 'target'."
+    CATEGORIES_IN_CONFIGURATION = "The configuration has category columns; publish one with numeric features only."
+    NO_CLUSTER_COLUMN = (
+        "The public table has no column {column!r}: how far rows of a group are alike is learned from public rows."
+    )
+    NO_PUBLIC_WEIGHTS = (
+        "The public table has no column {column!r}: public rows are weighted as private ones are, so both tables need "
+        "it; compute it there by the rule of the sampling design."
+    )
+    NO_POSITIVE_WEIGHTS = (
+        "Column {column!r} of the public table has no positive weights; choose the column of the sampling weights."
+    )
+    NO_FEATURES = "No features are left beside the target; choose at least one."
+    ALL_CONSTANT = "No feature differs between the public rows; choose other features, or add public rows."
+    NO_COMMON_COLUMN = (
+        "The two tables have no column in common; check that both start with a header row and use the same names."
+    )
+    NO_PRIVATE_WEIGHTS = "The private table has no column {column!r}; both tables need it."
+    NO_PRIVATE_COLUMN = "The private table has no column {column!r}; choose a column that both tables have."
+    WEIGHTS_NEED_ROWS = "Weights need public rows; a moment matrix is of rows that count the same."
+    NO_MEDIANS = "A moment matrix has no medians; choose 'refuse' or 'empty-row' for missing values."
+    NO_INTERCEPT_ROW = (
+        "The moment matrix has no intercept row; add a column {column!r} of means, or switch the intercept off."
+    )
+    QUERY_WITHOUT_COLUMNS = "{where} has no columns; give one SELECT."
+    QUERY_FAILED = "{where} cannot be answered; check the address of the database and the SELECT."
+    NO_DUCKDB = "A duckdb: address needs the package duckdb; install it."
+    QUERY_READS_TEXT = (
+        "{where} reads a CSV or JSON file, which DuckDB understands by guessing from its rows; give the file itself "
+        "as the table, or write it as Parquet."
+    )
+    LEVELS_TWICE = "The levels of column {column!r} must be listed, each once."
+    NO_SCHEMA_COLUMN = "The schema has no column {column!r}; it has {present:listed}."
+    SCHEMA_FORM = (
+        "A schema is an object with 'columns' (name, kind, levels) and 'dialect' (encoding, decimal, quoting, "
+        "row_names)."
+    )
+    SCHEMA_NOT_JSON = "The schema is not JSON, or has a name twice; it is an object with 'columns' and 'dialect'."
+    EMPTY_FILE = "{where} is empty; choose a file with a header row and at least one row."
+    RAGGED_ROWS = (
+        "{where} has rows whose number of cells differs from the header ({count} columns, {separator} separated), or "
+        "an open quote; check the separator."
+    )
+    DAMAGED_PARQUET = "{where} is a damaged Parquet file; write the file again."
+    NOT_A_FRAME = "Rows must come as a pandas, Polars or Arrow table, or from a file."
+    NAMES_NOT_TEXT = (
+        "The frame has column names that are no text, such as numbers; rename them first: frame.columns = "
+        "frame.columns.astype(str)."
+    )
+    FRAME_COLUMN_TWICE = "The frame has two columns of one name; rename or drop one of them first."
+    NO_FILES = "{where} has no files; check the path."
+    UNLIKE_FILES = "{where} has files of different columns; give files of one table."
+    ROW_GROUP_TOO_LARGE = (
+        "{where} has a row group of more than {megabytes} MB in one column; write it with smaller ones."
+    )
+    FILE_UNREADABLE = "The file {place!r} cannot be read: {reason}."
+    GZIP_TWICE = "{where} is gzip'ed twice; unpack it once and upload it again."
+    TOO_LARGE_UNPACKED = "{where} is larger than the limit after unpacking ({megabytes} MB); use a smaller table."
+    NO_FILE = "There is no file {place!r}; check the path."
+    GZIP_CUT_SHORT = "{where} is a gzip file cut short; upload it again."
+    GZIP_DAMAGED = "{where} is a damaged gzip file, or has other bytes after its end; compress or upload it again."
+    NOT_READABLE = "{where} cannot be read: {reason}."
+    NO_FSSPEC = "Reading {scheme}:// needs the package fsspec; install 'second-moment[stores]'."
+    ADDRESS_UNREADABLE = "The address {address!r} cannot be read; check it, and the credentials."
+    SCHEMA_OF_PRIVATE_ROWS = "A schema is never taken from private rows; take it from public ones, or declare it."
+    TOO_MANY_CELLS = "{where} has {count:,} cells; at most {limit:,} are held in memory: use a smaller table."
+    NO_FILE_NAMED = "No file is named for the {table} table; give its path."
+    NO_ROWS = "{where} has a header but no rows; check that the right file was chosen."
+    MOMENT_NAMES_DIFFER = "{where} names its rows differently from its columns; use the same names in the same order."
+    MOMENT_NOT_SQUARE = "{where} has {rows} rows and {count} columns; it must be square."
+    MOMENT_NOT_FINITE = "{where} has entries that are missing or not finite numbers; every entry must be a number."
+    NO_SUCH_LABEL = (
+        "No public row has {column} = {label!r}, the label that should count as 1; choose a label that public rows "
+        "have."
+    )
+    TOO_MANY_LABELS = (
+        "Column {column!r} has {count} different values in the public table; {family} regression needs two labels: "
+        "say which value counts as 1 (positive), or choose another family."
+    )
+    TARGET_IS_TEXT = (
+        "Column {column!r} must be numeric, but in the public table it has text in it ({levels:listed 3}); choose "
+        "logistic regression for two labels, or another target."
+    )
+    NEGATIVE_COUNTS = "Column {column!r} has negative values; a Poisson regression needs counts."
+
+
+@unique
+class PublicMessage(Message):
+    """What is wrong with public rows or a public moment matrix."""
+
+    TOO_FEW_GROUPS = "The public rows are of {count} groups; errors clustered by them need {limit} at least."
+    ZERO_COLUMNS = "In the public table {columns:listed} is zero in every row; leave it out."
+    CONSTANT = "Column {column!r} is constant in the public table; leave it out."
+    COLLINEAR = (
+        "Column {column!r} is a linear combination of {columns:listed} in the public table (collinear); leave one of "
+        "them out, or set a public ridge."
+    )
+    TARGET_FITTED_EXACTLY = (
+        "The public rows fit {column!r} exactly, so they say nothing about its spread; add public rows, or leave out "
+        "a feature that repeats the target."
+    )
+    TOO_FEW_ROWS = (
+        "The public table has {rows} usable rows for {count} columns (intercept and category columns counted); "
+        "whitening needs at least {limit}: add public rows, or choose fewer features."
+    )
+    MOMENT_TOO_FEW_ROWS = (
+        "The moment matrix stands on {rows} rows for {count} features; whitening needs at least {limit}."
+    )
+    MOMENT_NOT_SYMMETRIC = (
+        "The moment matrix is not symmetric; entry (i, j) must be the mean of column i times column j."
+    )
+    MOMENT_NOT_POSITIVE = "The moment matrix has no positive mean square for {columns:listed}."
+    MOMENT_COLLINEAR = (
+        "The moment matrix is not positive definite: some features are collinear in it, or its entries were rounded "
+        "too far; leave columns out, or give more digits."
+    )
+    NO_MODULUS = "No modulus fits this budget; choose a larger budget."
+
+
+@unique
+class ReleaseMessage(Message):
+    """Why a release, a plan or a configuration cannot be made."""
+
+    DECLINED = "This request was declined: {reason}"
+    TOO_MANY_BUDGETS = "{count} budgets were given; at most {limit} are planned at a time."
+    NO_PREDICTION = "{method} has no prediction for these public data; choose another method."
+    NO_COEFFICIENT = "There is no coefficient {coefficient!r}; choose one of {present:listed}."
+    REGISTERED_REFUSES_NO_ROW = "On a registered data set no policy refuses rows: that would tell of private ones."
+    NOT_REGISTERED = "There is no registered data set {dataset!r}; ask a curator to register it."
+    LACKING_FIELDS = (
+        "A configuration needs 'method' and 'mu', and may have 'parameters', 'delta' and 'rows_per_person'."
+    )
+    UNKNOWN_FIELDS = (
+        "A configuration needs 'method' and 'mu', and may have 'parameters', 'delta' and 'rows_per_person'; it has "
+        "{fields:listed}."
+    )
+    PARAMETERS_FORM = "'parameters' in a configuration must be a table of names and values."
+    MU_IS_TRUTH_VALUE = "mu in a configuration must be a number, got true or false."
+    CONFIGURATION_NOT_JSON = (
+        "The configuration is not JSON, or has a name twice; save one with 'Configuration (JSON)' or --save-config."
+    )
+    CONFIGURATION_FORM = "The configuration must hold one JSON object with 'method' and 'mu'."
+    LAB_METHOD = (
+        "{method} is for the lab and cannot be released: {reason}; choose a sound method, or study it with compare."
+    )
+    METHOD_WITHOUT_CLUSTERS = (
+        "{method} states errors as if rows were independent; with a cluster choose {methods:listed}, or joint-moment "
+        "with public_rows=yes."
+    )
+    PERSON_UNPROTECTED = (
+        "A person with {rows:,} rows would be protected as by mu = {mu:,.0f}, which is not at all; no more than "
+        "{limit:,.0f} is released: lower the budget, or the rows of a person."
+    )
+
+
+@unique
+class AccountingMessage(Message):
+    """Why a budget cannot be taken or met."""
+
+    OUTSIDE_USEFUL_RANGE = (
+        "epsilon = {epsilon:g} with delta = {delta:g} lies outside the useful range (mu from {low:g} to {high:g}); "
+        "choose a larger delta or another epsilon."
+    )
+    DELTA_RANGE = "delta must be between 1e-300 and 1 (1 excluded), got {delta}."
+    MODULUS_COSTS_MU = (
+        "A modulus of {modulus:.4g} costs more than mu = {mu:g} for the Jacobian alone; choose a larger modulus or a "
+        "larger budget."
+    )
+    NOISE_COSTS_TOO_MUCH = "The noise alone costs more than the budget; choose more noise."
+    JACOBIAN_COSTS_TOO_MUCH = "The Jacobian alone costs more than any budget; choose a larger modulus."
+    REPLACE_ONE_ONLY = "A replace-one guarantee says nothing about adding a row: plan under add-remove-one."
+    MODULUS_COSTS_EPSILON = (
+        "A modulus of {modulus:g} costs epsilon = {epsilon:.3g} for the Jacobian alone; choose a larger modulus or a "
+        "larger budget."
+    )
+    MEANS_NEED_COLUMN = "A mean of each person's rows is one row, and needs the column that says whose a row is."
+
+
+@unique
+class TableNote(Message):
+    """What was done about tables that can be used, or should be known of them."""
+
+    REFUSES_ROWS = (
+        "The policy 'refuse' answers about private rows before anything is recorded; that is outside the guarantee."
+    )
+    BROKEN_LINES = (
+        "Public cells have line breaks. Of a private text file every line is a row, so a row with such a cell is "
+        "missing: write it as Parquet, or without line breaks."
+    )
+    MORE_PUBLIC_ROWS = "The public table has more rows than the private one: check that they are not swapped."
+    EMPTY_ROWS = (
+        "A private row with a missing value is replaced by zeros, so that n stays public; how many stays secret; many "
+        "would bias the fit."
+    )
+    ROWS_OF_A_PERSON = (
+        "The bands take the rows of one person as independent: the public rows lack the identifier column, from which "
+        "it is learned how far they are alike. With it errors are clustered by person; else one row of each is "
+        "safer."
+    )
+    METHOD_UNCLUSTERED = (
+        "The method's errors take the rows of one person as independent: they are too small where those are alike."
+    )
+    SHARED_ROWS = "On public rows that are private rows too the curator states: {reason}"
+    UNIT = "{unit}"
+    MODELLED = "Modelled: the chance that {column} is {label}."
+    PUBLIC_ROW_LEFT_OUT = "One public row with missing values was left out."
+    PUBLIC_ROWS_LEFT_OUT = "{count:,} public rows with missing values were left out."
+    UNLABELLED = "The public rows have no target: they serve to whiten and to choose the radius."
+    CLUSTERED = "Errors are clustered by {column!r}, as far as public rows of one group are alike."
+    WEIGHTED = "Rows count by {column!r}, divided by its public mean; no weight or a negative one: not."
+    EXPOSED = "Counts are for a unit of {column!r}; a row where it is missing or zero does not count."
+    PASTED = (
+        "The public table is pasted together several times: {count:,} of {rows:,} public rows are copies; one copy "
+        "was counted."
+    )
+    LEFT_OUT = "{statement}: left out."
+    ZERO = "{column!r} is zero in every public row: left out."
+    CONSTANT = "{column!r} is constant in the public rows: left out."
+    COLLINEAR = "{column!r} is a combination of {columns:listed} in the public rows (collinear): left out."
+    DATES = "Dates of {column!r} count as days since 1970-01-01."
+    UNREADABLE_CELL = "One public cell of {column!r} is no {form} and counts as missing."
+    UNREADABLE_CELLS = "{count:,} public cells of {column!r} are no {form}s and count as missing."
+    REFERENCES = "Categories are compared with {levels:joined}."
+    RARE_LEVELS = "Categories of {column!r} with fewer than two public rows count as {become}: {levels:listed}."
+    UNKNOWN_LEVELS = "Categories of {columns:listed 99} that the public table does not have count as {become}."
+    FEW_PRIVATE_ROWS = "The private table has {rows:plural row}: no budget lets a release say anything about so few."
+    FEW_PUBLIC_ROWS = "{rows} public rows for {count} columns are few: whitening will be rough; add public rows."
+    SWAPPED = (
+        "The public table has {public_rows:,} rows, the private one {private_rows:,}: check that they are not swapped."
+    )
+    PUBLIC_ONLY = "The private table has no column {columns:listed}: left out."
+    PRIVATE_COLUMN = "One column of the private table is not in the public one: left out."
+    PRIVATE_COLUMNS = "{count} columns of the private table are not in the public one: left out."
+    NOT_IN_BOTH = "Not both tables have {columns:listed}."
+    TARGET_NOT_IN_BOTH = "Not both tables have the target {column!r}."
+    TEXT_TARGET = "The target {column!r} has {count:plural text value}: {levels:listed}."
+    NOT_TWO_LABELS = "The target {column!r} has {count} different values; a regression of labels needs two."
+    MOSTLY_NUMBERS = "{share:.0%} of the public cells of {column!r} are numbers, the others text: read as categories."
+    SOME_NOT_NUMBERS = "Some public cells of {column!r} are not numbers: they count as missing."
+
+
+@unique
+class ArgumentMessage(Message):
+    """What is wrong with a value that was given."""
+
+    FAR_TOO_LARGE = "{name} must be between {low:g} and {high:g}; the number given is far larger."
+    NOT_A_NUMBER = "{name} must be a number between {low:g} and {high:g}, got {given!r}."
+    OUT_OF_RANGE = "{name} must be between {low:g} and {high:g}, got {given}."
+    NOT_WHOLE = "{name} must be a whole number between {low} and {high}, got {given}."
+    NOT_ONE_OF = "{name} must be one of {allowed:joined}, got {given!r}."
+    NEGATIVE_MU = "mu must be at least 0, got {given}."
+    TOO_MANY_ROWS_AT_ONCE = (
+        "{rows:,} rows are too many to hold at once: {count:,} numbers of each come to more than {limit:,} million. "
+        "Choose another method, as the recommended ones hold some rows at a time; or, where a person has room for "
+        "many rows, fewer of them."
+    )
+    ROLES_FORM = 'The list of roles must be JSON such as {{"name": "analyst"}}, each name once; nobody has a role.'
+    FORBIDDEN = "{person} {role} and may not {action}; ask a curator."
+
+
+@unique
+class LedgerMessage(Message):
+    """Why the ledger does not do what was asked of it."""
+
+    NOBODY_ASKS = "Say who asks: another person has to agree."
+    KEY_OF_ANOTHER_REQUEST = "This key was used for another request; take a new key."
+    NOBODY_ANSWERS = "Say who answers: it must be another person than who asked."
+    AGREES_WITH_THEMSELVES = "Another person has to answer: nobody agrees to what they ask for themselves."
+    ANSWERED_ALREADY = "This request was {state} already; ask anew with another key."
+    SECOND_PERSON_NEEDED = "A second person has to agree to each release of {dataset!r}: ask for it first."
+    NOT_AGREED = "A second person has to agree to each release of {dataset!r}; this request {state}."
+    OTHER_THAN_AGREED = (
+        "This is not what was agreed to: another data set, table choice, method or budget, or a table that was "
+        "changed since; ask anew."
+    )
+    NOT_ASKED = "Nobody asked for a release with this key; check it, or ask first."
+    NOT_RESERVED = "This release was never reserved in the ledger; reserve its budget before it is made."
+    SPENT_UNFINISHED = (
+        "This key is spent, but its release did not finish: it is still running, or it was stopped. Nothing is "
+        "released twice; take a new key for a new spend."
+    )
+    SPENT_AND_FAILED = (
+        "An earlier try with this key spent its budget and did not finish; take a new key for a new spend."
+    )
+    NO_LEDGER = "There is no ledger at {place!r}; check --ledger."
+    LEDGER_IS_NO_FILE = "The ledger cannot be used: it is no file; check --ledger."
+    KEY_MISSING = "The key of this ledger is missing; put {file!r} back beside it, or set PMT_LEDGER_KEY."
+    OTHER_VERSION = "The ledger has version {version}, this program writes {expected}; use its match."
+    UNWRITABLE_NAME = "A name holds characters that cannot be written; choose another."
+    REASON_FOR_COPY = "Say why an older copy is taken; the reason is kept in the ledger."
+    SQLITE_FORM = (
+        "A ledger in SQLite is a file, not in memory, without options other than file:...?mode=ro&uri=true to read it "
+        "alone; give its name."
+    )
+    NAME_FORM = "A {thing} needs a name of 1 to {limit} printable characters."
+    KEY_WITH_BLANKS = "A key has no blanks around it; give it as it was handed out."
+    REASON_NEEDED = "Say why {action}; the reason is kept in the ledger."
+    NO_CAP = "The data set {dataset!r} has no cap in this ledger; set one first: {command}."
+    RETIRED = "The data set {dataset!r} is retired ({reason}); nothing more is released."
+    OTHER_UNIT = (
+        "The curator of {dataset!r} wants people protected otherwise. {unit} Open the data set by its name, or ask "
+        "for that."
+    )
+    UNUSABLE = "The ledger cannot be used: {reason}; check --ledger and try again."
+    DAMAGED = "The ledger is damaged: {reason}; restore it from a copy, with the files beside it."
+    BEYOND_CAP = (
+        "This release would pass the cap of {dataset!r}: mu {spent:.4g} of {cap:.4g} is spent, {left:.4g} is left, "
+        "{mu:.4g} was asked for. If these are rows of other people, name them (--dataset NAME, dataset=...). Whoever "
+        "answers for them sets another cap: {command}."
+    )
+    BEYOND_CAP_TOGETHER = (
+        "This release would pass the cap of {dataset!r}: mu {spent:.4g} of {cap:.4g} is spent, {left:.4g} is left, "
+        "{mu:.4g} was asked for. It spends together with {datasets:listed}. If these are rows of other people, name "
+        "them (--dataset NAME, dataset=...). Whoever answers for them sets another cap: {command}."
+    )
+
+
+@unique
+class CommandMessage(Message):
+    """What is wrong with a call of the command line."""
+
+    ONE_PUBLIC_SIDE = "Give --public FILE or --public-moment FILE, one of the two."
+    NOTHING_TO_FIT = "Say what to fit: --target COLUMN (and --features A,B), or --formula 'Y ~ A + C(B)'."
+    SCHEDULER_NEEDS_DASK = "--scheduler needs --engine dask."
+    NUMBERS_NEEDED = "{option} takes numbers, got {given!r}."
+    ONE_BUDGET = "Give the total budget once: --mu M, or --rho R, or --epsilon E with --delta D."
+    EPSILON_NEEDS_DELTA = "--epsilon needs --delta."
+    OPTION_FORM = "{option} takes {form}, got {given!r}."
+    WIDTH_NEEDS_COEFFICIENT = "--width needs --coefficient NAME."
+    NO_STORED_RESULT = "Figure {id} has no stored result of its description; compute it first."
+    RELEASE_OR_LEDGER = "Give --ledger URL with --key KEY, or --release FILE (what release --json printed)."
+    NO_RELEASE_OF_KEY = "The ledger has no release with this key; see 'ledger show'."
+    RELEASE_NOT_JSON = "The file is not JSON; save one with 'release --json --out FILE'."
+    NOT_A_RELEASE = "The file is not the record of a release; save one with 'release --json --out FILE'."
+    PEOPLE_NEED_METHOD = "With --rows-per-person name one method."
+    NOTHING_TO_CHECK = "Say what is to be checked: check --deploy."
+    NOT_TOML = "The file {place!r} is not TOML; check it, or name another."
+    SHOW_FORM = "--show takes one of {allowed:joined}."
+    FORMULA_OR_RESPONSE = "Give --formula, or --response and --features, not both."
+    RECORD_OF_OTHER_FAMILY = "A record answers gaussian and logistic regressions; choose one of them."
+    INSTRUMENTS_FORM = "Two-stage least squares needs --formula, --endogenous and --instruments."
+    CONFIRM_IS_NO_RELEASE = "The file of --confirm is no release; make one with 'release --method joint-pmt --json'."
+    NO_INPUT = "- stands for standard input, and nothing is written there; give a file, or a pipe."
+    INPUT_TOO_LARGE = "Standard input has more than {megabytes} MB; give a file, which is read in blocks."
+    NO_FILE = "There is no file {place!r}; check the path."
+    FILE_TOO_LARGE = (
+        "The file {place!r} is larger than {megabytes} MB, which no configuration or record is; check its name."
+    )
+    NO_FILE_NAME = "{place!r} is no name of a file; give one."
+    NOT_A_REGULAR_FILE = "{place!r} is not a regular file; give the name of a file to write."
+    APPLICATION_ENDED = "The application ended with status {status}; what it said stands above."
+    NO_COMPLETION = "Completion needs the extra 'completion': pip install 'second-moment[completion]'."
+    NO_APPLICATION = (
+        "The application needs the extra 'app': pip install 'second-moment[app]'; the command line works without it, "
+        "see 'second-moment --help'."
+    )
+    LEDGER_CHANGED = "The ledger is not what was written: {reason}; restore it from a copy."
+    RECORD_NEEDS_KEY = "'ledger record' needs --key KEY, as the release was answered with."
+    NO_SPEND_OF_KEY = "The ledger has no spend with key {key!r}; 'ledger show --json' lists them."
+    SPEND_WITHOUT_RECORD = "The spend with key {key!r} has no record: it was {state}, and stays spent."
+    CAP_NEEDS_DATASET = "'ledger cap' needs --dataset NAME and --mu M."
+    STEP_NEEDS_DATASET = "'ledger {step}' needs --dataset NAME."
+    REGISTER_FORM = "'ledger register' needs --private FILE, --public FILE and --mu M, the cap."
+    STEP_NEEDS_KEY = "'ledger {step}' needs --key KEY; see 'ledger asked'."
+    OTHER_PUBLIC_TABLE = (
+        "The public table does not have the columns of the configuration; use the table it was made from."
+    )
+    LOCAL_STEP_NEEDS = "'local {step}' needs --{option}."
+    WRONG_CALL = "{reason}; see '{command} --help'."
+    LEDGER_NEEDS_DATASET = "--ledger needs --dataset NAME, whose cap the spend counts against."
+    STUDY_EXISTS = "There is a file {place!r} already; a study is written once."
+    SITE_FORM = "A site needs --private FILE, --folder FOLDER, and --server URL or --board FOLDER."
+    SETTINGS_WRONG = "{problems}"
+
+
+@unique
+class ResultMessage(Message):
+    """Why a question about a result has no answer."""
+
+    DEPENDENT_CONSTRAINTS = "The constraints are not independent of each other; leave out those that follow."
+    NO_STANDARD_ERRORS = "This method gives no standard errors; choose joint-pmt."
+    NO_SUCH_PART = "There is no part {part!r}; there are {present:listed}."
+    NO_COVARIANCES = (
+        "This release has standard errors and no covariances: it was made by an earlier version, or has very many "
+        "coefficients."
+    )
+    NO_DESIGN = "This record does not say how rows are read, so it cannot predict; it tabulates."
+    TEST_FORM = "A test needs names of coefficients, a text, or weights of {count} columns."
+    CONSTRAINT_FORM = "{given!r} is no constraint; write 'a = 0', 'a = b' or '2*a - b = 1'."
+    NO_COEFFICIENT = "There is no coefficient {coefficient!r}; there are {present:listed 12}."
+    LEVEL_RANGE = "level is the share of intervals that hold the truth, such as 0.95, got {level}; or alpha=0.05."
+    NO_SCORE = (
+        "score is refused: on private rows it would be an exact private figure, which nobody paid for. rsquared is "
+        "the released one; on public rows compare predict(frame) with the response yourself."
+    )
+
+
+@unique
+class FaceMessage(Message):
+    """What is wrong with a call from Python."""
+
+    CUTS_ASCEND = "Cuts are finite, positive and ascending; give the ends of the periods in order."
+    NO_PERIODS = "The table needs {needed:listed}, and no other column called {names:listed}; rename those."
+    NO_HAZARDS = "Hazard ratios are of a regression of counts with an exposure; fit one with family='poisson'."
+    NOT_A_FRAME = "The {table} table must be a frame (pandas, Polars, Arrow) or a file's path, got {given}."
+    EMPTY_FRAME = "The {table} table has no rows; check that the right frame was chosen."
+    NO_SUCH_ARGUMENT = "There is no argument {names:joined}; there are {allowed:joined}."
+    CLAIM_MISSING = "Say what the estimator claims: epsilon=..., and delta=... where it is not pure."
+    NOT_AN_ESTIMATOR = "estimator must be a method's id, an object with fit(X, y), or a function of (X, y, run)."
+    ONE_BUDGET = "Give the total budget once: mu=M, or rho=R, or epsilon=E with delta=D."
+    EPSILON_NEEDS_DELTA = "epsilon needs delta: PrivateRegressor(epsilon=1, delta=1e-6)."
+    NO_TARGET = "Say which column is the target: target='y', or formula='y ~ ...'."
+    FORMULA_AND_FEATURES = "Give a formula, or target and features: the formula names both."
+    SCHEMA_UNREADABLE = "The schema {given!r} cannot be read; check its name."
+    RECORD_UNREADABLE = "The record {place!r} cannot be read; check its name."
+    RECORD_TOO_LARGE = "A record has at most {megabytes} MB; check that the file is one."
+    RECORD_NEWER = (
+        "The record is of version {version}; this program reads up to {expected}: pip install -U second-moment."
+    )
+    NOT_A_RELEASE = "The file is no release; give what 'release --json --out FILE' or model.to_json(path) wrote."
+    NOT_A_CONFIGURATION = "The file is not a local configuration; publish one with 'local configure'."
+    ONE_REPORT_BUDGET = "Give the budget of a report once: epsilon (pure), or mu."
+    MOMENTS_NEED_MU = "The scheme 'moments' has Gaussian noise; give mu."
+    LINK_NEEDS_MOMENTS = "A link needs reports of the scheme 'moments', configured without an intercept."
+    NO_CONFIGURATION = "There is no configuration {place!r}; give its text or the path of its file."
+    FIT_FORM = (
+        "fit takes private rows and public rows, each as a frame with the target in it: fit(private, public, "
+        "target='y'). A target apart from its rows, as in fit(X, y), leaves no room for public rows."
+    )
+    NOTHING_TO_FIT = "{method} releases no coefficients, so there is nothing to fit; 'pmtcore release' makes it."
+    NO_COEFFICIENTS = "{method} releases no coefficients; its record is in record_. Choose another method."
+    NO_SUCH_PARAMETER = "{name} has no parameter {names:listed}; it has {allowed:joined}."
+    LAB_NEEDS_NO_LEDGER = "A lab figure has no place in a ledger: leave out the ledger, or lab and seed."
+    LEDGER_FORM = "ledger takes a file name, a database's address, or a Ledger."
+    TITLES_FORM = "A table needs fits, and as many titles as fits."
+    NO_TABLES_EXTRA = "This table needs the extra 'tables': pip install 'second-moment[tables]'."
+    NOT_A_FIT = "A table takes fits with params, bse and pvalues, got {given}; fit it first."
+    NOT_FITTED = "This {name} is not fitted yet; call fit with private and public rows first."
+
+
+@unique
+class LocalMessage(Message):
+    """What is wrong with a configuration, or with reports of devices."""
+
+    PRIVUNIT_FORM = "PrivUnit needs the scheme 'whitened' and a pure epsilon."
+    CONFIGURATION_FORM = "A configuration needs low < high, a positive radius and a positive budget."
+    OFFSET_FORM = "A configuration needs an offset that is a number."
+    PRIVUNIT_NEEDS_EPSILON = "PrivUnit needs a pure epsilon."
+    OTHER_VERSION = "The configuration has version {version}; this program reads version {expected}."
+    NO_REPORTS = "There is no file of reports {place!r}; check the path."
+    REPORTS_NOT_PARQUET = "The file of reports is not Parquet; check that it was written completely."
+    REPORTS_OTHER_COLUMNS = "The file of reports has other columns than v, c, id and r; give what devices wrote."
+    RESPONSE_BOUND_NEEDED = "Responses need a declared bound (response_bound) where public rows have no target."
+    PUBLIC_ROWS_NEEDED = "The local methods need public rows; a moment matrix is not enough."
+    NO_USABLE_REPORT = "No report could be used; see the counts."
+
+
+@unique
+class AuditMessage(Message):
+    """Why a comparison or an audit cannot be run."""
+
+    NO_ATTACK = (
+        "There is no attack {given!r} on {method!r}; attacks: {allowed:joined}; on: published, {methods:joined}."
+    )
+    NOTHING_TO_COMPARE = "A comparison needs at least one method and one budget."
+    AXIS_NEEDS_VALUES = "A comparison along {axis} takes one budget, and values to try."
+    TOO_MANY_CELLS = "So many places hold more than {limit} million cells in all; choose fewer, or fewer rows."
+    BUDGETS_REVERSED = "The smallest budget ({low:g}) must not be above the largest ({high:g})."
+    VALUES_REVERSED = "The smallest value ({low:g}) must be positive and not above the largest ({high:g})."
+    AXIS_NEEDS_ROWS = "A moment matrix has no public rows to choose from; choose another axis."
+    SCALE_NEEDS_ROWS = "Rescaling the table needs public rows; with a moment matrix choose the scale 'none'."
+    OTHER_CURVE = "{columns:listed} fits another curve, so its distance to the family's fit says nothing."
+    NO_COEFFICIENTS = "{columns:listed} estimates a moment and has no coefficients to compare."
+    NO_WORST_PAIR = "There is no worst pair for {method}; choose another method to audit."
+    NOT_ONE_ROW_APART = "The two tables of an audit must have the same shape and differ in exactly one row."
+    REPORT_IS_ONE_ROW = "{method} takes no people: a report is one row; leave the rows of a person out."
+    LABELS_HAVE_NO_MEAN = "{method} takes no means: labels have none; let the first rows of a person count."
+
+
+@unique
+class Damage(Message):
+    """How a ledger differs from what was written: clauses of :attr:`LedgerMessage.DAMAGED`."""
+
+    UNREADABLE_EVENT = "event {event} cannot be read"
+    UNSEALED_EVENT = "event {event} has no seal, so another program wrote it"
+    BROKEN_CHAIN = "event {event} does not fit the chain"
+    ALL_UNSEALED = (
+        "it has a key, and none of its events has a seal ('ledger accept' seals those of an old program, with a reason)"
+    )
+    UNREADABLE = "what is in it cannot be read"
+    UNREADABLE_HEAD = "the note of the head cannot be read"
+    EVENTS_MISSING = "events are missing"
+    EVENTS_GONE = "events that this program saw before are gone"
+    FILE_DAMAGED = "its file is damaged"
+    CUT_SHORT = (
+        "it does not hold event {event}, which was noted beside it: it was cut short, removed, or is an older copy "
+        "('ledger accept' takes an older one, with a reason)"
+    )
+    CHANGED_BY_ANOTHER = "its file was changed by another program"
+    BROKEN_OR_UNKEYED = "its chain is broken, or its key is missing"

@@ -1,0 +1,165 @@
+"""Errors and notes: a kind, its facts, and one sentence that is rendered last."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+from pmtcore.base import messages
+from pmtcore.base.checks import InputError, number_between
+from pmtcore.base.messages import FACTS, Damage, LedgerMessage, Message, Note, TableMessage, TableNote, kind_of
+from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.ledger.chain import Damaged
+from pmtcore.releases.outcome import NOTHING, before_spend
+from pmtcore.sites.errors import Kind, StudyError
+
+ENUMS = {enum.__name__: enum for enum in Message.__subclasses__()}
+KINDS = [kind for enum in ENUMS.values() for kind in enum]
+NOTES = (TableNote,)
+CLAUSES = (Damage,)
+# These are sentences from elsewhere, or end with one.
+PASSED_ON = ("{unit}", "{problems}", "{reason}")
+SEVERAL = {"allowed", "columns", "datasets", "fields", "functions", "levels", "methods", "names", "needed", "present"}
+NUMBERS = {
+    *("cap", "count", "delta", "epsilon", "event", "expected", "high", "left", "level", "limit", "low", "megabytes"),
+    *("modulus", "mu", "number", "private_rows", "public_rows", "rows", "share", "spent", "status", "version"),
+}
+# Rooms in which every error of a user carries a kind.
+TYPED = ("accounting", "api", "auditing", "base", "cli", "ledger", "local", "public", "releases", "report", "tables")
+ERRORS = {"CapReached", "Damaged", "Forbidden", "InputError", "LedgerError", "NotFitted", "RefusedError"}
+ADVICE = re.compile(r"[;:]|\. |\b(must|needs?|takes?|gives?|name|reads|are written|is an object)\b", re.I)
+ROOT = Path(messages.__file__).parents[1]
+
+
+def sample(fact: str):
+    return ["a", "b"] if fact in SEVERAL else 3 if fact in NUMBERS else fact
+
+
+def rendered(kind: Message) -> str:
+    return kind.sentence(**{fact: sample(fact) for fact in kind.facts})
+
+
+def calls(rooms):
+    """Calls of an error or a note in these rooms, each with its file and the kinds that its first arguments name."""
+    for room in rooms:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {*ERRORS, "Note"}:
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}", node
+
+
+def kinds_named(node: ast.AST) -> list[Message]:
+    named = [one for one in ast.walk(node) if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)]
+    return [ENUMS[one.value.id][one.attr] for one in named if one.value.id in ENUMS]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_every_kind_is_a_sentence(kind):
+    """It begins, ends and is spaced as one, says what to do where it is an error, and has listed facts only."""
+    assert kind.facts <= set(FACTS)
+    text = rendered(kind)
+    assert "{" not in text.replace('{"name": "analyst"}', "") and "  " not in text and "\n" not in text
+    if kind.value.endswith(PASSED_ON):
+        return
+    if isinstance(kind, CLAUSES):
+        assert text[0].islower() and not text.endswith(".")
+        return
+    assert text.endswith(".") and not text.endswith("..")
+    # An option, an argument, a fact or a quoted name may stand first, as it is written.
+    as_written = r"'|-|\{|(mu|delta|score|level|epsilon|fit|estimator|ledger) "
+    assert text[0].isupper() or re.match(as_written, kind.value)
+    assert isinstance(kind, NOTES) or ADVICE.search(kind.value)
+
+
+def test_all_facts_are_used():
+    """No fact is listed that no sentence takes, and each is described."""
+    assert set(FACTS) == {fact for kind in KINDS for fact in kind.facts}
+    assert all(FACTS.values())
+
+
+@pytest.mark.parametrize("room", TYPED)
+def test_no_error_of_these_rooms_is_prose(room):
+    """Each error is raised with a kind: no text, and no text with names in it, stands where it is raised."""
+    prose = [
+        where
+        for where, node in calls((room,))
+        if node.func.id != "Note" and any(isinstance(one, ast.Constant | ast.JoinedStr) for one in node.args)
+    ]
+    assert prose == []
+
+
+def test_each_error_is_raised_with_the_facts_of_its_kind():
+    """A template that asks for another fact than the call gives would fail only when somebody makes the mistake."""
+    rooms = [path.name for path in ROOT.iterdir() if path.is_dir()]
+    wrong, seen_kinds = [], set()
+    for where, node in calls(rooms):
+        given = {one.arg for one in node.keywords}
+        for kind in kinds_named(ast.Module([ast.Expr(one) for one in node.args], [])):
+            seen_kinds.add(kind)
+            if not kind.facts <= given:
+                wrong.append((where, kind.name, sorted(kind.facts - given)))
+    assert wrong == []
+    assert len(seen_kinds) > 200
+
+
+def test_every_kind_is_used():
+    """A sentence that nothing raises is deleted."""
+    used = set()
+    for path in ROOT.rglob("*.py"):
+        if path.name != "messages.py":
+            used |= set(kinds_named(ast.parse(path.read_text(encoding="utf-8"))))
+    assert [kind for kind in KINDS if kind not in used] == []
+
+
+HOSTILE = ["age; sex (constant)", "{column}", "x; choose the policy", "a'b\"c", "collinear: left out", "{0.__class__}"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_name_is_only_a_name(name):
+    """A column whose name looks like a part of a sentence, or of a template, changes neither kind nor advice."""
+    error = InputError(TableMessage.ONE_CATEGORY, column=name)
+    assert error.kind is TableMessage.ONE_CATEGORY and error.facts == {"column": name}
+    assert repr(name) in str(error) and repr(name) in error.statement
+    note = Note(TableNote.LEFT_OUT, statement=error.statement)
+    assert note.endswith("with public rows: left out.") and repr(name) in note
+
+
+def test_errors_and_notes_keep_their_kind_elsewhere():
+    """In another process an error and a note are what they were: type, kind, facts and sentence."""
+    for made in (
+        InputError(TableMessage.NO_FILE, place="a"),
+        RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_NEED_ROWS),
+        Damaged(Damage.BROKEN_CHAIN, event=3),
+        StudyError(Kind.LOST, "north"),
+    ):
+        other = pickle.loads(pickle.dumps(made))
+        assert (type(other), other.kind, str(other), other.facts) == (type(made), made.kind, str(made), made.facts)
+    made = Note(TableNote.DATES, column="day")
+    note = pickle.loads(pickle.dumps(made))
+    assert (kind_of(note), note.facts, note) == (TableNote.DATES, {"column": "day"}, made)
+    assert kind_of("text of an older record") is None
+
+
+def test_a_refusal_has_its_class_and_its_sentence():
+    """The class of questions is what callers ask for; the message says which sentence."""
+    error = RefusedError(Refusal.WEIGHTS, TableMessage.NO_POSITIVE_WEIGHTS, column="w")
+    assert (error.kind, error.message) == (Refusal.WEIGHTS, TableMessage.NO_POSITIVE_WEIGHTS)
+
+
+def test_what_became_of_a_spend_is_added_once():
+    """A failure before a spend says so, once, and stays what it was: its type, its kind and its cause."""
+    with pytest.raises(Damaged) as caught, before_spend(), before_spend():
+        raise Damaged(Damage.EVENTS_MISSING)
+    assert caught.value.kind is Damage.EVENTS_MISSING and caught.value.message is LedgerMessage.DAMAGED
+    assert str(caught.value).count(NOTHING) == 1 and str(caught.value).count("damaged") == 1
+
+
+def test_numbers_out_of_range_are_facts():
+    """A program that repairs a call reads limits, not words."""
+    with pytest.raises(InputError) as caught:
+        number_between("mu", float("nan"), 0.1, 10.0)
+    assert caught.value.facts["low"] == 0.1 and caught.value.facts["high"] == 10.0
