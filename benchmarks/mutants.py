@@ -762,8 +762,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "rows times their weight",
         "tables/coder.py",
-        "return np.sqrt(np.where(values >= 0, values, np.nan) / self.mean)",
-        "return np.where(values >= 0, values, np.nan) / self.mean",
+        "roots = np.sqrt(weights)",
+        "roots = weights",
         f"{weights} -k multiplied",
     )
     plant(
@@ -783,9 +783,65 @@ def _mutants() -> list[Mutant]:
     plant(
         "groups are not summed",
         "public/bands.py",
-        "np.add.at(sums, groups, influence)",
-        "sums[groups] = influence",
+        "np.add.at(sums, groups, moves)",
+        "sums[groups] = moves",
         f"{clusters} -k summed_first",
+    )
+    plant(
+        "losses without their weight",
+        "mechanisms/passes.py",
+        "return values if piece.weights is None else np.asarray(values * piece.weights)",
+        "return values",
+        f"{weights} -k 'weighted_in_the_loss and gradients'",
+    )
+    plant(
+        "counts without their exposure",
+        "tables/coder.py",
+        "return np.asarray(y / np.where(exposure > 0, exposure, np.nan))",
+        "return y",
+        f"{weights} -k 'weighted_in_the_loss and public'",
+    )
+    plant(
+        "a loss weight that is not a number",
+        "tables/coder.py",
+        "whole &= np.isfinite(weights)",
+        "whole &= True",
+        f"{weights} -k their_row_alone",
+    )
+    plant(
+        "methods that cannot weigh losses",
+        "methods/registry.py",
+        "if public.weights is not None and not self.weighs_losses:",
+        "if False:",
+        f"{weights} -k not_for",
+    )
+    plant(
+        "products of weighted columns",
+        "methods/joint_moment/derived.py",
+        "(rows / rows[:, :1], rows[:, 0]) if self.weighted else (rows, 1.0)",
+        "(rows, 1.0)",
+        f"{clusters} -k from_a_moment",
+    )
+    plant(
+        "groups that a method ignores",
+        "releases/release.py",
+        "if problem.choices.cluster and not plan.clusters_errors:",
+        "if False:",
+        f"{clusters} -k say_so",
+    )
+    plant(
+        "any number of fixed effects",
+        "tables/formula.py",
+        "if levels[name] > MAX_LEVELS:",
+        "if False:",
+        f"{results} -k many_fixed",
+    )
+    plant(
+        "a script without its groups",
+        "report/reproduce.py",
+        '    "cluster": "",\n',
+        "",
+        "tests/api/test_faces.py -k reproduced",
     )
     plant(
         "the cap is bad input",

@@ -20,11 +20,24 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError, listed
 from pmtcore.releases.release import Request
 from pmtcore.tables import named
-from pmtcore.tables.choices import Choices, levels_from_text
+from pmtcore.tables.choices import Choices, kinds_from_text, levels_from_text
 from pmtcore.tables.problem import schema_summary
 
-_WORDS = ("missing", "unseen", "collinear", "positive")
-_NUMBERS = {"ridge": "public_ridge", "penalty": "lam"}  # name in the link: choice
+_WORDS = (
+    "missing",
+    "unseen",
+    "collinear",
+    "positive",
+    "formula",
+    "weights",
+    "exposure",
+    "cluster",
+    "person",
+    "person_rule",
+    "overlap",
+)
+_NUMBERS = {"ridge": "public_ridge", "penalty": "lam", "person_rows": "person_rows"}  # name in the link: choice
+_WHOLE = ("n", "m", "d", "kappa_bar", "person_rows")
 _OWN = "own"
 
 
@@ -85,6 +98,8 @@ def _choices(first: Choices, asked: dict[str, str], names: Sequence[str]) -> Cho
     given |= {field: _number(name, asked[name]) for name, field in _NUMBERS.items() if name in asked}
     given |= {"intercept": asked["intercept"] != "0"} if "intercept" in asked else {}
     given |= {"levels": levels_from_text(asked["levels"].splitlines())} if "levels" in asked else {}
+    given |= {"kinds": kinds_from_text(asked["kinds"].splitlines())} if "kinds" in asked else {}
+    given |= {"features": None} if given.get("formula") else {}
     return replace(found, **given)
 
 
@@ -98,10 +113,14 @@ def _chosen(choices: Choices, first: Choices) -> dict[str, str]:
             found[name] = f"{value:g}"
     if choices.intercept != first.intercept:
         found["intercept"] = "1" if choices.intercept else "0"
-    if choices.features and choices.features != first.features:
+    if choices.formula:
+        found["target"] = choices.target
+    elif choices.features and choices.features != first.features:
         found["features"] = ",".join(choices.features)
     if choices.levels != first.levels:
         found["levels"] = "\n".join(f"{name} = {' | '.join(levels)}" for name, levels in choices.levels.items())
+    if choices.kinds != first.kinds:
+        found["kinds"] = "\n".join(f"{name} = {kind}" for name, kind in choices.kinds.items())
     return found
 
 
@@ -112,7 +131,7 @@ def _number(name: str, text: str) -> float:
         raise InputError(
             f"The link has {name} = {text!r}, which is not a number; leave it out of the address."
         ) from None
-    return int(value) if value.is_integer() and name in ("n", "m", "d", "kappa_bar") else value
+    return int(value) if value.is_integer() and name in _WHOLE else value
 
 
 def query() -> str:

@@ -21,6 +21,7 @@ from pmtcore.releases.release import Preview, Request, preview
 from pmtcore.tables import named
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem, default_choices, prepare
+from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table
 
 _KEY = "second_moment"
@@ -38,6 +39,7 @@ class Tables:
     lab_reasons: tuple[str, ...] = ()
     public_rows: int | None = None  # rows behind a moment matrix
     named: Choices | None = None  # what a table opened by name is fitted with
+    schema: Schema | None = None  # declared, in place of what the public table suggests
     source: Registered | None = None  # where a curator registered them
 
     @property
@@ -65,7 +67,8 @@ class Tables:
         if self.source is not None:
             return self.source.problem(choices)
         rows = self.public_rows
-        return prepare(self.private, self.public, choices, lab_reasons=self.lab_reasons, public_rows=rows)
+        reasons = self.lab_reasons
+        return prepare(self.private, self.public, choices, lab_reasons=reasons, public_rows=rows, schema=self.schema)
 
     @property
     def may_be_studied(self) -> bool:
@@ -130,6 +133,12 @@ class Session:
         """Drop what was computed from tables or choices before these."""
         self.comparison = self.showcase = self.curves = None
         self.previews = {}
+
+    def declare(self, schema: Schema | None) -> None:
+        """Take a declared schema for the open tables; what was computed with another one is dropped."""
+        if self.tables is not None and self.tables.schema != schema:
+            self.tables.schema, self.problem = schema, None
+            self._drop()
 
     def choose(self, choices: Choices) -> Problem:
         """Return the problem for these choices, prepared once.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.common import session as state
 from pages.common.demo import KNOBS
@@ -17,11 +19,20 @@ from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.records import Curator, Label
-from pmtcore.glm.families import FAMILIES, GAUSSIAN
+from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.tables import named
-from pmtcore.tables.choices import MISSING_POLICIES, UNSEEN_POLICIES, Choices, levels_from_text
+from pmtcore.tables.choices import (
+    COLLINEAR_POLICIES,
+    MISSING_POLICIES,
+    UNSEEN_POLICIES,
+    Choices,
+    kinds_from_text,
+    levels_from_text,
+)
 from pmtcore.tables.findings import Finding, findings, repaired
+from pmtcore.tables.formula import target_of
 from pmtcore.tables.problem import Problem, schema_summary
+from pmtcore.tables.schema import schema_from_json
 from pmtcore.tables.table import Table
 
 _LOOKING = "Looking at the public table"
@@ -125,10 +136,10 @@ def columns() -> Problem | None:
 
 def _say(tables: Tables, choices: Choices) -> set[str]:
     """Draw everything that is wrong, each with its repair: one click. Return what stops."""
-    found = findings(tables.private, tables.public, choices, tables.public_rows)
+    found = findings(tables.private, tables.public, choices, tables.public_rows, tables.schema)
     stops, rest = [one for one in found if one.stops], [one for one in found if not one.stops]
     first = next((one.repairs[0].apply(choices) for one in stops if one.repairs), None)
-    whole = choices if first is None else repaired(tables.private, tables.public, choices)
+    whole = choices if first is None else repaired(tables.private, tables.public, choices, tables.schema)
     if whole != (first or choices) and st.button(
         "Repair everything at once",
         key="repair-all",
@@ -247,6 +258,10 @@ def _choices(tables: Tables, current: Choices) -> Choices:
     )
     lam, positive = _of_family(family, current, key)
     unit = whose(tables, current, target, key)
+    more = _more(tables, current, [name for name in names if name not in (target, unit.column)], key)
+    formula = more.pop("formula")
+    if formula:
+        target, picked = target_of(formula), []
     with d:
         intercept = st.toggle(
             "Intercept",
@@ -271,7 +286,97 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         overlap=word.strip(),
         lam=lam,
         positive=positive,
+        formula=formula,
+        weights=more["weights"],
+        exposure=more["exposure"] if family == POISSON.id else "",
+        cluster=more["cluster"],
+        collinear=more["collinear"],
+        kinds=kinds_from_text(line for line in more["kinds"].splitlines() if line.strip()),
     )
+
+
+def _more(tables: Tables, current: Choices, names: list[str], key: str) -> dict[str, str]:
+    """Draw what few fits need, folded: formula, weights, exposure, groups, collinear columns, kinds, a schema."""
+    with st.popover("More choices", icon=":material/more_horiz:"):
+        formula = st.text_input(
+            "Formula (in place of target and features)",
+            current.formula,
+            key=f"formula-{key}",
+            persist_state="session",
+            placeholder="y ~ age + C(sex) + log(income)",
+            help="In the words of R, as formulaic reads them; each function works on a row by itself.",
+        )
+        left, middle, right = st.columns(3)
+        weights = _column(left, "Weights", names, current.weights, f"weights-{key}", "How much a row counts.")
+        exposure = _column(
+            middle, "Exposure", names, current.exposure, f"exposure-{key}", "What a count is of: rates are modelled."
+        )
+        help = "Rows of one group are alike: stated errors allow for it. A column of the public table."
+        groups = _public_columns(tables, names)
+        cluster = _column(right, "Cluster", groups, current.cluster, f"cluster-{key}", help)
+        collinear = left.selectbox(
+            "Collinear columns",
+            COLLINEAR_POLICIES,
+            index=COLLINEAR_POLICIES.index(current.collinear),
+            key=f"collinear-{key}",
+            persist_state="session",
+            help="Columns that others give away in the public rows: left out with a note, or refused.",
+        )
+        kinds = st.text_area(
+            "Kinds of columns",
+            "\n".join(f"{name} = {kind}" for name, kind in current.kinds.items()),
+            key=f"kinds-{key}",
+            persist_state="session",
+            placeholder="code = level",
+            help="One column a line: number, level or date, whatever the public table suggests.",
+            height=68,
+        )
+        if tables.source is None:
+            _declared_schema(tables, key)
+    return {
+        "formula": formula.strip(),
+        "weights": weights,
+        "exposure": exposure,
+        "cluster": cluster,
+        "collinear": collinear,
+        "kinds": kinds,
+    }
+
+
+def _column(place: DeltaGenerator, label: str, names: list[str], current: str, key: str, help: str) -> str:
+    """Draw the choice of one column, or none."""
+    options = ["", *names]
+    chosen: str = place.selectbox(
+        label,
+        options,
+        index=options.index(current) if current in options else 0,
+        format_func=lambda name: name or "none",
+        key=key,
+        persist_state="session",
+        help=help,
+    )
+    return chosen
+
+
+def _public_columns(tables: Tables, names: list[str]) -> list[str]:
+    """Return the columns that both tables have, and those of the public table alone."""
+    if not isinstance(tables.public, Table):
+        return []
+    return [*names, *(name for name in tables.public.columns if name not in tables.private.columns)]
+
+
+def _declared_schema(tables: Tables, key: str) -> None:
+    """Draw a declared schema, and take it for the open tables."""
+    text = st.text_area(
+        "Declared schema (JSON)",
+        "" if tables.schema is None else json.dumps(tables.schema.as_dict()),
+        key=f"schema-{key}",
+        persist_state="session",
+        placeholder='{"columns": [...], "dialect": {...}}',
+        help="In place of what the public table suggests: columns with their kinds and levels, and how text is read.",
+        height=68,
+    )
+    state.session().declare(schema_from_json(text.encode()) if text.strip() else None)
 
 
 def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, str | None]:

@@ -109,7 +109,7 @@ def compare(
     private: Any,
     public: Any,
     *,
-    target: str,
+    target: str | None = None,
     methods: Sequence[str],
     mu: float | Sequence[float],
     trials: int = 100,
@@ -137,7 +137,7 @@ def compare(
     return Figures(shown, f"distance to the non-private fit, whose length is {norm:.4g}.")
 
 
-def _inputs(target: str, choices: Mapping[str, Any]) -> Inputs:
+def _inputs(target: str | None, choices: Mapping[str, Any]) -> Inputs:
     chosen = dict(choices)
     made = model(chosen.pop("family", "gaussian"), **chosen)
     return made._inputs(target)

@@ -63,7 +63,8 @@ class PrivateModel(Parametrized, Reported):
         person_rule: which rows of a person count: the ``first`` ones, or their ``mean``.
         cluster: a column of the public rows whose groups have rows alike: errors are clustered by it. With ``person``
             and several rows of each, that column where the public rows have it.
-        weights: the column that says how much a row counts, in both tables; for linear regressions.
+        weights: the column that says how much a row counts, in both tables.
+        exposure: the column that says how long, or how many, a count is of, in both tables: rates are modelled.
         schema: a declared schema, in place of what the public rows suggest: plain fields, or a path.
     """
 
@@ -95,6 +96,7 @@ class PrivateModel(Parametrized, Reported):
         schema: Mapping[str, Any] | str | Path | None = None,
         weights: str | None = None,
         cluster: str | None = None,
+        exposure: str | None = None,
     ) -> None:
         self.mu = mu
         self.rho = rho
@@ -121,6 +123,7 @@ class PrivateModel(Parametrized, Reported):
         self.schema = schema
         self.weights = weights
         self.cluster = cluster
+        self.exposure = exposure
 
     _families: tuple[str, ...] = _NUMERIC
 
@@ -300,6 +303,7 @@ class PrivateModel(Parametrized, Reported):
             "collinear": self.collinear,
             "weights": self.weights or "",
             "cluster": self.cluster or "",
+            "exposure": self.exposure or "",
         }
         features = None if self.features is None else tuple(self.features)
         inputs = Inputs.of(target, features, self.formula, choices, schema_of(self.schema))

@@ -24,7 +24,7 @@ from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import Mechanism, Method, Plan, make_parameters, method, of_role
-from pmtcore.public.moments import joint, public_from_rows
+from pmtcore.public.moments import PublicData, joint, public_from_rows
 from pmtcore.tables.limits import MAX_CELLS, check_runs
 from pmtcore.tables.problem import Problem
 
@@ -274,15 +274,13 @@ def varied(problem: Problem, axis: str, x: float, seed: int) -> Problem:
         if public.rows is None or public.m is None:
             raise InputError(AuditMessage.AXIS_NEEDS_ROWS)
         count = whole_number_between("public rows", x, public.d + 2, public.m)
-        rows = public.rows[np.random.default_rng(seed).permutation(public.m)[:count]]
-        response = rows[:, -1] if public.labelled else None
-        ridge = problem.choices.public_ridge
-        public = public_from_rows(rows[:, :-1], response, public.names, public.target, ridge, public.family, public.lam)
+        at = np.random.default_rng(seed).permutation(public.m)[:count]
+        public = _with_rows(public, public.rows[at], at, problem.choices.public_ridge)
     if axis == "private rows":
         count = whole_number_between("private rows", x, 2, private.n)
         order = np.random.default_rng(seed).permutation(private.n)[:count]
         rows = private.concatenate(joint).reveal(_LAB)[order]
-        private = PrivateRows.from_arrays(rows[:, :-1], rows[:, -1], private.names)
+        private = _in_memory(rows, private.names)
     return dataclasses.replace(problem, public=public, private=private)
 
 
@@ -325,26 +323,39 @@ def rescaled(problem: Problem, how: Scale) -> Problem:
     public = problem.public
     if public.rows is None:
         raise InputError(AuditMessage.SCALE_NEEDS_ROWS)
-    private = problem.private.concatenate(joint).reveal(_LAB)
-    shift, width = _affine(np.vstack([private, public.rows]), how, fixed=public.has_intercept)
+    private, d = problem.private.concatenate(joint).reveal(_LAB), public.d
+    shift, width = _affine(np.vstack([private[:, : d + 1], public.rows]), how, fixed=public.has_intercept)
     if public.family is not GAUSSIAN:  # labels and counts stay what they are
         shift[-1], width[-1] = 0.0, 1.0
-    private, rows = (private - shift) / width, (public.rows - shift) / width
-    response = rows[:, -1] if public.labelled else None
+    private[:, : d + 1] = (private[:, : d + 1] - shift) / width
+    rows = (public.rows - shift) / width
     return Problem(
-        private=PrivateRows.from_arrays(private[:, :-1], private[:, -1], public.names),
-        public=public_from_rows(
-            rows[:, :-1],
-            response,
-            public.names,
-            public.target,
-            problem.choices.public_ridge,
-            public.family,
-            public.lam,
-        ),
+        private=_in_memory(private, public.names),
+        public=_with_rows(public, rows, np.arange(len(rows)), problem.choices.public_ridge),
         choices=problem.choices,
         notes=problem.notes,
         lab_reasons=(*problem.lab_reasons, "the whole table was rescaled by its private rows (E23)"),
+    )
+
+
+def _in_memory(rows: np.ndarray, names: tuple[str, ...]) -> PrivateRows:
+    """Return rows (n, d + 1), or (n, d + 2) with the weights of their losses, as private rows in memory."""
+    d = len(names)
+    return PrivateRows.from_arrays(rows[:, :d], rows[:, d] if rows.shape[1] == d + 1 else rows[:, d:], names)
+
+
+def _with_rows(public: PublicData, rows: np.ndarray, at: np.ndarray, ridge: float) -> PublicData:
+    """Return public data of other rows (k, d + 1), with the groups and weights of those at the places ``at`` (k,)."""
+    return public_from_rows(
+        rows[:, :-1],
+        rows[:, -1] if public.labelled else None,
+        public.names,
+        public.target,
+        ridge,
+        public.family,
+        public.lam,
+        None if public.clusters is None else public.clusters[at],
+        None if public.weights is None else public.weights[at],
     )
 
 

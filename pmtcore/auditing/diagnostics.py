@@ -15,7 +15,7 @@ import numpy as np
 
 from pmtcore.base.records import Label, Private
 from pmtcore.mechanisms.truncation import papers_radius, truncate
-from pmtcore.public.moments import Conditioning, PublicData, conditioning, whiten
+from pmtcore.public.moments import Conditioning, PublicData, conditioning, joint, whiten
 from pmtcore.tables.overlap import Overlap, overlap
 from pmtcore.tables.problem import Problem
 
@@ -125,7 +125,7 @@ def unusual_rows(problem: Problem) -> Private[dict[str, float]]:
     explains, that the public rows may not be public.
     """
     rows = problem.private
-    empty = rows.sum(lambda x, y: np.array(np.sum(~x.any(axis=1) & (y == 0))))
+    empty = rows.sum(lambda x, y: np.array(np.sum(~joint(x, y).any(axis=1))))
     pair = empty.zip(overlap(problem.public, rows))
     return pair.map(lambda found: {"empty_rows": int(found[0]), **found[1].as_dict()})
 

@@ -191,11 +191,12 @@ class TableMessage(Message):
     COLUMN_THERE = "There is a column {column!r} already; rename it."
     FEATURE_TWICE = "A feature is named twice; name each feature once."
     FORMULA_AND_FEATURES = "Give a formula, or target and features: the formula names both."
-    CLUSTERS_NEED_LINEAR = "Errors are clustered in linear regressions only; leave out the cluster, or choose one."
+    EXPOSURE_NEEDS_COUNTS = "An exposure is for counts: choose the family 'poisson'."
+    EXPOSURE_WEIGHS = "{column!r} is the exposure, which weighs its row already; leave it out of the weights."
+    KINDS_FORM = "Kinds of columns are written as 'column = kind', of {allowed:joined}; got {given!r}."
     WEIGHTS_ARE_NO_FEATURE = (
         "{column!r} says how much a row counts, and nothing else; leave it out of the features and the target."
     )
-    WEIGHTS_NEED_LINEAR = "Weights are for linear regressions; the loss of a label takes no weights here."
     WEIGHTS_OF_MEANS = "The mean of a person's rows has no weight; take their first rows."
     WEIGHTS_REFUSE_NO_ROW = "With weights no row is refused: choose 'empty-row'."
     PERSON_IS_NO_FEATURE = "{column!r} says whose a row is; leave it out of the features and the target."
@@ -256,8 +257,13 @@ class TableMessage(Message):
     FORMULA_TWO_RIGHT_SIDES = "A formula has one right side, got {formula!r}; write each model as a formula of its own."
     FORMULA_FORM = "A formula reads 'target ~ features', such as 'y ~ age + C(sex)', got {formula!r}."
     FORMULA_BAR = (
-        "A formula takes no '|': write fixed effects as categories, 'y ~ x + C(g)', where the levels of g are public; "
-        "instruments are asked of a released moment, Moment.iv(formula, instruments=...)."
+        "After '|' a formula names columns whose public levels are fixed effects: 'y ~ x | firm + year'. Instruments "
+        "are asked of a released moment: Moment.iv(formula, instruments=...)."
+    )
+    MANY_EFFECTS = (
+        "{column!r} has {count:,} public levels; as columns of a fit {limit} are taken. Absorbing them would need the "
+        "mean of each group of private rows, which is more than a row by itself and would have to be paid for: group "
+        "the levels, or take differences in the table beforehand."
     )
     FORMULA_LEFT_SIDE = "The left side of a formula is one column, got {given!r}; compute it in the tables first."
     FORMULA_UNUSABLE = "The formula {formula!r} cannot be used: {reason}"
@@ -437,7 +443,10 @@ class ReleaseMessage(Message):
     LAB_METHOD = (
         "{method} is for the lab and cannot be released: {reason}; choose a sound method, or study it with compare."
     )
-    METHOD_WITHOUT_WEIGHTS = "{method} takes no weights; choose joint-pmt."
+    METHOD_WITHOUT_CLUSTERS = (
+        "{method} states errors as if rows were independent; with a cluster choose {methods:listed}, or joint-moment "
+        "with public_rows=yes."
+    )
     PERSON_UNPROTECTED = (
         "A person with {rows:,} rows would be protected at mu = {mu:,.0f}, which is no protection at all; at most "
         "{limit:,.0f} is released: lower the budget, or the rows of a person."
@@ -488,6 +497,9 @@ class TableNote(Message):
         "which their correlation would be estimated. With that column errors are clustered by person; without it one "
         "row of each person is safer."
     )
+    METHOD_UNCLUSTERED = (
+        "The method's errors take the rows of one person as independent: they are too small where those are alike."
+    )
     SHARED_ROWS = "On public rows that are private rows too the curator states: {reason}"
     UNIT = "{unit}"
     MODELLED = "Modelled: the chance that {column} is {label}."
@@ -499,6 +511,7 @@ class TableNote(Message):
         "Rows are weighted by {column!r}, divided by its public mean; a row with a missing or negative weight does "
         "not count."
     )
+    EXPOSED = "Counts are for a unit of {column!r}; a row where it is missing or zero does not count."
     PASTED = (
         "The public table is pasted together several times: {count:,} of {rows:,} public rows are copies; one copy "
         "was counted."
@@ -689,6 +702,9 @@ class ResultMessage(Message):
 class FaceMessage(Message):
     """What is wrong with a call from Python."""
 
+    CUTS_ASCEND = "Cuts are finite, positive and ascending; give the ends of the periods in order."
+    NO_PERIODS = "The table needs {needed:listed}, and no other column called {names:listed}; rename those."
+    NO_HAZARDS = "Hazard ratios are of a regression of counts with an exposure; fit one with family='poisson'."
     NOT_A_FRAME = "The {table} table must be a frame (pandas, Polars, Arrow) or a file's path, got {given}."
     EMPTY_FRAME = "The {table} table has no rows; check that the right frame was chosen."
     NO_SUCH_ARGUMENT = "There is no argument {names:joined}; there are {allowed:joined}."

@@ -111,14 +111,16 @@ class PrivateRows:
 
     Args:
         blocks: called once per pass; yields ``(features (k, d), response (k,))``, finite floats. A row that
-            was left out for a missing value is a row of zeros, so that ``n`` stays what it was.
+            was left out for a missing value is a row of zeros, so that ``n`` stays what it was. Where rows of a loss
+            have weights the response is (k, 2), with the weight of each row beside it.
         n: number of rows, public under the replace-one relation.
         names: the d feature names, the intercept first when there is one.
         adder: adds a function up over all blocks elsewhere (a cluster); ``None``: here, one after the other.
         keeps: bytes that may be kept between looks, at most.
+        weighted: whether the response has the weight of the loss beside it.
     """
 
-    __slots__ = ("_adder", "_blocks", "_keeps", "n", "names")
+    __slots__ = ("_adder", "_blocks", "_keeps", "n", "names", "weighted")
 
     def __init__(
         self,
@@ -127,8 +129,10 @@ class PrivateRows:
         names: tuple[str, ...],
         adder: Callable[[Summand], np.ndarray] | None = None,
         keeps: int = MOST_KEPT,
+        weighted: bool = False,
     ) -> None:
         self._keeps = keeps
+        self.weighted = weighted
         self._blocks = blocks
         self._adder = adder
         self.n = n
@@ -138,14 +142,19 @@ class PrivateRows:
     def from_arrays(
         cls, features: np.ndarray, response: np.ndarray, names: Iterable[str], block_rows: int = 65_536
     ) -> PrivateRows:
-        """Rows that lie in memory, (n, d) and (n,), handed out in blocks."""
+        """Return rows that lie in memory, (n, d) and (n,) or with weights (n, 2), handed out in blocks."""
 
         def blocks() -> Iterator[Block]:
             for start in range(0, len(response), block_rows):
                 stop = start + block_rows
                 yield features[start:stop], response[start:stop]
 
-        return cls(blocks, len(response), tuple(names))
+        return cls(blocks, len(response), tuple(names), weighted=response.ndim > 1)
+
+    def empty(self, count: int) -> Block:
+        """Return rows of zeros (count, d) with their responses, such as stand for rows that are not there."""
+        shape = (count, 2) if self.weighted else (count,)
+        return np.zeros((count, len(self.names))), np.zeros(shape)
 
     def mapped(
         self, function: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]], names: Iterable[str]
@@ -157,11 +166,11 @@ class PrivateRows:
                 yield function(features, response)
 
         adder = None if self._adder is None else partial(_added_after, self._adder, function)
-        return PrivateRows(blocks, self.n, tuple(names), adder, self._keeps)
+        return PrivateRows(blocks, self.n, tuple(names), adder, self._keeps, self.weighted)
 
     def part_of(self, n: int) -> PrivateRows:
         """Return the same rows as a part of a table of ``n`` rows, whose other rows are summed elsewhere."""
-        return PrivateRows(self._blocks, n, self.names, self._adder, self._keeps)
+        return PrivateRows(self._blocks, n, self.names, self._adder, self._keeps, self.weighted)
 
     def first(self, count: int) -> PrivateRows:
         """Return the first rows alone: whole blocks, as many as contain so many rows."""
@@ -174,7 +183,7 @@ class PrivateRows:
                 if seen >= count:
                     return
 
-        return PrivateRows(blocks, min(self.n, count), self.names, keeps=self._keeps)
+        return PrivateRows(blocks, min(self.n, count), self.names, keeps=self._keeps, weighted=self.weighted)
 
     def pieces(self, cut: Callable[[np.ndarray, np.ndarray], Iterator[P]], bytes_each: int, most: int) -> RowCache[P]:
         """Return what ``cut`` makes of each block, for several passes; see :class:`RowCache`."""
@@ -196,7 +205,8 @@ class PrivateRows:
             return found
 
         elsewhere = self._adder or (lambda function: block_sum(self._blocks(), function))
-        return PrivateRows(blocks, self.n, self.names, None if self._adder is None else adder, self._keeps)
+        passes = None if self._adder is None else adder
+        return PrivateRows(blocks, self.n, self.names, passes, self._keeps, self.weighted)
 
     def sum(self, function: Summand) -> Private[np.ndarray]:
         """``sum over blocks of function(features, response)``: one pass, one private array."""
@@ -220,7 +230,7 @@ class PrivateRows:
         parts = [_quietly(function, x, y) for x, y in self._blocks()]
         lacking = self.n - sum(len(part) for part in parts)
         if lacking > 0:
-            parts.append(_quietly(function, np.zeros((lacking, len(self.names))), np.zeros(lacking)))
+            parts.append(_quietly(function, *self.empty(lacking)))
         return Private(np.concatenate(parts))
 
     def __repr__(self) -> str:

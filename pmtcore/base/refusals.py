@@ -31,6 +31,7 @@ class Refusal(Enum):
     OVERLAPPING_TABLES = "overlapping tables"
     WEIGHTS = "weights"
     CLUSTERS = "clusters"
+    EXPOSURE = "exposure"
 
 
 @final

@@ -66,6 +66,7 @@ def choices_from(chosen: argparse.Namespace) -> Any:
         formula=chosen.formula or "",
         weights=chosen.weights or "",
         cluster=chosen.cluster or "",
+        exposure=chosen.exposure or "",
         intercept=not chosen.no_intercept,
         missing=chosen.missing,
         unseen=chosen.unseen,

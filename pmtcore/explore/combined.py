@@ -68,4 +68,5 @@ def _check_alike(one: Record, other: Record) -> None:
 
 
 def _columns(record: Record) -> list[object]:
-    return [record.names, [rule.as_dict() for rule in record.derived.rules], record.shrunk]
+    derived = record.derived
+    return [record.names, [rule.as_dict() for rule in derived.rules], derived.weighted, record.shrunk]

@@ -62,7 +62,7 @@ def problem_of(problem: Problem, record: Record, fit: Regression) -> Problem:
     return replace(
         problem,
         private=problem.private.mapped(chosen, fit.names),
-        public=public_from_rows(x, y, fit.names, fit.response),
+        public=public_from_rows(x, y, fit.names, fit.response, clusters=problem.public.clusters),
         notes=(*problem.notes, words),
         coder=None,
         design=None,

@@ -78,7 +78,7 @@ def logistic(linear: Regression) -> Logistic:
     turn = inverse @ upper  # d b = turn d beta
     left = expit(white @ c) - x @ linear.fit.coefficients
     moves = (white * (seen.weights * left)[:, None]) @ inverse.T
-    floor = np.mean(moves**2, axis=0) / len(x)
+    floor = np.diag(seen.mean_square(moves)) / len(x)
     parts = [np.einsum("ij,jk,ik->i", turn, cov, turn) for cov in (linear.fit.privacy, linear.fit.sampling)]
     lost = np.einsum("ij,jk,ik->i", turn, linear.fit.truncation, turn)
     found = limits(b, b, Part(parts[0]), Part(parts[1], len(x) / 4), Part(lost + floor))

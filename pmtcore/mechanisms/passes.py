@@ -127,7 +127,7 @@ class LengthCounts:
 @final
 @dataclass(frozen=True, eq=False)
 class GradientSum:
-    """``sum v min(1, R/|v|)``, ``v = x~ (y - b'(x~'theta))``, in integers of ``R/2^36``, as words (2, t, d).
+    """``sum v min(1, R/|v|)``, ``v = w x~ (y - b'(x~'theta))``, in integers of ``R/2^36``, as words (2, t, d).
 
     Args:
         family: family of the response.
@@ -176,7 +176,7 @@ class CurvatureSum:
         for piece in pieces:
             directions = piece.directions
             for part, along in _along(piece, directions, points):
-                lengths = np.sqrt(self.family.slope(along)) * piece.lengths
+                lengths = np.sqrt(_weighted(self.family.slope(along), piece)) * piece.lengths
                 factor = grid_numbers(lengths / self.bounds[part, None], 1.0, SCALE) / STEPS
                 for at, each in zip(range(t)[part], factor, strict=True):
                     u = np.trunc(directions * each)
@@ -202,5 +202,10 @@ def _rounded(shares: np.ndarray) -> np.ndarray:
 
 
 def _sizes(family: Family, piece: QuantizedRows, along: np.ndarray) -> np.ndarray:
-    """Return the signed gradient lengths ``|x~| (y - b')`` (t, k)."""
-    return np.asarray(np.subtract(piece.response, family.mean(along)) * piece.lengths)
+    """Return the signed gradient lengths ``|x~| w (y - b')`` (t, k)."""
+    return np.asarray(_weighted(np.subtract(piece.response, family.mean(along)), piece) * piece.lengths)
+
+
+def _weighted(values: np.ndarray, piece: QuantizedRows) -> np.ndarray:
+    """Return values (t, k) times the weights of the loss, as they are where all rows count the same."""
+    return values if piece.weights is None else np.asarray(values * piece.weights)

@@ -24,6 +24,8 @@ _SCALE_WITH_MARGIN = STEPS * (1 - 2.0**-40)
 _POINT_BITS = 30
 # Bytes of a row's length and response.
 _BYTES_BESIDES = 16
+# Bytes of the weight of a row's loss.
+_BYTES_OF_WEIGHT = 8
 
 
 @final
@@ -36,6 +38,7 @@ class QuantizedRows:
         response: responses (k,).
         made: whitened block, the lengths of its columns (k,) and the number of features, while its buffers are valid.
         held: directions (d, k) of rows that stay in memory between passes.
+        weights: of the loss of each row (k,); ``None``: all count the same.
     """
 
     def __init__(
@@ -45,8 +48,9 @@ class QuantizedRows:
         response: np.ndarray,
         made: tuple[Block, np.ndarray, int] | None = None,
         held: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
     ) -> None:
-        self.rows, self.lengths, self.response = rows, lengths, response
+        self.rows, self.lengths, self.response, self.weights = rows, lengths, response, weights
         self._made, self._held = made, held
 
     @property
@@ -64,7 +68,8 @@ class QuantizedRows:
         """Return a copy whose directions stay in the store; the whitened block stays as it is."""
         held = store.copy(self._turned(), np.int32)
         lengths, response = (store.copy(values, np.float64) for values in (self.lengths, self.response))
-        return QuantizedRows(self.rows, lengths, response, held=held)
+        weights = None if self.weights is None else store.copy(self.weights, np.float64)
+        return QuantizedRows(self.rows, lengths, response, held=held, weights=weights)
 
     @property
     def directions(self) -> np.ndarray:
@@ -119,9 +124,15 @@ class Quantizer:
         return cls(Whitening(factor, intercept).through(np.eye(d, d + 1), d), d)
 
     def __call__(self, features: np.ndarray, response: np.ndarray) -> Iterator[QuantizedRows]:
-        """Yield the rows (n, d), (n,) of one block of a table, some at a time."""
+        """Yield the rows (n, d), (n,) of one block of a table, some at a time.
+
+        Responses that are taken as they are may be (n, 2), with the weights of the loss beside them.
+        """
         d, unit, at = self.d, float(self.product.units[0]), 0
         whitened = len(self.product.units) > d
+        weights = None
+        if response.ndim > 1:
+            response, weights = response[:, 0], response[:, 1]
         for block in self.product.blocks(features, response if whitened else np.broadcast_to(0.0, len(response))):
             lengths = block.lengths(d)
             lift = 1.0 if block.lift is None else block.lift
@@ -130,12 +141,15 @@ class Quantizer:
             else:
                 own = np.zeros(len(lengths))
                 own[: block.rows] = response[at : at + block.rows]
-            yield QuantizedRows(block.rows, lengths * unit * lift, own, (block, lengths, d))
+            beside = None if weights is None else np.zeros(len(lengths))
+            if weights is not None and beside is not None:
+                beside[: block.rows] = weights[at : at + block.rows]
+            yield QuantizedRows(block.rows, lengths * unit * lift, own, (block, lengths, d), weights=beside)
             at += block.rows
 
     def pieces(self, rows: PrivateRows, most: int = MOST_KEPT) -> RowCache[QuantizedRows]:
         """Return private rows for several passes; at most ``most`` bytes stay in memory between them."""
-        return rows.pieces(self, bytes_kept(self.d), most)
+        return rows.pieces(self, bytes_kept(self.d) + (_BYTES_OF_WEIGHT if rows.weighted else 0), most)
 
 
 def bytes_kept(d: int) -> int:

@@ -45,7 +45,9 @@ def exact_fit(public: PublicData, rows: PrivateRows, lam: float | None = None) -
     penalty = public.penalty if lam is None else lam * public.unit_penalty
 
     def solve(z: np.ndarray) -> np.ndarray:
-        fitted = newton.fit(public.family, newton.Rows(z[:, :-1], z[:, -1], np.ones(len(z))), penalty, public.centre)
+        weights = z[:, public.d + 1] if rows.weighted else np.ones(len(z))
+        sample = newton.Rows(z[:, : public.d], z[:, public.d], weights)
+        fitted = newton.fit(public.family, sample, penalty, public.centre)
         return back_transform(public.feature_root, fitted)
 
     return rows.concatenate(lambda x, y: joint(whiten(public.feature_root, x), y)).map(solve)
@@ -116,6 +118,11 @@ class PublicPlan(Plan):
 
     public: PublicData
     mu: float = 0.0
+
+    @property
+    def clusters_errors(self) -> bool:
+        """Return True: sampling errors are summed over groups first."""
+        return True
 
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:
         """Return the public fit in every trial.
@@ -202,6 +209,7 @@ register(
         colour="#009E73",
         families=tuple(FAMILIES),
         task="any",
+        weighs_losses=True,
         role="public",
         at_first=True,
     )

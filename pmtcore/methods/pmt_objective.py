@@ -112,6 +112,11 @@ class ObjectivePlan(Plan):
         """
         return ObjectiveOutcome(self, self.mechanism.release(rows, source, trials))
 
+    @property
+    def clusters_errors(self) -> bool:
+        """Sampling errors are summed over groups first."""
+        return True
+
     def predicted(self) -> Prediction | None:
         """Privacy sd from the public Hessian, sampling sd from public influence."""
         if self.shape is None:
@@ -120,7 +125,7 @@ class ObjectivePlan(Plan):
         covering = self.mechanism.covering * np.eye(self.public.d)
         both = np.concatenate([self.mechanism.noise / self.n * inverse, covering])
         privacy = np.linalg.norm(self._to_table(both), axis=0)
-        sampling = np.sqrt(np.mean(self._to_table(self.shape.influence) ** 2, axis=0) / self.n)
+        sampling = robust_part(self._to_table(self.shape.influence), 1.0, self.n, self.public.clusters).sd
         return Prediction(privacy, sampling)
 
     def _to_table(self, rows: np.ndarray) -> np.ndarray:
@@ -258,10 +263,10 @@ def glm_bands(shape: Shape, rows: Rows, free: Free, estimate: np.ndarray, *, n: 
         mine = free.noise + influence.T @ influence / (m * n) + np.diag(lost)
         both = gaussian_update(shape.covariance, np.eye(public.d), away, mine)
         weight, widened = both.gain, float(both.inflation)
-    sampling = robust_part(to_table(influence @ weight.T), 1.0, n)
+    sampling = robust_part(to_table(influence @ weight.T), 1.0, n, public.clusters)
     if combined:
         rest = np.eye(public.d) - weight
-        sampling = sampling.plus(robust_part(to_table(shape.influence @ rest.T), widened, m))
+        sampling = sampling.plus(robust_part(to_table(shape.influence @ rest.T), widened, m, public.clusters))
     privacy = Part.of(to_table(to_table(weight @ free.noise @ weight.T).T))
     moves = to_table(moves @ weight.T)
     cut = bias_part(moves)

@@ -28,6 +28,7 @@ from pmtcore.mechanisms.truncation import bounded, cross_sensitivity
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.pmt_objective import Free, GlmParameters, glm_bands
 from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
+from pmtcore.public.bands import robust_part
 from pmtcore.public.moments import PublicData, back_transform, whiten
 from pmtcore.public.shape import Clip, Shape, choose_clip, public_score_covariance
 
@@ -93,13 +94,18 @@ class ScorePlan(StatisticPlan[np.ndarray]):
         """Covariance (d, d) of the equation: noise, and the public side being a mean of m rows."""
         return np.asarray(self.sigma**2 * np.eye(self.public.d) + public_score_covariance(self.shape, self.rows))
 
+    @property
+    def clusters_errors(self) -> bool:
+        """Sampling errors are summed over groups first."""
+        return True
+
     def predicted(self) -> Prediction | None:
         """Privacy sd, the floor of the public side included, and sampling sd."""
         inverse = np.linalg.inv(self.shape.hessians(self.rows, self.public.centre[None])[0])
         table = back_transform(self.public.feature_root, inverse)
         privacy = np.sqrt(np.einsum("ji,jk,ki->i", table, self.doubt, table))
         influence = back_transform(self.public.feature_root, self.shape.influence)
-        return Prediction(privacy, np.sqrt(np.mean(influence**2, axis=0) / self.n))
+        return Prediction(privacy, robust_part(influence, 1.0, self.n, self.public.clusters).sd)
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the spend on the score."""

@@ -26,6 +26,7 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
+from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
@@ -116,6 +117,11 @@ class Plan(ABC):
     def looks(self) -> int:
         """Return how often a run reads the private rows, at most; what memory keeps is not read again."""
         return 1
+
+    @property
+    def clusters_errors(self) -> bool:
+        """Whether stated sampling errors allow for public rows of one group being alike."""
+        return False
 
     @property
     def requires_in_memory(self) -> bool:
@@ -246,6 +252,7 @@ class Method:
     recommended_for: Callable[[PublicData], bool] | None = None
     local: bool = False
     same_target: bool = True
+    weighs_losses: bool = False
     needs_labels: bool = True
     role: Role = "method"
     at_first: bool = False
@@ -301,6 +308,13 @@ class Method:
             )
         if self.needs_labels and not public.labelled:
             raise InputError(f"{self.id} needs public rows with the target {public.target!r}; choose another method.")
+        if public.weights is not None and not self.weighs_losses:
+            weighing = [m.id for m in methods() if m.weighs_losses and m.standing is ReleaseStatus.SOUND]
+            raise RefusedError(
+                Refusal.WEIGHTS,
+                f"{self.id} takes labels and counts that count the same; with weights or an exposure choose "
+                f"{listed(weighing)}.",
+            )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entry in plain types (the ``methods`` command)."""
@@ -385,7 +399,9 @@ def suiting(public: PublicData) -> list[Method]:
     return [
         entry
         for entry in methods()
-        if public.family.id in entry.families and (public.labelled or not entry.needs_labels)
+        if public.family.id in entry.families
+        and (public.labelled or not entry.needs_labels)
+        and (public.weights is None or entry.weighs_losses)
     ]
 
 

@@ -112,14 +112,25 @@ def robust_part(
 
 def _clustered_part(influence: np.ndarray, scale: float | np.ndarray, rows: int, clusters: np.ndarray) -> Part:
     """Return the same with rows of a group summed first: ``G/(G - 1) sum_g s_g s_g' / (m rows)``."""
+    sums, correction = group_sums(influence, clusters)
+    count = len(sums)
+    found = robust_part(sums, scale * correction * count / len(influence), rows)
+    return Part(found.variance, np.minimum(found.freedom, count - 1), found.covariance)
+
+
+def group_sums(moves: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the sums (G, q) over groups of moves (m, q), and the correction ``G/(G - 1)`` of their mean square.
+
+    Raises:
+        InputError: too few groups.
+    """
     groups = np.unique(clusters, return_inverse=True)[1]
     count = int(np.max(groups)) + 1
-    sums = np.zeros((count, influence.shape[1]))
-    np.add.at(sums, groups, influence)
     if count < _FEWEST_CLUSTERS:
         raise InputError(PublicMessage.TOO_FEW_GROUPS, count=count, limit=_FEWEST_CLUSTERS)
-    found = robust_part(sums, scale * count / (count - 1) * count / len(influence), rows)
-    return Part(found.variance, np.minimum(found.freedom, count - 1), found.covariance)
+    sums = np.zeros((count, moves.shape[1]))
+    np.add.at(sums, groups, moves)
+    return sums, count / (count - 1)
 
 
 def bias_part(moves: np.ndarray) -> Part:

@@ -107,6 +107,9 @@ class PublicData:
             unpenalized. ``lam`` is 0 for the linear family, whose methods have a penalty of their own.
         labelled: whether the public rows have the response; without it their last column is zero.
         clusters: the group (m,) of each public row, numbers from 0 on, where rows of a group are alike.
+        weights: of the loss of each public row (m,), of mean 1 before rows were left out; ``None``: all the same.
+            Rows of least squares are weighted themselves and have none.
+        rows_are_weighted: whether rows, and the constant in them, are multiplied by the root of their weight.
         around: what is known of the last row of ``factor`` where it is another fit than least squares (``held``).
     """
 
@@ -120,6 +123,8 @@ class PublicData:
     labelled: bool = True
     around: RidgeFitCovariance | None = None
     clusters: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    rows_are_weighted: bool = False
 
     @property
     def d(self) -> int:
@@ -166,7 +171,14 @@ class PublicData:
         if self.rows is None or self.m is None or not self.labelled:
             return np.zeros(self.d)
         z = whiten(self.feature_root, self.rows[:, :-1])
-        return newton.fit(self.family, newton.Rows(z, self.rows[:, -1], np.ones(self.m)), self.penalty)
+        return newton.fit(self.family, newton.Rows(z, self.rows[:, -1], self.loss_weights), self.penalty)
+
+    @cached_property
+    def loss_weights(self) -> np.ndarray:
+        """Weights (m,) of the loss of each public row; ones where all count the same."""
+        if self.weights is not None:
+            return self.weights
+        return np.ones(0 if self.rows is None else len(self.rows))
 
     @cached_property
     def fit(self) -> np.ndarray:
@@ -307,6 +319,7 @@ def public_from_rows(
     family: Family = GAUSSIAN,
     lam: float = 0.0,
     clusters: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
 ) -> PublicData:
     """Public data from rows (m, d) and (m,), or from features alone.
 
@@ -314,6 +327,7 @@ def public_from_rows(
         features, response: of a table pasted together several times one copy counts (``deduplicate``); ``m`` is its
             number of rows.
         clusters: the group (m,) of each row, where rows of a group are alike.
+        weights: of the loss of each row (m,).
         ridge: added to the diagonal of the equilibrated moment of the features, the intercept excepted; an
             opt-in for features that are collinear in the public rows.
 
@@ -321,7 +335,8 @@ def public_from_rows(
         InputError: too few rows, or columns that are constant or collinear; the sentence names them.
     """
     names = tuple(names)
-    once = one_copy(features if response is None else joint(features, response))
+    beside = [part for part in (response, weights) if part is not None]
+    once = one_copy(np.column_stack([features, *beside]))
     features, response = features[once], None if response is None else response[once]
     m, d = features.shape
     if m < d + 1:
@@ -337,7 +352,8 @@ def public_from_rows(
     if not linear:  # only features are whitened; the response counts as a unit of its own
         factor = block_diag(factor, 1.0)
     groups = None if clusters is None else np.unique(clusters[once], return_inverse=True)[1]
-    return PublicData(names, target, factor, m, rows, family, lam, labelled, clusters=groups)
+    own = None if weights is None else weights[once]
+    return PublicData(names, target, factor, m, rows, family, lam, labelled, clusters=groups, weights=own)
 
 
 def public_from_moment(

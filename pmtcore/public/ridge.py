@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from pmtcore.glm.families import Family
+from pmtcore.glm.newton import Rows
 from pmtcore.public.moments import PublicData
 
 # Penalties in units of the spread, from one that leaves no coefficient to one without effect.
@@ -118,12 +119,20 @@ def ridge_prior(public: PublicData) -> RidgePrior:
     if public.rows is None or not public.labelled:
         raise ValueError("labelled public rows are needed")
     if public not in _CACHE:
-        features, response = public.rows[:, :-1], public.rows[:, -1]
-        _CACHE[public] = prior_of(public.family, features, response, public.penalized, lam=public.lam)
+        x, y = public.rows[:, :-1], public.rows[:, -1]
+        _CACHE[public] = prior_of(public.family, x, y, public.penalized, lam=public.lam, weights=public.weights)
     return _CACHE[public]
 
 
-def prior_of(family: Family, x: np.ndarray, y: np.ndarray, free: np.ndarray, *, lam: float) -> RidgePrior:
+def prior_of(
+    family: Family,
+    x: np.ndarray,
+    y: np.ndarray,
+    free: np.ndarray,
+    *,
+    lam: float,
+    weights: np.ndarray | None = None,
+) -> RidgePrior:
     """Estimate the ridge prior from rows.
 
     Args:
@@ -132,15 +141,15 @@ def prior_of(family: Family, x: np.ndarray, y: np.ndarray, free: np.ndarray, *, 
         y: responses (m,).
         free: 0 for the intercept, 1 for each other column, shape (d,).
         lam: penalty of the problem itself, part of what is fitted.
+        weights: of the loss of each row (m,); ``None``: all the same.
     """
     m = len(x)
+    rows = Rows(x, y, np.ones(m) if weights is None else weights)
     spread = free * (np.mean(x**2, axis=0) - (np.mean(x, axis=0) ** 2 if not free.all() else 0.0))
     path, fit = [], np.zeros(x.shape[1])
     for a in _PENALTY_PATH:
         penalty_matrix = np.diag(a * spread + lam * free + _STABILIZING_RIDGE * np.maximum(spread, _STEP_TOLERANCE))
-        path.append(
-            _left_out(family, x, y, float(a), penalty_matrix, _ridge_fit(family, x, y, penalty_matrix, start=fit))
-        )
+        path.append(_left_out(family, rows, float(a), penalty_matrix, _ridge_fit(family, rows, penalty_matrix, fit)))
         fit = path[-1].fit
     best = min(path, key=lambda point: float(np.mean(point.losses)))
     excess_losses = [point.losses - best.losses for point in path]
@@ -157,18 +166,16 @@ def prior_of(family: Family, x: np.ndarray, y: np.ndarray, free: np.ndarray, *, 
     return RidgePrior(best.fit, covariance, whitening, best.penalty, spread, best.dispersion)
 
 
-def _ridge_fit(
-    family: Family, x: np.ndarray, y: np.ndarray, penalty_matrix: np.ndarray, *, start: np.ndarray
-) -> np.ndarray:
+def _ridge_fit(family: Family, rows: Rows, penalty_matrix: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Minimize the penalized mean loss by Newton's method, from ``start``.
 
     A step that would move a prediction by more than 1 is damped.
     """
-    fit = start.copy()
+    fit, x, y, weights = start.copy(), rows.features, rows.response, rows.weights
     for _ in range(_MOST_NEWTON_STEPS):
         z = x @ fit
-        gradient = x.T @ (family.mean(z) - y) / len(x) + penalty_matrix @ fit
-        hessian = (x * family.slope(z)[:, None]).T @ x / len(x) + penalty_matrix
+        gradient = x.T @ (weights * (family.mean(z) - y)) / len(x) + penalty_matrix @ fit
+        hessian = (x * (weights * family.slope(z))[:, None]).T @ x / len(x) + penalty_matrix
         step = np.linalg.solve(hessian, gradient)
         move = float(np.max(np.abs(x @ step)))
         linear = family.id == "gaussian"
@@ -178,20 +185,25 @@ def _ridge_fit(
     return fit
 
 
-def _left_out(
-    family: Family, x: np.ndarray, y: np.ndarray, penalty: float, penalty_matrix: np.ndarray, fit: np.ndarray
-) -> _Point:
-    """Compute the losses of all rows, each as if left out: ``z - h r/(1 - h b'')``, exact for least squares."""
+def _left_out(family: Family, rows: Rows, penalty: float, penalty_matrix: np.ndarray, fit: np.ndarray) -> _Point:
+    """Compute the losses of all rows, each as if left out: ``z - h w r/(1 - h w b'')``, exact for least squares."""
+    x, y, weights = rows.features, rows.response, rows.weights
     m, z = len(x), x @ fit
-    slope = family.slope(z)
+    slope = weights * family.slope(z)
     hessian = (x * slope[:, None]).T @ x / m + penalty_matrix
     leverage = np.einsum("ij,jk,ik->i", x, np.linalg.inv(hessian), x, optimize=True) / m
-    left_out = z - leverage * (y - family.mean(z)) / np.maximum(1 - leverage * slope, _LEAST_RESIDUAL_SHARE)
-    residual = y - family.mean(left_out)
+    residual = weights * (y - family.mean(z))
+    left_out = z - leverage * residual / np.maximum(1 - leverage * slope, _LEAST_RESIDUAL_SHARE)
+    residual = weights * (y - family.mean(left_out))
     columns = float(np.sum(leverage * slope))
     inflation = 1 + columns / m
-    dispersion = float(np.mean(residual**2) / max(float(np.mean(family.slope(left_out))), 1e-300)) / inflation
+    dispersion = float(np.mean(residual**2) / max(float(np.mean(weights * family.slope(left_out))), 1e-300)) / inflation
     dispersion_floor = 0.0 if family.id == "gaussian" else _DISPERSION_FLOOR
     return _Point(
-        penalty, fit, family.loss(left_out) - y * left_out, hessian, max(dispersion, dispersion_floor), columns
+        penalty,
+        fit,
+        weights * (family.loss(left_out) - y * left_out),
+        hessian,
+        max(dispersion, dispersion_floor),
+        columns,
     )

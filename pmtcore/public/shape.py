@@ -106,14 +106,15 @@ class Shape:
         if public.rows is None or public.m is None or public.whitened is None:
             raise ValueError("public rows are needed")
         features = whiten(public.feature_root, public.rows[:, :-1])
-        rows = Rows(features, public.rows[:, -1], np.ones(public.m))
+        weights = public.loss_weights
+        rows = Rows(features, public.rows[:, -1], weights)
         hessian = rows.sums(public.family, public.centre[None])[1][0] / public.m + public.penalty
         inverse = np.linalg.pinv(hessian, hermitian=True)
-        slope = public.family.slope(features @ public.centre)
+        slope = weights * public.family.slope(features @ public.centre)
         leverage = np.minimum(np.einsum("ij,jk,ik->i", features, inverse, features) * slope / public.m, 0.9)
-        residual = (public.rows[:, -1] - public.family.mean(features @ public.centre)) / (1 - leverage)
+        residual = weights * (public.rows[:, -1] - public.family.mean(features @ public.centre)) / (1 - leverage)
         if not public.labelled:
-            residual = np.sqrt(slope) * np.where(np.arange(public.m) % 2, 1.0, -1.0)
+            residual = np.sqrt(weights * slope) * np.where(np.arange(public.m) % 2, 1.0, -1.0)
         norms = np.linalg.norm(public.whitened[:, :-1], axis=1)
         return cls(public, rows, norms, hessian, features @ inverse * residual[:, None])
 

@@ -44,6 +44,7 @@ def weakly_informed_fit(
     ridge: tuple[float, np.ndarray],
     dispersion: float,
     rows: int,
+    weights: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the posterior mode (d,) and its covariance (d, d) around the population's own fit.
 
@@ -53,11 +54,12 @@ def weakly_informed_fit(
         ridge: the left-out penalty and the matrix (d, d) that it multiplies.
         dispersion: mean squared residual over mean slope, left out.
         rows: public rows that the fit stands for; more than k where only some are used.
+        weights: of the loss of each row (k,).
     """
     amount, shape = ridge
     own = penalty + dispersion / rows * prior_precision(features)
-    sample = newton.Rows(features, response, np.ones(len(response)))
+    sample = newton.Rows(features, response, weights)
     mode = newton.fit(family, sample, own + amount * shape)
-    hessian = (features * family.slope(features @ mode)[:, None]).T @ features / len(features)
+    hessian = (features * (weights * family.slope(features @ mode))[:, None]).T @ features / len(features)
     believed = hessian + own + min(amount, _MOST_BELIEVED) * shape
     return mode, dispersion / rows * np.linalg.inv(believed)

@@ -15,7 +15,7 @@ from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delt
 from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
 from pmtcore.accounting.units import MOST_ROWS, Unit
 from pmtcore.base.checks import InputError, check_held, number_between, whole_number_between
-from pmtcore.base.messages import ReleaseMessage
+from pmtcore.base.messages import Note, ReleaseMessage, TableNote
 from pmtcore.base.records import PassObserver, ReleaseStatus, plain
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.base.strict_json import parsed
@@ -24,7 +24,7 @@ from pmtcore.ledger.rules import spend
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters
-from pmtcore.methods.registry import Method, Plan, Prediction, make_parameters, method, of_role
+from pmtcore.methods.registry import Method, Plan, Prediction, make_parameters, method, of_role, recommended
 from pmtcore.releases.outcome import SpendFailure, SpendPlace, after_spend, before_spend, sentence
 from pmtcore.releases.planning import with_common_sampling
 from pmtcore.releases.progress import Progress, Report
@@ -37,7 +37,6 @@ from pmtcore.tables.problem import Problem
 # The plan of each problem's last request: it is public, and goes when the problem does.
 _LAST_PLANS: WeakKeyDictionary[Problem, tuple[Request, tuple[Method, Parameters, Plan]]] = WeakKeyDictionary()
 _ADMITTED: set[tuple[str, str, str]] = set()  # what this process has let the ledger know already
-_UNWEIGHTED = ("joint-moment", "pmt-moment")  # their products of columns would be of weighted columns
 _SWAMPED = 0.5  # noise of half the signal's size: the moment is about to lose its sign
 _NO_GAIN = 0.9  # a release that takes less than a tenth off the public fit's error is not worth its budget
 
@@ -214,7 +213,7 @@ def release(
         facts=plan.facts(),
         parts=plan.parts(),
         released=outcome.released_under(guarantee),
-        notes=problem.notes + outcome.notes(),
+        notes=problem.notes + _unclustered(problem, plan) + outcome.notes(),
         design={} if problem.design is None else problem.design.as_dict(),
     )
 
@@ -426,16 +425,24 @@ def _plan(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]
 def _planned(problem: Problem, request: Request) -> tuple[Method, Parameters, Plan]:
     entry = method(request.method)
     entry.check_suits(problem.public)
-    if problem.choices.weights and entry.id in _UNWEIGHTED:
-        raise RefusedError(Refusal.WEIGHTS, ReleaseMessage.METHOD_WITHOUT_WEIGHTS, method=entry.id)
     parameters = make_parameters(entry, request.parameters)
     plan = entry.plan(problem.public, problem.private.n, request.budget, parameters)
     if plan.requires_in_memory:
         check_held(problem.private.n, len(problem.public.names) + 1)
+    if problem.choices.cluster and not plan.clusters_errors:
+        other = recommended(problem.public).id
+        raise RefusedError(Refusal.CLUSTERS, ReleaseMessage.METHOD_WITHOUT_CLUSTERS, method=entry.id, methods=[other])
     unit = _unit(problem, request)
     if plan.mu * unit.rows > MU_RANGE[1]:
         raise InputError(ReleaseMessage.PERSON_UNPROTECTED, rows=unit.rows, mu=plan.mu * unit.rows, limit=MU_RANGE[1])
     return entry, parameters, plan
+
+
+def _unclustered(problem: Problem, plan: Plan) -> tuple[str, ...]:
+    """Return what to say where rows of a person are alike and the method's errors do not allow for it."""
+    if problem.public.clusters is None or plan.clusters_errors:
+        return ()
+    return (Note(TableNote.METHOD_UNCLUSTERED),)
 
 
 def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) -> Guarantee:

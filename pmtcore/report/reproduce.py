@@ -11,20 +11,21 @@ from pmtcore.accounting.units import FIRST
 from pmtcore.base.escaping import markdown, one_line, shell
 from pmtcore.ledger.account import START_CAP
 
+# What the choices about the tables are where nobody chose: only others are written down.
 _DEFAULTS = {
     "missing": "empty-row",
     "unseen": "other",
     "public_ridge": 0.0,
     "lam": None,
     "positive": None,
-    "overlap": "",
-}
-_TYPED = {
-    **_DEFAULTS,
     "collinear": "drop",
+    "overlap": "",
     "person": "",
     "person_rule": FIRST,
-}  # what the command line takes beside them
+    "weights": "",
+    "exposure": "",
+    "cluster": "",
+}
 
 
 def configuration(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,12 +40,10 @@ def command(record: Mapping[str, Any]) -> str:
     """Return the command that asks for the same with the same choices; the files are the reader's own."""
     choices = _choices(record)
     words = ["python", "-m", "pmtcore", "release", "--private", "private.csv", "--public", "public.csv"]
-    words += ["--target", choices["target"], "--family", choices["family"]]
-    if choices.get("features"):
-        words += ["--features", ",".join(choices["features"])]
-    if not choices.get("intercept", True):
+    words += [*_fitted(choices), "--family", choices["family"]]
+    if not choices.get("intercept", True) and not choices.get("formula"):
         words.append("--no-intercept")
-    for name, usual in _TYPED.items():
+    for name, usual in _DEFAULTS.items():
         value = choices.get(name, usual)
         if value not in (usual, None):
             words += [f"--{name.replace('_', '-')}", str(value)]
@@ -57,6 +56,14 @@ def command(record: Mapping[str, Any]) -> str:
     else:
         words += ["--ledger", "LEDGER", "--dataset", str(record.get("ledger", {}).get("dataset", "NAME"))]
     return " ".join(map(shell, [*words, "--config", "request.json"]))
+
+
+def _fitted(choices: Mapping[str, Any]) -> list[str]:
+    """Return what is fitted: a formula, or target and features."""
+    if choices.get("formula"):
+        return ["--formula", choices["formula"]]
+    features = ["--features", ",".join(choices["features"])] if choices.get("features") else []
+    return ["--target", choices["target"], *features]
 
 
 def cap_command(record: Mapping[str, Any], cap: float = START_CAP) -> str:
@@ -112,9 +119,6 @@ def notebook(record: Mapping[str, Any]) -> str:
 
 def _released(record: Mapping[str, Any]) -> Recipe:
     note = "Running this draws new noise and spends again; the ledger counts it."
-    person = _choices(record).get("person")
-    if person:
-        note += f" It takes each row for a person; for the column {_plain(person)!r} use the command line."
     return Recipe(_title(record), note, tuple(_call(record)))
 
 
@@ -144,11 +148,17 @@ def _plain(target: Any) -> str:
 
 def _tables(choices: Mapping[str, Any]) -> dict[str, Any]:
     """Return the choices about the tables as arguments; what is usual is left out."""
-    given: dict[str, Any] = {"family": choices["family"], "target": choices["target"]}
-    if choices.get("features"):
-        given["features"] = list(choices["features"])
-    if not choices.get("intercept", True):
-        given["intercept"] = False
+    given: dict[str, Any] = {"family": choices["family"]}
+    if choices.get("formula"):
+        given["formula"] = choices["formula"]
+    else:
+        given["target"] = choices["target"]
+        if choices.get("features"):
+            given["features"] = list(choices["features"])
+        if not choices.get("intercept", True):
+            given["intercept"] = False
+    if choices.get("person"):
+        given["rows_per_person"] = choices.get("person_rows", 1)
     for name, usual in {**_DEFAULTS, "levels": {}, "kinds": {}}.items():
         value = choices.get(name, usual)
         if value not in (usual, None):
@@ -174,6 +184,8 @@ def _imports() -> list[str]:
 def _call(record: Mapping[str, Any]) -> list[str]:
     choices, promise = _choices(record), record["guarantee"]
     given = {**_tables(choices), "method": record["method"], "mu": promise["mu"], "delta": promise["delta"]}
+    if promise.get("rows_per_person", 1) > 1:
+        given["rows_per_person"] = promise["rows_per_person"]
     given["settings"] = dict(record["parameters"])
     if "ledger" in record:
         given["dataset"] = record["ledger"]["dataset"]

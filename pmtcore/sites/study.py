@@ -17,8 +17,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, final
 from uuid import uuid4
 
-import numpy as np
-
 from pmtcore.accounting.budgets import MU_RANGE, Budget
 from pmtcore.base.checks import InputError, number_between, whole_number_between
 from pmtcore.base.records import PrivateRows
@@ -422,7 +420,8 @@ class GroundOfStudy:
         """
         study, total = self.study, self.study.rows(names)
         if private is None:
-            nobody = PrivateRows(lambda: iter([self._empty_block()]), total, self.side.coder.names)
+            weighted = self.side.coder.has_loss_weights
+            nobody = PrivateRows(lambda: iter([nobody.empty(1)]), total, self.side.coder.names, weighted=weighted)
             design = design_of(self.side.coder, self.table)
             return Problem(nobody, self.side.data, study.choices, self.side.notes, coder=self.side.coder, design=design)
         schema = None if study.schema is None else Schema.from_dict(study.schema)
@@ -430,9 +429,6 @@ class GroundOfStudy:
         found = prepare(table, self.table, study.choices, public_rows=study.public_rows, schema=schema)
         # The ledger knows the site's table as it is.
         return replace(found, private=found.private.part_of(total), table=private)
-
-    def _empty_block(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.zeros((1, len(self.side.coder.names))), np.zeros(1)
 
 
 @final

@@ -10,13 +10,13 @@ from pmtcore.accounting.units import FIRST, Unit
 from pmtcore.base.checks import InputError, number_between, one_of
 from pmtcore.base.messages import TableMessage
 from pmtcore.base.refusals import Refusal, RefusedError
-from pmtcore.glm.families import GAUSSIAN, Family, family
+from pmtcore.glm.families import GAUSSIAN, POISSON, Family, family
 
 MISSING_POLICIES = ("empty-row", "public-median", "refuse")
 UNSEEN_POLICIES = ("other", "refuse")
 COLLINEAR_POLICIES = ("drop", "refuse")
 KINDS = ("number", "level", "date")
-_LATER = ("formula", "weights", "cluster")  # requests that wait in a ledger were written without
+_LATER = ("formula", "weights", "cluster", "exposure")  # requests that wait in a ledger were written without
 _DEFAULT_LAM = 0.01  # of the families other than the linear one (decision 0009)
 
 
@@ -37,6 +37,7 @@ class Choices:
         person_rows, person_rule: how many rows of each person count, and which; see :class:`Unit`.
         formula: such as ``y ~ age + C(sex)``, in place of features; its left side is the target.
         weights: the column that says how much a row counts, in both tables; empty: all rows the same.
+        exposure: the column that says how long, or how many, a count is of: rates are modelled; in both tables.
         cluster: the column of the public table whose groups have rows alike; errors are then robust to that.
         collinear: whether columns that others give away in the public rows are left out, with a note, or refused.
     """
@@ -60,6 +61,7 @@ class Choices:
     formula: str = ""
     weights: str = ""
     cluster: str = ""
+    exposure: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", family(self.family).id)
@@ -79,24 +81,29 @@ class Choices:
             raise InputError(TableMessage.FEATURE_TWICE)
         if self.formula and self.features is not None:
             raise InputError(TableMessage.FORMULA_AND_FEATURES)
-        if self.weights:
-            self._check_weights()
-        if self.cluster and self.family != GAUSSIAN.id:
-            raise RefusedError(Refusal.CLUSTERS, TableMessage.CLUSTERS_NEED_LINEAR)
+        if self.exposure and self.family != POISSON.id:
+            raise RefusedError(Refusal.EXPOSURE, TableMessage.EXPOSURE_NEEDS_COUNTS)
+        for name in self.weighing:
+            self._check_weights(name)
         if self.person:
             self._check_person()
 
     @property
     def groups(self) -> str:
         """Return the public column by which errors are clustered, else the identifier; empty for none."""
-        several = self.person_rows > 1 and self.person_rule == FIRST and self.family == GAUSSIAN.id
+        several = self.person_rows > 1 and self.person_rule == FIRST
         return self.cluster or (self.person if several else "")
 
-    def _check_weights(self) -> None:
-        if self.weights in (self.target, self.person, *(self.features or ())):
-            raise RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_ARE_NO_FEATURE, column=self.weights)
-        if self.family != GAUSSIAN.id:
-            raise RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_NEED_LINEAR)
+    @property
+    def weighing(self) -> tuple[str, ...]:
+        """The columns whose product says how much a row counts."""
+        return tuple(name for name in (self.weights, self.exposure) if name)
+
+    def _check_weights(self, name: str) -> None:
+        if name in (self.target, self.person, *(self.features or ())):
+            raise RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_ARE_NO_FEATURE, column=name)
+        if self.weights == self.exposure:
+            raise RefusedError(Refusal.WEIGHTS, TableMessage.EXPOSURE_WEIGHS, column=name)
         if self.person and self.person_rule != FIRST:
             raise RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_OF_MEANS)
         if self.missing == "refuse":
@@ -171,3 +178,18 @@ def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
             raise InputError(TableMessage.CATEGORIES_FORM, given=line.strip())
         found[name.strip()] = parts
     return found
+
+
+def kinds_from_text(lines: Iterable[str]) -> dict[str, str]:
+    """Return declared kinds of columns from lines such as ``code = level``.
+
+    Raises:
+        InputError: a line of another form.
+    """
+    kinds = {}
+    for line in lines:
+        name, equals, kind = line.partition("=")
+        if not equals or kind.strip() not in KINDS:
+            raise InputError(TableMessage.KINDS_FORM, allowed=KINDS, given=line.strip())
+        kinds[name.strip()] = kind.strip()
+    return kinds

@@ -70,7 +70,7 @@ def part_sum(part: Part, coder: Coder, dialect: Dialect, function: Summand) -> n
     def blocks() -> Iterator[Block]:
         for cells in part.blocks(coder.columns(), dialect):
             rows = coder.rows(cells)
-            yield rows.x, rows.y
+            yield rows.x, rows.response
 
     try:
         return block_sum(blocks(), function, many=1)  # a worker has a thread for each core already

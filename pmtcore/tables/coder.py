@@ -28,11 +28,21 @@ from pmtcore.tables.targets import Coding
 @final
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows (k, d) with their responses (k,); which of them are whole, the others are zeros."""
+    """Rows (k, d) with their responses (k,); which of them are whole, the others are zeros.
+
+    Attributes:
+        weights: of the loss (k,), where the weights of rows are no part of the rows.
+    """
 
     x: np.ndarray
     y: np.ndarray
     whole: np.ndarray
+    weights: np.ndarray | None = None
+
+    @property
+    def response(self) -> np.ndarray:
+        """Responses (k,), or (k, 2) with the weights beside them: what :class:`PrivateRows` hands out."""
+        return self.y if self.weights is None else np.column_stack([self.y, self.weights])
 
     def __repr__(self) -> str:
         return f"<{len(self.y)} rows>"
@@ -41,20 +51,35 @@ class Rows:
 @final
 @dataclass(frozen=True)
 class Weights:
-    """How much each row counts (proofs/results.md, 4).
+    """How much each row counts (proofs/results.md, 4 and 6).
 
     Attributes:
-        name: of the column.
+        names: of the columns whose product is the weight of a row.
         mean: of the public weights, by which all are divided, so that n and the residual scale keep their meaning.
+        exposure: the one of them by which counts are divided; empty for none.
+        in_rows: whether a row is multiplied by the root of its weight, as least squares needs it; else its loss is
+            multiplied by the weight.
     """
 
-    name: str
-    mean: float
+    names: tuple[str, ...]
+    mean: float = 1.0
+    exposure: str = ""
+    in_rows: bool = True
 
-    def roots(self, block: Cells, decimal: str | None) -> np.ndarray:
-        """Return square roots (k,) of the weights; NaN where there is none, or a negative one."""
-        values = Column(self.name).read(block.columns[self.name], decimal)
-        return np.sqrt(np.where(values >= 0, values, np.nan) / self.mean)
+    def values(self, block: Cells, decimal: str | None) -> np.ndarray:
+        """Return the weights (k,); NaN where there is none, or a negative one."""
+        product = np.ones(block.rows)
+        for name in self.names:
+            values = Column(name).read(block.columns[name], decimal)
+            product = product * np.where(values >= 0, values, np.nan)
+        return np.asarray(product / self.mean)
+
+    def rates(self, y: np.ndarray, block: Cells, decimal: str | None) -> np.ndarray:
+        """Return counts (k,) for a unit of exposure; as they are where there is none."""
+        if not self.exposure:
+            return y
+        exposure = Column(self.exposure).read(block.columns[self.exposure], decimal)
+        return np.asarray(y / np.where(exposure > 0, exposure, np.nan))
 
 
 @final
@@ -87,14 +112,22 @@ class Coder:
         every = self.all_names
         return every if self.kept is None else tuple(every[j] for j in self.kept)
 
+    @property
+    def has_loss_weights(self) -> bool:
+        """Whether rows have a weight of their loss beside the response."""
+        return self.weights is not None and not self.weights.in_rows
+
     def columns(self, labelled: bool = True, weighted: bool = True) -> tuple[str, ...]:
         """Return the columns of the table that are read."""
         names = [feature.name for feature in self.features]
-        beside = [self.weights.name] if weighted and self.weights is not None else []
+        beside = self.weights.names if weighted and self.weights is not None else ()
         return tuple(dict.fromkeys([*names, *([self.target.name] if labelled else []), *beside]))
 
     def rows(self, block: Cells, labelled: bool = True, weighted: bool = True) -> Rows:
-        """Features, response, and which rows are whole; a weighted row is as long as the root of its weight says."""
+        """Return features, response, weights, and which rows are whole.
+
+        For least squares a weighted row is as long as the root of its weight says; else weights are of the loss.
+        """
         x = np.empty((len(self.all_names), block.rows)).T  # by columns, as the cells come
         y = np.zeros(block.rows)
         x[:, 0], at = 1.0, int(self.choices.intercept)
@@ -108,14 +141,21 @@ class Coder:
             at += part.shape[1]
         if self.kept is not None:
             x = x[:, list(self.kept)]
+        weights = None
         if weighted and self.weights is not None:
-            roots = self.weights.roots(block, self.decimal)
             with np.errstate(all="ignore"):  # what overflows is not finite, and counts as an empty row
-                x, y = x * roots[:, None], y * roots
+                weights = self.weights.values(block, self.decimal)
+                y = self.weights.rates(y, block, self.decimal)
+                if self.weights.in_rows:
+                    roots = np.sqrt(weights)
+                    x, y, weights = x * roots[:, None], y * roots, None
         whole = np.isfinite(y) & np.all(np.isfinite(x), axis=1)
+        if weights is not None:
+            whole &= np.isfinite(weights)
+            weights[~whole] = 0.0
         if not np.all(whole):
             x[~whole], y[~whole] = 0.0, 0.0
-        return Rows(x, y, whole)
+        return Rows(x, y, whole, weights)
 
     def check(self, blocks: Iterable[Cells], whose: str, labelled: bool = True) -> None:
         """Refuse gaps under the strict policies, naming columns that are public.
@@ -174,8 +214,8 @@ def row_blocks(source: Source, coder: Coder, dialect: Dialect, n: int) -> Callab
         for block in source.blocks(coder.columns(), dialect):
             rows = coder.rows(block)
             if keep:
-                fresh.append((rows.x, rows.y))
-            yield rows.x, rows.y
+                fresh.append((rows.x, rows.response))
+            yield rows.x, rows.response
         kept.extend(fresh)
 
     return blocks

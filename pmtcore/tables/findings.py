@@ -18,6 +18,7 @@ from pmtcore.tables import cells, schema
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.problem import PublicSide, default_choices, public_side
+from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table
 
 About = Literal[
@@ -87,20 +88,34 @@ class Finding:
 
 
 def findings(
-    private: Table, public: Table | MomentTable, choices: Choices, public_rows: int | None = None
+    private: Table,
+    public: Table | MomentTable,
+    choices: Choices,
+    public_rows: int | None = None,
+    declared: Schema | None = None,
 ) -> tuple[Finding, ...]:
-    """Return all findings, those that stop first."""
+    """Return all findings, those that stop first.
+
+    Args:
+        private: the private table.
+        public: the public table or moment.
+        choices: what was chosen about them.
+        public_rows: behind a moment matrix, if known.
+        declared: schema in place of what the public table suggests.
+    """
     collected = [*_tables(private, public, choices), *_columns(private, public, choices)]
     if isinstance(public, Table):
-        collected += [*_target(public, choices), *_features(private, public, choices)]
-    collected += _rest(private, public, choices, public_rows, any(one.stops for one in collected))
+        collected += [*_target(public, choices)]
+        collected += [] if choices.formula else [*_features(private, public, choices)]
+    collected += _rest(private, public, choices, public_rows, declared, any(one.stops for one in collected))
     return tuple(sorted(collected, key=lambda one: not one.stops))
 
 
-def repaired(private: Table, public: Table | MomentTable, choices: Choices) -> Choices:
+def repaired(private: Table, public: Table | MomentTable, choices: Choices, declared: Schema | None = None) -> Choices:
     """Return the choices after the recommended repair of everything that stops, as far as there is one."""
     for _ in range(_ROUNDS):
-        first = next((one for one in findings(private, public, choices) if one.stops and one.repairs), None)
+        every = findings(private, public, choices, None, declared)
+        first = next((one for one in every if one.stops and one.repairs), None)
         if first is None:
             break
         choices = first.repairs[0].apply(choices)
@@ -229,11 +244,16 @@ def _without(private: Table, public: Table | MomentTable, choices: Choices, name
 
 
 def _rest(
-    private: Table, public: Table | MomentTable, choices: Choices, public_rows: int | None, stopped: bool
+    private: Table,
+    public: Table | MomentTable,
+    choices: Choices,
+    public_rows: int | None,
+    declared: Schema | None,
+    stopped: bool,
 ) -> list[Finding]:
     """Yield findings that only the attempt shows: the first error that stops it, or its notes."""
     try:
-        side = public_side(private, public, choices, public_rows)
+        side = public_side(private, public, choices, public_rows, declared)
     except InputError as error:
         return [] if stopped else [_stopping(error, private, public, choices)]
     return [Finding(_ABOUT[kind], note) for note in side.notes if (kind := kind_of(note)) in _ABOUT] + _thin(side)

@@ -23,6 +23,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.messages import TableMessage
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.limits import MAX_LEVELS
 from pmtcore.tables.schema import Column, Schema, frequencies
 from pmtcore.tables.sources import Cells, Source
 from pmtcore.tables.table import Table
@@ -74,12 +75,17 @@ class Factor:
 @final
 @dataclass(frozen=True)
 class Parsed:
-    """A formula as its parts: response, terms (each a product of factors), and whether there is an intercept."""
+    """A formula as its parts: response, terms (each a product of factors), and whether there is an intercept.
+
+    Attributes:
+        effects: columns after ``|``, whose public levels are among the terms.
+    """
 
     response: str
     right: str
     terms: tuple[tuple[Factor, ...], ...]
     intercept: bool
+    effects: tuple[str, ...] = ()
 
 
 def parse(formula: str, names: Sequence[str] = (), given: Sequence[str] | None = None) -> Parsed:
@@ -95,7 +101,7 @@ def parse(formula: str, names: Sequence[str] = (), given: Sequence[str] | None =
     if len(formula) > _LONGEST:
         raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_TOO_LONG, limit=_LONGEST)
     written = quoted(formula, names)
-    response, right = _sides(written, formula)
+    response, right, effects = _sides(written, formula)
     others = [name for name in (names if given is None else given) if name != response]
     context = {"__formulaic_variables_available__": others}
     try:
@@ -110,7 +116,7 @@ def parse(formula: str, names: Sequence[str] = (), given: Sequence[str] | None =
         raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_TWO_RIGHT_SIDES, formula=formula)
     products = [tuple(_factor(factor) for factor in term.factors) for term in terms]
     constants = [product for product in products if all(factor.expression == "1" for factor in product)]
-    return Parsed(response, right, tuple(p for p in products if p not in constants), bool(constants))
+    return Parsed(response, right, tuple(p for p in products if p not in constants), bool(constants), effects)
 
 
 def target_of(formula: str) -> str:
@@ -134,19 +140,48 @@ def quoted(formula: str, names: Iterable[str]) -> str:
     )
 
 
-def _sides(written: str, formula: str) -> tuple[str, str]:
-    """Return the response's name and the right side."""
+def _sides(written: str, formula: str) -> tuple[str, str, tuple[str, ...]]:
+    """Return the response's name, the right side with fixed effects as categories, and the fixed effects."""
     pieces = re.split(r"(`[^`]*`)", written)
     plain = "".join("\0" * len(piece) if at % 2 else piece for at, piece in enumerate(pieces))
     left, right = written[: plain.find("~")].strip(), written[plain.find("~") + 1 :]
     if plain.count("~") != 1 or not left or not right.strip():
         raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_FORM, formula=formula[:200])
+    effects: tuple[str, ...] = ()
     if "|" in plain:
-        raise RefusedError(Refusal.FIXED_EFFECTS, TableMessage.FORMULA_BAR)
+        at = plain.find("|")
+        effects = _effects(written[at + 1 :])
+        right = " + ".join([written[plain.find("~") + 1 : at].strip(), *(f"C(`{effect}`)" for effect in effects)])
     name = left.strip("`") if left.startswith("`") else left
     if not (left.startswith("`") and left.count("`") == 2) and re.search(r"[()+*/:^`-]", left):
         raise RefusedError(Refusal.NO_FORMULA, TableMessage.FORMULA_LEFT_SIDE, given=left)
-    return name, right
+    return name, right, effects
+
+
+def _effects(written: str) -> tuple[str, ...]:
+    """Return the columns after ``|``, such as ``firm + year``.
+
+    Raises:
+        RefusedError: anything but names of columns: an interaction, another ``|``.
+    """
+    names = [name.strip() for name in re.split(r"\+(?=(?:[^`]*`[^`]*`)*[^`]*$)", written)]
+    if not all(re.fullmatch(rf"`[^`]+`|{_PLAIN.pattern}", name) for name in names):
+        raise RefusedError(Refusal.FIXED_EFFECTS, TableMessage.FORMULA_BAR)
+    return tuple(name.strip("`") for name in names)
+
+
+def _check_effects(effects: Iterable[str], columns: Iterable[Column]) -> None:
+    """Refuse fixed effects with more public levels than are taken as columns.
+
+    Raises:
+        RefusedError: too many levels.
+    """
+    levels = {column.name: len(column.levels) for column in columns}
+    for name in effects:
+        if levels[name] > MAX_LEVELS:
+            raise RefusedError(
+                Refusal.FIXED_EFFECTS, TableMessage.MANY_EFFECTS, column=name, count=levels[name], limit=MAX_LEVELS
+            )
 
 
 def _factor(factor: Any) -> Factor:
@@ -189,6 +224,7 @@ class Expansion:
         inputs, grouped = _columns(parsed, public.columns, public.schema)
         columns = tuple(_level(name, public) if name in grouped else public.schema[name] for name in inputs)
         response = public.schema[target] if target in public.columns else target
+        _check_effects(parsed.effects, columns)
         known = cls(columns, response, public.dialect, public.decimal, right=right)
         return known._with_spec(
             known._read({name: public.cells[public.columns.index(name)].combine_chunks() for name in inputs})

@@ -54,7 +54,8 @@ def bounded(rows: PrivateRows, whose: np.ndarray, people: int, unit: Unit) -> Pr
         if people * (len(rows.names) + 1) > _MOST_NUMBERS:
             raise InputError(TableMessage.TOO_MANY_PEOPLE)
         return PrivateRows(_means(rows, whose, people), people, rows.names)
-    return PrivateRows(_firsts(rows, whose, people * unit.rows, unit.rows), people * unit.rows, rows.names)
+    n = people * unit.rows
+    return PrivateRows(_firsts(rows, whose, n, unit.rows), n, rows.names, weighted=rows.weighted)
 
 
 def _whose(table: Table, column: str, dialect: Dialect) -> tuple[np.ndarray, int]:
@@ -78,7 +79,7 @@ def _firsts(rows: PrivateRows, whose: np.ndarray, n: int, most: int) -> Callable
         while missing > 0:
             k = min(missing, _BLOCK)
             missing -= k
-            yield np.zeros((k, len(rows.names))), np.zeros(k)
+            yield rows.empty(k)
 
     return blocks
 

@@ -30,7 +30,7 @@ from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
 from pmtcore.tables.identifiers import identifiers, in_order_met
 from pmtcore.tables.persons import by_person
-from pmtcore.tables.schema import Column, Schema, frequencies
+from pmtcore.tables.schema import Schema, frequencies
 from pmtcore.tables.sources import ArrowSource, Cells, TextSource
 from pmtcore.tables.table import MomentTable, Table
 from pmtcore.tables.targets import coding
@@ -104,7 +104,8 @@ class PublicSide:
             coder.check(private.source.blocks(coder.columns(), self.dialect), "private")
         n = private.source.rows(self.dialect)
         adder = None if cluster is None else cluster.adder(private.source, coder, self.dialect)
-        return PrivateRows(row_blocks(private.source, coder, self.dialect, n), n, coder.names, adder)
+        blocks, beside = row_blocks(private.source, coder, self.dialect, n), coder.has_loss_weights
+        return PrivateRows(blocks, n, coder.names, adder, weighted=beside)
 
 
 def default_choices(private: Table, public: Table | MomentTable) -> Choices:
@@ -196,7 +197,7 @@ def _by_formula(
     cluster: Cluster | None,
 ) -> Problem:
     """Both tables expanded by the formula; no private row is read, and the ledger knows the table beneath again."""
-    expansion = _expansion(public, choices).passing((choices.person, choices.weights, choices.cluster))
+    expansion = _expansion(public, choices).passing((choices.person, *choices.weighing, choices.cluster))
     if not isinstance(public, Table):
         raise TypeError("an expansion is learned from public rows")
     inner = _expanded_choices(choices, expansion)
@@ -252,6 +253,11 @@ def public_side(
     Raises:
         InputError: as :func:`prepare`.
     """
+    if choices.formula:
+        expansion = _expansion(public, choices).passing((choices.person, *choices.weighing, choices.cluster))
+        public = public if isinstance(public, MomentTable) else expansion.table(public)
+        inner = _expanded_choices(choices, expansion)
+        return public_side(expansion.table(private), public, inner, public_rows, expansion.schema)
     features = _features(private, public, choices)
     if isinstance(public, MomentTable):
         return _moment_side(public, choices, features, public_rows, schema)
@@ -265,10 +271,11 @@ def prepare_public(public: Table, choices: Choices) -> PublicData:
         InputError: as :func:`prepare`.
     """
     if choices.formula:
-        expansion = _expansion(public, choices).passing((choices.weights, choices.cluster))
+        expansion = _expansion(public, choices).passing((*choices.weighing, choices.cluster))
         inner = _expanded_choices(choices, expansion)
         return _public_side(expansion.table(public), inner, list(expansion.names), expansion.schema).data
-    names = [name for name in public.columns if name not in (choices.target, choices.weights, choices.cluster)]
+    beside = (choices.target, choices.cluster, *choices.weighing)
+    names = [name for name in public.columns if name not in beside]
     missing = [name for name in choices.features or () if name not in names]
     if missing:
         raise InputError(TableMessage.NO_PUBLIC_COLUMN, columns=missing, present=names)
@@ -336,6 +343,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         notes += (Note(TableNote.CLUSTERED, column=choices.groups),)
     if choices.weights:
         notes += (Note(TableNote.WEIGHTED, column=choices.weights),)
+    if choices.exposure:
+        notes += (Note(TableNote.EXPOSED, column=choices.exposure),)
     data = public_from_rows(
         x,
         rows.y[whole] if labelled else None,
@@ -345,7 +354,10 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         choices.model,
         choices.penalty,
         _groups(public, choices, whole),
+        None if rows.weights is None else rows.weights[whole],
     )
+    if coder.weights is not None and coder.weights.in_rows:
+        data = replace(data, rows_are_weighted=True)
     if data.m is not None and data.m < len(x):
         notes += (Note(TableNote.PASTED, count=len(x) - data.m, rows=len(x)),)
     notes += dropped + ((Note(TableNote.EMPTY_ROWS),) if choices.missing == "empty-row" else ())
@@ -373,16 +385,19 @@ def _weights(public: Table, choices: Choices, decimal: str | None) -> Weights | 
     Raises:
         InputError: the public rows have no such column, or no positive weights in it.
     """
-    if not choices.weights:
+    names = choices.weighing
+    if not names:
         return None
-    if choices.weights not in public.columns:
-        raise RefusedError(Refusal.WEIGHTS, TableMessage.NO_PUBLIC_WEIGHTS, column=choices.weights)
-    cells = public.cells[public.columns.index(choices.weights)].combine_chunks()
-    values = Column(choices.weights).read(cells, decimal)
+    for name in names:
+        if name not in public.columns:
+            raise RefusedError(Refusal.WEIGHTS, TableMessage.NO_PUBLIC_WEIGHTS, column=name)
+    cells = {name: public.cells[public.columns.index(name)].combine_chunks() for name in names}
+    weights = Weights(names, 1.0, choices.exposure, choices.model is GAUSSIAN)
+    values = weights.values(Cells(public.cells.num_rows, cells), decimal)
     mean = float(np.mean(values[values >= 0])) if np.any(values > 0) else 0.0
     if not (np.isfinite(mean) and mean > 0):
-        raise RefusedError(Refusal.WEIGHTS, TableMessage.NO_POSITIVE_WEIGHTS, column=choices.weights)
-    return Weights(choices.weights, mean)
+        raise RefusedError(Refusal.WEIGHTS, TableMessage.NO_POSITIVE_WEIGHTS, column=" * ".join(names))
+    return replace(weights, mean=mean)
 
 
 def _usable(
@@ -460,8 +475,9 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
     """Return the chosen features in public order."""
     common = _common(private, public)
     columns = list(public.columns)
-    if choices.weights and choices.weights not in private.columns:
-        raise RefusedError(Refusal.WEIGHTS, TableMessage.NO_PRIVATE_WEIGHTS, column=choices.weights)
+    missing = [name for name in choices.weighing if name not in private.columns]
+    if missing:
+        raise RefusedError(Refusal.WEIGHTS, TableMessage.NO_PRIVATE_WEIGHTS, column=missing[0])
     for name in (choices.target, *(choices.features or ())):
         unlabelled = name == choices.target and choices.model is not GAUSSIAN and isinstance(public, Table)
         if unlabelled and name not in columns and name in private.columns:
@@ -474,7 +490,7 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
     found = [
         name
         for name in chosen
-        if name not in (choices.target, choices.person, choices.weights, choices.cluster, *_INTERCEPT_NAMES[:1])
+        if name not in (choices.target, choices.person, *choices.weighing, choices.cluster, *_INTERCEPT_NAMES[:1])
     ]
     if isinstance(public, MomentTable):
         found = [name for name in found if name not in _INTERCEPT_NAMES]
@@ -492,7 +508,7 @@ def _moment_side(
     public: MomentTable, choices: Choices, features: list[str], public_rows: int | None, schema: Schema | None
 ) -> PublicSide:
     """Prepare a public side that is a moment matrix: numeric features only."""
-    if choices.weights:
+    if choices.weighing:
         raise RefusedError(Refusal.WEIGHTS, TableMessage.WEIGHTS_NEED_ROWS)
     coder = _numeric_coder(features, choices)
     order = [*features, choices.target]

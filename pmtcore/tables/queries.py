@@ -32,6 +32,9 @@ _MOST_ROWS = 10**12  # beyond it a declared count is a typing error
 # Names of files, and DuckDB's readers, that are understood by guessing from rows.
 _TEXT_FILE = re.compile(r"csv|tsv|txt|json", re.IGNORECASE)
 _TEXT_READER = re.compile(r"\b(?:READ|SNIFF)_(?:CSV|JSON|NDJSON)")
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
 Answer = tuple[Sequence[str], int, list[pa.Array]]  # names of all columns; rows, and the columns asked for
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -301,25 +303,79 @@ def test_frames_with_odd_names(private, public, change, kind, which):
     assert caught.value.kind is kind and "age" not in str(caught.value)
 
 
-def test_fixed_effects_are_written_as_categories(public):
-    """``y ~ x | g`` says how to write it."""
+def test_fixed_effects_are_public_levels_as_columns():
+    """``y ~ x | firm + year`` is statsmodels' fit with C(firm) + C(year), and the same release as with C() written."""
+    rng = np.random.default_rng(3)
+
+    def rows(n):
+        firm, year = rng.choice(list("abcdef"), n), rng.choice([2020, 2021], n)
+        x = rng.normal(size=n) + (firm == "a")
+        return pd.DataFrame({"x": x, "firm": firm, "year": year, "y": x + (firm == "a") * 3 + rng.normal(size=n)})
+
+    private, public = rows(20_000), rows(400)
+    one, two = (
+        pc.PrivateRegressor(mu=20.0, formula=formula).fit(private, public, seed=1, quiet=True)
+        for formula in ("y ~ x | firm + year", "y ~ x + C(firm) + C(year)")
+    )
+    assert np.array_equal(one.coef_, two.coef_) and len(one.params) == 8
+    theirs = smf.ols("y ~ x + C(firm) + C(year)", private).fit()
+    assert abs(one.params["x"] - theirs.params["x"]) < 2 * theirs.bse["x"]
+    assert np.allclose(
+        one.predict(private),
+        pc.release(private, public, mu=20.0, formula="y ~ x | firm + year", seed=1).predict(private),
+    )
+
+
+@pytest.mark.parametrize("formula", ["y ~ age | ", "y ~ age | sex^age", "y ~ age | sex | age", "y ~ age | log(age)"])
+def test_other_fixed_effects_are_refused(public, formula):
+    """Interactions, functions and a second bar: one kind."""
     with pytest.raises(RefusedError) as caught:
-        pc.plan(public, n=100, formula="y ~ age | sex", mu=1.0)
+        pc.plan(public, n=100, formula=formula, mu=1.0)
     assert caught.value.kind is Refusal.FIXED_EFFECTS
 
 
-def test_the_faces_take_the_same_choices():
-    """What may be chosen about tables can be chosen in Python and on the command line, under the same names."""
-    from dataclasses import fields
+@pytest.mark.parametrize("levels", [50, 51])
+def test_many_fixed_effects_are_refused(levels):
+    """As columns up to fifty public levels; beyond them a refusal by kind, before anything is read of private rows."""
+    rng = np.random.default_rng(1)
+    public = pd.DataFrame({"x": rng.normal(size=1000), "firm": [f"f{k % levels}" for k in range(1000)]})
+    public["y"] = public["x"] + rng.normal(size=1000)
+    if levels == 50:
+        assert pc.plan(public, n=5000, formula="y ~ x | firm", mu=1.0) is not None
+        return
+    with pytest.raises(RefusedError) as caught:
+        pc.plan(public, n=5000, formula="y ~ x | firm", mu=1.0)
+    assert caught.value.kind is Refusal.FIXED_EFFECTS
 
-    from pmtcore.cli.parser import parser
-    from pmtcore.tables.choices import Choices
 
-    names = {"person_rows": "rows_per_person"}
-    chosen = {names.get(field.name, field.name) for field in fields(Choices)} - {"target"}
-    assert chosen <= set(pc.PrivateRegressor._parameter_names())
-    (commands,) = (a for a in parser()._actions if a.dest == "command")
-    options = {action.dest for action in commands.choices["release"]._actions}
-    ours = {"intercept": "no_intercept", "kinds": "kind"}
-    assert {ours.get(name, name) for name in chosen} <= options
-    assert {"schema", "target"} <= options
+def test_predict_takes_folders_and_patterns_of_parquet(private, public, tmp_path):
+    """What ``fit`` took, ``predict`` takes: a folder of Parquet files, or a pattern of their names."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    half = len(private) // 2
+    private[:half].to_parquet(folder / "a.parquet", index=False)
+    private[half:].to_parquet(folder / "b.parquet", index=False)
+    model = pc.PrivateRegressor(mu=1.0, formula=FORMULA)
+    model.fit(str(folder), public, seed=1, quiet=True)
+    expected = model.predict(private)
+    assert np.array_equal(model.predict(str(folder)), expected)
+    assert np.array_equal(model.predict(folder / "*.parquet"), expected)
+    assert np.array_equal(model.results_.predict(str(folder / "*.parquet")), expected)
+
+
+def test_a_record_is_read_without_sqlalchemy(model, tmp_path):
+    """SQL is loaded where a query or a ledger is read: opening a record and predicting from it needs neither."""
+    model.to_json(tmp_path / "release.json")
+    code = (
+        "import sys, pandas as pd, pmtcore as pc; from pmtcore.tables.table import table_from;"
+        "pc.load(sys.argv[1]).predict(pd.read_json(sys.argv[2])); print('sqlalchemy' in sys.modules)"
+    )
+    model_rows = tmp_path / "rows.json"
+    frame(50, 9).to_json(model_rows)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "release.json"), str(model_rows)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "False"

@@ -109,6 +109,11 @@ class Frame:
         return None if self.public.clusters is None else self.public.clusters[:: self._step]
 
     @cached_property
+    def weights(self) -> np.ndarray:
+        """Weights (m,) of the loss of each public row."""
+        return self.public.loss_weights[:: self._step]
+
+    @cached_property
     def rows(self) -> np.ndarray:
         """Whitened public features (m, d), as they are."""
         return whiten(self.root, self._features[:: self._step])
@@ -143,6 +148,7 @@ class Frame:
                 ridge=(self.prior.penalty, self._ridge_shape),
                 dispersion=self.prior.dispersion,
                 rows=rows,
+                weights=self.weights,
             )
         return centre, covariance * (1 + rows / self.n)
 
@@ -162,7 +168,7 @@ class Frame:
     @cached_property
     def _inflation(self) -> np.ndarray:
         """What left-out residuals (m,) are longer by."""
-        slope = self.public.family.slope(self.rows @ self.start[0])
+        slope = self.weights * self.public.family.slope(self.rows @ self.start[0])
         penalty = self.penalty + self.prior.penalty * self._ridge_shape
         if self.public.family is not GAUSSIAN:
             penalty = penalty + self.prior.dispersion / len(self._features) * prior_precision(self.rows)
@@ -172,8 +178,8 @@ class Frame:
         return np.asarray(1 / np.maximum(1 - own, _LEAST_SLACK))
 
     def slopes(self, points: np.ndarray) -> np.ndarray:
-        """``b''`` (m, t) of left-out public rows at points (t, d)."""
-        return self.public.family.slope(self.left_out @ points.T)
+        """``w b''`` (m, t) of left-out public rows at points (t, d)."""
+        return np.asarray(self.weights[:, None] * self.public.family.slope(self.left_out @ points.T))
 
     def hessians(self, slopes: np.ndarray) -> np.ndarray:
         """Public Hessians (t, d, d) of the mean loss from slopes (m, t), without the penalty."""
@@ -196,9 +202,9 @@ class Frame:
         return np.asarray(np.maximum(first - own, 1e-12) / squares.shape[1] ** 2 * (1 / self.m + 1 / self.n))
 
     def residuals(self, points: np.ndarray) -> np.ndarray:
-        """Left-out public residuals (t, m) at points (t, d)."""
+        """Left-out public residuals (t, m) at points (t, d), times the weights of their rows."""
         found = self.response - self.public.family.mean(points @ self.rows.T)
-        return np.asarray(found * self._inflation)
+        return np.asarray(found * self.weights * self._inflation)
 
     def clipped_part(self, residuals: np.ndarray, bounds: np.ndarray) -> ClippedPart:
         """Return what clipping at bounds (t,) takes, by left-out public residuals (t, m)."""

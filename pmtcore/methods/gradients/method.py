@@ -120,6 +120,11 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
         return Frame(self.public, self.n)
 
     @property
+    def clusters_errors(self) -> bool:
+        """Sampling errors are summed over groups first."""
+        return True
+
+    @property
     def looks(self) -> int:
         """The passes and the curvature matrices."""
         return len(self.schedule.gradients) + len(self.schedule.before)
@@ -173,8 +178,9 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
         for draw in range(_DRAWS):
             at = rng.integers(0, m, m)
             x, y = frame.rows[at], frame.response[at]
-            target = newton.fit(family, newton.Rows(x, y, np.ones(m)), frame.penalty, frame.start[0])
-            rows = as_they_are.pieces(PrivateRows.from_arrays(x, y, self.public.names))
+            target = newton.fit(family, newton.Rows(x, y, frame.weights[at]), frame.penalty, frame.start[0])
+            response = y if self.public.weights is None else np.column_stack([y, frame.weights[at]])
+            rows = as_they_are.pieces(PrivateRows.from_arrays(x, response, self.public.names))
             state = self._passes(Private(rows), SeededNoise(0, draw), 1, m).state
             ratios.append(float(np.sum((state.points[0] - target) ** 2) / np.trace(state.covariance[0])))
         return float(np.clip(math.sqrt(np.mean(np.minimum(ratios, _MOST**2))), 1.0, _MOST))
@@ -322,6 +328,7 @@ register(
         colour="#0B7A75",
         families=("gaussian", "logistic", "boosting", "poisson"),
         task="any",
+        weighs_losses=True,
         recommended=True,
         recommended_for=_recommended,
     )

@@ -65,6 +65,11 @@ class JointPlan(StatisticPlan[Measured]):
     middle: tuple[SecondPass, ...] = ()  # clipped gradients between the two
 
     @property
+    def clusters_errors(self) -> bool:
+        """Sampling errors are summed over groups first."""
+        return True
+
+    @property
     def looks(self) -> int:
         """The moment; then for each gradient the histogram, where there is one, and the gradient itself."""
         return 1 + sum(1 if each.clip else 2 for each in self.gradients)

@@ -80,10 +80,16 @@ class Rule:
 @final
 @dataclass(frozen=True)
 class Derived:
-    """Derived columns between given features and the response."""
+    """Derived columns between given features and the response.
+
+    Attributes:
+        weighted: whether rows are multiplied by the root of their weight, which then stands in the first column: the
+            rules are about what was there before (proofs/results.md, 4).
+    """
 
     base: tuple[str, ...]
     rules: tuple[Rule, ...] = ()
+    weighted: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -101,16 +107,23 @@ class Derived:
         at = {name: j for j, name in enumerate(self.base)}
         empty = ~np.any(rows, axis=1)
         with np.errstate(all="ignore"):  # what overflows is not finite, and counts as an empty row later
-            made = [rule.apply([rows[:, at[name]] for name in rule.of]) for rule in self.rules]
+            plain, roots = (rows / rows[:, :1], rows[:, 0]) if self.weighted else (rows, 1.0)
+            made = [rule.apply([plain[:, at[name]] for name in rule.of]) * roots for rule in self.rules]
         return np.column_stack([rows[:, :-1], *(np.where(empty, 0.0, column) for column in made), rows[:, -1]])
 
 
-def parse(text: str, base: tuple[str, ...], rows: np.ndarray) -> Derived:
+def parse(text: str, base: tuple[str, ...], rows: np.ndarray, weighted: bool = False) -> Derived:
     """Return the derived columns that a text declares, their constants from public rows (m, base).
+
+    Args:
+        weighted: whether the rows are multiplied by the root of their weight.
 
     Raises:
         InputError: an unknown column or rule, a column twice, or more than 200.
     """
+    if weighted:
+        counted = rows[:, 0] > 0
+        rows = rows[counted] / rows[counted, :1]
     rules: list[Rule] = []
     for part in (piece.strip() for piece in re.split(r"[;\n]", text)):
         if part:
@@ -121,7 +134,7 @@ def parse(text: str, base: tuple[str, ...], rows: np.ndarray) -> Derived:
         raise InputError(f"Derived column {listed(twice)} is declared twice; leave one out.")
     if len(rules) > _MOST:
         raise InputError(f"{len(rules)} derived columns are declared; at most {_MOST} can be used.")
-    return Derived(base, tuple(rules))
+    return Derived(base, tuple(rules), weighted)
 
 
 def _rules(part: str, base: tuple[str, ...], rows: np.ndarray) -> list[Rule]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from pmtcore.base.distributions import chi
 from pmtcore.mechanisms.truncation import ball_weights
+from pmtcore.public.bands import group_sums
 
 _TAIL_SHARE, _PRIOR_TAIL, _PRIOR_POWER = 10, 10, 4.0  # a tenth of the rows, drawn to power 4 by as much as ten rows
 _QUANTILES = 40  # cells of the tail, on a log scale
@@ -133,12 +134,18 @@ class Influence(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class Rows(Influence):
-    """Public rows y (m, D), their weights as they are and as new rows."""
+    """Public rows y (m, D), their weights as they are and as new rows.
+
+    Attributes:
+        clusters: the group (m,) of each row, numbers from 0 on, where rows of a group are alike: what they add to a
+            figure is summed before it is squared (proofs/results.md, 5).
+    """
 
     inside: np.ndarray
     factor: np.ndarray
     radius: float
     n: int
+    clusters: np.ndarray | None = None
 
     @property
     def m(self) -> int:  # type: ignore[override]
@@ -162,8 +169,14 @@ class Rows(Influence):
 
     def spread(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.spread`."""
-        moves = (self.inside @ a.T) * (self.weights * (self.inside @ b))[:, None]
-        return np.asarray(moves.T @ moves / self.m)
+        return self.mean_square((self.inside @ a.T) * (self.weights * (self.inside @ b))[:, None])
+
+    def mean_square(self, moves: np.ndarray) -> np.ndarray:
+        """Return ``sum s s' / m`` (q, q) of moves (m, q), of rows or of the sums over groups."""
+        if self.clusters is None:
+            return np.asarray(moves.T @ moves / self.m)
+        sums, correction = group_sums(moves, self.clusters)
+        return np.asarray(correction * sums.T @ sums / self.m)
 
     def square(self, b: np.ndarray) -> float:
         """See :meth:`Influence.square`."""
@@ -171,15 +184,20 @@ class Rows(Influence):
 
     def freedom(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """``2/cv^2`` of the mean of squares, as in proofs/bands.md, 7."""
-        squares = ((self.inside @ a.T) * (self.weights * (self.inside @ b))[:, None]) ** 2
+        moves = (self.inside @ a.T) * (self.weights * (self.inside @ b))[:, None]
+        moves = moves if self.clusters is None else group_sums(moves, self.clusters)[0]
+        squares, count = moves**2, len(moves)
         mean = np.maximum(np.mean(squares, axis=0), 1e-300)
-        return np.asarray(2 / np.maximum(np.var(squares, axis=0) / mean**2 / self.m, 8 / self.m))
+        found = 2 / np.maximum(np.var(squares, axis=0) / mean**2 / count, 8 / count)
+        return np.asarray(found if self.clusters is None else np.minimum(found, count - 1))
 
     def lost(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`Influence.lost`."""
         moves = (self.left_out @ a.T) * (self.cut * (self.left_out @ b))[:, None]
         mean = np.mean(moves, axis=0)
-        return mean, np.asarray(moves.T @ moves / self.m - np.outer(mean, mean))
+        if self.clusters is None:
+            return mean, np.asarray(moves.T @ moves / self.m - np.outer(mean, mean))
+        return mean, self.mean_square(moves - mean)
 
     @cached_property
     def far(self) -> np.ndarray:
@@ -200,14 +218,17 @@ class Rows(Influence):
 
     def kept_of(self, matrices: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.kept_of`."""
-        return np.asarray(np.var(self.weights[:, None] * _forms(self.inside, matrices), axis=0))
+        moves = self.weights[:, None] * _forms(self.inside, matrices)
+        if self.clusters is None:
+            return np.asarray(np.var(moves, axis=0))
+        sums, correction = group_sums(moves - np.mean(moves, axis=0), self.clusters)
+        return np.asarray(correction * np.sum(sums**2, axis=0) / self.m)
 
     def around(self, a: np.ndarray, b: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.around`."""
         y = self.inside
         moves = self.weights[:, None] * ((y * ((y * b) @ rest)) @ a.T)
-        moves = moves - np.mean(moves, axis=0)
-        return np.asarray(moves.T @ moves / self.m)
+        return self.mean_square(moves - np.mean(moves, axis=0))
 
     def lost_of(self, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`Influence.lost_of`."""

@@ -24,6 +24,7 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.records import Bands, Private, PrivateRows
+from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
 from pmtcore.mechanisms.truncation import ball_weights, moment_sensitivity
@@ -59,6 +60,11 @@ class MomentPlan(StatisticPlan[np.ndarray]):
     def dimension(self) -> int:
         """D: columns of the moment."""
         return len(self.derived.names)
+
+    @property
+    def clusters_errors(self) -> bool:
+        """Where the public rows go along in the record: fourth moments do not tell groups apart."""
+        return self.parameters.public_rows != "no"
 
     @property
     def root(self) -> np.ndarray:
@@ -105,7 +111,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         """Return the influence of sampling and truncation, from all public rows."""
         if self.rows is None:
             return Gaussian(self.expected)
-        return Rows(self.rows.inside, self.rows.factor, self.radius, self.n)
+        return Rows(self.rows.inside, self.rows.factor, self.radius, self.n, self.public.clusters)
 
     @cached_property
     def expected(self) -> np.ndarray:
@@ -265,7 +271,8 @@ def _shared(rows: Rows, share: str, expected: np.ndarray) -> Influence:
     """Return what goes into the record of the public rows."""
     if share != "no":
         step = math.ceil(rows.m / MOST_SHARED)
-        return replace(rows, inside=rows.inside[::step], factor=rows.factor[::step])
+        groups = None if rows.clusters is None else np.unique(rows.clusters[::step], return_inverse=True)[1]
+        return replace(rows, inside=rows.inside[::step], factor=rows.factor[::step], clusters=groups)
     return Moments.of(rows) if rows.inside.shape[1] <= MOST_TENSOR else Gaussian(expected)
 
 
@@ -293,6 +300,8 @@ def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameter
     if 0 < parameters.radius < _LEAST:
         raise InputError(f"radius must be 0 (automatic) or at least {_LEAST:g}, got {parameters.radius:g}.")
     base = (*public.names, public.target)
+    if parameters.public_rows == "no":
+        public = replace(public, clusters=None)
     whole, derived = _with_derived(public, base, parameters.derived)
     if len(derived.names) > MOST_COLUMNS:
         raise InputError(f"The moment would have {len(derived.names)} columns; at most {MOST_COLUMNS} can be used.")
@@ -328,15 +337,20 @@ def _responses(text: str, names: tuple[str, ...]) -> tuple[int, ...]:
 def _with_derived(public: PublicData, base: tuple[str, ...], text: str) -> tuple[PublicData, Derived]:
     """Public data with derived columns among the features."""
     if not text.strip():
-        return public, Derived(base)
+        return public, Derived(base, weighted=public.rows_are_weighted)
     if public.rows is None:
         raise InputError("Derived columns need public rows; a moment matrix does not say what their moments are.")
-    derived = parse(text, base, public.rows)
+    if public.rows_are_weighted and not public.has_intercept:
+        raise RefusedError(
+            Refusal.WEIGHTS, "Derived columns of weighted rows need the intercept, which has the weight."
+        )
+    derived = parse(text, base, public.rows, public.rows_are_weighted)
     rows = derived.extend(public.rows)
     if not np.all(np.isfinite(rows)):
         raise InputError("A derived column is not finite in the public rows; leave it out.")
     names = derived.names
-    return public_from_rows(rows[:, :-1], rows[:, -1], names[:-1], names[-1]), derived
+    whole = public_from_rows(rows[:, :-1], rows[:, -1], names[:-1], names[-1], clusters=public.clusters)
+    return replace(whole, rows_are_weighted=public.rows_are_weighted), derived
 
 
 register(

@@ -103,6 +103,7 @@ class Record:
             "influence": _influence_fields(self.influence),
             "guarantee": dict(self.guarantee),
             "labels": list(self.labels),
+            **({"weighted": True} if self.derived.weighted else {}),
         }
         return {**found, "digest": _digest(found)}
 
@@ -228,7 +229,8 @@ def _columns(found: Mapping[str, Any]) -> Derived:
     bad = [name for name in base if not isinstance(name, str) or not 0 < len(name) <= MOST_NAME]
     if bad or len(base) < 2 or len(base) + len(found["derived"]) > MOST_COLUMNS:
         raise InputError(f"A record has 2 to {MOST_COLUMNS} columns with names of at most {MOST_NAME} characters.")
-    derived = Derived(base, tuple(Rule.from_dict(rule, base) for rule in found["derived"]))
+    rules = tuple(Rule.from_dict(rule, base) for rule in found["derived"])
+    derived = Derived(base, rules, bool(found.get("weighted", False)))
     if len(set(derived.names)) < len(derived.names):
         raise InputError("The record has two columns of one name.")
     return derived
@@ -247,6 +249,7 @@ def _influence_fields(found: Influence) -> dict[str, Any]:
             "kind": "rows",
             "rows": [[_short(v) for v in row] for row in found.inside.tolist()],
             "factor": found.factor.tolist(),
+            **({} if found.clusters is None else {"clusters": found.clusters.tolist()}),
         }
     if isinstance(found, Moments):
         return {
@@ -270,7 +273,7 @@ def _influence(found: Mapping[str, Any], n: int, radius: float, expected: np.nda
         factor = _numbers(found["factor"], (len(rows),), "factor")
         if not np.all(factor > 0) or not np.all(np.isfinite(rows)) or np.max(np.abs(rows)) > 1e9:
             raise InputError("The record's public rows are not finite numbers.")
-        return Rows(rows, factor, radius, n)
+        return Rows(rows, factor, radius, n, _clusters(found.get("clusters"), len(rows)))
     if found["kind"] == "moments":
         kept, lost = _whole(found["kept"], d, "kept"), _whole(found["lost"], d, "lost")
         many = (unique_count(d),)
@@ -279,6 +282,16 @@ def _influence(found: Mapping[str, Any], n: int, radius: float, expected: np.nda
     if found["kind"] == "none":
         return Gaussian(expected)
     raise InputError("The record does not say what its bands stand on.")
+
+
+def _clusters(found: Any, m: int) -> np.ndarray | None:
+    """Return the groups (m,) of the record's public rows; ``None`` where rows are independent."""
+    if found is None:
+        return None
+    groups = _numbers(found, (m,), "clusters")
+    if np.any(groups != np.rint(groups)) or np.any(groups < 0) or np.any(groups >= m):
+        raise InputError("The record's groups of public rows are not numbered from 0 on.")
+    return groups.astype(int)
 
 
 def _triangle(matrix: np.ndarray) -> list[float]:

@@ -1,0 +1,82 @@
+"""Piecewise-exponential survival: rows of persons and periods, hazard ratios, survival curves (docs/survival.md).
+
+Within each period the hazard is constant, so events are counts whose exposure is the time at risk: a Poisson regression
+with an exposure. Everybody has a row for every period, with no time at risk where they were gone before: the number of
+rows then says nothing about anybody's time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from pmtcore.base.checks import InputError
+from pmtcore.base.messages import FaceMessage
+from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.base.results import Results
+
+PERIOD, AT_RISK, EVENT, PERSON = "period", "at_risk", "event", "person"
+
+
+def person_periods(frame: pd.DataFrame, *, duration: str, event: str, cuts: Sequence[float]) -> pd.DataFrame:
+    """Return a row for each person and period, the periods of a person one after the other.
+
+    Args:
+        frame: one row a person.
+        duration: the column that says how long somebody was seen; missing or negative: no time at risk is known.
+        event: the column that says whether the event ended it (1, True) or something else did (0, False).
+        cuts: where one period ends and the next begins, ascending and positive; the last period has no end. Public.
+
+    Returns:
+        The other columns repeated, with ``person``, ``period`` (a label such as ``p1``), ``at_risk`` and ``event``.
+
+    Raises:
+        InputError: columns that are not there or are there already, cuts out of order.
+    """
+    edges = np.array([0.0, *cuts, np.inf])
+    if not np.all(np.isfinite(edges[:-1])) or np.any(np.diff(edges) <= 0):
+        raise InputError(FaceMessage.CUTS_ASCEND)
+    missing = [name for name in (duration, event) if name not in frame.columns]
+    others = [name for name in frame.columns if name not in (duration, event)]
+    taken = [name for name in (PERIOD, AT_RISK, EVENT, PERSON) if name in others]
+    if missing or taken:
+        raise InputError(FaceMessage.NO_PERIODS, needed=[duration, event], names=[PERSON, PERIOD, AT_RISK, EVENT])
+    count, periods = len(frame), len(edges) - 1
+    time = pd.to_numeric(frame[duration], errors="coerce").to_numpy(dtype=float)
+    ended = pd.to_numeric(frame[event], errors="coerce").to_numpy(dtype=float)
+    time = np.where(time >= 0, time, np.nan)[:, None]
+    rows = frame[others].loc[frame.index.repeat(periods)].reset_index(drop=True)
+    rows[PERSON] = np.repeat(np.arange(count), periods)
+    rows[PERIOD] = np.tile([f"p{k + 1}" for k in range(periods)], count)
+    rows[AT_RISK] = np.maximum(np.minimum(time, edges[1:]) - edges[:-1], 0.0).ravel()
+    rows[EVENT] = (ended[:, None] * ((time > edges[:-1]) & (time <= edges[1:]))).ravel()
+    return rows
+
+
+def hazard_ratios(results: Results, level: float = 0.95) -> pd.DataFrame:
+    """Return ``exp`` of each coefficient with its limits, the intercept and the periods left out.
+
+    Raises:
+        RefusedError: no regression of counts.
+    """
+    if results.family != "poisson":
+        raise RefusedError(Refusal.EXPOSURE, FaceMessage.NO_HAZARDS)
+    limits = results.conf_int(level)
+    table = pd.DataFrame({"hazard_ratio": results.params, "low": limits["low"], "high": limits["high"]})
+    named = [
+        name for name in table.index if name != "Intercept" and not name.startswith((f"{PERIOD}=", f"C({PERIOD})"))
+    ]
+    return table.loc[named].apply(np.exp)
+
+
+def survival_curve(
+    results: Results, person: pd.DataFrame, *, cuts: Sequence[float], times: Sequence[float]
+) -> np.ndarray:
+    """Return the chance (times,) that somebody like this one row is still without an event at these times."""
+    longest = person.iloc[:1].assign(duration_=float(max(times)), event_=0)
+    rows = person_periods(longest, duration="duration_", event="event_", cuts=cuts)
+    edges = np.array([0.0, *cuts, np.inf])
+    spent = np.maximum(np.minimum(np.asarray(times, dtype=float)[:, None], edges[1:]) - edges[:-1], 0.0)
+    return np.asarray(np.exp(-spent @ np.asarray(results.predict(rows), dtype=float)))

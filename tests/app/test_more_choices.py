@@ -1,0 +1,64 @@
+"""The Data page takes what Python and the command line take: each choice, into the problem that is worked on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+
+from pmtcore.tables.choices import Choices
+from tests.app.test_pages import upload
+
+
+def csv(n: int, seed: int) -> bytes:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"a": rng.normal(size=n), "b": rng.integers(0, 3, n), "w": rng.gamma(4, 1, n)})
+    frame["days"], frame["id"] = rng.gamma(4, 1, n), [f"p{seed}-{k // 3}" for k in range(n)]
+    frame["y"] = rng.poisson(frame["days"] * np.exp(0.3 * frame["a"]))
+    return frame.to_csv(index=False).encode()
+
+
+def widget(app, kind: str, name: str):
+    """The one widget of the Data page whose key begins so; keys carry the tables' own mark."""
+    (found,) = (one for one in getattr(app, kind) if one.key and one.key.startswith(f"{name}-"))
+    return found
+
+
+def test_the_page_takes_every_choice(app):
+    """Formula, weights, exposure, groups, collinear columns, kinds, person and a schema reach the problem."""
+    upload(app, csv(600, 1), csv(90, 2))
+    widget(app, "selectbox", "target").set_value("y").run()
+    widget(app, "selectbox", "family").set_value("poisson").run()
+    app.text_input(key=widget(app, "text_input", "formula").key).set_value("y ~ a + C(b)")
+    for name, value in (("weights", "w"), ("exposure", "days"), ("cluster", "id"), ("collinear", "refuse")):
+        widget(app, "selectbox", name).set_value(value)
+    widget(app, "text_area", "kinds").set_value("a = number")
+    app.run()
+    assert not app.exception and not app.error
+    session = app.session_state["second_moment"]
+    choices = session.choices
+    assert (choices.formula, choices.target, choices.features) == ("y ~ a + C(b)", "y", None)
+    assert (choices.weights, choices.exposure, choices.cluster) == ("w", "days", "id")
+    assert choices.collinear == "refuse" and choices.kinds == {"a": "number"}
+    public = session.problem.public
+    assert public.weights is not None and public.clusters is not None
+    assert "C(b)[T.1]" in public.names and len(public.names) == 4
+    schema = {"columns": [{"name": name, "kind": "number"} for name in ("a", "w", "days", "y")], "dialect": {}}
+    schema["columns"] += [{"name": n, "kind": "level", "levels": ["1", "2"]} for n in ("b", "id")]
+    widget(app, "text_input", "formula").set_value("")
+    widget(app, "text_area", "schema").set_value(json.dumps(schema)).run()
+    assert app.session_state["second_moment"].tables.schema is not None
+
+
+def test_no_choice_is_left_out_of_the_page():
+    """The page names each field of the choices where it puts them together."""
+    import ast
+    import inspect
+
+    from pages.common import table_picker
+
+    tree = ast.parse(inspect.getsource(table_picker._choices))
+    (call,) = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "replace")
+    assert {field.name for field in fields(Choices)} <= {keyword.arg for keyword in call.keywords}
