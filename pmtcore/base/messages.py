@@ -853,7 +853,7 @@ class ExploreMessage(Message):
     MEANS_NEED_INTERCEPT = "Means and correlations need a record with an intercept."
     NOT_A_GROUP = "Group means need a column and 0/1 columns; {columns:listed} is neither."
     TOO_MANY_SUBSETS = "Best subsets try every combination of at most {limit} features; choose fewer."
-    CORRECTION_FORM = "correction must be one of {allowed:listed}."
+    CORRECTION_FORM = "The correction must be one of {allowed:listed}."
     JOINT_TEST_EMPTY = "A joint test needs at least one coefficient."
     VALUE_MISSING = "The prediction needs a value of {columns:listed}."
     STANDARDIZING_NEEDS_INTERCEPT = "Standardized coefficients need an intercept."
