@@ -229,6 +229,8 @@ def people(compose: Compose) -> None:
         sees(page.get_by_text("Register a data set")).to_be_visible()
         expect("the curator signs in and has the forms", True)
         page = signed_in("ana")
+        page.goto(f"{TEAM}/data")
+        settled(page)
         page.get_by_role("radio", name="Registered").click()
         settled(page)
         sees(page.get_by_text("400").first).to_be_visible()
