@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.common import actors, links
+from pages.common import actors, links, scripts
 from pages.common import session as state
 from pages.common.widgets import badge
 from pmtcore.accounting.budgets import compose
@@ -16,10 +16,6 @@ from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.records import Label
 from pmtcore.report.words import columns_words
 
-_CLOSE = (
-    "if (window.innerWidth < 768) {const b = document.querySelector("
-    "'[data-testid=\"stSidebarCollapseButton\"] button'); if (b) b.click();}"
-)
 _ASSETS = Path(__file__).resolve().parents[2] / "assets"
 
 
@@ -37,7 +33,7 @@ def opened(page: str) -> None:
     """Close the menu on a phone once a page was chosen from it."""
     if st.session_state.get("page-open") not in (None, page):
         with st.container(key="menu-closed"):
-            st.html(f"<script>{_CLOSE}</script>", unsafe_allow_javascript=True)
+            scripts.run(scripts.CLOSE_MENU)
     st.session_state["page-open"] = page
 
 

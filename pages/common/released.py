@@ -10,6 +10,7 @@ from uuid import uuid4
 import pandas as pd
 import streamlit as st
 
+from pages.common import scripts
 from pages.common.jobs import FOCUS
 from pages.common.retrieved import show_retrieved
 from pages.common.session import session
@@ -44,9 +45,6 @@ from pmtcore.report.shortened import shortened_words
 from pmtcore.report.words import coefficient_words, leaning_words, parts_words, release_words
 
 # The button that had the keyboard is gone after a release: the verdict takes it.
-_TO_VERDICT = (
-    "const v = document.querySelector('.st-key-verdict'); if (v) {v.tabIndex = -1; v.focus({preventScroll: true});}"
-)
 
 
 def other_table(id: str) -> None:
@@ -67,7 +65,7 @@ def show(found: Release, request: Request) -> None:
     with st.container(key="verdict"):
         standing(found)
         if st.session_state.pop(FOCUS, False):
-            st.html(f"<script>{_TO_VERDICT}</script>", unsafe_allow_javascript=True)
+            scripts.run(scripts.TO_VERDICT)
     if found.names:
         coefficients(found)
     free(found)

@@ -211,7 +211,7 @@ def test_the_command_carries_every_choice():
     promise = {"mu": 1.0, "delta": 1e-6, "rows_per_person": 3}
     more = {**record, "method": "pmt-ridge", "parameters": {}, "guarantee": promise}
     assert reproduce.configuration(more)["rows_per_person"] == 3
-    assert "kinds={'b': 'number'}" in reproduce.script(more) and "for the column 'id'" in reproduce.script(more)
+    assert "kinds={'b': 'number'}" in reproduce.script(more) and "person='id'" in reproduce.script(more)
 
 
 def test_script_and_notebook_run(filed, tmp_path, monkeypatch):
