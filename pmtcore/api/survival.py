@@ -26,7 +26,7 @@ def person_periods(frame: pd.DataFrame, *, duration: str, event: str, cuts: Sequ
     Args:
         frame: one row a person.
         duration: the column that says how long somebody was seen; missing or negative: no time at risk is known.
-        event: the column that says whether the event ended it (1, True) or something else did (0, False).
+        event: the column that says whether the event ended it (1, True) or something else did (0, False); else missing.
         cuts: where one period ends and the next begins, ascending and positive; the last period has no end. Public.
 
     Returns:
@@ -47,6 +47,7 @@ def person_periods(frame: pd.DataFrame, *, duration: str, event: str, cuts: Sequ
     time = pd.to_numeric(frame[duration], errors="coerce").to_numpy(dtype=float)
     ended = pd.to_numeric(frame[event], errors="coerce").to_numpy(dtype=float)
     time = np.where(time >= 0, time, np.nan)[:, None]
+    ended = np.where((ended == 0) | (ended == 1), ended, np.nan)
     rows = frame[others].loc[frame.index.repeat(periods)].reset_index(drop=True)
     rows[PERSON] = np.repeat(np.arange(count), periods)
     rows[PERIOD] = np.tile([f"p{k + 1}" for k in range(periods)], count)

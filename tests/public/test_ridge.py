@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pmtcore.glm.families import GAUSSIAN, LOGISTIC
+from pmtcore.glm.newton import Rows
 from pmtcore.public.moments import public_from_moment, public_from_rows
 from pmtcore.public.ridge import _left_out, _ridge_fit, prior_of, ridge_prior
 from tests.helpers import names
@@ -26,9 +27,10 @@ def test_left_out_losses_are_those_of_fits_without_the_row(penalty, seed):
     """Squared loss: exactly those of twelve refits. Labels: near them."""
     x, y, _ = table(12, 4, seed)
     held = np.diag(penalty * FREE * np.var(x, axis=0))
-    found = _left_out(GAUSSIAN, x, y, penalty, held, _ridge_fit(GAUSSIAN, x, y, held, start=np.zeros(4))).losses
+    rows = Rows(x, y, np.ones(12))
+    found = _left_out(GAUSSIAN, rows, penalty, held, _ridge_fit(GAUSSIAN, rows, held, np.zeros(4))).losses
     labels = (y > np.median(y)).astype(float)
-    near = _left_out(LOGISTIC, x, labels, 0.1, held + 0.05 * np.diag(FREE), np.zeros(4))
+    near = _left_out(LOGISTIC, Rows(x, labels, np.ones(12)), 0.1, held + 0.05 * np.diag(FREE), np.zeros(4))
     for i in range(12):
         keep = np.arange(12) != i
         beta = np.linalg.solve(x[keep].T @ x[keep] / 12 + held, x[keep].T @ y[keep] / 12)
