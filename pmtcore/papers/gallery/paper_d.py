@@ -128,7 +128,7 @@ def _weights() -> Iterator[Figure]:
 
 
 _MOOR_LAMS = (0.25, 0.5, 1.0)  # the paper draws a range that it does not state
-_MOOR_FLOORS = (0.3, 0.6, 1.0, 2.0, 4.0)
+_MOOR_FLOORS = (0.3, 0.6, 1.0, 2.0, 4.0)  # Lambda0 along the axis, which the paper does not state either
 
 
 def _moor(id: str, kind: str) -> Figure:
