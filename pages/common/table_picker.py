@@ -95,6 +95,7 @@ def _which() -> str:
         format_func=lambda id: named.entry(id).title,
         key="table-name",
         persist_state="session",
+        help="Known tables, split into private and public rows; releases from them are lab figures.",
         label_visibility="collapsed",
     )
     return chosen

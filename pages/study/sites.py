@@ -68,7 +68,11 @@ def creation(id: str, mu: float) -> None:
         "Sites and their rows", "north=1000\nsouth=1000\nwest=1000", key="sites-list", help="One in a line: NAME=ROWS."
     )
     left, right, last = st.columns(3, vertical_alignment="bottom")
-    least = left.number_input("Sites that must answer", 2, MOST_SITES, 2, key="sites-least")
+    least = left.number_input(
+        "Sites that must answer", 2, MOST_SITES, 2, key="sites-least", help="With fewer answers the study ends."
+    )
+        "Sites that must answer", 2, MOST_SITES, 2, key="sites-least", help="With fewer answers the study ends."
+    )
     colluders = right.number_input(
         "Sites that may collude", 0, MOST_SITES - 1, 0, key="sites-colluders", help="Their noise is not counted on."
     )
@@ -99,15 +103,30 @@ def creation(id: str, mu: float) -> None:
 
 def agreed() -> None:
     """Show how far a study is, from its file, what sites sent back, and the messages."""
-    file = st.file_uploader("Study file", type=["json"], key="sites-file", max_upload_size=5)
+    file = st.file_uploader(
+        "Study file",
+        type=["json"],
+        key="sites-file",
+        max_upload_size=5,
+        help="What 'study create' wrote, or the form above.",
+    )
     left, right = st.columns(2)
     joined = left.file_uploader(
-        "Files of sites that joined", type=["json"], accept_multiple_files=True, key="sites-joined", max_upload_size=5
+        "Files of sites that joined",
+        type=["json"],
+        accept_multiple_files=True,
+        key="sites-joined",
+        max_upload_size=5,
+        help="What 'study join' wrote at each site: public keys, no rows.",
     )
     messages = right.file_uploader(
-        "Messages of the study's folder", type=["json"], accept_multiple_files=True, key="sites-messages",
+        "Messages of the study's folder",
+        type=["json"],
+        accept_multiple_files=True,
+        key="sites-messages",
         max_upload_size=64,
-    )  # fmt: skip
+        help="As they lie there: signed, the shares sealed.",
+    )
     if file is None:
         st.caption("Nothing private is in these files; each site's keys and ledger stay with it.")
         return

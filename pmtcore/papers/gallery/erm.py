@@ -268,8 +268,8 @@ def _at(
     kind: str,
     n: int,
     epsilons: Sequence[float],
-    delta: float,
     *,
+    delta: float,
     bound: str = "box",
     floor: float | str | None = None,
 ) -> list[Trial]:
@@ -303,7 +303,7 @@ def prediction_trial(
     Args:
         floor: Lambda0, or ``1/epsilon``; what the claim needs if ``None``.
     """
-    trials = _at(seed, kind, n, epsilons, delta, floor=floor)
+    trials = _at(seed, kind, n, epsilons, delta=delta, floor=floor)
     found = coefficients(trials, _only(tried, only), lams)
     p = trials[0].drawn.x.shape[1]
     return {series: trials[0].drawn.error(theta.reshape(-1, p)).tolist() for series, theta in found.items()}
@@ -321,7 +321,7 @@ def selection_trial(
     only: Sequence[str] | None = None,
 ) -> Errors:
     """Area under the ROC curve of selection at each epsilon, Lambda running through ``lams`` (figure 4)."""
-    trials = _at(seed, kind, n, epsilons, delta)
+    trials = _at(seed, kind, n, epsilons, delta=delta)
     found, truth = coefficients(trials, _only(tried, only), lams), _truth(trials[0].drawn)
     return {series: [area(*rates(each, truth)) for each in theta] for series, theta in found.items()}
 
@@ -337,7 +337,7 @@ def corner_trial(
     delta: float,
 ) -> Errors:
     """How many features without effect are kept at large Lambda, at each epsilon (the text on figure 4)."""
-    trials = _at(seed, kind, n, epsilons, delta)
+    trials = _at(seed, kind, n, epsilons, delta=delta)
     wrong = _truth(trials[0].drawn) == 0
     return {
         f"{series}, Lambda = {lam:g}": np.sum(theta[:, k, wrong] != 0, axis=1).astype(float).tolist()
@@ -373,7 +373,7 @@ def retrieved_trial(
 
     One value for each epsilon, and at each for each Lambda.
     """
-    trials = _at(seed, kind, n, epsilons, delta)
+    trials = _at(seed, kind, n, epsilons, delta=delta)
     ways = [
         (f"{name}{words}", id, moor)
         for name, id in (("NAPP-ERM", "napp-erm"), ("NAPP-VS", "napp-vs"), ("NAPP-VS+", "napp-vs-plus"))
