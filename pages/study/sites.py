@@ -71,8 +71,6 @@ def creation(id: str, mu: float) -> None:
     least = left.number_input(
         "Sites that must answer", 2, MOST_SITES, 2, key="sites-least", help="With fewer answers the study ends."
     )
-        "Sites that must answer", 2, MOST_SITES, 2, key="sites-least", help="With fewer answers the study ends."
-    )
     colluders = right.number_input(
         "Sites that may collude", 0, MOST_SITES - 1, 0, key="sites-colluders", help="Their noise is not counted on."
     )
