@@ -405,6 +405,20 @@ def test_a_total_is_the_sum_of_integers(seed):
     assert np.array_equal(signed.total(wide, y), signed.integers(wide, y).sum(axis=0))
 
 
+def test_a_row_with_a_gap_says_what_the_centre_says(seed):
+    """Whatever else stands in it, wherever the gap is, in both schemes: no feature and the response 0."""
+    public, *_ = sides(3000, 500, 4, seed)
+    rng = np.random.default_rng(seed)
+    for id in ("ldp-glm-gaussian", "ldp-whitened"):
+        made = plan(id, public, 3000, 1.0).configuration
+        centre = made.integers(np.broadcast_to(made.shift, (1, 4)), np.zeros(1))
+        for gap in (math.nan, math.inf, -math.inf):
+            x, y = rng.standard_normal((5, 4)), rng.random(5)
+            x[range(4), range(4)] = gap
+            y[4] = math.nan
+            assert np.array_equal(made.integers(x, y), np.repeat(centre, 5, axis=0))
+
+
 def test_a_collection_of_moments_at_another_budget_is_planned_alike(seed):
     """``at`` gives what planning anew gives; the whitened scheme, whose radius follows the budget, refuses."""
     public, rows, *_ = sides(3000, 500, 4, seed)

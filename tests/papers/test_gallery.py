@@ -415,6 +415,7 @@ def test_no_figure_computes_without_the_registry(monkeypatch):
         raise RuntimeError("planned")
 
     for entry in methods():
+        assert entry.parameters, "read from the planner before it is replaced"
         monkeypatch.setitem(vars(entry), "plan", refuse)
     for entry in figures():
         try:
