@@ -592,7 +592,7 @@ def _mutants() -> list[Mutant]:
         homogeneity,
         "rng.choice([-1.0, 1.0], m)",
         "np.ones(m)",
-        f"{likeness} -k 'another_shape or alike'",
+        f"{likeness} -k 'null_spreads or another_shape'",
     )
     plant(
         "deduplicate: equal rows count once",

@@ -76,6 +76,19 @@ def test_rare_rows_among_many_raise_no_alarm():
     assert binom.sf(alarms - 1, 20, 0.05) > 1e-3
 
 
+@pytest.mark.parametrize("m", [300, 5000])
+def test_the_null_spreads_as_means_of_rows_do(m):
+    """Few rows one by one, many in groups: each entry of the Gram matrix has the spread of a difference of means."""
+    table = rows_of(m, np.random.default_rng(m))
+    public = public_from_rows(table[:, :-1], table[:, -1], names(6), "y")
+    null = bootstrap_null(public, BALL, N)
+    z = public.whitened
+    x, weights = z[:, :6], BALL.weights(z)
+    entries = (weights[:, None, None] * x[:, :, None] * x[:, None, :])[:, *np.triu_indices(6)]
+    expected = np.sqrt((1 / m + 1 / N) * np.mean(entries**2, axis=0))
+    assert np.std(null.moments, axis=0) == pytest.approx(expected, rel=0.2)
+
+
 def test_the_verdict_in_words():
     """Nothing where nothing speaks against it; the rarer the more is said."""
     assert words(0.5) is None and words(FALSE_ALARMS) is None
