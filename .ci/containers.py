@@ -40,7 +40,7 @@ _PATIENCE = 180.0
 
 
 def docker(*arguments: str, given: bytes | None = None) -> str:
-    """Run docker; what it printed."""
+    """Run docker; return what it printed."""
     legacy = {**os.environ, "DOCKER_BUILDKIT": "0"}
     done = subprocess.run(["docker", *arguments], input=given, capture_output=True, check=False, env=legacy)
     if done.returncode:
@@ -70,7 +70,7 @@ def expect(what: str, so: bool) -> None:
 
 
 def base_image() -> None:
-    """The base image: there, pulled, or made from Debian's packages under the same name."""
+    """Take the base image that is there, pull it, or make it from Debian's packages under the same name."""
     if docker("images", "-q", BASE):
         return
     if subprocess.run(["docker", "pull", "-q", BASE], check=False, capture_output=True).returncode == 0:
@@ -90,7 +90,7 @@ def base_image() -> None:
 
 
 def build() -> None:
-    """The application's image and the stand-ins of the compose file."""
+    """Build the application's image and the stand-ins of the compose file."""
     base_image()
     docker("build", "--network", "host", "-t", "second-moment", str(ROOT))
     for target in ("db", "proxy", "provider"):
@@ -102,7 +102,7 @@ def build() -> None:
 
 
 def alone() -> None:
-    """The README's line: healthy, not root, nothing written outside the volume, which outlives the container."""
+    """Run the README's line and look: healthy, not root, nothing written outside a volume that stays."""
     line = re.search(r"docker run (--init.*?second-moment)`", (ROOT / "README.md").read_text(), re.DOTALL)
     if line is None:
         raise SystemExit("the README has no docker line")
@@ -142,7 +142,7 @@ def alone() -> None:
 
 
 class Compose:
-    """The compose file with its own settings, in a folder of its own."""
+    """Run the compose file with its own settings, in a folder of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -170,7 +170,7 @@ class Compose:
         (folder / ".env").write_text(f"PMT_DB_PASSWORD={password}\nPMT_LEDGER_KEY={secrets.token_hex(32)}\n")
 
     def run(self, *arguments: str) -> str:
-        """Run docker-compose; what it printed."""
+        """Run docker-compose; return what it printed."""
         command = ["docker-compose", "-p", PROJECT, "-f", "compose.yaml", "-f", "deploy/containers/compose.yaml"]
         done = subprocess.run([*command, *arguments], cwd=self.folder, capture_output=True, check=False)
         if done.returncode:
@@ -178,11 +178,11 @@ class Compose:
         return done.stdout.decode().strip()
 
     def id(self, service: str) -> str:
-        """The container of a service."""
+        """Return the container of a service."""
         return self.run("ps", "-q", service)
 
     def ledger(self, *arguments: str) -> str:
-        """The command line inside the application's container."""
+        """Run the command line inside the application's container; return what it printed."""
         return docker("exec", self.id("app"), "python", "-m", "pmtcore", "ledger", *arguments)
 
     def healthy(self) -> None:
@@ -193,14 +193,14 @@ class Compose:
 
 
 def table(rows: int, seed: int) -> bytes:
-    """A table of two columns and a response."""
+    """Return a table of two columns and a response."""
     draws = default_rng(seed).normal(size=(rows, 3))
     draws[:, 2] += draws[:, 0] - 0.5 * draws[:, 1]
     return ("a,b,y\n" + "".join(",".join(f"{value:.4f}" for value in row) + "\n" for row in draws)).encode()
 
 
 def people(compose: Compose) -> None:
-    """Nobody, somebody without a verified address, and the three roles; the analyst releases."""
+    """Sign in as nobody, without a verified address, and in three roles; release as the analyst."""
     sees.set_options(timeout=60_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
@@ -250,7 +250,7 @@ def people(compose: Compose) -> None:
 
 
 def team() -> None:
-    """The compose file: three people, a release, everything killed, the database lost and restored."""
+    """Run the compose file and look: three people, a release, everything killed, the database lost and restored."""
     with tempfile.TemporaryDirectory() as folder:
         compose = Compose(Path(folder))
         try:

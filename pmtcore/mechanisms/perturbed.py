@@ -230,7 +230,7 @@ def expected_noise(terms: ObjectiveConstants, planned: Budgeted) -> Noise:
 
 
 def parts(terms: ObjectiveConstants, planned: Budgeted, share: float, choice: str) -> BudgetSplit:
-    """BudgetSplit a budget between noise and Jacobian, the solver's reserve included.
+    """Split a budget between noise and Jacobian, the solver's reserve included.
 
     Args:
         terms: constants of the objective.

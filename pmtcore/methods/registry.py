@@ -233,6 +233,7 @@ class Method:
         recommended_for: whether it is the one to start from for these public data, before the others.
         local: whether rows are randomized on their owners' devices, without a curator.
         same_target: whether its coefficients estimate the family's own fit.
+        weighs_losses: whether rows of labels and counts may have weights.
         needs_labels: whether public rows must have the response.
         role: the public fit alone is ``public``, the fit without privacy ``reference``.
         at_first: whether it is drawn beside the recommended one at first sight: the papers' own.

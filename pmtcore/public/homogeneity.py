@@ -46,7 +46,7 @@ class BootstrapNull:
     """
 
     moments: np.ndarray
-    diagonal: np.ndarray  # (entries,), whether an entry is on the diagonal
+    diagonal: np.ndarray
 
     def test(self, gram: np.ndarray, noise: float) -> float:
         """Return the p-value of a released Gram matrix under the null distribution.

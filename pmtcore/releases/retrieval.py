@@ -58,7 +58,7 @@ class Plan:
         return ApproxDP(self.epsilon, self.delta, RELATIONS[self.relation])
 
     def at(self, modulus: float) -> BudgetSplit:
-        """BudgetSplit the budget at this modulus.
+        """Split the budget at this modulus.
 
         Raises:
             InputError: a budget out of range, or a modulus whose Jacobian alone costs more.

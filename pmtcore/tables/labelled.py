@@ -59,6 +59,6 @@ def labelled(table: Table, column: str, labels: Sequence[str]) -> Table:
     """Return the table with a column of labels; see :class:`LabelledSource`.
 
     Raises:
-        ValueError: there is a column of this name.
+        InputError: there is a column of this name.
     """
     return Table(table.name, table.role, LabelledSource(table.source, column, labels))
