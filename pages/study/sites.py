@@ -8,7 +8,7 @@ from collections.abc import Callable
 import streamlit as st
 from pandas import DataFrame
 
-from pages.common.widgets import at_first, chart, figure_first, frame, problem_or_sentence, show_error
+from pages.common.widgets import at_first, chart, figure_first, frame, on_tables, show_error
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
@@ -21,8 +21,8 @@ from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option
 from pmtcore.sites.knowledge import knowledge
 from pmtcore.sites.prospects import prospects
-from pmtcore.sites.status import State, fields_of, status
-from pmtcore.sites.study import METHODS, MOST_SITES, Study, create_from, sites_of
+from pmtcore.sites.status import State, status
+from pmtcore.sites.study import METHODS, MOST_SITES, Study, create_from, fields_of, sites_of
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem
 
@@ -180,9 +180,4 @@ def page(problem: Problem) -> None:
 
 
 st.title("Sites")
-current = problem_or_sentence()
-if current is not None:
-    try:
-        page(current)
-    except InputError as error:
-        show_error(error)
+on_tables(page)

@@ -175,17 +175,15 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
             help=help_for("half_width"),
         )
         if right.form_submit_button("Which budget, how many rows?", key="plan-reverse-ask", width="stretch"):
-            st.session_state["plan-reversed"] = (curves, id, coefficient, mu, width)
+            with st.spinner("Searching", show_time=True):
+                budget = curves.budget_for(id, coefficient, width)
+                rows = rows_for(problem.public, id, mu, coefficient, width)
+            words = figures.reverse_words(budget, rows, problem.private.n, mu, LADDER[-1])
+            st.session_state["plan-reversed"] = (curves, id, coefficient, mu, words)
     # Kept, for the page is drawn anew when the other methods' curves are there.
-    asked = st.session_state.get("plan-reversed")
-    if asked is None or asked[0] is not curves or asked[1:4] != (id, coefficient, mu):
-        return
-    width = asked[4]
-    with st.spinner("Searching", show_time=True):
-        budget = curves.budget_for(id, coefficient, width)
-        rows = rows_for(problem.public, id, mu, coefficient, width)
-    words = figures.reverse_words(budget, rows, problem.private.n, mu, LADDER[-1])
-    st.markdown(f"{badge(Label.PUBLIC)} {words}")
+    answered = st.session_state.get("plan-reversed")
+    if answered is not None and answered[0] is curves and answered[1:4] == (id, coefficient, mu):
+        st.markdown(f"{badge(Label.PUBLIC)} {answered[4]}")
 
 
 st.title("Plan")

@@ -69,7 +69,7 @@ def status(chosen: argparse.Namespace) -> Answer:
     """Who has agreed, who takes part, and which passes are opened."""
     from pmtcore.sites import status as how_far  # noqa: PLC0415
     from pmtcore.sites.boards import EVERYTHING, FolderBoard  # noqa: PLC0415
-    from pmtcore.sites.study import Study  # noqa: PLC0415
+    from pmtcore.sites.study import Study, fields_of  # noqa: PLC0415
 
     messages, after = [], -1
     board, until = (None if chosen.board is None else FolderBoard(chosen.board)), 0
@@ -77,7 +77,7 @@ def status(chosen: argparse.Namespace) -> Answer:
         after = until
         more, until = board.read(after, EVERYTHING)
         messages += [vars(message) for message in more]
-    joined = [how_far.fields_of(read_small(path)) for path in chosen.joined]
+    joined = [fields_of(read_small(path)) for path in chosen.joined]
     found = how_far.status(Study.from_json(read_small(chosen.study)), joined, messages)
     lines = [f"{row['site']}, {row['rows']:,} rows: {row['']}" for row in found.rows()]
     lines += [f"Pass {at} is opened, with {count} sites." for at, count in enumerate(found.passes, 1)]

@@ -128,12 +128,6 @@ class Configuration:
         unit = (1 + SLACK) * FINE * math.sqrt(moment_and_cross_cost(1 / gram**2, 1 / cross**2)) / self.mu
         return gram * unit, cross * unit
 
-    @property
-    def moment_sds(self) -> tuple[float, float]:
-        """Return the same in the units of a report."""
-        gram, cross = self.moment_scales
-        return gram * self.radius**2 / FINE, cross * self.radius * self.response_bound / FINE
-
     def scales(self) -> np.ndarray:
         """Scale of the integer noise on each coordinate of a report (dimension,)."""
         if self.scheme == "whitened":

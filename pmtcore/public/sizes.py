@@ -206,10 +206,6 @@ class Sizes:
         """Squared error (B,) of the noise that each bound takes."""
         return np.asarray(self.d * (2 * self._bounds / (mu * n)) ** 2)
 
-    def prior_bound(self, n: int, mu: float) -> float:
-        """Return the bound that costs least by :meth:`foreseen`: what to expect before rows are counted."""
-        return float(self._bounds[np.argmin(self.foreseen(n, self._bounds) + self._noise(n, mu))])
-
     def whole_rows(self, n: int) -> np.ndarray:
         """Rows (K,) to expect in the bins, in whole rows: half a row in or beyond a bin is none.
 

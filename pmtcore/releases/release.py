@@ -136,8 +136,7 @@ class Preview:
 
 def planned_guarantee(problem: Problem, request: Request) -> Guarantee:
     """Return what a release of this request would cost; free, and no prediction is made."""
-    entry, _, plan = _plan(problem, request)
-    return _guarantee(entry, plan, problem, request)
+    return _guarantee(problem, request, _plan(problem, request)[2].mu)
 
 
 def preview(problem: Problem, request: Request) -> Preview:
@@ -153,7 +152,7 @@ def preview(problem: Problem, request: Request) -> Preview:
     return Preview(
         entry,
         parameters,
-        _guarantee(entry, plan, problem, request),
+        _guarantee(problem, request, plan.mu),
         facts,
         problem.public.names,
         predicted,
@@ -194,7 +193,7 @@ def release(
         reasons += ("the noise came from a seed that can be repeated, not from the system's entropy",)
     if plan.mu > 0:
         reasons += (UNRECORDED,)
-    guarantee = stated or _guarantee(entry, plan, problem, request)
+    guarantee = stated or _guarantee(problem, request, plan.mu)
     return Release(
         method=entry.id,
         title=entry.title,
@@ -445,15 +444,15 @@ def _unclustered(problem: Problem, plan: Plan) -> tuple[str, ...]:
     return (Note(TableNote.METHOD_UNCLUSTERED),)
 
 
-def _guarantee(entry: Method, plan: Plan, problem: Problem, request: Request) -> Guarantee:
-    delta = reporting_delta(problem.private.n) if request.delta is None else request.delta
-    return Guarantee(plan.mu, entry.claim.neighbours, delta, _unit(problem, request))
-
-
 def guarantee_of_budget(problem: Problem, request: Request) -> Guarantee:
     """Return the guarantee of a release that spends the whole budget of a request; nothing is planned."""
+    return _guarantee(problem, request, request.budget.mu)
+
+
+def _guarantee(problem: Problem, request: Request, mu: float) -> Guarantee:
+    """Return the guarantee of a request's method that spends this mu."""
     delta = reporting_delta(problem.private.n) if request.delta is None else request.delta
-    return Guarantee(request.budget.mu, method(request.method).claim.neighbours, delta, _unit(problem, request))
+    return Guarantee(mu, method(request.method).claim.neighbours, delta, _unit(problem, request))
 
 
 def _unit(problem: Problem, request: Request) -> Unit:

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, final
 
-from pmtcore.base.strict_json import parsed
 from pmtcore.sites.boards import EVERYTHING, MemoryBoard, Message
-from pmtcore.sites.errors import Kind, StudyError
 from pmtcore.sites.study import Study
 from pmtcore.sites.transcript import Transcript
 
@@ -60,21 +58,6 @@ class Status:
         """Return a line for each site, in words."""
         pairs = zip(self.study.sites, self.states, strict=True)
         return [{"site": site.name, "rows": site.rows, "": WORDS[state]} for site, state in pairs]
-
-
-def fields_of(data: bytes) -> dict[str, Any]:
-    """Return the object in the bytes of a file.
-
-    Raises:
-        StudyError: there is none.
-    """
-    try:
-        fields = parsed(data)
-    except (ValueError, RecursionError):
-        raise StudyError(Kind.NOT_A_STUDY) from None
-    if not isinstance(fields, dict):
-        raise StudyError(Kind.NOT_A_STUDY)
-    return fields
 
 
 def status(

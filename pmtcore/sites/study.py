@@ -40,6 +40,21 @@ _PATIENCE = (0.5, 7 * 86_400.0)  # seconds: a test's, and a week of a hospital's
 _STRICT = "refuse"
 
 
+def fields_of(data: bytes) -> dict[str, Any]:
+    """Return the object in the bytes of a file.
+
+    Raises:
+        StudyError: there is none.
+    """
+    try:
+        fields = parsed(data)
+    except (ValueError, RecursionError):
+        raise StudyError(Kind.NOT_A_STUDY) from None
+    if not isinstance(fields, dict):
+        raise StudyError(Kind.NOT_A_STUDY)
+    return fields
+
+
 @final
 @dataclass(frozen=True)
 class Site:
@@ -284,13 +299,7 @@ class Study:
         Raises:
             InputError: no JSON, or no study.
         """
-        try:
-            fields = parsed(data)
-        except (ValueError, RecursionError):
-            raise StudyError(Kind.NOT_A_STUDY) from None
-        if not isinstance(fields, dict):
-            raise StudyError(Kind.NOT_A_STUDY)
-        return cls.from_dict(fields)
+        return cls.from_dict(fields_of(data))
 
     def as_json(self) -> str:
         """Return the text of the study file."""

@@ -154,8 +154,7 @@ def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointPara
     shares, first = _best_pilot(public, sizes, n, budget.mu, HARMLESS_GRAM, parameters)
     middle: tuple[SecondPass, ...] = ()
     if parameters.passes != "2":
-        middle = _between(sizes, n, budget.mu, _middle_share(shares), parameters)
-        if len(middle) > 1:
+        if len(_between(sizes, n, budget.mu, _middle_share(shares), parameters)) > 1:
             shares, first = _best_pilot(public, sizes, n, budget.mu, HARMLESS_GRAM_OF_MANY, parameters)
         between = _middle_share(shares)
         middle = _between(sizes, n, budget.mu, between, parameters)
