@@ -94,9 +94,9 @@ def parser() -> argparse.ArgumentParser:
         "plan", "audit_commands:plan", "What a budget buys, from public rows and the number of private ones; free."
     )
     table_arguments(plan, private=False)
-    plan.add_argument(
-        "--private-rows", "--rows", dest="rows", type=int, required=True, metavar="N", help="private rows"
-    )
+    rows = plan.add_mutually_exclusive_group(required=True)
+    rows.add_argument("--private-rows", "--rows", dest="rows", type=int, metavar="N", help="private rows")
+    rows.add_argument("--private", metavar="PLACE", help="or the private table: its rows are counted, no value is used")
     plan.add_argument("--mu", required=True, metavar="M[,M...]", help="total budgets")
     plan.add_argument("--method", metavar="ID", help="default: the recommended one, and two others beside it")
     plan.add_argument("--all", action="store_true", help="every sound method that predicts its errors")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -119,6 +120,20 @@ def test_a_plan_shows_the_recommended_method_first(files, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["recommended"] == "joint-pmt" == found["rows"][0]["method"]
     assert len({row["method"] for row in found["rows"]}) > 3
+
+
+def test_a_plan_counts_the_rows_of_a_private_table(files, capsys):
+    """In place of their number; one of the two, and no cell of the table changes what is printed."""
+    asked = ["plan", *files[2:], "--target", "y", "--mu", "1", "--method", "joint-pmt"]
+    assert main([*asked, "--rows", "400"]) == OK
+    of_number = capsys.readouterr().out
+    rows = Path(files[1])
+    for text in (rows.read_text(), re.sub(r"\d", "7", rows.read_text())):
+        rows.write_text(text)
+        assert main([*asked, "--private", str(rows)]) == OK
+        assert capsys.readouterr().out == of_number
+    assert main(asked) == BAD_INPUT
+    assert main([*asked, "--private", str(rows), "--rows", "400"]) == BAD_INPUT
 
 
 @pytest.mark.slow
