@@ -163,6 +163,18 @@ def test_old_names_are_aliases(files, tmp_path, capsys):
     capsys.readouterr()
 
 
+@pytest.mark.slow
+def test_a_file_named_json_holds_json(files, tmp_path, capsys):
+    """The screen shows the table, and the file is the record that report and explore open."""
+    asked = ["release", *files, "--target", "y", "--mu", "1", "--method", "joint-moment", "--out"]
+    assert main([*asked, str(tmp_path / "r.json")]) == OK
+    assert "std err" in capsys.readouterr().out
+    assert main(["report", "--record", str(tmp_path / "r.json"), "--out", str(tmp_path / "r.html")]) == OK
+    capsys.readouterr()
+    assert main([*asked, str(tmp_path / "r.txt")]) == OK
+    assert (tmp_path / "r.txt").read_text() == capsys.readouterr().out
+
+
 def test_completion(capsys):
     """What bash needs, from shtab."""
     assert main(["completion", "bash"]) == OK and "--formula" in capsys.readouterr().out
