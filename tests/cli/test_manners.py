@@ -100,8 +100,8 @@ def test_a_release_needs_no_method(files, capsys):
 
 def test_what_to_fit_is_asked_once(files, capsys):
     """A target or a formula, one of the two."""
-    for arguments in (["--mu", "1"], ["--mu", "1", "--target", "y", "--formula", "y ~ a"]):
-        assert main(["release", *files, *arguments]) == BAD_INPUT
+    for arguments in ([], ["--target", ""], ["--formula", ""], ["--target", "y", "--formula", "y ~ a"]):
+        assert main(["release", *files, "--mu", "1", *arguments]) == BAD_INPUT
     assert main(["release", *files, "--mu", "1", "--formula", "y ~ a", "--features", "a"]) == BAD_INPUT
     capsys.readouterr()
 
