@@ -685,6 +685,20 @@ def _mutants() -> list[Mutant]:
         "tests/sites/test_study_runs.py -k several_rows",
     )
     plant(
+        "radius: what is kept of rows is taken off as if the radius were one",
+        "public/radius.py",
+        "moves = self.whole / radius**2 - self.kept",
+        "moves = self.whole - self.kept",
+        "tests/public/test_radius.py -k alone",
+    )
+    plant(
+        "ridge: the Hessian of labels is taken at the first point for all",
+        "public/ridge.py",
+        'if self._family.id == "gaussian":',
+        "if True:",
+        "tests/public/test_ridge.py -k everywhere",
+    )
+    plant(
         "fingerprint: no noise",
         known,
         "return NOISE * (",
