@@ -155,9 +155,12 @@ def main() -> None:
 
 
 def said(what: str, name: str, mu: float, inside: np.ndarray) -> None:
-    """Print the share of limits that hold, together and of each coefficient."""
+    """Print the share of limits that hold, together with its standard error, and of each coefficient."""
     each = " ".join(f"{share:.3f}" for share in inside.mean(axis=0))
-    print(f"{what} {name} mu {mu:g}: {inside.mean():.3f} over {len(inside)} draws ({each})", flush=True)
+    error = inside.mean(axis=1).std() / np.sqrt(len(inside))
+    print(
+        f"{what} {name} mu {mu:g}: {inside.mean():.3f} (s.e. {error:.3f}) over {len(inside)} draws ({each})", flush=True
+    )
 
 
 if __name__ == "__main__":

@@ -310,7 +310,13 @@ class Method:
         if self.protects_responses_only and not public.covariates_are_public:
             raise RefusedError(Refusal.PUBLIC_COVARIATES, ReleaseMessage.COVARIATES_NOT_DECLARED, method=self.id)
         if public.family.id not in self.families:
-            sound = [m for m in methods() if public.family.id in m.families and m.standing is ReleaseStatus.SOUND]
+            sound = [
+                m
+                for m in methods()
+                if public.family.id in m.families
+                and m.standing is ReleaseStatus.SOUND
+                and (public.covariates_are_public or not m.protects_responses_only)
+            ]
             fitting = [m.id for m in sorted(sound, key=lambda m: not m.recommended)]
             raise InputError(
                 f"{self.id} fits {listed(self.families)} regression, not {public.family.id!r}; choose "

@@ -141,6 +141,19 @@ def test_without_noise_it_is_least_squares():
     assert np.max(np.abs(away) / made.predicted().sampling) < 0.05
 
 
+def test_its_limits_held_the_fit_of_the_population():
+    """In 60 draws nine in ten limits hold at least, and they are no wider than they have to be."""
+    inside, widths = [], []
+    for seed in range(60):
+        draw, public, rows = make(1000, 100, 100 + seed)
+        outcome = plan(ID, public, 1000, 0.5).run(rows, SeededNoise(seed), 1)
+        bands = outcome.bands()
+        inside.append((bands.low <= draw.beta) & (draw.beta <= bands.high))
+        widths.append((bands.high - bands.low) / np.abs(outcome.coefficients[0] - draw.beta))
+    assert 0.9 <= np.mean(inside) <= 0.995
+    assert np.median(widths) < 12
+
+
 def test_a_column_that_is_constant_in_private_rows_does_no_harm():
     """It stays at the public fit, and the bands say that nothing is known of it."""
     private = frame(400, 4).assign(a=0.0)
