@@ -885,6 +885,94 @@ def _mutants() -> list[Mutant]:
         'return _complain(f"{error}{kept}")',
         "tests/cli/test_manners.py -k statuses",
     )
+    method, response = "methods/response_moment.py", "tests/methods/test_response_moment.py"
+    for name, file, old, new, chosen in (
+        (
+            "responses: a row without one has no covariates",
+            "tables/coder.py",
+            "if self.expected is not None and labelled:",
+            "if False:",
+            "'no_cell or moves'",
+        ),
+        (
+            "responses: a prediction by the row's own cell",
+            "tables/coder.py",
+            "np.where(np.isfinite(total), total, 0.0)",
+            "total + np.nan",
+            "'no_cell or moves'",
+        ),
+        (
+            "responses: the target on the right side",
+            "tables/problem.py",
+            "if choices.covariates_are_public and learned.response in learned.inputs:",
+            "if False:",
+            "not_go",
+        ),
+        (
+            "responses: covariates that nobody declared",
+            "methods/registry.py",
+            "if self.protects_responses_only and not public.covariates_are_public:",
+            "if False:",
+            "refused",
+        ),
+        (
+            "responses: suits undeclared tables",
+            "methods/registry.py",
+            "and (public.covariates_are_public or not entry.protects_responses_only)",
+            "",
+            "refused",
+        ),
+        (
+            "responses: recommended by its width",
+            "releases/planning.py",
+            "and (less or not method(one.method).protects_responses_only)",
+            "",
+            "plans",
+        ),
+        (
+            "responses: a total that speaks of rows",
+            "ledger/account.py",
+            "return responses if responses.value in relations else Neighbours.REPLACE_ONE",
+            "return Neighbours.REPLACE_ONE",
+            "presents",
+        ),
+        (
+            "responses: words about rows",
+            "accounting/budgets.py",
+            'return f"{sentence} {ONLY_RESPONSES}" if self.neighbours is Neighbours.REPLACE_RESPONSE else sentence',
+            "return sentence",
+            "presents",
+        ),
+        (
+            "responses: a Gram matrix of floating sums",
+            method,
+            "np.rint(products * squares)",
+            "np.rint((products * squares).sum(axis=1, keepdims=True))",
+            "blocks",
+        ),
+        (
+            "responses: whitened by the response too",
+            method,
+            "covariates(x, np.zeros(len(y)))",
+            "covariates(x * (1 + 1e-3 * np.tanh(y))[:, None], y)",
+            "'no_cell or moves'",
+        ),
+        (
+            "responses: no noise of the first pass",
+            method,
+            "variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.lost)",
+            "variance[:, None])[..., None] * unit for variance in (0 * gradient.noise, 0 * gradient.lost)",
+            "held",
+        ),
+        (
+            "responses: means of people with public covariates",
+            "tables/choices.py",
+            "if self.person and self.person_rule != FIRST:\n            raise RefusedError(Refusal.PUBLIC",
+            "if False:\n            raise RefusedError(Refusal.PUBLIC",
+            "not_go",
+        ),
+    ):
+        plant(name, file, old, new, f"{response} -k {chosen}")
     return found
 
 

@@ -77,6 +77,7 @@ def choices_from(chosen: argparse.Namespace) -> Any:
         positive=chosen.positive,
         kinds=settings_from(chosen.kind, "--kind", "COLUMN=KIND"),
         collinear=chosen.collinear,
+        covariates=chosen.covariates,
         overlap=getattr(chosen, "overlap", ""),
     )
 

@@ -390,6 +390,12 @@ def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> No
         "--kind", action="append", default=[], metavar="COLUMN=number|level|date", help="how a column is read"
     )
     parser.add_argument("--collinear", default="drop", metavar="drop|refuse", help="columns others give away")
+    parser.add_argument(
+        "--covariates",
+        default="private",
+        metavar="private|public",
+        help="public: all columns but the target are known anyway; then response-moment protects the responses alone",
+    )
     parser.add_argument("--schema", metavar="FILE", help="a declared schema (JSON: columns, dialect)")
     families = "gaussian|logistic|poisson|boosting"
     parser.add_argument("--family", default="gaussian", metavar=families, help="what kind of regression")

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pmtcore.accounting.budgets import of_person, person_note, unit_of
+from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.numbers import percent, plural, power_of_ten
 from pmtcore.base.records import plain
@@ -272,6 +272,7 @@ def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
         f"(epsilon = {number(spent['epsilon'])} at delta = {power_of_ten(spent['delta'])}), "
         + ("no cap." if cap is None else f"cap {number(cap)}, left for one more release: {number(account['left'])}.")
     )
+    words = f"{words} {only_responses(spent)}".strip()
     mark = f'<p class="note">Head of the ledger: <code>{escape(head)}</code></p>' if head else ""
     return (
         f"<h2>Ledger</h2>\n<p>{words}</p>\n"
