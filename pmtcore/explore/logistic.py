@@ -60,32 +60,32 @@ def logistic(linear: Regression) -> Logistic:
     Raises:
         InputError: no public rows in the record, a response that is not 0/1 in them, or too few rows.
     """
-    state, seen = linear.state, linear.state.influence
-    if not isinstance(seen, Rows):
+    state, influence = linear.state, linear.state.influence
+    if not isinstance(influence, Rows):
         raise InputError(ExploreMessage.LOGISTIC_NEEDS_ROWS)
-    rows = seen.inside @ state.root.T
+    rows = influence.inside @ state.root.T
     y = rows[:, linear.fit.response]
     if not np.all(np.minimum(np.abs(y), np.abs(y - 1)) < 1e-6):
         raise InputError(ExploreMessage.NOT_A_LABEL, column=linear.response)
     x = rows[:, list(linear.fit.features)]
     if len(x) <= x.shape[1] + 1:
         raise InputError(ExploreMessage.LOGISTIC_TOO_FEW_ROWS)
-    upper = np.asarray(np.linalg.qr(x * np.sqrt(seen.weights / len(x))[:, None], mode="r"))
+    upper = np.asarray(np.linalg.qr(x * np.sqrt(influence.weights / len(x))[:, None], mode="r"))
     white = np.linalg.solve(upper.T, x.T).T  # weighted Gram matrix I
-    c, slope = _solve(white, seen.weights, upper @ linear.fit.coefficients)
+    c, slope = _solve(white, influence.weights, upper @ linear.fit.coefficients)
     b = np.linalg.solve(upper, c)
     inverse = np.linalg.solve(upper, np.linalg.inv(slope))
     turn = inverse @ upper  # d b = turn d beta
     left = expit(white @ c) - x @ linear.fit.coefficients
-    moves = (white * (seen.weights * left)[:, None]) @ inverse.T
-    floor = np.diag(seen.mean_square(moves)) / len(x)
+    moves = (white * (influence.weights * left)[:, None]) @ inverse.T
+    floor = np.diag(influence.mean_square(moves)) / len(x)
     parts = [np.einsum("ij,jk,ik->i", turn, cov, turn) for cov in (linear.fit.privacy, linear.fit.sampling)]
     lost = np.einsum("ij,jk,ik->i", turn, linear.fit.truncation, turn)
-    found = limits(b, b, Part(parts[0]), Part(parts[1], len(x) / 4), Part(lost + floor))
+    limited = limits(b, b, Part(parts[0]), Part(parts[1], len(x) / 4), Part(lost + floor))
     return Logistic(
         linear.names,
         b,
-        Bands(found.privacy, found.sampling, found.low, found.high, np.sqrt(lost)),
+        Bands(limited.privacy, limited.sampling, limited.low, limited.high, np.sqrt(lost)),
         np.sqrt(floor),
         f"The floor is what {len(x)} public rows do not say about the curve; no budget lowers it.",
     )

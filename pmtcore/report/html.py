@@ -53,12 +53,12 @@ def report(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, 
     Raises:
         TypeError: a private figure is among the fields.
     """
-    found = plain(dict(record))
+    fields = plain(dict(record))
     book = None if account is None else plain(dict(account))
-    entry = _entry(found, book)
-    parts = [_summary(found, entry), _data(found), _method(found), _guarantee(found), _coefficients(found)]
-    parts += [_ledger(book, head), _checklist(found), _glossary(), _reproduce(found, book)]
-    title = f"Private regression of {escape(_modelled(found))}"
+    entry = _entry(fields, book)
+    parts = [_summary(fields, entry), _data(fields), _method(fields), _guarantee(fields), _coefficients(fields)]
+    parts += [_ledger(book, head), _checklist(fields), _glossary(), _reproduce(fields, book)]
+    title = f"Private regression of {escape(_modelled(fields))}"
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{title}</title>\n'
