@@ -258,15 +258,15 @@ def _mutants() -> list[Mutant]:
     plant(
         "grid: rows 2 % too long",
         grid,
-        "found = np.trunc(inside * (1 - 2.0**-40))",
-        "found = np.trunc(inside * 1.02)",
+        "steps = np.trunc(inside * (1 - 2.0**-40))",
+        "steps = np.trunc(inside * 1.02)",
         GRID,
     )
     plant(
         "grid: every row at the radius",
         grid,
-        "np.maximum(np.where(whole, length, 1.0), radius)",
-        "np.where(whole, length, 1.0)",
+        "np.maximum(np.where(finite, length, 1.0), radius)",
+        "np.where(finite, length, 1.0)",
         f"{GRID} -k too_long",
     )
     plant(
@@ -470,8 +470,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "spherical: floor towards zero",
         "mechanisms/spherical.py",
-        "whole = -whole if sign else whole",
-        "whole = whole",
+        "integer = -integer if sign else integer",
+        "integer = integer",
         f"{OPTIMUM} -k 'spherical or floors'",
     )
     perturbed = "accounting/perturbed.py"
@@ -545,8 +545,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "local: a missing value says something",
         "local/protocol.py",
-        "np.where(whole[:, None], features, 0.0)",
-        "np.where(whole[:, None], features, 1.0)",
+        "np.where(usable[:, None], features, 0.0)",
+        "np.where(usable[:, None], features, 1.0)",
         "tests/local",
     )
     plant("local: noise of all people for each", randomizers, "float(scale) * math.sqrt(n)", "float(scale)", LOCAL)
@@ -554,8 +554,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "release: recorded mu is not the plan's",
         releases,
-        "return Guarantee(plan.mu, entry.claim.neighbours, delta, _unit",
-        "return Guarantee(plan.mu / 2, entry.claim.neighbours, delta, _unit",
+        "return Guarantee(mu, method(request.method).claim.neighbours, delta, _unit",
+        "return Guarantee(mu / 2, method(request.method).claim.neighbours, delta, _unit",
         f"{ARRIVES} -k recorded",
     )
     plant(
@@ -881,8 +881,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "the cap is bad input",
         "cli/main.py",
-        'return _complain(f"{error}{kept}", CAP_REACHED)',
-        'return _complain(f"{error}{kept}")',
+        'return _complain(f"{error}{how_to_print}", CAP_REACHED)',
+        'return _complain(f"{error}{how_to_print}")',
         "tests/cli/test_manners.py -k statuses",
     )
     method, response = "methods/response_moment.py", "tests/methods/test_response_moment.py"
