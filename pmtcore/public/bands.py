@@ -31,8 +31,11 @@ class Part:
 
     @classmethod
     def of(cls, covariance: np.ndarray, freedom: np.ndarray | float = np.inf) -> Part:
-        """Return the part with this covariance (d, d)."""
-        return cls(np.diag(covariance).copy(), freedom, np.asarray(covariance))
+        """Return the part with this covariance (d, d).
+
+        A covariance that is a difference of two may have a variance below zero by rounding: it is zero then.
+        """
+        return cls(np.maximum(np.diag(covariance), 0.0), freedom, np.asarray(covariance))
 
     def plus(self, other: Part) -> Part:
         """Both together, if independent; degrees of freedom by Satterthwaite's rule."""

@@ -154,3 +154,16 @@ def test_steps_are_bought_where_precision_is_not_scarce():
     assert passes[0] == sorted(passes[0]) and passes[1] == sorted(passes[1])
     assert passes[0][1] > passes[1][1] and passes[1][-1] > 10
     assert math.isclose(sum(plan(ID, many, 5000, 0.5).schedule.gradients), 0.9)
+
+
+@pytest.mark.parametrize("rows", [8, 100])
+@pytest.mark.parametrize("mu", [0.3, 30.0])
+def test_more_passes_than_usual_leave_the_first_its_part(rows, mu):
+    """The first share is to the last as in the automatic schedule, however many passes are asked for."""
+    _, public, _ = glm(500, rows, 1)
+    automatic = plan(ID, public, 5000, mu).schedule.gradients
+    asked = plan(ID, public, 5000, mu, passes=40).schedule.gradients
+    assert len(asked) == 40
+    assert asked[-1] / asked[0] == pytest.approx(automatic[-1] / automatic[0])
+    fewer = plan(ID, public, 5000, mu, passes=2).schedule.gradients
+    assert fewer[1] / fewer[0] == pytest.approx(automatic[1] / automatic[0])

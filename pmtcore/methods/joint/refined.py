@@ -147,6 +147,15 @@ class RefinedFit:
             return part
         return part.with_variance(np.maximum(part.variance, self.gradient.lost[0] * np.sum(inverse**2, axis=1)))
 
+    @property
+    def last_step(self) -> np.ndarray:
+        """From where the last gradient was taken to the correction (d,), first trial.
+
+        What the pilot truncates makes the Gram matrix too small, and a step with such a matrix leaves an error no
+        longer than itself (proofs/bands.md, 7).
+        """
+        return np.asarray(self.correction[0] - self.point[0])
+
 
 def raised(
     gram: np.ndarray, step: np.ndarray, seen: np.ndarray, variance: np.ndarray, entry_variance: np.ndarray
