@@ -124,7 +124,8 @@ def test_variances_below_zero_by_rounding_are_zero(scale: float) -> None:
     covariance = scale * np.array([[-1e-16, 0.0], [0.0, 4.0]])
     part = Part.of(covariance)
     assert part.sd[0] == 0.0 and part.sd[1] == pytest.approx(2 * np.sqrt(scale))
-    bands = limits(np.zeros(2), np.zeros(2), part, Part.of(np.zeros((2, 2))))
+    nothing = Part.of(np.zeros((2, 2)))
+    bands = limits(np.zeros(2), np.zeros(2), part, nothing, nothing.plus(nothing))
     assert np.all(np.isfinite(bands.low)) and np.all(np.isfinite(bands.high))
 
 
