@@ -174,6 +174,11 @@ def _mutants() -> list[Mutant]:
     filter_passes, frame = "methods/gradients/passes.py", "methods/gradients/frame.py"
     plant("gradients: no tail", frame, "_ROWS_BEYOND = 0.5", "_ROWS_BEYOND = 0.0", f"{LAWS} -k 'price or bounds'")
     plant("gradients: no weak prior", "public/weak_prior.py", "COEFFICIENT_SD**2 * np.eye", "1e8 * np.eye", LAWS)
+    method = "methods/gradients/method.py"
+    plant("gradients: many passes, the first of them nothing", method, "growth = growth **", "_ = growth **", LAWS)
+    plant(
+        "gradients: a curvature that runs off", filter_passes, "is not None:\n        root", "is 0:\n        root", LAWS
+    )
     plant("gradients: a curvature costs nothing", "methods/gradients/method.py", "(1 - curvature) * s", "s", LAWS)
     plant(
         "gradients: unlike rows pass",
@@ -214,6 +219,16 @@ def _mutants() -> list[Mutant]:
     )
     refined = "methods/joint/refined.py"
     plant("joint: curvature lowered too", refined, "believed = by >", "believed = np.abs(by) >", FILTER)
+    step = "truncation.plus(Part.of(np.outer(moved, moved)))"
+    plant("joint: bands without the last step", "methods/joint/bands.py", step, "truncation", FILTER)
+    plant("bands: nothing has no freedom", "public/bands.py", "np.where(total > 0, freedom, np.inf)", "freedom", FILTER)
+    plant(
+        "bands: variances below zero",
+        "public/bands.py",
+        "np.maximum(np.diag(covariance), 0.0)",
+        "np.diag(covariance)",
+        FILTER,
+    )
     plant("joint: gram not raised", refined, "return np.asarray(gram + raise_by)", "return gram", FILTER)
     plant("joint: counts beyond chance unheard", "public/sizes.py", "conflict_inflation(ratio, share, 1)", "1", FILTER)
     plant("joint: parts of rows far out", "public/sizes.py", "np.where(empty, 0.0, rows)", "rows", FILTER)
