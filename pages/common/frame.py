@@ -54,7 +54,7 @@ def draw() -> None:
             f"{badge(Label.PUBLIC)} from public rows and sizes\n\n"
             f"{badge(Label.RELEASED)} output of a private mechanism\n\n"
             f"{badge(Label.PRIVATE)} exact, never leaves\n\n"
-            f"{badge(Label.LAB)} for study only"
+            f"{badge(Label.LAB)} may not leave"
         )
         links.share()
         actors.draw()

@@ -30,7 +30,7 @@ _BADGES = {
     Label.PUBLIC: ":green-badge[:material/public: public]",
     Label.RELEASED: ":blue-badge[:material/lock_open: released]",
     Label.PRIVATE: ":red-badge[:material/lock: private, curator only]",
-    Label.LAB: ":violet-badge[:material/science: lab]",
+    Label.LAB: ":violet-badge[:material/science: lab, for study]",
 }
 
 
@@ -116,7 +116,10 @@ def figure_first(key: str) -> DeltaGenerator:
 
 def frame(table: pd.DataFrame, alt: str) -> None:
     """Draw a table that can be searched and sorted."""
-    st.dataframe(table, hide_index=True, width="stretch", alt=alt)
+    numbers = [name for name in table.columns if pd.api.types.is_float_dtype(table[name])]
+    # Four digits that count, also of a small number.
+    digits = {name: st.column_config.NumberColumn(format="%.4g") for name in numbers}
+    st.dataframe(table, hide_index=True, width="stretch", alt=alt, column_config=digits)
 
 
 def download_table(table: pd.DataFrame, key: str) -> None:

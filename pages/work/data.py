@@ -52,7 +52,7 @@ def glance() -> None:
         return
     st.markdown(f"{badge(Label.PUBLIC)} What goes in, by the public rows. Plan shows what a budget buys.")
     st.dataframe(
-        at_a_glance(opened.tables.private, opened.tables.public, opened.problem.choices),
+        at_a_glance(opened.tables.private, opened.tables.public, opened.problem.choices, opened.problem.notes),
         hide_index=True,
         width="stretch",
         height=330,
@@ -85,7 +85,7 @@ def result(problem: Problem) -> None:
     rows = "an unknown number of" if problem.public.m is None else f"**{count(problem.public.m)}**"
     given = session().tables
     left_out = given.public.n - (problem.public.m or 0) if given is not None and isinstance(given.public, Table) else 0
-    more = f" ({count(left_out)} more left out)" if left_out > 0 else ""
+    more = f" ({count(left_out)} more with gaps left out)" if left_out > 0 else ""
     st.markdown(
         f"{badge(Label.PUBLIC)} **{count(problem.private.n)}** private rows, {rows} public rows{more}; "
         f"**{plain(problem.public.target)}** from **{plain(columns_words(problem.public.names))}**."

@@ -90,8 +90,8 @@ def test_plan_to_release(page: Page, server: str) -> None:
     settled(page)
     expect(main(page).get_by_text("planned: Joint whitened release at mu = 1")).to_be_visible()
     release(page)
-    main(page).get_by_role("link", name="Next: Budget").click()
-    expect(page.get_by_role("heading", name="Budget")).to_be_visible()
+    main(page).get_by_role("link", name="Next: Report").click()
+    expect(page.get_by_role("heading", name="Report", exact=True)).to_be_visible()
 
 
 def test_comparison_with_stop_and_reload(page: Page, server: str) -> None:

@@ -6,6 +6,7 @@ import pandas as pd
 
 from pmtcore.report.columns import at_a_glance
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table
 
 
@@ -31,3 +32,16 @@ def test_each_column_has_its_part_and_its_public_rows():
     assert list(found["part"]) == ["target", "feature", "feature", "left out"]
     assert found.loc["age", "missing in public rows"] == 1 and sum(found.loc["age", "public rows"]) == 3
     assert found.loc["town", "public rows"] == [3, 1]
+
+
+def test_a_column_that_is_left_out_of_the_fit_says_so():
+    """A number that other columns give away, and a constant: chosen, and left out all the same."""
+    months = [240.0, 360.0, 480.0, 600.0]
+    columns = {"age": [20.0, 30.0, 40.0, 50.0], "months": months, "one": [1.0] * 4, "pay": [1.0, 2.0, 4.0, 3.0]}
+    public, private = (
+        _table("public", **columns),
+        _table("private", **{name: values[::-1] for name, values in columns.items()}),
+    )
+    choices = Choices(target="pay")
+    found = at_a_glance(private, public, choices, prepare(private, public, choices).notes).set_index("column")
+    assert list(found.loc[["age", "months", "one"], "part"]) == ["feature", "left out", "left out"]
