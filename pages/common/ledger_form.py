@@ -117,7 +117,7 @@ def spend_form(mu: float) -> Spend | None:
         )
     if account.cap is None:
         cap = st.number_input(
-            "Cap of this data set (total mu, for good)",
+            "Cap of this data set (total mu)",
             1e-3,
             1000.0,
             max(START_CAP, mu),
@@ -161,5 +161,5 @@ def balance(account: Account) -> str:
     count = len(account.entries)
     return (
         f"{account.dataset}: mu {account.spent:.4g} of {account.cap:.4g} spent in {count} release{'s' * (count != 1)}; "
-        f"one more may take up to {account.left:.4g}."
+        f"one more may take up to {account.left:.4g}, since squares of mu add up."
     )

@@ -43,7 +43,14 @@ from pmtcore.report.html import report
 from pmtcore.report.names import title
 from pmtcore.report.sheet import csv
 from pmtcore.report.shortened import shortened_words
-from pmtcore.report.words import coefficient_words, example_words, leaning_words, parts_words, release_words
+from pmtcore.report.words import (
+    coefficient_words,
+    example_words,
+    leaning_words,
+    parts_words,
+    penalty_words,
+    release_words,
+)
 
 
 def other_table(id: str) -> None:
@@ -118,6 +125,10 @@ def coefficients(found: Release) -> None:
     drawn = few if view == "columns" else shown
     if len(drawn) < len(table):
         st.caption(forest.note(table, drawn))
+    if view == "columns":
+        st.caption("Of each column of categories the clearest level is shown: a band holds for one chosen beforehand.")
+    if words := penalty_words(found):
+        st.caption(words)
     if len(shown):
         figure = forest.multiples(shown, unit) if view == "levels" else forest.forest(drawn, unit)
         picture(figure, "coefficients", "Released coefficients with 95 % bands; the table below has the figures")

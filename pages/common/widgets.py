@@ -25,7 +25,8 @@ from pmtcore.report.sheet import csv
 from pmtcore.report.strength import DEPLOYMENTS, strength
 from pmtcore.tables.problem import Problem
 
-PLAIN = {"displaylogo": False, "modeBarButtonsToRemove": ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]}
+# Plotly's tool bar would lie on the legend, and its boxes for the ends of an axis open at a click beside a mark.
+PLAIN = {"displayModeBar": False, "showAxisRangeEntryBoxes": False}
 _BADGES = {
     Label.PUBLIC: ":green-badge[:material/public: public]",
     Label.RELEASED: ":blue-badge[:material/lock_open: released]",

@@ -15,7 +15,7 @@ from pmtcore.base.numbers import count, figure, plural
 from pmtcore.base.records import ReleaseStatus
 from pmtcore.glm.families import FAMILIES
 from pmtcore.methods.registry import method, recommended
-from pmtcore.releases.record import Release
+from pmtcore.releases.record import Release, modelled
 from pmtcore.releases.release import Request
 from pmtcore.report.names import title
 from pmtcore.report.words import columns_words
@@ -25,10 +25,11 @@ from pmtcore.tables.problem import Problem
 def summary(problem: Problem) -> None:
     """Draw the fit that is worked on in one line."""
     found, public = session(), problem.public
+    target = plain(modelled(public.target, problem.positive))
     parts = [
         f"**{plain(found.tables.title)}**" if found.tables else "",
         f"{count(problem.private.n)} private and {'?' if public.m is None else count(public.m)} public rows",
-        f"{FAMILIES[public.family.id].title} fit of **{plain(public.target)}** on {plain(columns_words(public.names))}",
+        f"{FAMILIES[public.family.id].title} fit of **{target}** on {plain(columns_words(public.names))}",
     ]
     planned = st.session_state.get("planned")
     if isinstance(planned, Request):

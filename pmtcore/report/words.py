@@ -188,6 +188,17 @@ def example_words(shown: pd.DataFrame, unit: Unit) -> str:
     return f"For example, {more} of {name} goes with {effect} ({limits})."
 
 
+def penalty_words(release: Release) -> str:
+    """Say that coefficients are those of a penalized fit, where the problem has a ridge; empty otherwise."""
+    penalty = release.facts.penalty
+    if not penalty:
+        return ""
+    return (
+        f"The fit has a ridge penalty of {figure(penalty)}: coefficients, of rare categories above all, are drawn "
+        "towards 0, and bands are about the penalized fit. Data has the penalty among its choices."
+    )
+
+
 def release_words(release: Release) -> str:
     """Describe the release in one sentence."""
     if release.bands is None or release.guarantee.mu == 0:

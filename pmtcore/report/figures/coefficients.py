@@ -30,7 +30,7 @@ ORDERS = {
 # From so many rows on, the clearest come first and the levels of a column are folded into one row.
 MANY = 20
 # An effect whose band ends beyond this multiple of what four in five rows need is drawn at the edge, with its figure.
-_EDGE, _INSIDE = 3.0, 0.8
+_EDGE, _INSIDE, _STRETCH = 3.0, 0.8, 2.0
 _RATIOS = {"logistic": "odds ratio", "boosting": "odds ratio (approximate)", "poisson": "rate ratio"}
 _SCALES = {"gaussian": "", "logistic": "the log-odds of ", "boosting": "the score of ", "poisson": "the log of "}
 _SHORT = {"gaussian": "", "logistic": "log-odds", "boosting": "score", "poisson": "log"}
@@ -260,9 +260,15 @@ def _at_the_edge(figure: go.Figure, rows: pd.DataFrame) -> None:
         return
     reach = np.max(np.abs(ends), axis=1)
     limit = _EDGE * float(np.quantile(reach, _INSIDE, method="lower"))
-    if not 0 < limit < reach.max():
+    # An axis of up to twice that length still shows every row; beyond it the others would be squeezed.
+    if not 0 < _STRETCH * limit < reach.max():
         return
-    figure.update_xaxes(range=[-1.05 * limit, 1.05 * limit])
+    inside = ends[reach <= limit]
+    beyond = rows["value"].to_numpy(dtype=float)[reach > limit]
+    low = -limit if np.any(beyond < 0) else min(float(inside.min()), 0.0)
+    high = limit if np.any(beyond > 0) else max(float(inside.max()), 0.0)
+    margin = 0.05 * (high - low)
+    figure.update_xaxes(range=[low - margin, high + margin])
     # By its place, not by its name: the axis shows names as they are written, and another text would be another place.
     for place in np.flatnonzero(reach > limit):
         value = float(rows["value"].iloc[place])
