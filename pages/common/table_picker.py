@@ -23,6 +23,7 @@ from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.tables import named
 from pmtcore.tables.choices import (
     COLLINEAR_POLICIES,
+    COVARIATES,
     MISSING_POLICIES,
     UNSEEN_POLICIES,
     Choices,
@@ -300,6 +301,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         exposure=more["exposure"] if family == POISSON.id else "",
         cluster=more["cluster"],
         collinear=more["collinear"],
+        covariates=more["covariates"],
         kinds=kinds_from_text(line for line in more["kinds"].splitlines() if line.strip()),
     )
 
@@ -331,6 +333,15 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> dict[
             persist_state="session",
             help="Columns that others give away in the public rows: left out with a note, or refused.",
         )
+        covariates = middle.selectbox(
+            "Covariates",
+            COVARIATES,
+            index=COVARIATES.index(current.covariates),
+            key=f"covariates-{key}",
+            persist_state="session",
+            help="Public: all columns but the target are known anyway, of every private row. Then a method may protect "
+            "the responses alone.",
+        )
         kinds = st.text_area(
             "Kinds of columns",
             "\n".join(f"{name} = {kind}" for name, kind in current.kinds.items()),
@@ -348,6 +359,7 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> dict[
         "exposure": exposure,
         "cluster": cluster,
         "collinear": collinear,
+        "covariates": covariates,
         "kinds": kinds,
     }
 

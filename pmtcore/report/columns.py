@@ -33,14 +33,14 @@ def at_a_glance(
     counts of a histogram for numbers and those of the commonest categories otherwise; the last two only with public
     rows. Of very wide tables the first columns are taken.
     """
-    found = schema_summary(private, public)
+    summary = schema_summary(private, public)
     dropped = {note.facts["column"] for note in notes if isinstance(note, Note) and note.kind in _DROPPED}
-    part = ["left out" if name in dropped else _part(name, choices) for name in found["column"]]
-    found.insert(1, "part", part)
-    found = found.iloc[np.argsort([kind != "target" for kind in part], kind="stable")].head(_MOST)
+    part = ["left out" if name in dropped else _part(name, choices) for name in summary["column"]]
+    summary.insert(1, "part", part)
+    summary = summary.iloc[np.argsort([kind != "target" for kind in part], kind="stable")].head(_MOST)
     if isinstance(public, Table):
-        found["public rows"] = [_counts(public, name) for name in found["column"]]
-    return found.reset_index(drop=True)
+        summary["public rows"] = [_counts(public, name) for name in summary["column"]]
+    return summary.reset_index(drop=True)
 
 
 def one_label(public: Table | MomentTable, choices: Choices) -> bool:
