@@ -109,9 +109,11 @@ def question(here: Held) -> Regression | None:
     first = here.features.get(response) or figures.first_features(moment, response, _MOST_PILLS)
     key = f"explore-features-{response}"
     if len(choice) <= _MOST_PILLS:
-        clear = st.container(horizontal=True, horizontal_alignment="right")
-        clear.button("Clear features", key="explore-clear", type="tertiary", on_click=_clear, args=(key, choice[:1]))
-        chosen = st.pills(
+        pills, clear = st.columns([7, 1], vertical_alignment="bottom")
+        clear.button(
+            "Clear", key="explore-clear", type="tertiary", on_click=_clear, args=(key, choice[:1]), help="Keeps one."
+        )
+        chosen = pills.pills(
             "Features",
             choice,
             format_func=plain,
