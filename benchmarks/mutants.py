@@ -664,6 +664,41 @@ def _mutants() -> list[Mutant]:
         f"{fingerprint} -k front",
     )
     plant(
+        "fingerprint: tables that an earlier version kept are compared by fewer rows",
+        "ledger/log.py",
+        "return None if any(",
+        "return MOST_ROWS if any(",
+        f"{fingerprint} -k earlier_version",
+    )
+    plant(
+        "fingerprint: few rows also where rows tell nobody apart",
+        "tables/fingerprint.py",
+        "            if self._telling and self._most_telling is not None:",
+        "            if self._most_telling is not None:",
+        f"{fingerprint} -k counted_all",
+    )
+    plant(
+        "sites: a person's rows are spent for as one row",
+        "sites/study.py",
+        "unit=study.choices.unit, design",
+        "design",
+        "tests/sites/test_study_runs.py -k several_rows",
+    )
+    plant(
+        "radius: what is kept of rows is taken off as if the radius were one",
+        "public/radius.py",
+        "moves = self.whole / radius**2 - self.kept",
+        "moves = self.whole - self.kept",
+        "tests/public/test_radius.py -k alone",
+    )
+    plant(
+        "ridge: the Hessian of labels is taken at the first point for all",
+        "public/ridge.py",
+        'if self._family.id == "gaussian":',
+        "if True:",
+        "tests/public/test_ridge.py -k everywhere",
+    )
+    plant(
         "fingerprint: no noise",
         known,
         "return NOISE * (",

@@ -504,8 +504,8 @@ class TableNote(Message):
     )
     MORE_PUBLIC_ROWS = "The public table has more rows than the private one: check that they are not swapped."
     EMPTY_ROWS = (
-        "A private row with a missing value is replaced by zeros, so that n stays public; how many stays secret; many "
-        "would bias the fit."
+        "A private row with a missing value is replaced by zeros, so that n stays public. The number of "
+        "such rows stays secret; if there are many, the fit is biased."
     )
     ROWS_OF_A_PERSON = (
         "The bands treat the rows of one person as independent: the public rows lack the identifier column, from "

@@ -248,6 +248,11 @@ class PublicData:
         return self.fit_variance * np.eye(self.d) if self.around is None else self.around.covariance
 
     @cached_property
+    def fit_variances(self) -> np.ndarray:
+        """Eigenvalues (d,) of the expected covariance of the public fit in whitened coordinates."""
+        return np.asarray(np.linalg.eigvalsh(self.fit_covariance))
+
+    @cached_property
     def moment_variance(self) -> float:
         """Expected variance of an entry of the moment of the population's features in whitened coordinates.
 

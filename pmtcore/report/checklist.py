@@ -34,7 +34,11 @@ def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"mu = {figure(person['mu'], 4)}, epsilon = {figure(person['epsilon'], 4)} at delta = "
             f"{power_of_ten(person['delta'])}{f' ({note})' if note else ''}.",
         ),
-        ("Mechanism", f"{entry.title} ({entry.id}): {entry.claim.reason}. Proof: docs/proofs."),
+        (
+            "Mechanism",
+            f"{entry.title} ({entry.id}): {entry.claim.reason}. Its proof is in the documentation of this program, "
+            "under Proofs.",
+        ),
         (
             "Randomness and floating point",
             "Exact discrete noise on an integer grid from the system's entropy."
@@ -77,8 +81,8 @@ def _unit(rows: int) -> str:
             "That nobody has more is the curator's to see to, where the table was not cut to it."
         )
     return (
-        "One row of the private table. A person with k rows is protected by k times the mu only; whether each person "
-        "is in one row is yours to check."
+        "One row of the private table. Somebody who has several rows there is protected less: with k rows as by a "
+        "guarantee of k times this mu. That nobody has more than one row is yours to check."
     )
 
 

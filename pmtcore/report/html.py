@@ -12,7 +12,7 @@ from typing import Any
 
 from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
 from pmtcore.base.escaping import html as escape
-from pmtcore.base.numbers import power_of_ten
+from pmtcore.base.numbers import percent, plural, power_of_ten
 from pmtcore.base.records import plain
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
@@ -23,7 +23,7 @@ from pmtcore.report.drawings import curve, forest, number, table
 from pmtcore.report.names import source
 from pmtcore.report.reproduce import cap_command, command, configuration
 from pmtcore.report.shortened import NAME, SOURCES, shortened
-from pmtcore.report.strength import DEPLOYMENTS
+from pmtcore.report.strength import DEPLOYMENTS, strength
 
 _STYLE = """
 :root{color-scheme:light}
@@ -55,17 +55,22 @@ def report(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, 
     """
     found = plain(dict(record))
     book = None if account is None else plain(dict(account))
-    entry = _entry(found, book)
-    parts = [_summary(found, entry), _data(found), _method(found), _guarantee(found), _coefficients(found)]
-    parts += [_ledger(book, head), _checklist(found), _glossary(), _reproduce(found, book)]
     title = f"Private regression of {escape(_modelled(found))}"
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{title}</title>\n'
         f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
-        + "\n".join(part for part in parts if part)
+        + _contents(found, book, head)
         + "\n</main>\n</body>\n</html>\n"
     )
+
+
+def _contents(found: Mapping[str, Any], book: Mapping[str, Any] | None, head: str | None) -> str:
+    """Return all parts below the title, those that a stakeholder needs first."""
+    parts = [_summary(found, _entry(found, book)), _coefficients(found), _guarantee(found), _data(found)]
+    parts += [_ledger(book, head), _checklist(found), _method(found), _plan(found), _glossary()]
+    parts.append(_reproduce(found, book))
+    return "\n".join(part for part in parts if part)
 
 
 def _entry(found: Mapping[str, Any], account: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -77,17 +82,22 @@ def _entry(found: Mapping[str, Any], account: Mapping[str, Any] | None) -> Mappi
 
 def _summary(found: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
     if found["standing"] == "sound":
-        box = '<p class="ok">Every figure here is public or was released by a sound mechanism: it may leave.</p>'
+        box = (
+            '<p class="ok">This report may be published: every figure in it is public, or was released by a mechanism '
+            "whose guarantee is proved.</p>"
+        )
     else:
         reasons = escape("; ".join(found["standing_reasons"]))
-        box = f'<p class="lab">Lab figure, not a release: {reasons}.</p>'
+        box = f'<p class="lab">For study only, not to be published: {reasons}.</p>'
+    at = entry.get("at", "")[:19].replace("T", " ") or str(found.get("date", "")) or "unknown"
     facts = [
-        ("Released (UTC)", escape(entry.get("at", "")[:19].replace("T", " ")) or "not in a ledger, so without a date"),
+        ("Released (UTC)", escape(at)),
         ("Purpose", escape(entry.get("purpose", "")) or "none was stated"),
-        ("Data set", escape(found.get("ledger", {}).get("dataset", "")) or "not named"),
+        ("Data set", escape(found.get("ledger", {}).get("dataset", "")) or "without a name: in no ledger"),
+        ("What left the private rows", escape(_left(found))),
     ]
     scale = _SCALE_WORDS.get(found["public"].get("family", ""), "")
-    question = f'<p class="note">How {scale}{escape(_modelled(found))} depends on {_features(found)}.</p>\n{box}'
+    question = f'<p class="note">Regression of {scale}{escape(_modelled(found))} on {_features(found)}.</p>\n{box}'
     return question + "\n" + table("About this release", ("what", "value"), facts)
 
 
@@ -107,13 +117,39 @@ def _features(found: Mapping[str, Any]) -> str:
 def _data(found: Mapping[str, Any]) -> str:
     rows = "unknown" if found["public_rows"] is None else f"{found['public_rows']:,}"
     facts = [("Private rows (public number)", f"{found['n']:,}"), ("Public rows", rows)]
-    facts += [
+    facts += [(NAME, escape(share.words)) for share in shortened(found["public"])]
+    return "<h2>Data</h2>\n" + table("Public facts", ("fact", "value"), facts)
+
+
+def _left(found: Mapping[str, Any]) -> str:
+    """List what was computed from private rows and is in the record: figures by name, larger objects by their size."""
+    if found["guarantee"]["mu"] == 0:
+        return "nothing: no private row was read"
+    many = len(found["coefficients"])
+    named = [plural(many, "coefficient") + (" with error bands" if found["bands"] else "")] if many else []
+    shares = {name: NAME.lower() for name in SOURCES}
+    named += [shares.get(name, name.replace("_", " ")) for name in found["released"] if name not in _PUBLIC_PARTS]
+    return ", ".join(named)
+
+
+# Public parts of what a release holds: names of what stands beside them.
+_PUBLIC_PARTS = ("names",)
+
+
+def _plan(found: Mapping[str, Any]) -> str:
+    """Return the public figures that the plan chose, for whoever repeats or checks the release."""
+    facts = [
         (escape(k.replace("_", " ")), number(v))
         for k, v in found["public"].items()
         if isinstance(v, int | float) and k not in SOURCES
     ]
-    facts += [(NAME, escape(share.words)) for share in shortened(found["public"], found["released"])]
-    return "<h2>Data</h2>\n" + table("Public facts", ("fact", "value"), facts)
+    if not facts:
+        return ""
+    return "<h2>Figures of the plan</h2>\n" + table(
+        "For specialists: chosen from public figures before a private row was read; lengths in whitened units",
+        ("figure", "value"),
+        facts,
+    )
 
 
 def _method(found: Mapping[str, Any]) -> str:
@@ -131,8 +167,11 @@ def _whom(guarantee: Mapping[str, Any]) -> str:
     unit = unit_of(guarantee)
     sized = "people" if unit.column else "rows"
     more = "" if unit.rows == 1 else " The words above are for all of them."
+    # A guarantee for rows says itself how many of them one person may have.
+    told = unit.words if unit.column or unit.rows > 1 else ""
     return (
-        f"The number of {sized} is public; public data are independent of the private rows. {escape(unit.words)}{more}"
+        f"The number of {sized} is public. The public rows are not protected; they are taken to be other rows, chosen "
+        f"without a look at the private ones. {escape(told)}{more}"
     )
 
 
@@ -150,10 +189,23 @@ def _guarantee(found: Mapping[str, Any]) -> str:
     if found["seed"] is not None:
         assumptions = "The noise came from a seed that can be repeated: whoever knows it can remove the noise."
     return (
-        f'<h2>What was promised</h2>\n<p>{escape(found["guarantee_in_words"])}</p>\n<p class="note">{assumptions}</p>\n'
-        + table("The guarantee in three units", ("unit", "value"), facts)
+        f"<h2>What was promised</h2>\n<p>{escape(found['guarantee_in_words'])}</p>\n"
+        f"{_example(float(g['mu']), 'row' if unit_of(found['guarantee']).rows == 1 else 'person')}"
+        f'<p class="note">{assumptions}</p>\n'
+        + table("The guarantee in three units", ("what", "value"), facts)
         + curve(float(g["mu"]))
         + table("Budgets of published deployments, to compare with", ("deployment", *_ANCHOR), _anchors())
+    )
+
+
+def _example(mu: float, unit: str) -> str:
+    """Return what somebody who knows almost everything could still not find out; empty where nothing was spent."""
+    if mu == 0:
+        return ""
+    return (
+        f"<p>For example, somebody knows all about every {unit} but one, and holds two cases of that one to be equally "
+        "likely. With this report they name the right case in at most "
+        f"{percent(strength(mu).right_guesses, 3)} of all trials; without it, in 50 %.</p>\n"
     )
 
 
@@ -182,7 +234,8 @@ def _coefficients(found: Mapping[str, Any]) -> str:
     if not rows:
         return "<h2>Released</h2>\n<pre>" + escape(json.dumps(found["released"], indent=1)[:20_000]) + "</pre>"
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in found["notes"])
-    extra = [
+    extra = [(NAME, escape(share.words)) for share in shortened(found["released"])]
+    extra += [
         (escape(k.replace("_", " ")), number(v))
         for k, v in found["released"].items()
         if isinstance(v, int | float) and k not in SOURCES
@@ -237,9 +290,12 @@ def _checklist(found: Mapping[str, Any]) -> str:
     )
 
 
+_WORDS = {"papers", "mu", "rho", "epsilon", "delta", "neighbours", "whitening"}
+_WORDS |= {"privacy_sd", "sampling_sd", "truncation_sd"}
+
+
 def _glossary() -> str:
-    wanted = ("mu", "rho", "epsilon", "delta", "neighbours", "privacy_sd", "sampling_sd", "truncation_sd", "whitening")
-    rows = [(escape(term.name), escape(term.words)) for term in glossary.entries(wanted)]
+    rows = [(escape(term.name), escape(term.words)) for term in glossary.entries(_WORDS)]
     return "<h2>Words</h2>\n" + table("Glossary", ("word", "meaning"), rows).replace("<table>", '<table class="words">')
 
 
@@ -247,8 +303,8 @@ def _reproduce(found: Mapping[str, Any], account: Mapping[str, Any] | None) -> s
     cap = cap_command(found, (account or {}).get("cap") or START_CAP)
     first = f'<p class="note">A ledger that is new asks for a cap first:</p>\n<pre>{escape(cap)}</pre>\n' if cap else ""
     return (
-        '<h2>How to ask for the same again</h2>\n<p class="note">A repetition draws new noise and spends again. Put '
-        "the second text into request.json.</p>\n"
-        f"<pre>{escape(command(found))}</pre>\n{first}"
-        f"<pre>{escape(json.dumps(configuration(found), indent=1))}</pre>"
+        '<h2>How to ask for the same again</h2>\n<p class="note">A repetition draws new noise and spends again. The '
+        "file request.json:</p>\n"
+        f"<pre>{escape(json.dumps(configuration(found), indent=1))}</pre>\n{first}"
+        f'<p class="note">The release:</p>\n<pre>{escape(command(found))}</pre>'
     )
