@@ -165,6 +165,26 @@ def test_a_column_that_is_constant_in_private_rows_does_no_harm():
     assert found.bands.high[at] - found.bands.low[at] > 3 * (found.bands.high - found.bands.low)[0]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "rows",
+    [
+        frame(50, 2).assign(a=np.nan),
+        frame(50, 2).assign(a=1e300),
+        frame(50, 2).assign(b=lambda f: 1e6 * f["b"]),
+        frame(50, 2).assign(b=lambda f: f["a"]),
+        frame(1, 2),
+        frame(50, 2).assign(y=np.nan),
+        frame(50, 2).assign(y=1e300),
+    ],
+    ids=["empty", "huge", "far", "collinear", "one row", "no response", "huge responses"],
+)
+def test_odd_covariates_and_responses_give_finite_figures(rows):
+    """A release never fails, and its limits are finite: after the spend it would be too late."""
+    found = release(problem(rows), Request(ID, Budget(1.0)), SeededNoise(1))
+    assert np.all(np.isfinite([found.coefficients, found.bands.low, found.bands.high]))
+
+
 def test_rows_without_a_response_count_as_the_public_fit_predicts():
     """With half of them missing the fit lies half way between the public fit and that of the rows there are."""
     rows = frame(4000, 5)
