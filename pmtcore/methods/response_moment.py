@@ -47,8 +47,9 @@ PRODUCT = 2.0**20
 # Added to the eigenvalues of H in the whitening, in units of their mean and that of the public rows: a column may be
 # constant in the private rows, or missing in all of them.
 LEAST_EIGENVALUE = 1e-6
-# Of what the histograms leave of mu^2, for the pass at the public fit: on the demo a share of .1, .25 or .5 changes the
-# error by a tenth at most (40 and 200 public rows, mu .1 to 5).
+# Of what the histograms leave of mu^2, for the pass at the public fit: over 59 tables of tune the error beside that of
+# joint-pmt is .951, .849 and .844 at mu .15, 1.5 and 4.5 (shares from .1 to .55: within .03), over 56 of check .868,
+# .747 and .595.
 FIRST_SHARE = 0.4
 
 
