@@ -161,9 +161,9 @@ class PrivateModel(Parametrized, Reported):
         data = given.public_data(public, public_rows)
         id = recommended(data).id if self.method is None else method_of(self.method).id
         budgets = [float(m) for m in mu] or [self._budget().mu]
-        found = planning.plan(data, n, budgets, [id])
+        expectations = planning.plan(data, n, budgets, [id])
         verdicts = tuple(planning.verdict(data, n, m, id) for m in budgets)
-        return Expectation(tuple(row for planned in found for row in planned.rows()), verdicts, n)
+        return Expectation(tuple(row for planned in expectations for row in planned.rows()), verdicts, n)
 
     def needed(
         self,
@@ -272,12 +272,12 @@ class PrivateModel(Parametrized, Reported):
 
     def _read(self) -> None:
         """Attributes in scikit-learn's form from the release."""
-        found = dict(zip(self.release_.names, self.release_.coefficients.tolist(), strict=True))
-        if not found:
+        by_name = dict(zip(self.release_.names, self.release_.coefficients.tolist(), strict=True))
+        if not by_name:
             raise InputError(FaceMessage.NO_COEFFICIENTS, method=self.release_.method)
-        self.intercept_: Any = found.pop(INTERCEPT, 0.0)
-        self.coef_ = np.asarray(list(found.values()))
-        self.coef_names_ = np.asarray(list(found), dtype=object)
+        self.intercept_: Any = by_name.pop(INTERCEPT, 0.0)
+        self.coef_ = np.asarray(list(by_name.values()))
+        self.coef_names_ = np.asarray(list(by_name), dtype=object)
         self.feature_names_in_ = np.asarray(self._design.inputs, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
 
@@ -298,7 +298,7 @@ class PrivateModel(Parametrized, Reported):
             "family": one_of("family", chosen, self._families),
             "missing": self.missing,
             "unseen": self.unseen,
-            "levels": {name: tuple(map(str, found)) for name, found in (self.levels or {}).items()},
+            "levels": {name: tuple(map(str, names)) for name, names in (self.levels or {}).items()},
             "public_ridge": self.public_ridge,
             "lam": self.lam,
             "positive": self.positive,

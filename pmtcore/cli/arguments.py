@@ -139,9 +139,9 @@ def cluster_from(chosen: argparse.Namespace) -> Any:
         return None
     from pmtcore.tables.cluster import Cluster  # noqa: PLC0415
 
-    found = Cluster(chosen.scheduler)
-    atexit.register(found.close)
-    return found
+    cluster = Cluster(chosen.scheduler)
+    atexit.register(cluster.close)
+    return cluster
 
 
 def say(chosen: argparse.Namespace, sentence: str) -> None:

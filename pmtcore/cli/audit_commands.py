@@ -30,10 +30,10 @@ def plan(chosen: argparse.Namespace) -> Answer:
     n = chosen.rows if chosen.private is None else table_of(chosen.private, "private").n
     first = recommended(public).id if chosen.method is None else method(chosen.method).id
     mus = [number_from("--mu", part) for part in chosen.mu.split(",") if part.strip()]
-    found = planning.plan(public, n, mus, None if chosen.method is None else [first])
-    order = planning.ranked(found, first)
-    found = sorted(found, key=lambda planned: order.index(planned.method))
-    rows = [row for planned in found for row in planned.rows()]
+    plans = planning.plan(public, n, mus, None if chosen.method is None else [first])
+    order = planning.ranked(plans, first)
+    plans = sorted(plans, key=lambda planned: order.index(planned.method))
+    rows = [row for planned in plans for row in planned.rows()]
     shown = order if chosen.all else order[:_SHOWN]
     record: dict[str, Any] = {"label": Label.PUBLIC.value, "rows": rows, "n": n, "public_rows": public.m}
     record["recommended"] = first
@@ -73,12 +73,12 @@ def _time(public: Any, n: int, id: str, mu: float) -> tuple[dict[str, Any], str]
     from pmtcore.releases.progress import in_time  # noqa: PLC0415
 
     entry = method(id)
-    found = expected(entry.plan(public, n, Budget(mu), make_parameters(entry, {})), public, n)
+    duration = expected(entry.plan(public, n, Budget(mu), make_parameters(entry, {})), public, n)
     words = (
-        f"A release of {n:,} rows by {id} takes about {in_time(found.seconds)} of computing here and "
-        f"{math.ceil(found.megabytes):,} MB beside the program; reading the table comes on top."
+        f"A release of {n:,} rows by {id} takes about {in_time(duration.seconds)} of computing here and "
+        f"{math.ceil(duration.megabytes):,} MB beside the program; reading the table comes on top."
     )
-    return {"method": id, **found.as_dict()}, words
+    return {"method": id, **duration.as_dict()}, words
 
 
 def local(chosen: argparse.Namespace) -> Answer:
@@ -206,12 +206,12 @@ def _all_checked() -> Answer:
     lines, changed, silent = [], [], []
     for made in figures():
         try:
-            found, words = _checked(made)
+            results, words = _checked(made)
         except InputError:
             silent.append(made.id)
             continue
         lines.append(words)
-        changed += [made.id] if found["stale"] else []
+        changed += [made.id] if results["stale"] else []
     lines.append(
         f"{len(changed)} of {len(lines)} stale" + (f"; no table or no result: {', '.join(silent)}" * bool(silent))
     )
@@ -259,15 +259,15 @@ def _known(record: Any, ledger_url: str | None) -> Any:
 
     if not isinstance(record, dict) or record.get("standing") != "sound":
         return record
-    kept, where = None, record.get("ledger")
+    recorded, where = None, record.get("ledger")
     from pmtcore.ledger.chain import LedgerError  # noqa: PLC0415  # the ledger is slow to load
 
     with suppress(LedgerError):
         key = str(where.get("key", "")) if isinstance(where, dict) else ""
         entry = Ledger(ledger_url or default_url(), make=False).entry(key)
-        kept = None if entry is None else entry.record
+        recorded = None if entry is None else entry.record
     bare = {name: value for name, value in record.items() if name not in ("ledger", "ledger_key")}
-    if kept is not None and bare == {name: value for name, value in kept.items() if name != "ledger"}:
+    if recorded is not None and bare == {name: value for name, value in recorded.items() if name != "ledger"}:
         return record
     why = "the ledger at hand does not hold this record, so nothing shows that it was released"
     return {**record, "standing": "lab", "standing_reasons": [why]}
@@ -284,9 +284,9 @@ def audit(chosen: argparse.Namespace) -> Answer:
     if chosen.id == "all":
         if people is not None:
             raise InputError(CommandMessage.PEOPLE_NEED_METHOD)
-        found = [run(entry.id, chosen.mu, chosen.trials, chosen.seed) for entry in methods()]
-        lines = [f"{a.method:20} claimed {a.claimed:<6.3g} bound {a.lower_bound:<6.3g} {a.verdict}" for a in found]
-        return {"audits": [a.as_dict() for a in found]}, "\n".join(lines)
+        audits = [run(entry.id, chosen.mu, chosen.trials, chosen.seed) for entry in methods()]
+        lines = [f"{a.method:20} claimed {a.claimed:<6.3g} bound {a.lower_bound:<6.3g} {a.verdict}" for a in audits]
+        return {"audits": [a.as_dict() for a in audits]}, "\n".join(lines)
     one = run(method(chosen.id).id, chosen.mu, chosen.trials, chosen.seed, people=people)
     text = (
         f"{one.method}: claimed mu = {one.claimed:g}, lower bound {one.lower_bound:.4g} at {one.confidence:.0%} "

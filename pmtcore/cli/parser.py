@@ -77,9 +77,9 @@ def parser() -> argparse.ArgumentParser:
 
     def command(name: str, run: str, help: str) -> argparse.ArgumentParser:
         example = f"example: {_EXAMPLES[name]}" if name in _EXAMPLES else None
-        found = commands.add_parser(name, help=help, description=help, epilog=example, parents=[common])
-        found.set_defaults(run=f"pmtcore.cli.{run}")
-        return found
+        subcommand = commands.add_parser(name, help=help, description=help, epilog=example, parents=[common])
+        subcommand.set_defaults(run=f"pmtcore.cli.{run}")
+        return subcommand
 
     listing = command("methods", "commands:list_methods", "List the methods: standing, neighbours, errata, parameters.")
     listing.add_argument("words", nargs="*", metavar="WORD", help="only those that have it in a name, such as DP-PMTRR")
@@ -265,9 +265,9 @@ def study_arguments(parser: argparse.ArgumentParser, common: Parser) -> None:
     steps = parser.add_subparsers(dest="step", required=True, metavar="STEP", parser_class=Parser)
 
     def step(name: str, help: str) -> argparse.ArgumentParser:
-        found = steps.add_parser(name, help=help, description=help, parents=[common])
-        found.set_defaults(run=f"pmtcore.cli.study:{name}")
-        return found
+        substep = steps.add_parser(name, help=help, description=help, parents=[common])
+        substep.set_defaults(run=f"pmtcore.cli.study:{name}")
+        return substep
 
     made = step("create", "Write a study file; or add the keys of sites that joined. No private file.")
     made.add_argument("study", metavar="FILE", help="the study; the public file has to lie beside it")

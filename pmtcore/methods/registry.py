@@ -440,13 +440,13 @@ def method(id: str) -> Method:
     Raises:
         InputError: there is none.
     """
-    found = {entry.id: entry for entry in methods()}
-    named = {name.lower(): entry for entry in found.values() for name in entry.origin.names}
-    entry = found.get(id) or named.get(id.lower())
+    entries = {entry.id: entry for entry in methods()}
+    named = {name.lower(): entry for entry in entries.values() for name in entry.origin.names}
+    entry = entries.get(id) or named.get(id.lower())
     if entry is None:
-        near = get_close_matches(id, found, 3, 0.4) or list(found)[:5]
+        near = get_close_matches(id, entries, 3, 0.4) or list(entries)[:5]
         raise InputError(
-            f"There is no method {id!r}; did you mean {', '.join(near)}? 'methods' lists all {len(found)}."
+            f"There is no method {id!r}; did you mean {', '.join(near)}? 'methods' lists all {len(entries)}."
         )
     return entry
 

@@ -63,16 +63,16 @@ class Planned:
 
 def plannable(public: PublicData) -> list[str]:
     """Ids of sound methods that predict their errors from these public data."""
-    found = []
+    suitable = []
     for entry in suiting(public):
         if entry.standing is not ReleaseStatus.SOUND or not entry.gives_coefficients or not entry.same_target:
             continue
         try:
             if _plan(public, 1000, entry.id, 1.0).predicted() is not None:
-                found.append(entry.id)
+                suitable.append(entry.id)
         except InputError:
             continue  # needs rows that a moment matrix does not have
-    return found
+    return suitable
 
 
 def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | None = None) -> list[Planned]:
@@ -85,11 +85,11 @@ def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | 
     mus = list(dict.fromkeys(mus))
     if len(mus) > _MOST:
         raise InputError(ReleaseMessage.TOO_MANY_BUDGETS, count=len(mus), limit=_MOST)
-    found = []
+    plans = []
     for id in plannable(public) if ids is None else ids:
         for mu in mus:
-            found.append(planned(public, n, id, mu))
-    return found
+            plans.append(planned(public, n, id, mu))
+    return plans
 
 
 def ranked(found: Sequence[Planned], first: str) -> list[str]:
@@ -173,8 +173,8 @@ def rows_for(public: PublicData, id: str, mu: float, coefficient: str, half_widt
     """Return the smallest number of private rows at which the predicted 95 % half-width is met."""
     j = index(public, coefficient)
     sizes = np.geomspace(public.d + 2, 1e9, 2 * _STEPS)
-    found = _first(sizes, lambda n: _half(public, math.ceil(n), id, mu, j) <= half_width)
-    return None if found is None else math.ceil(found)
+    rows = _first(sizes, lambda n: _half(public, math.ceil(n), id, mu, j) <= half_width)
+    return None if rows is None else math.ceil(rows)
 
 
 def verdict(public: PublicData, n: int, mu: float, id: str) -> str:
