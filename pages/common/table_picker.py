@@ -301,7 +301,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         exposure=more["exposure"] if family == POISSON.id else "",
         cluster=more["cluster"],
         collinear=more["collinear"],
-        covariates=more["covariates"],
+        covariates=more["covariates"] if family == GAUSSIAN.id else COVARIATES[0],
         kinds=kinds_from_text(line for line in more["kinds"].splitlines() if line.strip()),
     )
 
