@@ -136,7 +136,8 @@ def known_as(book: Ledger, tables: Tables) -> set[str]:
     if mark not in held:
         held.clear()
         dialect = tables.public.dialect if isinstance(tables.public, Table) else None
-        held[mark] = set(book.recognised(hashed(tables.private, book.fingerprint_key, dialect)))
+        cells = hashed(tables.private, book.fingerprint_key, dialect, most_rows=book.most_rows_hashed)
+        held[mark] = set(book.recognised(cells))
     return set(held[mark])
 
 

@@ -23,6 +23,7 @@ from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.tables import named
 from pmtcore.tables.choices import (
     COLLINEAR_POLICIES,
+    COVARIATES,
     MISSING_POLICIES,
     UNSEEN_POLICIES,
     Choices,
@@ -292,6 +293,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         exposure=more["exposure"] if family == POISSON.id else "",
         cluster=more["cluster"],
         collinear=more["collinear"],
+        covariates=more["covariates"],
         kinds=kinds_from_text(line for line in more["kinds"].splitlines() if line.strip()),
     )
 
@@ -323,6 +325,15 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> dict[
             persist_state="session",
             help="Columns that others give away in the public rows: left out with a note, or refused.",
         )
+        covariates = middle.selectbox(
+            "Covariates",
+            COVARIATES,
+            index=COVARIATES.index(current.covariates),
+            key=f"covariates-{key}",
+            persist_state="session",
+            help="Public: all columns but the target are known anyway, of every private row. Then a method may protect "
+            "the responses alone.",
+        )
         kinds = st.text_area(
             "Kinds of columns",
             "\n".join(f"{name} = {kind}" for name, kind in current.kinds.items()),
@@ -340,6 +351,7 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> dict[
         "exposure": exposure,
         "cluster": cluster,
         "collinear": collinear,
+        "covariates": covariates,
         "kinds": kinds,
     }
 

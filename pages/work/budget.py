@@ -13,7 +13,7 @@ from pages.common.ledger_form import balance
 from pages.common.session import begun, session
 from pages.common.widgets import badge, chart, show_error
 from pages.common.workflow_state import steps
-from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
+from pmtcore.accounting.budgets import Guarantee, compose
 from pmtcore.accounting.units import PERSON
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
@@ -55,7 +55,7 @@ def account_page(book: Ledger, account: Account) -> None:
         st.caption("Nothing was spent yet.")
         return
     chart(figures.spends(account), "spends", "Total mu after each spend", figures.table(account), Label.PUBLIC)
-    total = Guarantee(account.spent, Neighbours.REPLACE_ONE, spent["delta"], PERSON)
+    total = Guarantee(account.spent, account.neighbours, spent["delta"], PERSON)
     back = retrieved(account)
     if back:
         st.caption(f"Retrieved: epsilon {back:.3g} in all was planned for the Jacobian and was not needed.")

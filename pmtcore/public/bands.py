@@ -51,9 +51,9 @@ class Part:
         if self.covariance is None:
             return Part(variance, self.freedom)
         stretch = np.sqrt(variance / np.maximum(self.variance, 1e-300))
-        found = self.covariance * np.outer(stretch, stretch)
-        np.fill_diagonal(found, variance)
-        return Part(variance, self.freedom, found)
+        covariance = self.covariance * np.outer(stretch, stretch)
+        np.fill_diagonal(covariance, variance)
+        return Part(variance, self.freedom, covariance)
 
     @property
     def sd(self) -> np.ndarray:
@@ -118,8 +118,8 @@ def _clustered_part(influence: np.ndarray, scale: float | np.ndarray, rows: int,
     """Return the same with rows of a group summed first: ``G/(G - 1) sum_g s_g s_g' / (m rows)``."""
     sums, correction = group_sums(influence, clusters)
     count = len(sums)
-    found = robust_part(sums, scale * correction * count / len(influence), rows)
-    return Part(found.variance, np.minimum(found.freedom, count - 1), found.covariance)
+    of_groups = robust_part(sums, scale * correction * count / len(influence), rows)
+    return Part(of_groups.variance, np.minimum(of_groups.freedom, count - 1), of_groups.covariance)
 
 
 def group_sums(moves: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, float]:

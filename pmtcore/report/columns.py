@@ -20,13 +20,13 @@ def at_a_glance(private: Table, public: Table | MomentTable, choices: Choices) -
     counts of a histogram for numbers and those of the commonest categories otherwise; the last two only with public
     rows. Of very wide tables the first columns are taken.
     """
-    found = schema_summary(private, public)
-    part = [_part(name, choices) for name in found["column"]]
-    found.insert(1, "part", part)
-    found = found.iloc[np.argsort([kind != "target" for kind in part], kind="stable")].head(_MOST)
+    summary = schema_summary(private, public)
+    part = [_part(name, choices) for name in summary["column"]]
+    summary.insert(1, "part", part)
+    summary = summary.iloc[np.argsort([kind != "target" for kind in part], kind="stable")].head(_MOST)
     if isinstance(public, Table):
-        found["public rows"] = [_counts(public, name) for name in found["column"]]
-    return found.reset_index(drop=True)
+        summary["public rows"] = [_counts(public, name) for name in summary["column"]]
+    return summary.reset_index(drop=True)
 
 
 def _part(name: str, choices: Choices) -> str:

@@ -58,10 +58,10 @@ def shortened(*figures: Mapping[str, Any]) -> list[Shortened]:
         figures: facts of a plan, or what a release holds, in plain fields.
     """
     return [
-        Shortened(float(found[name]), origin)
+        Shortened(float(figure[name]), origin)
         for name, origin in SOURCES.items()
-        for found in figures
-        if isinstance(found.get(name), int | float)
+        for figure in figures
+        if isinstance(figure.get(name), int | float)
     ]
 
 

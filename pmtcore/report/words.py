@@ -105,19 +105,19 @@ def truncation_words(found: Diagnosis, radius: float) -> str:
 
 def coefficient_words(table: pd.DataFrame, unit: Unit) -> list[str]:
     """One line for each row of a table of coefficients in this unit: what noise, sampling and truncation do to it."""
-    found = []
+    sentences = []
     for row in table.to_dict("records"):
         if "low (95 %)" not in row or row["coefficient"] == INTERCEPT:
             continue
         name, low, high = row["coefficient"], float(row["low (95 %)"]), float(row["high (95 %)"])
         if not (math.isfinite(low) and math.isfinite(high)):
-            found.append(f"{name}: no finite band; this release says nothing about it.")
+            sentences.append(f"{name}: no finite band; this release says nothing about it.")
             continue
         none = f"{figure(unit.neutral)}, no effect" if unit.ratio else "zero"
         sign = f"could be {none}" if low <= unit.neutral <= high else _SIDES[unit.ratio][low > unit.neutral]
         limits = f"between {figure(low)} and {figure(high)} ({sign})"
-        found.append(f"{name}: {figure(float(row['value']))}, {limits}. {_moved(row, unit)}")
-    return found
+        sentences.append(f"{name}: {figure(float(row['value']))}, {limits}. {_moved(row, unit)}")
+    return sentences
 
 
 def _moved(row: Mapping[Hashable, Any], unit: Unit) -> str:

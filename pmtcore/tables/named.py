@@ -184,7 +184,7 @@ def load(id: str, *, seed: int = 0, **knobs: float) -> Loaded:
         raise InputError(TableMessage.TABLE_NOT_HERE, title=chosen.title, file=chosen.file)
     complete = read_path(chosen.path, "public")
     private, public = split(complete, chosen.public_rows, seed)
-    return private, public, ("the public rows were split off the private table: fine for study, not for a release",)
+    return private, public, ("the public rows were split off the private table",)
 
 
 def _demo(

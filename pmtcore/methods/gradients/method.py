@@ -328,7 +328,7 @@ register(
         summary="Clipped gradients at one released point after another, scaled by public curvature; for labels "
         "and counts.",
         origin=Origin("beyond A"),
-        claim=sound(REPLACE_ONE, "Gaussian mechanisms on integer sums, composed; steps between them are proved free"),
+        claim=sound(REPLACE_ONE, "Gaussian mechanisms on integer sums, composed; steps between them cost no more"),
         plan=_plan,
         colour="#0B7A75",
         families=("gaussian", "logistic", "boosting", "poisson"),

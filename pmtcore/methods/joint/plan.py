@@ -227,7 +227,7 @@ def pilot_variance(first: FirstPass) -> float:
     """Expected error variance of a whitened coefficient after a joint release shrunk to the public fit."""
     public, ball = first.public, first.ball
     v = first.sigma**2 / 2
-    alike = np.maximum(np.linalg.eigvalsh(public.fit_covariance), 1e-300)
+    alike = np.maximum(public.fit_variances, 1e-300)
     off = v / ball.response_scale**2 + v * np.sum(alike) + truncation_variance(public, ball)
     return float(np.mean(1 / (1 / off + 1 / alike)))
 

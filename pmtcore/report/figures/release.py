@@ -82,10 +82,10 @@ def facts_words(facts: Facts) -> str:
     """Return the public figures of a plan in one line; empty where it has none."""
     if facts.passes is not None:
         return _two_passes_words(facts, facts.passes)
-    found = [] if facts.radius is None else [f"radius {facts.radius:.3g} in whitened units"]
+    phrases = [] if facts.radius is None else [f"radius {facts.radius:.3g} in whitened units"]
     if facts.noise_sd is not None:
-        found.append(f"noise sd {facts.noise_sd:.2g} on each entry of the main statistic, a mean over rows")
-    return ", ".join(found)
+        phrases.append(f"noise sd {facts.noise_sd:.2g} on each entry of the main statistic, a mean over rows")
+    return ", ".join(phrases)
 
 
 def _two_passes_words(facts: Facts, passes: Passes) -> str:
@@ -258,12 +258,12 @@ def penalties(release: Release) -> list[float]:
 def results(release: Release) -> dict[str, str]:
     """Single figures released beside the coefficients, with their titles; only those there are."""
     released = release.released
-    found = {
+    fields = {
         "Residual sd": released.get("residual_sd"),
         "R squared": released.get("r_squared"),
         "Condition number, whitened": released.get("after_whitening", {}).get("kappa"),
     }
-    return {title: said(value) for title, value in found.items() if value is not None}
+    return {title: said(value) for title, value in fields.items() if value is not None}
 
 
 def _tall(rows: int) -> int:
