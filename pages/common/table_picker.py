@@ -37,6 +37,11 @@ from pmtcore.tables.schema import schema_from_json
 from pmtcore.tables.table import Table
 
 _LOOKING = "Looking at the public table"
+_MISSING = {
+    "refuse": "refuse the table",
+    "empty-row": "count the row as zeros",
+    "public-median": "fill with public medians",
+}
 _SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload", "registered": "Registered"}
 
 
@@ -89,7 +94,8 @@ def _demo() -> None:
 
 def _which() -> str:
     """Draw the tables by name; return the chosen one's id."""
-    ids = [id for id in named.names() if id != "demo"]
+    # Real tables first: whoever asks for a known table means one of them.
+    ids = sorted((id for id in named.names() if id != "demo"), key=lambda id: id.startswith("demo"))
     chosen: str = st.selectbox(
         "Table",
         ids,
@@ -214,6 +220,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         missing = st.selectbox(
             "Missing values",
             MISSING_POLICIES,
+            format_func=_MISSING.__getitem__,
             index=MISSING_POLICIES.index(current.missing),
             key=f"missing-{key}",
             persist_state="session",
@@ -232,7 +239,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         )
     with c:
         ridge = st.number_input(
-            "Public ridge",
+            "Ridge on the public moment",
             0.0,
             1e6,
             current.public_ridge,
@@ -251,8 +258,9 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         height=68,
     )
     word = st.text_input(
-        "Why public rows may be private rows too (empty: they are not)",
+        "Public rows that are private rows too: why that may be",
         current.overlap,
+        placeholder="there are none",
         key=f"overlap-{key}",
         persist_state="session",
         help="The curator's word, kept in the record of each release. Whether public rows are private rows is shown "
@@ -412,7 +420,7 @@ def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, s
     positive = None
     if FAMILIES[family].binary:
         positive = right.text_input(
-            "Label that counts as 1 (empty: the larger, or yes)",
+            "Label that counts as 1 (empty: yes, or the last in the alphabet)",
             current.positive or "",
             key=f"positive-{key}",
             persist_state="session",

@@ -109,7 +109,8 @@ _ENTRIES = {
         Entry(
             "adult",
             "Adult (UCI)",
-            "32,561 people of the 1994 census, 14 features, income above 50,000 or not; 1,000 taken as public (D).",
+            "32,561 people of the 1994 census, 14 features, income above 50,000 or not; 1,000 rows taken as public "
+            "(paper D).",
             "income",
             1000,
             "adult-train.csv.gz",
