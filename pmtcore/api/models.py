@@ -57,6 +57,8 @@ class PrivateModel(Parametrized, Reported):
         public_ridge: for columns that are collinear in the public rows.
         lam: ridge penalty of a family other than the linear one.
         positive: the label that counts as 1.
+        covariates: ``public`` declares that all columns but the target are known anyway, of every private row; method
+            ``response-moment`` then protects the responses alone.
         collinear: ``drop`` columns that others give away in the public rows, or ``refuse`` them.
         person: the column that says whose a row is.
         rows_per_person: how many rows one person may have.
@@ -97,6 +99,7 @@ class PrivateModel(Parametrized, Reported):
         weights: str | None = None,
         cluster: str | None = None,
         exposure: str | None = None,
+        covariates: str = "private",
     ) -> None:
         self.mu = mu
         self.rho = rho
@@ -124,6 +127,7 @@ class PrivateModel(Parametrized, Reported):
         self.weights = weights
         self.cluster = cluster
         self.exposure = exposure
+        self.covariates = covariates
 
     _families: tuple[str, ...] = _NUMERIC
 
@@ -304,6 +308,7 @@ class PrivateModel(Parametrized, Reported):
             "weights": self.weights or "",
             "cluster": self.cluster or "",
             "exposure": self.exposure or "",
+            "covariates": self.covariates,
         }
         features = None if self.features is None else tuple(self.features)
         inputs = Inputs.of(target, features, self.formula, choices, schema_of(self.schema))

@@ -443,12 +443,18 @@ class Bands:
         )
 
 
+# Most values of a record are of these types themselves: they are told apart first.
+_PLAIN = frozenset((type(None), str, bool, int, float))
+
+
 def plain(value: Any, name: str = "value") -> Any:
     """Return the value in plain JSON types; every export passes this gate.
 
     Raises:
         TypeError: a private figure, or a type that is not known to be safe.
     """
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Private | PrivateRows):
         raise TypeError(f"{name} is private and cannot leave")
     if value is None or isinstance(value, str | bool | int | float):

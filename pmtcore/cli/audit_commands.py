@@ -14,7 +14,7 @@ from pmtcore.base.checks import InputError, whole_number_between
 from pmtcore.base.messages import CommandMessage
 from pmtcore.base.records import Label
 from pmtcore.base.strict_json import parsed
-from pmtcore.cli.arguments import number_from, public_from
+from pmtcore.cli.arguments import number_from, public_from, table_of
 from pmtcore.cli.files import read_small, writable, write_small
 from pmtcore.methods.registry import method, recommended
 
@@ -26,37 +26,39 @@ def plan(chosen: argparse.Namespace) -> Answer:
     from pmtcore.releases import planning  # noqa: PLC0415
 
     public = public_from(chosen)
+    n = chosen.rows if chosen.private is None else table_of(chosen.private, "private").n
     first = recommended(public).id if chosen.method is None else method(chosen.method).id
     mus = [number_from("--mu", part) for part in chosen.mu.split(",") if part.strip()]
-    plans = planning.plan(public, chosen.rows, mus, None if chosen.method is None else [first])
+    plans = planning.plan(public, n, mus, None if chosen.method is None else [first])
     order = planning.ranked(plans, first)
     plans = sorted(plans, key=lambda planned: order.index(planned.method))
     rows = [row for planned in plans for row in planned.rows()]
     shown = order if chosen.all else order[:_SHOWN]
-    record: dict[str, Any] = {"label": Label.PUBLIC.value, "rows": rows, "n": chosen.rows, "public_rows": public.m}
+    record: dict[str, Any] = {"label": Label.PUBLIC.value, "rows": rows, "n": n, "public_rows": public.m}
     record["recommended"] = first
-    lines = [f"{'method':16} {'mu':>8} {'coefficient':20} {'privacy sd':>11} {'sampling sd':>11} {'95 % half':>11}"]
+    head = f"{'method':16} {'mu':>8} {'coefficient':20} {'privacy sd':>11} {'sampling sd':>11}"
+    lines = [f"{head} {'truncation sd':>13} {'95 % half':>11}"]
     lines += [
         f"{row['method']:16} {row['mu']:8.4g} {row['coefficient']:20} {row['privacy_sd']:11.4g} "
-        f"{row['sampling_sd']:11.4g} {row['half_width']:11.4g}"
+        f"{row['sampling_sd']:11.4g} {row['truncation_sd']:13.4g} {row['half_width']:11.4g}"
         for row in rows
         if row["method"] in shown
     ]
     if len(shown) < len(order):
         lines.append(f"{len(order) - len(shown)} other methods with --all.")
     id = first
-    record["verdict"] = [planning.verdict(public, chosen.rows, mu, id) for mu in mus]
+    record["verdict"] = [planning.verdict(public, n, mu, id) for mu in mus]
     if chosen.width is not None:
         if chosen.coefficient is None:
             raise InputError(CommandMessage.WIDTH_NEEDS_COEFFICIENT)
-        record["budget_for_width"] = planning.budget_for(public, chosen.rows, id, chosen.coefficient, chosen.width)
+        record["budget_for_width"] = planning.budget_for(public, n, id, chosen.coefficient, chosen.width)
         record["rows_for_width"] = planning.rows_for(public, id, mus[0], chosen.coefficient, chosen.width)
         lines.append(
             f"{chosen.coefficient} within {chosen.width:g} by {id}: mu {record['budget_for_width']}, "
             f"or {record['rows_for_width']} rows at mu {mus[0]:g}"
         )
     if chosen.time:
-        record["expected"], words = _time(public, chosen.rows, id, mus[0])
+        record["expected"], words = _time(public, n, id, mus[0])
         lines.append(words)
     return record, "\n".join([*lines, *record["verdict"]])
 

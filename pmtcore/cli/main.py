@@ -94,10 +94,13 @@ def _hand_out(record: Mapping[str, Any], text: str, chosen: argparse.Namespace) 
     """
     from pmtcore.base.records import plain  # noqa: PLC0415  # numpy is slow to load
 
-    output = json.dumps(_finite(plain(dict(record))), indent=2, allow_nan=False) if chosen.json else terminal(text)
+    def as_json() -> str:
+        return json.dumps(_finite(plain(dict(record))), indent=2, allow_nan=False)
+
+    output = as_json() if chosen.json else terminal(text)
     path = getattr(chosen, "out", None)
     if path:
-        write_small(path, output + "\n")
+        write_small(path, (as_json() if path.endswith(".json") else output) + "\n")
     if chosen.quiet and not chosen.json:
         return
     if sys.stdout is None:  # closed by whoever started this

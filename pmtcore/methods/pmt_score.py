@@ -221,7 +221,7 @@ register(
         summary="Releases only d numbers, the score at the public fit; best at small budgets.",
         origin=Origin("beyond A; D3 of the derivations"),
         claim=sound(
-            REPLACE_ONE, "one Gaussian mechanism on a bounded score; what follows it is proved to cost nothing"
+            REPLACE_ONE, "one Gaussian mechanism on a bounded score; whatever is computed from it costs no more"
         ),
         plan=_plan,
         colour="#56B4E9",

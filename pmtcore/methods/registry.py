@@ -25,7 +25,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
-from pmtcore.base.messages import MethodMessage
+from pmtcore.base.messages import MethodMessage, ReleaseMessage
 from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
@@ -269,6 +269,11 @@ class Method:
         return self.claim.standing
 
     @property
+    def protects_responses_only(self) -> bool:
+        """Return whether covariates are used as they are; no such method is recommended, and one has to ask for it."""
+        return self.claim.neighbours is Neighbours.REPLACE_RESPONSE
+
+    @property
     def exact(self) -> bool:
         """Return whether it adds noise on an integer grid; all do that are sound and read private rows."""
         return self.standing is ReleaseStatus.SOUND and self.role == "method"
@@ -299,10 +304,19 @@ class Method:
         """Refuse a method that does not fit the family or the public data.
 
         Raises:
-            InputError: another family, or public rows without the response that the method needs.
+            InputError: another family, public rows without the response that the method needs, or covariates that
+                nobody has declared public.
         """
+        if self.protects_responses_only and not public.covariates_are_public:
+            raise RefusedError(Refusal.PUBLIC_COVARIATES, ReleaseMessage.COVARIATES_NOT_DECLARED, method=self.id)
         if public.family.id not in self.families:
-            sound = [m for m in methods() if public.family.id in m.families and m.standing is ReleaseStatus.SOUND]
+            sound = [
+                m
+                for m in methods()
+                if public.family.id in m.families
+                and m.standing is ReleaseStatus.SOUND
+                and (public.covariates_are_public or not m.protects_responses_only)
+            ]
             fitting = [m.id for m in sorted(sound, key=lambda m: not m.recommended)]
             raise InputError(
                 MethodMessage.OTHER_FAMILY,
@@ -403,12 +417,17 @@ def suiting(public: PublicData) -> list[Method]:
         if public.family.id in entry.families
         and (public.labelled or not entry.needs_labels)
         and (public.weights is None or entry.weighs_losses)
+        and (public.covariates_are_public or not entry.protects_responses_only)
     ]
 
 
 def recommended(public: PublicData) -> Method:
     """Return the sound method to start from: one recommended for these data, else for its families, else the first."""
-    sound = [entry for entry in suiting(public) if entry.standing is ReleaseStatus.SOUND and entry.gives_coefficients]
+    sound = [
+        entry
+        for entry in suiting(public)
+        if entry.standing is ReleaseStatus.SOUND and entry.gives_coefficients and not entry.protects_responses_only
+    ]
     special = (entry for entry in sound if entry.recommended_for is not None and entry.recommended_for(public))
     general = (entry for entry in sound if entry.recommended and entry.recommended_for is None)
     return next(special, next(general, sound[0]))

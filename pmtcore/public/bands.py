@@ -31,16 +31,20 @@ class Part:
 
     @classmethod
     def of(cls, covariance: np.ndarray, freedom: np.ndarray | float = np.inf) -> Part:
-        """Return the part with this covariance (d, d)."""
-        return cls(np.diag(covariance).copy(), freedom, np.asarray(covariance))
+        """Return the part with this covariance (d, d).
+
+        A covariance that is a difference of two may have a variance below zero by rounding: it is zero then.
+        """
+        return cls(np.maximum(np.diag(covariance), 0.0), freedom, np.asarray(covariance))
 
     def plus(self, other: Part) -> Part:
-        """Both together, if independent; degrees of freedom by Satterthwaite's rule."""
+        """Both together, if independent; degrees of freedom by Satterthwaite's rule, infinite where both are zero."""
         total = self.variance + other.variance
         doubt = self.variance**2 / self.freedom + other.variance**2 / other.freedom
         known = self.covariance is not None and other.covariance is not None
         both = np.asarray(self.covariance + other.covariance) if known else None  # type: ignore[operator]
-        return Part(total, total**2 / np.maximum(doubt, 1e-300 + total**2 * 1e-12), both)
+        freedom = total**2 / np.maximum(doubt, 1e-300 + total**2 * 1e-12)
+        return Part(total, np.where(total > 0, freedom, np.inf), both)
 
     def with_variance(self, variance: np.ndarray) -> Part:
         """Return the part with other variances (d,) and the same correlations."""

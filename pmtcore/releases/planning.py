@@ -93,10 +93,13 @@ def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | 
 
 
 def ranked(found: Sequence[Planned], first: str) -> list[str]:
-    """Return the methods of a plan: the first one, then by the median predicted half-width at the largest budget."""
+    """Return the methods of a plan: the first one, then by the median predicted half-width at the largest budget.
+
+    Methods that protect the responses alone come last: they are no rivals of those that protect rows.
+    """
     widths = {plan.method: float(np.median(plan.prediction.total)) for plan in sorted(found, key=lambda p: p.mu)}
-    others = sorted((width, id) for id, width in widths.items() if id != first)
-    return [*([first] if first in widths else []), *(id for _, id in others)]
+    others = sorted((method(id).protects_responses_only, width, id) for id, width in widths.items() if id != first)
+    return [*([first] if first in widths else []), *(id for *_, id in others)]
 
 
 def planned(public: PublicData, n: int, id: str, mu: float) -> Planned:
@@ -137,6 +140,8 @@ def sampling_alone(public: PublicData, n: int) -> np.ndarray | None:
 def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
     """Return the plan with the smallest median standard error relative to mine, if it is narrower by more than a tenth.
 
+    A method that protects less than mine is no better plan.
+
     Args:
         planned_now: plans of other methods at the same budget.
     """
@@ -144,7 +149,14 @@ def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
     def ratio(other: Planned) -> float:
         return float(np.median(other.prediction.total / np.maximum(mine.prediction.total, 1e-300)))
 
-    others = [one for one in planned_now if one.method != mine.method and method(one.method).role != "public"]
+    less = method(mine.method).protects_responses_only
+    others = [
+        one
+        for one in planned_now
+        if one.method != mine.method
+        and method(one.method).role != "public"
+        and (less or not method(one.method).protects_responses_only)
+    ]
     best = min(others, key=ratio, default=None)
     return best if best is not None and ratio(best) < _NO_GAIN else None
 

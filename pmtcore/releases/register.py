@@ -92,7 +92,8 @@ def register(
     declared = shown.schema if schema is None else Schema.from_dict(schema)
     entry = Registered(name, read_path(private, "private"), shown, unit, second, declared)
     entry.problem(entry.first)
-    ledger.admit(name, hashed(entry.private, ledger.fingerprint_key, declared.dialect))
+    key, most = ledger.fingerprint_key, ledger.most_rows_hashed
+    ledger.admit(name, hashed(entry.private, key, declared.dialect, most_rows=most))
     fields = {"private": str(private), "public": str(public), "unit": unit.as_dict(), "second": second}
     ledger.note(name, "register", {**fields, "schema": declared.as_dict()}, by=actor.name, role=actor.role_name)
     ledger.cap(name, cap, by=actor.name, role=actor.role_name)

@@ -366,7 +366,8 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
     if problem.table is not None:
         mark = (ledger.url, dataset.strip(), problem.table.sha256)
         if mark not in _ADMITTED:
-            ledger.admit(dataset, hashed(problem.table, ledger.fingerprint_key, problem.dialect, watch))
+            key, most = ledger.fingerprint_key, ledger.most_rows_hashed
+            ledger.admit(dataset, hashed(problem.table, key, problem.dialect, watch, most))
             _ADMITTED.add(mark)
 
 

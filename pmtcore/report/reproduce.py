@@ -19,6 +19,7 @@ _DEFAULTS = {
     "lam": None,
     "positive": None,
     "collinear": "drop",
+    "covariates": "private",
     "overlap": "",
     "person": "",
     "person_rule": FIRST,

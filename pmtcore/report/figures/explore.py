@@ -209,12 +209,15 @@ _BESIDE_WORDS = (
 
 
 def regression_table(fits: Mapping[str, Regression]) -> pd.DataFrame:
-    """Return models in columns and coefficients in rows, as papers print regressions; what a model lacks is blank."""
+    """Return models in columns and coefficients in rows, as papers print regressions; what a model lacks is blank.
+
+    Beside each value stands half the width of its 95 % band, with its sign of plus and minus: no standard error.
+    """
     columns: dict[str, dict[str, str]] = {}
     for name, fit in fits.items():
         rows = table(fit, "none", 1).to_dict("records")
         cells = {
-            str(row["coefficient"]): f"{said(row['value'])} ({said((row['high'] - row['low']) / 2, 2)})" for row in rows
+            str(row["coefficient"]): f"{said(row['value'])} ± {said((row['high'] - row['low']) / 2, 2)}" for row in rows
         }
         share = fit.r_squared
         cells["R^2"] = "" if share is None else said(float(share.values[0]))
@@ -252,7 +255,9 @@ def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
         go.Heatmap(z=values, x=names, y=names, zmin=-1, zmax=1, colorscale="RdBu", colorbar={"title": "r"})
     )
     figure.update_yaxes(autorange="reversed")
-    shown = pd.DataFrame(rows)[["first", "second", "value", "low", "high", "told"]]
+    shown = pd.DataFrame(rows)[["first", "second", "value", "low", "high", "told"]].rename(
+        columns={"told": "clear of zero"}
+    )
     return finish(figure, "", "", 160 + 26 * len(names)), shown
 
 
@@ -357,8 +362,8 @@ def prospects_words(facts: Facts) -> str:
         )
     )
     return (
-        f"A regression among the columns is expected within {typical} standard errors of the non-private fit "
-        f"(worst of 120 coefficients {worst}; the public fit alone {public})."
+        f"Coefficients of a regression among the columns are expected within {typical} standard errors of the fit "
+        f"without privacy as a rule (in the worst of 120 trial regressions {worst}; by the public fit alone {public})."
     )
 
 

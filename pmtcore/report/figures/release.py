@@ -31,8 +31,8 @@ def predicted(preview: Preview) -> go.Figure | None:
         return None
     names = list(preview.names)[:_MOST_EXPECTED]
     figure = _bars(names, _relative(preview.predicted, preview.public_alone))
-    figure.add_vline(x=1, line={"color": QUIET, "dash": "dash"})
-    return finish(figure, "standard error, public fit alone = 1 (dashed)", "", _tall(len(names)))
+    figure.add_vline(x=1, line={"color": QUIET, "dash": "dash"}, name="public fit alone", showlegend=True)
+    return finish(figure, "standard error over that of the public fit", "", _tall(len(names)))
 
 
 def _bars(names: Sequence[str], parts: Mapping[str, np.ndarray]) -> go.Figure:
@@ -57,17 +57,17 @@ def predicted_words(preview: Preview) -> str:
         return "This is the public fit itself: its error comes from the few public rows, not from privacy."
     share = float(np.median(preview.predicted.total / np.maximum(preview.public_alone.total, 1e-300)))
     longer = float(np.median(preview.predicted.total / np.maximum(preview.predicted.sampling, 1e-300)))
-    start = (
-        f"Expected for the typical coefficient: {said(1 / share, 2)} times as precise as the public fit alone"
+    start = "If private rows are like the public ones, the typical coefficient " + (
+        f"is {said(1 / share, 2)} times as precise as in the public fit alone"
         if 0 < share < 1
-        else f"Expected for the typical coefficient: {said(share, 2)} times the standard error of the public fit alone"
+        else f"has {said(share, 2)} times the standard error that it has in the public fit alone"
     )
     if not math.isfinite(longer):
         return f"{start}. Privacy noise is all there is of it."
     if longer <= 1.005:
         return f"{start}. Privacy costs next to nothing beside sampling."
     price = f"by {percent(longer - 1)}" if longer < 2 else f"to {said(longer)} times what sampling alone gives"
-    return f"{start}. Privacy (noise, and rows that are shortened) widens error bars {price}."
+    return f"{start}. Noise and truncated rows widen error bars {price}."
 
 
 def predicted_note(preview: Preview) -> str:
@@ -192,8 +192,8 @@ def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
 def ridge_words(release: Release) -> str:
     """Say what the path is, and where on it the release itself stands."""
     return (
-        "Read off the same release: any penalty, at no further cost. The picture is per standard deviation of the "
-        "feature, the tables per unit of it; the "
+        "Read off the same release: any penalty, at no further cost. The picture is for one standard deviation of "
+        "each feature, the row below it for one unit. The "
         f"coefficients above have penalty {release.parameters.get('lam', 0.0):g}."
     )
 
