@@ -702,8 +702,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "radius: what is kept of rows is taken off as if the radius were one",
         "public/radius.py",
-        "moves = self.whole / radius**2 - self.kept",
-        "moves = self.whole - self.kept",
+        "moves = self.uncut_moves / radius**2 - self.kept_moves",
+        "moves = self.uncut_moves - self.kept_moves",
         "tests/public/test_radius.py -k alone",
     )
     plant(
