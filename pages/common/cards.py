@@ -11,7 +11,7 @@ from pmtcore.papers.lesson_texts import Lesson
 
 
 def lesson_cards(lessons: Sequence[Lesson], go: Callable[[str], None], across: int = 4) -> None:
-    """Draw one card for each lesson: its picture as it opens, its sentence, a button.
+    """Draw one card for each lesson: its picture as it opens, its sentence, a button that reaches over the whole card.
 
     Args:
         go: opens the lesson of an id.
@@ -19,7 +19,7 @@ def lesson_cards(lessons: Sequence[Lesson], go: Callable[[str], None], across: i
     """
     for start in range(0, len(lessons), across):
         for at, (column, lesson) in enumerate(zip(st.columns(across), lessons[start : start + across], strict=False)):
-            with column.container(border=True, height="stretch"):
+            with column.container(border=True, height="stretch", key=f"card-{lesson.id}"):
                 picture = assets() / "lessons" / f"{lesson.id}.svg"
                 if picture.exists():
                     st.image(picture.read_text(), width="stretch", alt=f"Small picture of {lesson.title}")
