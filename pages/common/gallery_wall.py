@@ -71,6 +71,12 @@ def _tile(figure: Figure, record: dict[str, Any] | None) -> Tile:
     return Tile(figure.id, figure.title, figure.source, picture, "", dict(answers))
 
 
+def cited(letter: str) -> str:
+    """Return a paper's authors, title and number, which leads to it, as markdown."""
+    paper = CITATIONS[letter]
+    return f"{plain(paper.name)}, [{paper.number}]({paper.link})"
+
+
 def _open(id: str) -> None:
     """Let the address name the figure, or none."""
     st.query_params.from_dict({"figure": id} if id else {})
@@ -87,7 +93,7 @@ def drawn() -> bool:
         f"{badge(Label.LAB)} The experiments of four papers, recomputed on data of the same kind: what the paper says "
         "beside what came out."
     )
-    st.caption("  \n".join(f"{one.letter}: {plain(one.words)} ([arXiv]({one.link}))." for one in CITATIONS.values()))
+    st.caption("  \n".join(f"{one.letter}: {cited(one.letter)}." for one in CITATIONS.values()))
     whole = tiles()
     papers = sorted({tile.source[0] for tile in whole})
     answers = list(_MARKS)
@@ -95,7 +101,6 @@ def drawn() -> bool:
     paper = left.segmented_control(
         "Paper",
         papers,
-        format_func=lambda letter: f"{letter}: {CITATIONS[letter].short}",
         key="gallery-paper",
         persist_state="session",
         help="Figures of one paper; none chosen: all.",

@@ -15,7 +15,6 @@ from pages.common import actors, gallery_wall, job_slots
 from pages.common.live import redrawn
 from pages.common.widgets import chart, show_error
 from pmtcore.base.checks import InputError
-from pmtcore.base.citations import CITATIONS
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import percent, plural
 from pmtcore.base.records import Label
@@ -194,11 +193,8 @@ def opened() -> None:
     """Draw the figure that the address names."""
     st.title("Gallery")
     current = choose()
-    paper = CITATIONS[current.id[0]]
-    st.markdown(
-        f"**{plain(current.source.split(', ', 1)[1])}** of paper {paper.letter}: {plain(paper.words)} "
-        f"([arXiv]({paper.link})). {plain(current.words)}"
-    )
+    place = plain(current.source.split(", ", 1)[1])
+    st.markdown(f"**{place}** of {gallery_wall.cited(current.id[0])}. {plain(current.words)}")
     if KEY in st.session_state:
         redrawn(live, 0.2)
     else:

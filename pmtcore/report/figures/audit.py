@@ -16,8 +16,6 @@ from pmtcore.methods.registry import methods
 from pmtcore.report.figures.style import AFTER, BEFORE, QUIET, finish
 from pmtcore.report.names import spoken
 
-_SHARES = [-0.04, 1.06]
-
 
 def points(found: Audit) -> go.Figure:
     """Largest detections that the claim allows, guessing, and the test that the audit counted."""
@@ -32,10 +30,9 @@ def points(found: Audit) -> go.Figure:
         mode="markers",
         name="the audit's test",
         marker={"size": 14, "color": BEFORE, "symbol": "star"},
+        # Whole marks at 0 and 1 too, where the tests that matter lie.
+        cliponaxis=False,
     )
-    # Whole marks at 0 and 1, where the tests that matter lie.
-    figure.update_xaxes(range=_SHARES)
-    figure.update_yaxes(range=_SHARES)
     return finish(figure, "false alarms", "detections", 360)
 
 
