@@ -84,11 +84,11 @@ def _open(id: str) -> None:
 
 
 def drawn() -> bool:
-    """Draw the wall where the address names no figure, else the way back to it; return whether it was the wall."""
+    """Draw the title, then the wall or, where a figure is open, the way back to it; return whether it was the wall."""
+    st.title("Gallery")
     if "figure" in st.query_params or "gallery-run" in st.session_state:
         st.button("All figures", key="gallery-all", icon=":material/apps:", on_click=_open, args=("",))
         return False
-    st.title("Gallery")
     st.markdown(
         f"{badge(Label.LAB)} The experiments of four papers, recomputed on data of the same kind: what the paper says "
         "beside what came out."

@@ -191,7 +191,6 @@ def live() -> bool:
 
 def opened() -> None:
     """Draw the figure that the address names."""
-    st.title("Gallery")
     current = choose()
     place = plain(current.source.split(", ", 1)[1])
     st.markdown(f"**{place}** of {gallery_wall.cited(current.id[0])}. {plain(current.words)}")

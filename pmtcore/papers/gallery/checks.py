@@ -28,7 +28,7 @@ from pmtcore.papers.gallery.claims import (
     together,
     two_sided,
 )
-from pmtcore.papers.gallery.series import shown
+from pmtcore.papers.gallery.series import spoken
 
 _ROUNDING = 1e-9  # relative: equal curves computed in two ways
 _TOO_FEW = "(too few trials for an interval)"
@@ -119,7 +119,7 @@ def below(lower: str, upper: str, statistic: Statistic = "mean", factor: float =
         gap = _ratio(a, b, statistic)
         counted = _untied(gap)
         ratio = _Ratio(a.x[counted], gap[:, counted], _trials(a, b), factor)
-        words = f"the {_NAMES[statistic]} of {shown(lower)} is {ratio.times} that of {shown(upper)}; {ratio.place}"
+        words = f"the {_NAMES[statistic]} of {spoken(lower)} is {ratio.times} that of {spoken(upper)}; {ratio.place}"
         return Finding(ratio.answer, words)
 
     return check
@@ -138,7 +138,7 @@ def never_below(upper: str, lower: str) -> Check:
     def check(curves: Curves) -> Finding:
         ratio = curves[upper].mean / curves[lower].mean
         answer = Answer.HOLDS if np.min(ratio) >= 1 - _ROUNDING else Answer.FAILS
-        words = f"{shown(upper)} is {said(float(np.min(ratio)))} to {said(float(np.max(ratio)))} times {shown(lower)}"
+        words = f"{spoken(upper)} is {said(float(np.min(ratio)))} to {said(float(np.max(ratio)))} times {spoken(lower)}"
         return Finding(answer, words)
 
     return check
@@ -196,7 +196,7 @@ def rises(names: Sequence[str], statistic: Statistic = "mean") -> Check:
 
 def _trend(curve: Curve, statistic: Statistic, sign: float) -> Finding:
     found, ends = along(curve, statistic), curve.statistic(statistic)[0, [0, -1]]
-    moved = f"{shown(curve.name)}: {_NAMES[statistic]} from {said(float(ends[0]))} to {said(float(ends[1]))}"
+    moved = f"{spoken(curve.name)}: {_NAMES[statistic]} from {said(float(ends[0]))} to {said(float(ends[1]))}"
     if found is None:
         return Finding(Answer.OPEN, f"{moved}; too few trials for a slope")
     low, high = sorted((sign * found.low, sign * found.high))
@@ -212,8 +212,8 @@ def closer(near: str, far: str, target: str) -> Check:
         one, two = (np.abs(curves[name].statistic("mean") - goal) for name in (near, far))
         apart = [np.any(gap[0] > _ROUNDING * np.max(goal[0])) for gap in (one, two)]
         answer = below_zero(one - two - _ROUNDING, curves[near].count) if all(apart) else Answer.FAILS
-        ends = [f"{shown(name)} by at most {said(float(np.max(gap[0])))}" for name, gap in ((near, one), (far, two))]
-        return Finding(answer, f"away from {shown(target)}: {ends[0]}, {ends[1]}")
+        ends = [f"{spoken(name)} by at most {said(float(np.max(gap[0])))}" for name, gap in ((near, one), (far, two))]
+        return Finding(answer, f"away from {spoken(target)}: {ends[0]}, {ends[1]}")
 
     return check
 
@@ -231,7 +231,7 @@ def flat(name: str, factor: float, statistic: Statistic = "mean") -> Check:
         span = _range(curves[name], statistic)
         answer = below_zero(span - np.log(factor), curves[name].count)
         times = _interval(span, curves[name].count)
-        words = f"the largest {_NAMES[statistic]} of {shown(name)} is {times} times the smallest"
+        words = f"the largest {_NAMES[statistic]} of {spoken(name)} is {times} times the smallest"
         return Finding(answer, words)
 
     return check
@@ -244,8 +244,9 @@ def flatter(first: str, second: str, statistic: Statistic = "mean") -> Check:
         one, two = (_range(curves[name], statistic) for name in (first, second))
         trials = _trials(curves[first], curves[second])
         words = (
-            f"largest over smallest {_NAMES[statistic]}: {shown(first)} {said(float(np.exp(one[0])))}, {shown(second)} "
-            f"{said(float(np.exp(two[0])))}; the first is {_interval(one - two, trials)} times the second"
+            f"largest over smallest {_NAMES[statistic]}: {spoken(first)} {said(float(np.exp(one[0])))}, "
+            f"{spoken(second)} {said(float(np.exp(two[0])))}; "
+            f"the first is {_interval(one - two, trials)} times the second"
         )
         return Finding(below_zero(one - two, trials), words)
 
@@ -259,7 +260,7 @@ def last_below(lower: str, upper: str, factor: float = 1.0, statistic: Statistic
         a, b = curves[lower], curves[upper]
         gap = _ratio(a, b, statistic)[:, -1]
         times = _interval(gap, _trials(a, b))
-        words = f"at the end the {_NAMES[statistic]} of {shown(lower)} is {times} times that of {shown(upper)}"
+        words = f"at the end the {_NAMES[statistic]} of {spoken(lower)} is {times} times that of {spoken(upper)}"
         return Finding(below_zero(gap - np.log(factor), _trials(a, b)), words)
 
     return check
@@ -274,7 +275,7 @@ def alike_at_end(first: str, second: str, factor: float, statistic: Statistic = 
         answer = _within(gap[:, None], factor, _trials(a, b))
         times = _interval(gap, _trials(a, b))
         return Finding(
-            answer, f"at the end the {_NAMES[statistic]} of {shown(first)} is {times} times that of {shown(second)}"
+            answer, f"at the end the {_NAMES[statistic]} of {spoken(first)} is {times} times that of {spoken(second)}"
         )
 
     return check
@@ -292,7 +293,7 @@ def alike(pairs: Sequence[tuple[str, str]], factor: float, statistic: Statistic 
         gap = _ratio(a, b, statistic)
         with np.errstate(invalid="ignore"):
             apart = _Ratio(a.x, gap * np.where(gap[0] < 0, -1, 1), _trials(a, b), factor, sides=2)
-        larger = f"the larger {_NAMES[statistic]} of {shown(a.name)} and {shown(b.name)} is {apart.times} the smaller"
+        larger = f"the larger {_NAMES[statistic]} of {spoken(a.name)} and {spoken(b.name)} is {apart.times} the smaller"
         return Finding(_within(gap, factor, _trials(a, b)), f"{larger}; {apart.place}")
 
     return lambda curves: together([one(curves[a], curves[b]) for a, b in pairs])
@@ -304,7 +305,7 @@ def lasting(names: Sequence[str], factor: float, statistic: Statistic = "mean") 
     def one(curve: Curve) -> Finding:
         step = np.diff(_log(curve, statistic)[:, -2:], axis=1)
         times = _interval(step[:, 0], curve.count)
-        words = f"the last {_NAMES[statistic]} of {shown(curve.name)} is {times} times the one before"
+        words = f"the last {_NAMES[statistic]} of {spoken(curve.name)} is {times} times the one before"
         return Finding(_within(step, factor, curve.count), words)
 
     return lambda curves: together([one(curves[name]) for name in names])
@@ -317,7 +318,7 @@ def gains_more(first: tuple[str, str], second: tuple[str, str], statistic: Stati
         one, two = (_ratio(curves[after], curves[before], statistic) for before, after in (first, second))
         ratio = _Ratio(curves[first[0]].x, one - two, _trials(*(curves[name] for name in (*first, *second))))
         falls = [
-            f"{shown(before)} by {percent(1 - np.exp(logs[0].max()))} to {percent(1 - np.exp(logs[0].min()))}"
+            f"{spoken(before)} by {percent(1 - np.exp(logs[0].max()))} to {percent(1 - np.exp(logs[0].min()))}"
             for (before, _), logs in zip((first, second), (one, two), strict=True)
         ]
         words = f"the {_NAMES[statistic]} falls: {falls[0]}, {falls[1]}; what is left of the first over what is left of"
@@ -333,7 +334,7 @@ def grows_more(first: str, second: str, statistic: Statistic = "mean") -> Check:
         one, two = (logs[:, -1] - logs[:, 0] for logs in (_log(curves[name], statistic) for name in (first, second)))
         trials = _trials(curves[first], curves[second])
         words = (
-            f"last over first {_NAMES[statistic]}: {shown(first)} {said(float(np.exp(one[0])))}, {shown(second)} "
+            f"last over first {_NAMES[statistic]}: {spoken(first)} {said(float(np.exp(one[0])))}, {spoken(second)} "
             f"{said(float(np.exp(two[0])))}; the second is {_interval(two - one, trials)} times the first"
         )
         return Finding(below_zero(two - one, trials), words)
@@ -348,7 +349,7 @@ def counted(name: str, least: float, most: float, *, first: bool = False) -> Che
         mean = curves[name].statistic("mean")[:, : 1 if first else None]
         off = np.concatenate([least - mean, mean - most], axis=1) - _ROUNDING
         ends = f"{said(float(mean[0].min()))} to {said(float(mean[0].max()))}"
-        return Finding(below_zero(off, curves[name].count), f"{shown(name)}: {ends} on average")
+        return Finding(below_zero(off, curves[name].count), f"{spoken(name)}: {ends} on average")
 
     return check
 
@@ -361,7 +362,7 @@ def settles(name: str, yes: bool = True) -> Check:
         change = float(abs(curve.median[-1] - curve.median[-2]) / curve.median[-1])
         apart = (_log(curve, "sd") - _log(curve, "mean"))[:, -1]
         figures = (
-            f"the last step changes the median of {shown(name)} by {percent(change)}; its standard deviation is "
+            f"the last step changes the median of {spoken(name)} by {percent(change)}; its standard deviation is "
             f"{_interval(apart, curve.count)} times its mean"
         )
         settled = Answer.FAILS if change >= 0.1 else below_zero(apart, curve.count)
@@ -380,7 +381,7 @@ def jump(name: str, at: float, factor: float) -> Check:
         before, after = (np.median(y[:, side], axis=1) for side in (curve.x < at, curve.x >= at))
         gap = np.log(after / before)
         words = (
-            f"median of {shown(name)}: {said(float(before[0]))} below x = {at:g}, {said(float(after[0]))} from there "
+            f"median of {spoken(name)}: {said(float(before[0]))} below x = {at:g}, {said(float(after[0]))} from there "
             f"on, {_interval(gap, curve.count)} times that before"
         )
         return Finding(below_zero(gap + np.log(factor), curve.count), words)
@@ -408,7 +409,7 @@ def all_near(names: Sequence[str], value: float, tolerance: float) -> Check:
 
     def one(name: str, curves: Curves) -> Finding:
         found = near(name, value, tolerance)(curves)
-        return Finding(found.answer, f"{shown(name)}: {found.figures}")
+        return Finding(found.answer, f"{spoken(name)}: {found.figures}")
 
     return lambda curves: together([one(name, curves) for name in names])
 
@@ -421,7 +422,7 @@ def interior_minimum(name: str) -> Check:
         logs = _log(curve, "mean")
         at, figures = (
             int(np.argmin(logs[0])),
-            f"the smallest mean of {shown(name)} is at x = {curve.x[int(np.argmin(logs[0]))]:g}",
+            f"the smallest mean of {spoken(name)} is at x = {curve.x[int(np.argmin(logs[0]))]:g}",
         )
         if at in (0, len(curve.x) - 1):
             inside = 1 + int(np.argmin(logs[0, 1:-1]))

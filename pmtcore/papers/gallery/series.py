@@ -34,6 +34,16 @@ def shown(name: str) -> str:
     return f"{_titles().get(start, start)}{comma}{rest}"
 
 
+def spoken(name: str) -> str:
+    """Return a line's name in the middle of a sentence: a title is a phrase, so it stands in quotes.
+
+    >>> spoken("joint-pmt, m = 20"), spoken("DP-RR, mu = 1")
+    ('“Joint whitened release”, m = 20', 'DP-RR, mu = 1')
+    """
+    start, comma, rest = name.partition(",")
+    return f"“{shown(start)}”{comma}{rest}" if start in _titles() else name
+
+
 @cache
 def _titles() -> dict[str, str]:
     return {entry.id: entry.title for entry in methods()}
