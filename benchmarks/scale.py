@@ -145,6 +145,9 @@ x.T @ x
 def program(command: list[str], home: str) -> dict[str, float]:
     """CPU seconds, wall seconds and peak megabytes of one program and those that it starts."""
     place = os.environ | {"PMT_LEDGER": f"{home}/ledger.db", "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    # As an installed program: compiled once, in the run that is not counted.
+    place.pop("PYTHONDONTWRITEBYTECODE", None)
+    place["PYTHONPYCACHEPREFIX"] = f"{home}/compiled"
     # From a small process: a child's peak counts that of the process it was forked from.
     done = subprocess.run(
         [sys.executable, "-S", "-c", USAGE, *command], capture_output=True, text=True, check=True, env=place, cwd=home

@@ -36,7 +36,7 @@ from pmtcore.sites.study import GroundOfStudy, Site, Study, create
 from pmtcore.sites.transcript import Opened, Transcript
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
-from pmtcore.tables.table import table_from
+from pmtcore.tables.table import read_path, table_from
 
 COLUMNS = 5
 _REPEATS = 3
@@ -116,11 +116,11 @@ def _cost(id: str, rows: int, count: int) -> tuple[float, float, float]:
         folder = Path(place)
         study = study_of(folder, [rows] * count, id, 1.0)
         frames = [draw(rows, 10 + at) for at in range(count)]
-        ground = GroundOfStudy.of(study, str(folder))
         began = time.process_time()
         ledger = Ledger(str(folder / "curator.db"))
         ledger.cap("all", 5.0)
-        problem = prepare(table_from(pd.concat(frames), "all", "private"), ground.table, study.choices)
+        public = read_path(folder / study.public, "public")
+        problem = prepare(table_from(pd.concat(frames), "all", "private"), public, study.choices)
         recorded_release(problem, study.request, SecureNoise(), ledger, "all", "once")
         curator = time.process_time() - began
         began, joined = time.process_time(), []
@@ -128,18 +128,20 @@ def _cost(id: str, rows: int, count: int) -> tuple[float, float, float]:
             (folder / site.name).mkdir()
             own = Ledger(str(folder / site.name / "ledger.db"))
             own.cap(site.name, 5.0)
-            joined.append(join(ground, site.name, folder / site.name, own, site.name, "benchmark"))
-        ground, board = GroundOfStudy.of(study.with_keys(joined), str(folder)), MemoryBoard()
+            # Every party reads the study's public file itself.
+            agreed = GroundOfStudy.of(study, str(folder))
+            joined.append(join(agreed, site.name, folder / site.name, own, site.name, "benchmark"))
+        study, board = study.with_keys(joined), MemoryBoard()
 
-        def take_part(at: int, ground=ground, board=board, folder=folder, frames=frames) -> Any:
-            name = ground.study.names[at]
+        def take_part(at: int, study=study, board=board, folder=folder, frames=frames) -> Any:
+            name, ground = study.names[at], GroundOfStudy.of(study, str(folder))
             own, table = folder / name, table_from(frames[at], name, "private")
             ledger = Ledger(str(own / "ledger.db"))
             return SiteOfStudy(ground, name, table, own, ledger, name, SecureNoise()).run(board)
 
         with Timed() as engine, ThreadPoolExecutor(count) as pool:
             sites = [pool.submit(take_part, at) for at in range(count)]
-            Coordinator(ground, board).run()
+            Coordinator(GroundOfStudy.of(study, str(folder)), board).run()
             for each in sites:
                 each.result()
         total = time.process_time() - began

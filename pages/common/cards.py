@@ -1,4 +1,4 @@
-"""Cards in a grid: a small picture, a sentence, a button that opens what it shows."""
+"""Cards in a grid: a small picture, a sentence, a button that opens what it shows, all over the card."""
 
 from __future__ import annotations
 

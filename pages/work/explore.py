@@ -17,7 +17,7 @@ def opening() -> None:
     left, right = st.columns([3, 2], gap="large")
     with right:
         st.header("Open a record")
-        st.caption("What `release --method joint-moment --out FILE` or this page saved. No private table is needed.")
+        st.caption("A file that *Save record* wrote on this page, or the command line. No private table is needed.")
         file = st.file_uploader(
             "Record (JSON)",
             type=["json"],
@@ -38,28 +38,36 @@ def opening() -> None:
         try:
             found = releasing(current_problem())
             if found is not None:
-                parts.take_up(Moment.of(found.as_dict()), "released just now")
+                parts.take_up(Moment.of(found.as_dict()), title_of(list(session().releases)[-1]))
                 st.rerun()
         except InputError as error:
             show_error(error)
+
+
+def title_of(id: str) -> str:
+    """Return of which table a release of this session is, and when it was made."""
+    return session().titles.get(id, "a release of this session")
 
 
 def earlier() -> None:
     """Draw the joint moments released in this session."""
     for id, found in session().releases.items():
         if "joint_moment" in found.released and st.button(
-            f"Open the release of {found.n:,} rows at mu = {found.guarantee.person.mu:.4g}",
+            f"Open {title_of(id)}: {found.n:,} rows at mu = {found.guarantee.person.mu:.4g}",
             key=f"explore-open-{id}",
             icon=":material/folder_open:",
         ):
-            parts.take_up(Moment.of(found.as_dict()), "release of this session")
+            parts.take_up(Moment.of(found.as_dict()), title_of(id))
             st.rerun()
 
 
 st.title("Explore")
 held = parts.held()
 if held is None:
-    st.markdown("Release one moment of all columns; then every linear question about them is free.")
+    st.markdown(
+        "Release the second moment of all columns (all their means, variances and correlations, with noise) once; then "
+        "every linear question about them is free. It is a release of its own, which coefficients do not hold."
+    )
     opening()
 else:
     try:

@@ -10,6 +10,7 @@ from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import one_line
 from pmtcore.base.messages import CommandMessage
+from pmtcore.base.numbers import p_value
 from pmtcore.base.records import Label
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import number_from
@@ -52,35 +53,35 @@ def _answer(moment: Any, chosen: argparse.Namespace) -> Answer:
     fit = _asked(moment, chosen)
     staged = _staged(moment, chosen)
     fit = fit if staged is None else staged.regression
-    found: dict[str, Any] = fit.as_dict()
+    fields: dict[str, Any] = fit.as_dict()
     if staged is not None:
-        found["first_stage"] = {name: test.as_dict() for name, test in staged.first_stage.items()}
-        found["weak_instruments"] = list(staged.weak)
+        fields["first_stage"] = {name: test.as_dict() for name, test in staged.first_stage.items()}
+        fields["weak_instruments"] = list(staged.weak)
     else:
-        found |= criteria(fit)
+        fields |= criteria(fit)
     if chosen.within:
-        found["nested"] = nested(moment.regress(chosen.within), fit).as_dict()
+        fields["nested"] = nested(moment.regress(chosen.within), fit).as_dict()
     if chosen.family == "logistic":
-        found |= logistic(fit).as_dict()
+        fields |= logistic(fit).as_dict()
     elif chosen.family != "gaussian":
         raise InputError(CommandMessage.RECORD_OF_OTHER_FAMILY)
     elif chosen.correction != "none":
         bands = fit.corrected(chosen.correction, chosen.models)
         for j, name in enumerate(fit.names):
-            found["bands"][name] |= {"low": float(bands.low[j]), "high": float(bands.high[j])}
-        found["correction"] = chosen.correction
+            fields["bands"][name] |= {"low": float(bands.low[j]), "high": float(bands.high[j])}
+        fields["correction"] = chosen.correction
     if chosen.confirm:
-        found["confirmed"] = _confirmed(fit, chosen.confirm)
+        fields["confirmed"] = _confirmed(fit, chosen.confirm)
     if chosen.test:
-        found["test"] = fit.test([part.strip() for part in chosen.test.split(",")]).as_dict()
+        fields["test"] = fit.test([part.strip() for part in chosen.test.split(",")]).as_dict()
     if chosen.at:
         values = dict(part.split("=", 1) for part in chosen.at.split(",") if "=" in part)
         numbers = {name.strip(): number_from("--at", value) for name, value in values.items()}
-        found["prediction"] = vars(moment.predict(fit, numbers))
+        fields["prediction"] = vars(moment.predict(fit, numbers))
     record = {
         "label": moment.label.value,
         "method": "joint-moment",
-        **found,
+        **fields,
         "guarantee": dict(moment.record.guarantee),
         "n": moment.record.n,
         "public_rows": moment.record.m,
@@ -129,9 +130,9 @@ def _text(record: Mapping[str, Any], moment: Any) -> str:
             f"adjusted R^2 {record['adjusted_r_squared']:.4f}, AIC {record['aic']:.5g}, BIC {record['bic']:.5g}"
         )
     for name, test in record.get("first_stage", {}).items():
-        lines.append(f"first stage of {one_line(name)}: F = {test['statistic']:.4g}, p = {test['pvalue']:.3g}")
+        lines.append(f"first stage of {one_line(name)}: F = {test['statistic']:.4g}, p: {p_value(test['pvalue'])}")
     if "nested" in record:
-        lines.append(f"nested: F = {record['nested']['statistic']:.4g}, p = {record['nested']['pvalue']:.3g}")
+        lines.append(f"nested: F = {record['nested']['statistic']:.4g}, p: {p_value(record['nested']['pvalue'])}")
     if "test" in record:
         lines.append(f"joint test: F = {record['test']['statistic']:.4g}, p = {record['test']['p']:.3g}")
     if "prediction" in record:
@@ -161,14 +162,14 @@ def _columns(moment: Any, _: argparse.Namespace) -> dict[str, Any]:
 def _path(moment: Any, chosen: argparse.Namespace, kind: str) -> dict[str, Any]:
     fit = _asked(moment, chosen)
     path = moment.ridge_path(fit) if kind == "ridge" else moment.lasso_path(fit)
-    found = {"names": list(path.names), "lam": path.lam.tolist(), "coefficients": path.coefficients.tolist()}
-    return found if path.chosen is None else {**found, "chosen_share": path.chosen.tolist()}
+    fields = {"names": list(path.names), "lam": path.lam.tolist(), "coefficients": path.coefficients.tolist()}
+    return fields if path.chosen is None else {**fields, "chosen_share": path.chosen.tolist()}
 
 
 def _components(moment: Any, _: argparse.Namespace) -> dict[str, Any]:
-    found, loadings = moment.components()
-    names = [f"component {k + 1}" for k in range(len(found.values))]
-    return {"components": found.as_rows(names), "columns": list(moment.columns), "loadings": loadings.tolist()} | {
+    shares, loadings = moment.components()
+    names = [f"component {k + 1}" for k in range(len(shares.values))]
+    return {"components": shares.as_rows(names), "columns": list(moment.columns), "loadings": loadings.tolist()} | {
         "loading_bands": moment.loadings()
     }
 

@@ -1,16 +1,22 @@
-"""How the command line starts: products of matrices in one thread, and pyarrow without pandas.
+"""How the command line starts: products of matrices in one thread, pyarrow without pandas, SciPy without numpy's tools.
 
 pyarrow imports pandas, where it is installed, to recognize frames, before it converts its first value to or from
 Python. A command reads files and hands pyarrow no object of pandas. So in a process of its own the command line lets
 pyarrow look once while pandas is hidden; ``to_pandas`` looks again and finds it. A process that also runs other code (a
 notebook, a test) is left as it is.
+
+SciPy copies all names of numpy, and so loads what numpy itself loads only when it is asked for: masked arrays, test
+tools, the front end of a Fortran compiler. Those names are hidden while it does.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from importlib.abc import MetaPathFinder
+from typing import Any
 
 _process: dict[str, bool] = {"own": False}
 
@@ -22,6 +28,7 @@ def own_process() -> None:
     loaded.
     """
     _process["own"] = True
+    sys.meta_path.insert(0, _NumpyWithoutTools())
     for library in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(library, "1")
 
@@ -60,3 +67,36 @@ class _WithoutPandas(MetaPathFinder):
         """
         if fullname == "pandas":
             raise ModuleNotFoundError(name=fullname)
+
+
+class _NumpyWithoutTools(MetaPathFinder):
+    """Finder that finds nothing, and lets numpy name only what it has loaded while SciPy copies its names."""
+
+    _COPY = "scipy._lib.array_api_compat.numpy"
+
+    def __init__(self) -> None:
+        self._restore: Callable[[], None] | None = None
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        """Hide names when SciPy's copy is looked for, and show them again when the first part of it is."""
+        if fullname == self._COPY:
+            self._restore = _hidden_tools()
+        elif self._restore is not None and fullname.startswith(f"{self._COPY}."):
+            self._restore()
+            with suppress(ValueError):
+                sys.meta_path.remove(self)
+
+
+def _hidden_tools() -> Callable[[], None]:
+    """Hide what numpy has not loaded from its lists of names; return what shows it again."""
+    import numpy  # noqa: PLC0415
+
+    module: Any = numpy
+    names, listed = module.__all__, module.__dir__
+    module.__all__ = [name for name in names if name in vars(module)]
+    module.__dir__ = lambda: list(vars(module))
+
+    def restore() -> None:
+        module.__all__, module.__dir__ = names, listed
+
+    return restore

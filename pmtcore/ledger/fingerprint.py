@@ -32,6 +32,9 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 # Words hashed at a time: what is mixed stays in the cache.
 _AT_ONCE = 8192
 SAMPLE = 256  # rows kept: a tenth in common shows in 25 of them
+# Rows of a large table that are hashed, where its columns tell rows apart: at least half as many are. A sixteenth of
+# them, a thousand, would be chosen of a table sixteen times as large too: more than the sample needs.
+MOST_ROWS = 32_768
 MOST_COLUMNS = 64  # columns that are kept; all are looked at, and the key chooses among those that vary
 SHARE = 0.06  # of the sample's rows: from here on two tables overlap; names alone never make them
 _FEWEST = 4  # rows of the sample: one or two in common can be a repeated record

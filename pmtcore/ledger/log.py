@@ -25,7 +25,7 @@ from pmtcore.ledger.account import START_CAP, Account, Entry
 from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import Database, unusable
-from pmtcore.ledger.fingerprint import Cells, Sketch, known_again, sketch
+from pmtcore.ledger.fingerprint import MOST_ROWS, Cells, Sketch, known_again, sketch
 from pmtcore.ledger.rules import MOST_WORDS, named
 from pmtcore.ledger.schema import EVENTS, NAME_LENGTH
 from pmtcore.ledger.sidecar import data_folder
@@ -268,6 +268,18 @@ class Ledger:
     def fingerprint_key(self) -> bytes:
         """Return the key under which tables are hashed; it never leaves the machine."""
         return self._database.seal_key
+
+    @property
+    def most_rows_hashed(self) -> int | None:
+        """Return how many rows of a table are hashed at most, so that it is known again; ``None``: no such limit.
+
+        Earlier versions had no limit. What they kept is a sample of all the rows that they hashed, so a table is
+        compared with that by as many.
+        """
+        with self._database.reading() as connection:
+            tables = reading.of_kind(connection, "table")
+            rows = [chain.read(table, self._database.key)["rows"] for table in tables]
+            return None if any(count > MOST_ROWS for count in rows) else MOST_ROWS
 
     def _numbered(self, connection: sql.Connection, dataset: str, kind: str, fields: Mapping[str, Any]) -> None:
         seq = self._database.head(connection)[0] + 1

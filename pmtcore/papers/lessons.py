@@ -114,14 +114,14 @@ def inverse(ratio: float, mu: float, trials: int = 200) -> Solutions:
     x = rng.standard_normal((_N, 2)) * axes
     bound = _REACH * float(np.linalg.norm(axes * true))
     y = np.clip(x @ true + 0.1 * rng.standard_normal(_N), -bound, bound)
-    part, found = mu / np.sqrt(2), []
+    part, solutions = mu / np.sqrt(2), []
     for at, w in enumerate((np.eye(2), np.diag(1 / axes))):
         radius = _REACH * float(np.linalg.norm(np.diag(w) * axes))
         z = truncate(x @ w, radius)
         noise = moment_sensitivity(radius, _N) / part * symmetric_noise(SeededNoise(13, at), trials, 2, "isometric")
         cross = z.T @ y / _N + cross_sensitivity(radius, bound, _N) / part * SeededNoise(14, at).normal(trials, 2)
-        found.append(np.linalg.solve(z.T @ z / _N + noise, cross[..., None])[..., 0] @ w)
-    return Solutions(found[0], found[1], true)
+        solutions.append(np.linalg.solve(z.T @ z / _N + noise, cross[..., None])[..., 0] @ w)
+    return Solutions(solutions[0], solutions[1], true)
 
 
 @final

@@ -177,16 +177,69 @@ def _candidates(rows: np.ndarray) -> _Candidates:
     weights = ball_weights(squared, radii[:, None])
     price, spread = np.empty(len(radii)), np.empty(len(radii))
     untruncated: tuple[float, float] | None = None
+    every_row_cut: dict[float, _AllCut] = {}
     # One candidate at a time: all at once would need K m d numbers.
     for k in range(len(radii)):
         cut = weights[k] < 1
-        if untruncated is None or np.any(cut):
+        if untruncated is not None and not np.any(cut):
+            result = untruncated
+        elif np.all(cut):
+            scale = float(scales[k])
+            if scale not in every_row_cut:
+                every_row_cut[scale] = _AllCut.of(rows, 1 / squared[k])
+            result = every_row_cut[scale].priced(float(radii[k]))
+        else:
             result = _priced(rows, weights[k], cut)
             untruncated = untruncated if np.any(cut) else result  # the same for all radii that cut no row
-        else:
-            result = untruncated
         price[k], spread[k] = result
     return _Candidates(radii, scales, price, spread)
+
+
+@final
+@dataclass(frozen=True)
+class _AllCut:
+    """What prices every radius R below the shortest row: all weights are ``R^2 u``, with the same u for each R.
+
+    Then ``P_w = R^2 P_u``, and what is cut off is ``x r - R^2 u x r``: one inverse serves all these radii.
+
+    Attributes:
+        whole: ``(x r) P_u^{-1}`` of each row (m, d).
+        kept: ``(u x r) P_u^{-1}`` of each row (m, d).
+        square: ``||P_u^{-1}||_F^2``.
+    """
+
+    whole: np.ndarray
+    kept: np.ndarray
+    square: float
+
+    @classmethod
+    def of(cls, rows: np.ndarray, unit: np.ndarray) -> _AllCut:
+        """Return it for whitened joint rows (m, d + 1) and weights u (m,)."""
+        inverse = _inverse_gram(rows, unit)
+        gradients = rows[:, :-1] * rows[:, -1:]
+        whole = gradients @ inverse
+        return cls(whole, whole * unit[:, None], float(np.sum(inverse**2)))
+
+    def priced(self, radius: float) -> tuple[float, float]:
+        """Return what :func:`_priced` does at a radius."""
+        m = len(self.whole)
+        moves = self.whole / radius**2 - self.kept
+        return _bias(np.sum(moves, axis=0) / m, np.sum(np.abs(moves), axis=0) / m), self.square / radius**4
+
+
+def _inverse_gram(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the inverse (d, d) of the weighted mean ``x x'`` of whitened joint rows (m, d + 1)."""
+    features = rows[:, :-1] * np.sqrt(weights)[:, None]
+    gram = features.T @ features / len(rows)
+    try:
+        return np.linalg.inv(gram)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.pinv(gram, hermitian=True))
+
+
+def _bias(mean: np.ndarray, mean_size: np.ndarray) -> float:
+    """Return the squared bias of truncation with its absolute part, of mean moves (d,) and mean absolute ones (d,)."""
+    return float(np.sum(mean**2) + ABSOLUTE_SHARE * np.sum(mean_size**2))
 
 
 def _priced(rows: np.ndarray, weights: np.ndarray, cut: np.ndarray) -> tuple[float, float]:
@@ -197,12 +250,6 @@ def _priced(rows: np.ndarray, weights: np.ndarray, cut: np.ndarray) -> tuple[flo
         weights: truncation weights (m,).
         cut: True for the rows that are truncated (m,).
     """
-    features, m = rows[:, :-1] * np.sqrt(weights)[:, None], len(rows)
-    gram = features.T @ features / m
-    try:
-        inverse = np.linalg.inv(gram)
-    except np.linalg.LinAlgError:
-        inverse = np.linalg.pinv(gram, hermitian=True)
+    inverse, m = _inverse_gram(rows, weights), len(rows)
     moves = cut_off(rows[cut], weights[cut]) @ inverse
-    mean, mean_size = np.sum(moves, axis=0) / m, np.sum(np.abs(moves), axis=0) / m
-    return float(np.sum(mean**2) + ABSOLUTE_SHARE * np.sum(mean_size**2)), float(np.sum(inverse**2))
+    return _bias(np.sum(moves, axis=0) / m, np.sum(np.abs(moves), axis=0) / m), float(np.sum(inverse**2))

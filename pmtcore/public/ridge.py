@@ -146,11 +146,11 @@ def prior_of(
     m = len(x)
     rows = Rows(x, y, np.ones(m) if weights is None else weights)
     spread = free * (np.mean(x**2, axis=0) - (np.mean(x, axis=0) ** 2 if not free.all() else 0.0))
-    path, fit = [], np.zeros(x.shape[1])
+    path, fit, gram = [], np.zeros(x.shape[1]), _Gram(family, rows)
     for a in _PENALTY_PATH:
         penalty_matrix = np.diag(a * spread + lam * free + _STABILIZING_RIDGE * np.maximum(spread, _STEP_TOLERANCE))
-        path.append(_left_out(family, rows, float(a), penalty_matrix, _ridge_fit(family, rows, penalty_matrix, fit)))
-        fit = path[-1].fit
+        fit = _ridge_fit(family, rows, gram, penalty_matrix, fit)
+        path.append(_left_out(family, rows, gram, float(a), penalty_matrix, fit))
     best = min(path, key=lambda point: float(np.mean(point.losses)))
     excess_losses = [point.losses - best.losses for point in path]
     as_good = [
@@ -166,7 +166,26 @@ def prior_of(
     return RidgePrior(best.fit, covariance, whitening, best.penalty, spread, best.dispersion)
 
 
-def _ridge_fit(family: Family, rows: Rows, penalty_matrix: np.ndarray, start: np.ndarray) -> np.ndarray:
+@final
+class _Gram:
+    """Mean Hessians of the loss of rows, which for least squares is one for all coefficients, computed once."""
+
+    def __init__(self, family: Family, rows: Rows) -> None:
+        self._family, self._rows = family, rows
+        self._of_all: np.ndarray | None = None
+
+    def at(self, z: np.ndarray) -> np.ndarray:
+        """Return the Hessian (d, d) at linear predictions z (m,)."""
+        if self._of_all is not None:
+            return self._of_all
+        x = self._rows.features
+        hessian = (x * (self._rows.weights * self._family.slope(z))[:, None]).T @ x / len(x)
+        if self._family.id == "gaussian":
+            self._of_all = hessian
+        return np.asarray(hessian)
+
+
+def _ridge_fit(family: Family, rows: Rows, gram: _Gram, penalty_matrix: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Minimize the penalized mean loss by Newton's method, from ``start``.
 
     A step that would move a prediction by more than 1 is damped.
@@ -175,7 +194,7 @@ def _ridge_fit(family: Family, rows: Rows, penalty_matrix: np.ndarray, start: np
     for _ in range(_MOST_NEWTON_STEPS):
         z = x @ fit
         gradient = x.T @ (weights * (family.mean(z) - y)) / len(x) + penalty_matrix @ fit
-        hessian = (x * (weights * family.slope(z))[:, None]).T @ x / len(x) + penalty_matrix
+        hessian = gram.at(z) + penalty_matrix
         step = np.linalg.solve(hessian, gradient)
         move = float(np.max(np.abs(x @ step)))
         linear = family.id == "gaussian"
@@ -185,12 +204,14 @@ def _ridge_fit(family: Family, rows: Rows, penalty_matrix: np.ndarray, start: np
     return fit
 
 
-def _left_out(family: Family, rows: Rows, penalty: float, penalty_matrix: np.ndarray, fit: np.ndarray) -> _Point:
+def _left_out(
+    family: Family, rows: Rows, gram: _Gram, penalty: float, penalty_matrix: np.ndarray, fit: np.ndarray
+) -> _Point:
     """Compute the losses of all rows, each as if left out: ``z - h w r/(1 - h w b'')``, exact for least squares."""
     x, y, weights = rows.features, rows.response, rows.weights
     m, z = len(x), x @ fit
     slope = weights * family.slope(z)
-    hessian = (x * slope[:, None]).T @ x / m + penalty_matrix
+    hessian = gram.at(z) + penalty_matrix
     leverage = np.einsum("ij,jk,ik->i", x, np.linalg.inv(hessian), x, optimize=True) / m
     residual = weights * (y - family.mean(z))
     left_out = z - leverage * residual / np.maximum(1 - leverage * slope, _LEAST_RESIDUAL_SHARE)

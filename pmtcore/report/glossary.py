@@ -59,7 +59,8 @@ _ENTRIES = (
         "neighbours",
         "Neighbouring tables",
         "The two tables that the guarantee makes hard to tell apart.",
-        "Replace-one: same number of rows, one row different. Add-remove-one: one table has one row more.",
+        "Replace-one: same number of rows, one row different. Add-remove-one: one table has one row more. "
+        "Replace-one-response: the same covariates, one response different; covariates are not protected.",
     ),
     Term(
         "sound",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, final
@@ -35,6 +36,7 @@ from pmtcore.sites.noise_shares import NoiseShares
 from pmtcore.sites.rounds import Exchange, Openings, Replay, SharedNoise, signed
 from pmtcore.sites.study import GroundOfStudy, Study
 from pmtcore.sites.transcript import Superseded, Transcript
+from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import Table
 
 FINISHED = "finished"  # the body of the coordinator's last message, where there is a release
@@ -55,20 +57,26 @@ def plan_of(ground: GroundOfStudy) -> Preview:
     return preview(ground.problem(study.names), study.request_of(study.names))
 
 
-def _fields(
-    ground: GroundOfStudy, name: str, by: str, ledger: Ledger, dataset: str, table: Table | None
-) -> dict[str, Any]:
+def _fields(study: Study, problem: Problem, name: str, by: str, ledger: Ledger, dataset: str) -> dict[str, Any]:
     """Return what a site spends, in the fields of its ledger: the budget against the declared coalition.
+
+    Args:
+        study: the study.
+        problem: of the rows of all sites, as this site sees it: with its own table, or with none.
+        name: of the site.
+        by: who asks.
+        ledger: of the site.
+        dataset: whose cap counts.
 
     Raises:
         StudyError: a second person has to agree, who agrees to one table, and there is none.
     """
-    study, tables = ground.study, ""
+    tables = ""
     if ledger.account(dataset).second:
-        if table is None:
+        if problem.table is None:
             raise StudyError(Kind.NEEDS_TABLE, name)
-        tables = tables_digest(ground.problem(study.names, table, name), ledger)
-    fields = spend_of(ground.problem(study.names), study.request, study.title, by, tables)
+        tables = tables_digest(problem, ledger)
+    fields = spend_of(problem, study.request, study.title, by, tables)
     return {**fields, "request": {**fields["request"], "study": study.plan_digest, "site": name}}
 
 
@@ -103,7 +111,8 @@ def join(
     """
     study = ground.study
     study.site(name)
-    ledger.agreements.ask(dataset, study.key(name), _fields(ground, name, by, ledger, dataset, table))
+    problem = ground.problem(study.names, table, name)
+    ledger.agreements.ask(dataset, study.key(name), _fields(study, problem, name, by, ledger, dataset))
     folder.mkdir(parents=True, exist_ok=True)
     keys = seals.Keys.new()
     keys.write(folder / _KEYS)
@@ -195,11 +204,16 @@ class SiteOfStudy:
             return dict(entry.record)
         if entry is not None and entry.state == "reserved":
             return None  # stopped in between: what was opened is on the board, and no pass is opened twice
-        problem = self.ground.problem(study.names, self.table, self.name)
+        problem = self._problem
         admit(problem, self.ledger, self.dataset)
-        fields = _fields(self.ground, self.name, self.by, self.ledger, self.dataset, self.table)
+        fields = _fields(study, problem, self.name, self.by, self.ledger, self.dataset)
         self.ledger.spend(self.dataset, key, fields, record_room(problem))
         return None
+
+    @cached_property
+    def _problem(self) -> Problem:
+        """Return the problem of the rows of all sites, of which this one holds its own; it is planned once."""
+        return self.ground.problem(self.ground.study.names, self.table, self.name)
 
     def _agreement(self) -> Asked:
         return self.ledger.agreements.one(self.ground.study.key(self.name))
@@ -215,7 +229,7 @@ class SiteOfStudy:
             attempt, names, planned = transcript.attempt, transcript.names, transcript.planned
             if transcript.stopped == FINISHED:
                 # The others went on without this site; what they opened is its release too.
-                return _run(self.ground, planned, SharedNoise(study, Replay(transcript), None))
+                return _run(study, planned, SharedNoise(study, Replay(transcript), None), self.ground.problem(planned))
             if len(names) < study.least:
                 raise StudyError(Kind.TOO_FEW_SITES)
             if not set(names) <= set(planned):
@@ -223,8 +237,10 @@ class SiteOfStudy:
             openings.require_plan(planned)
             shares = NoiseShares(self.source, len(names), study.colluders, len(planned))
             exchange = Exchange(study, self.name, keys, board, transcript, openings)
+            every = planned == study.names
+            problem = self._problem if every else self.ground.problem(planned, self.table, self.name)
             with suppress(Superseded):
-                return _run(self.ground, planned, SharedNoise(study, exchange, shares), self.table, self.name)
+                return _run(study, planned, SharedNoise(study, exchange, shares), problem)
 
     def _wait_for_attempt(self, transcript: Transcript, last: int) -> None:
         def has_begun() -> bool:
@@ -279,22 +295,18 @@ class Result:
         return plain({**self.release.as_dict(), "study": answered})
 
 
-def _run(
-    ground: GroundOfStudy, names: tuple[str, ...], source: SharedNoise, table: Table | None = None, own: str = ""
-) -> Result:
+def _run(study: Study, names: tuple[str, ...], source: SharedNoise, problem: Problem) -> Result:
     """Return the result for these sites' rows, computed by one party from the opened totals.
 
     Args:
-        ground: the study.
+        study: the study.
         names: of the sites of the first pass.
         source: opens totals.
-        table: of the site that computes; ``None``: of nobody.
-        own: its name.
+        problem: of the rows of these sites, as the party sees it: with its own table, or with none.
 
     Raises:
         StudyError: the first pass was opened with other sites.
     """
-    study, problem = ground.study, ground.problem(names, table, own)
     stated = guarantee_of_budget(problem, study.request)
     found = once_recorded(release(problem, study.request_of(names), source, stated=stated))
     if source.passes[0] != names:
@@ -340,7 +352,8 @@ class Coordinator:
                 self._follow()
                 sleep(_POLL)
             source = SharedNoise(self._study, Replay(transcript), None)
-            found = _run(self._ground, transcript.planned, source)
+            problem = self._ground.problem(transcript.planned)
+            found = _run(self._study, transcript.planned, source, problem)
         except StudyError as error:
             self._post("stop", body=error.kind.value)
             raise

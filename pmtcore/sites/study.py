@@ -432,7 +432,8 @@ class GroundOfStudy:
             weighted = self.side.coder.has_loss_weights
             nobody = PrivateRows(lambda: iter([nobody.empty(1)]), total, self.side.coder.names, weighted=weighted)
             design = design_of(self.side.coder, self.table)
-            return Problem(nobody, self.side.data, study.choices, self.side.notes, coder=self.side.coder, design=design)
+            data, coder, notes = self.side.data, self.side.coder, self.side.notes
+            return Problem(nobody, data, study.choices, notes, coder=coder, unit=study.choices.unit, design=design)
         schema = None if study.schema is None else Schema.from_dict(study.schema)
         table = labelled(private, effects.COLUMN, [own]) if study.site_effects else private
         found = prepare(table, self.table, study.choices, public_rows=study.public_rows, schema=schema)

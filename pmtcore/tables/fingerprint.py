@@ -26,7 +26,13 @@ _ZERO = 330  # the place of 1 among them
 _FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # SplitMix64's: every bit of a word moves every other
 
 
-def hashed(table: Table, key: bytes, dialect: Dialect | None = None, watch: PassObserver | None = None) -> Cells:
+def hashed(
+    table: Table,
+    key: bytes,
+    dialect: Dialect | None = None,
+    watch: PassObserver | None = None,
+    most_rows: int | None = None,
+) -> Cells:
     """Hash the cells of a table by their content, under the ledger's key: of all rows, or of chosen ones.
 
     Args:
@@ -34,11 +40,13 @@ def hashed(table: Table, key: bytes, dialect: Dialect | None = None, watch: Pass
         key: of the ledger.
         dialect: of the table; ``None``: the usual one.
         watch: observer of the progress.
+        most_rows: rows that are hashed where columns tell rows apart, see :attr:`Ledger.most_rows_hashed`; ``None``: as
+            many as :data:`MOST_CELLS` allows.
     """
     if watch is not None:
         watch.begin()
     names = table.columns
-    chosen = _Chosen(MOST_CELLS // max(len(names), 1))
+    chosen = _Chosen(MOST_CELLS // max(len(names), 1), most_rows)
     for block in table.source.blocks(names, dialect or Dialect()):
         words = [_said(block.columns[name], table.source.separator, key) for name in names]
         chosen.add(words, key)
@@ -52,10 +60,15 @@ class _Chosen:
     """Rows with the smallest quick hashes, up to a limit; the choice does not depend on their order.
 
     The words of their cells are kept, and hashed when all rows are chosen.
+
+    Args:
+        most: rows to choose.
+        most_telling: rows to choose where columns tell rows apart, if that is fewer. Where none does, whole rows are
+            counted, and to choose few of them would be to choose one or two different ones.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, most_telling: int | None = None) -> None:
+        self._most, self._most_telling = most, most_telling
         self._bound = np.uint64(2**64 - 1)
         self._telling: list[int] | None = None
         self._words: list[np.ndarray] = []
@@ -67,7 +80,9 @@ class _Chosen:
         """Add a block's columns of words (k,)."""
         if self._telling is None:
             wide = len(words[0]) / _TELLING if words else 0
-            self._telling = [j for j, column in enumerate(words) if len(np.unique(column)) > max(wide, 1)]
+            self._telling = [j for j, column in enumerate(words) if _different(column) > max(wide, 1)]
+            if self._telling and self._most_telling is not None:
+                self._most = min(self._most, self._most_telling)
         quick = _quick([words[j] for j in self._telling] or words, bool(self._telling), key)
         near = np.flatnonzero(quick <= self._bound)
         near, self._seen = near[-self._seen % self._stride :: self._stride], self._seen + len(near)
@@ -96,6 +111,12 @@ class _Chosen:
         if self._bound == np.uint64(2**64 - 1):
             return None
         return np.asarray(np.concatenate(self._quick) <= self._bound >> np.uint64(4))
+
+
+def _different(words: np.ndarray) -> int:
+    """Return how many different words there are."""
+    ordered = np.sort(words)
+    return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + (len(words) > 0)
 
 
 def _quick(columns: list[np.ndarray], apart: bool, key: bytes) -> np.ndarray:

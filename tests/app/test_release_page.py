@@ -149,9 +149,13 @@ def test_forest_plot_parts_and_words(app):
     upload(app)
     go(app, "release")
     do_release(app)
-    assert traces(app, "95 % band") and traces(app, "Public fit alone") and traces(app, "truncation")
+    assert (
+        traces(app, "95 % band")
+        and traces(app, "Public fit alone (its band is not drawn)")
+        and traces(app, "truncation")
+    )
     assert "The privacy noise moves it by about" in words(app)
-    assert all(f" · {name} " in words(app) for name in ("Residual sd", "R squared", "Condition number, whitened"))
+    assert all(f"- {name}: " in words(app) for name in ("Residual sd", "R squared", "Condition number, whitened"))
 
 
 def test_the_slider_reads_the_released_path(app):

@@ -17,6 +17,7 @@ TABLES = ("--private", "assets/demo-private.csv", "--public", "assets/demo-publi
 HEAVY = {
     *("pandas", "polars", "sklearn", "narwhals", "formulaic", "duckdb", "dask", "streamlit", "plotly", "cryptography"),
     *("nacl", "mpmath", "opendp.prelude", "scipy.stats", "scipy.optimize", "scipy.integrate", "pyarrow.parquet"),
+    *("numpy.f2py", "numpy.testing", "unittest"),
     *("pyarrow.dataset", "pmtcore.explore.moment", "pmtcore.papers", "pmtcore.auditing.comparison"),
 }
 RUN = """
@@ -27,6 +28,13 @@ try:
 except SystemExit as done:
     print("status", done.code)
 print("loaded", *sys.modules)
+"""
+NAMES = """
+from pmtcore.cli.startup import own_process
+own_process()
+import numpy as np, scipy.special
+assert not {"numpy.f2py", "numpy.ma"} & set(__import__("sys").modules)
+assert "ma" in np.__all__ and "f2py" in dir(np) and np.ma.masked_array([1.0]).sum() == 1
 """
 
 
@@ -90,3 +98,8 @@ import pandas as pd, pyarrow as pa
 assert pa.array(pd.Series([1.0, None])).null_count == 1
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
+
+
+def test_numpy_has_all_its_names_afterwards():
+    """They are hidden while SciPy copies them, and no longer."""
+    subprocess.run([sys.executable, "-c", NAMES], cwd=ROOT, capture_output=True, check=True)

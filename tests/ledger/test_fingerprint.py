@@ -12,7 +12,8 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.messages import LedgerMessage
 from pmtcore.cli.main import main
-from pmtcore.ledger.fingerprint import THRESHOLD, Sketch, evidence, known_again, overlap, sketch
+from pmtcore.ledger import log
+from pmtcore.ledger.fingerprint import MOST_ROWS, THRESHOLD, Sketch, evidence, known_again, overlap, sketch
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.release import Request, recorded_release
@@ -139,6 +140,47 @@ def test_a_large_table_among_many_others_is_known_and_others_are_not(large, monk
     assert overlap(cells(csv(around)), large) >= 0.06
     for draw in (2, 3):
         assert overlap(cells(csv(people(draw, draw * LARGE))), large) == 0
+
+
+VARIANTS_OF_MANY_ROWS = ("shuffled", "half of the rows", "columns renamed", "a column less")
+
+
+@pytest.mark.parametrize("name", VARIANTS_OF_MANY_ROWS)
+def test_a_ledger_hashes_few_rows_of_a_large_table(name, tmp_path):
+    """The ledger says how many rows; by so many a copy is known again, and other people are not."""
+    book, n = Ledger(str(tmp_path / "l.db")), 40_000
+    most, key = book.most_rows_hashed, book.fingerprint_key
+    assert most == MOST_ROWS
+    found = hashed(read_table(csv(people(1, n)), "t", "private"), key, most_rows=most)
+    assert MOST_ROWS / 2 - 600 <= len(found.hashes) <= MOST_ROWS
+    book.admit("survey", found)
+    assert book.most_rows_hashed == most, "one table of many rows changes nothing"
+    copy = hashed(read_table(VARIANTS[name](people(1, n)), "t", "private"), key, most_rows=most)
+    assert book.recognised(copy) == ("survey",)
+    other = hashed(read_table(csv(people(2, n)), "t", "private"), key, most_rows=most)
+    assert book.recognised(other) == ()
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_table_that_an_earlier_version_kept_is_compared_by_as_many_rows(step, tmp_path, monkeypatch):
+    """Its sample is of all rows that were hashed then: among a twelfth of them too few would be found again."""
+    monkeypatch.setattr(log, "MOST_ROWS", 2_000)
+    book = Ledger(str(tmp_path / "l.db"))
+    key = book.fingerprint_key
+    book.admit("survey", hashed(read_table(csv(people(1, 24_000)), "t", "private"), key))
+    part = read_table(csv(people(1, 24_000).iloc[::step]), "t", "private")
+    assert book.recognised(hashed(part, key, most_rows=book.most_rows_hashed)) == ("survey",)
+    assert book.recognised(hashed(part, key, most_rows=2_000)) == ()
+
+
+def test_rows_that_tell_nobody_apart_are_counted_all():
+    """A few yes-no columns: however few rows are hashed of other tables, of this one all are."""
+    rng = np.random.default_rng(3)
+    first, other = (pd.DataFrame({c: rng.choice(["a", "b"], 20_000) for c in "pqrs"}) for _ in range(2))
+    tables = [read_table(csv(frame), "t", "private") for frame in (first, first.sample(frac=1), other)]
+    known, same, another = (hashed(table, KEY, most_rows=2_000) for table in tables)
+    assert len(known.hashes) == 20_000
+    assert evidence(same, sketch(known)) >= THRESHOLD and overlap(another, sketch(known)) == 0
 
 
 @pytest.mark.slow

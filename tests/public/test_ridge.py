@@ -8,7 +8,7 @@ import pytest
 from pmtcore.glm.families import GAUSSIAN, LOGISTIC
 from pmtcore.glm.newton import Rows
 from pmtcore.public.moments import public_from_moment, public_from_rows
-from pmtcore.public.ridge import _left_out, _ridge_fit, prior_of, ridge_prior
+from pmtcore.public.ridge import _Gram, _left_out, _ridge_fit, prior_of, ridge_prior
 from tests.helpers import names
 
 
@@ -28,14 +28,27 @@ def test_left_out_losses_are_those_of_fits_without_the_row(penalty, seed):
     x, y, _ = table(12, 4, seed)
     held = np.diag(penalty * FREE * np.var(x, axis=0))
     rows = Rows(x, y, np.ones(12))
-    found = _left_out(GAUSSIAN, rows, penalty, held, _ridge_fit(GAUSSIAN, rows, held, np.zeros(4))).losses
+    gram = _Gram(GAUSSIAN, rows)
+    found = _left_out(GAUSSIAN, rows, gram, penalty, held, _ridge_fit(GAUSSIAN, rows, gram, held, np.zeros(4))).losses
     labels = (y > np.median(y)).astype(float)
-    near = _left_out(LOGISTIC, Rows(x, labels, np.ones(12)), 0.1, held + 0.05 * np.diag(FREE), np.zeros(4))
+    rows = Rows(x, labels, np.ones(12))
+    near = _left_out(LOGISTIC, rows, _Gram(LOGISTIC, rows), 0.1, held + 0.05 * np.diag(FREE), np.zeros(4))
     for i in range(12):
         keep = np.arange(12) != i
         beta = np.linalg.solve(x[keep].T @ x[keep] / 12 + held, x[keep].T @ y[keep] / 12)
         assert found[i] == pytest.approx((x[i] @ beta) ** 2 / 2 - y[i] * (x[i] @ beta), rel=1e-6, abs=1e-8)
     assert np.all(np.isfinite(near.losses))
+
+
+def test_only_the_hessian_of_least_squares_is_the_same_everywhere(seed):
+    """Of labels it is computed at every point anew."""
+    x, y, beta = table(30, 4, seed)
+    rows = Rows(x, (y > np.median(y)).astype(float), np.linspace(0.5, 1.5, 30))
+    for family in (GAUSSIAN, LOGISTIC):
+        gram = _Gram(family, rows)
+        for at in (np.zeros(4), beta / 10, beta):
+            slope = rows.weights * family.slope(x @ at)
+            assert gram.at(x @ at) == pytest.approx(np.einsum("i,ij,ik->jk", slope, x, x) / 30)
 
 
 def test_units_and_offsets_do_not_matter(seed):

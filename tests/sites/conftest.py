@@ -87,6 +87,7 @@ def study(tmp_path):
         cap=None,
         family="gaussian",
         shifts=None,
+        person_rows=None,
         **settings,
     ) -> Setup:
         labels = family != "gaussian"
@@ -97,12 +98,15 @@ def study(tmp_path):
         public.to_csv(tmp_path / "public.csv", index=False)
         request = Request(method, Budget(mu), parameters or {})
         sites = [Site(f"s{at}", n) for at, n in enumerate(rows)]
-        choices = Choices(target="y", family=family)
+        whose = {} if person_rows is None else {"person": "id", "person_rows": person_rows}
+        choices = Choices(target="y", family=family, **whose)
         found = create("test", str(tmp_path / "public.csv"), choices, request, sites, **{"patience": 20.0, **settings})
         ground, joined = GroundOfStudy.of(found, str(tmp_path)), []
         for site, frame in zip(sites, frames, strict=True):
             own = tmp_path / site.name
             own.mkdir()
+            if person_rows is not None:
+                frame["id"] = np.arange(len(frame)) // person_rows
             frame.to_csv(own / "private.csv", index=False)
             ledger = Ledger(str(own / "ledger.db"))
             ledger.cap(site.name, (cap or {}).get(site.name, 3.0))

@@ -13,6 +13,7 @@ import pytest
 from pmtcore.accounting.units import Unit
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
+from pmtcore.releases import release as module
 from pmtcore.releases.release import release
 from pmtcore.sites import parties, seals, sharing
 from pmtcore.sites.boards import FolderBoard, HttpBoard, MemoryBoard, Message, served
@@ -104,6 +105,25 @@ def test_a_study_has_the_bits_of_the_curator(study, method, family, colluders):
         if method == "joint-moment":
             assert record["released"]["joint_moment"]["guarantee"]["mu"] == 1.0
     assert answers[""]["study"]["noise_mu"] == pytest.approx(np.sqrt((3 - colluders) / 3))
+
+
+def test_each_party_makes_one_plan(study, monkeypatch):
+    """What a site spends and what it computes come from one plan: planning is most of the work for few rows."""
+    setup, plans, planned = study(), [], module._planned
+    monkeypatch.setattr(module, "_planned", lambda *arguments: plans.append(1) or planned(*arguments))
+    assert not isinstance(setup.run()[""], BaseException)
+    assert len(plans) == 3 + 1
+
+
+def test_a_person_with_several_rows_spends_for_each(study):
+    """Where a column says whose a row is, a site agrees to and spends the budget of one row for each of a person's."""
+    setup = study(rows=(300, 200), person_rows=2)
+    answers = setup.run()
+    assert not isinstance(answers[""], BaseException), answers
+    for name in setup.ground.study.names:
+        entry = setup.ledger(name).entry(setup.ground.study.key(name))
+        assert entry.mu == pytest.approx(2.0)
+        assert answers[name]["guarantee"] == answers[""]["guarantee"]
 
 
 def test_ten_sites_of_which_one_is_killed(study):

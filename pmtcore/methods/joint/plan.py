@@ -161,10 +161,6 @@ def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointPara
         counted = sum(each.shares.counting for each in middle)
         shares = replace(shares, middle=between + counted, counting=0.0 if parameters.clip else COUNTING)
     second = SecondPass(sizes, n, shares, parameters.clip, harmless_bound(n, shares.gradient_mu))
-    if parameters.radius_mode == "inference":
-        second = replace(second, least=max(second.least, second.covering_bound()))
-        if second.least >= sizes.edges[-1] * (1 - 1e-9):  # no count could change it
-            second = replace(second, clip=second.least, shares=replace(shares, counting=0.0))
     return JointPlan(budget.mu, first, second, parameters, middle)
 
 
@@ -231,7 +227,7 @@ def pilot_variance(first: FirstPass) -> float:
     """Expected error variance of a whitened coefficient after a joint release shrunk to the public fit."""
     public, ball = first.public, first.ball
     v = first.sigma**2 / 2
-    alike = np.maximum(np.linalg.eigvalsh(public.fit_covariance), 1e-300)
+    alike = np.maximum(public.fit_variances, 1e-300)
     off = v / ball.response_scale**2 + v * np.sum(alike) + truncation_variance(public, ball)
     return float(np.mean(1 / (1 / off + 1 / alike)))
 

@@ -74,7 +74,7 @@ class Measured:
         moment = self.inside.T @ self.inside / self.m
         for _ in range(_REGRESSIONS):
             t = int(rng.choice(self.responses)) if self.responses else int(rng.integers(1, d))
-            others = np.setdiff1d(np.arange(1, d), [t])
+            others = np.delete(np.arange(1, d), t - 1)
             chosen = rng.permutation(others)[: int(rng.integers(1, len(others) + 1))] if len(others) else others
             features = self.root[np.concatenate([[0], chosen])]
             inverse = np.linalg.pinv(features @ moment @ features.T, hermitian=True) @ features

@@ -63,17 +63,17 @@ def _draw(drawn: go.Figure, curve: Curve, at: int, log: bool) -> None:
 
 def colours(names: Sequence[str]) -> list[str]:
     """Return the colour of each series, as :func:`picture` draws them."""
-    found, at = [], 0
+    palette, at = [], 0
     for name in names:
-        found.append(_own(name) or _COLOURS[at % len(_COLOURS)])
+        palette.append(_own(name) or _COLOURS[at % len(_COLOURS)])
         at += _own(name) is None
-    return found
+    return palette
 
 
 def _own(name: str) -> str | None:
     """Return the colour of a registered method's curve, ours or the public fit; ``None`` for the papers'."""
-    found = {entry.id: entry for entry in methods()}.get(name)
-    return found.colour if found is not None and (found.recommended or found.role == "public") else None
+    entry_of = {entry.id: entry for entry in methods()}.get(name)
+    return entry_of.colour if entry_of is not None and (entry_of.recommended or entry_of.role == "public") else None
 
 
 def _dash(name: str, at: int) -> str:
@@ -168,7 +168,7 @@ def omitted_words(record: Mapping[str, Any]) -> str:
     found = [f"{shown(name)}: up to {count:.0f}" for name, count in most.items() if count]
     if not found:
         return ""
-    return f"Trials without an estimate are in no mean ({'; '.join(found)} of {record['trials']})."
+    return f"Trials without an estimate are in no mean ({'; '.join(parts)} of {record['trials']})."
 
 
 def trials_words(figure: Figure, record: Mapping[str, Any]) -> str:

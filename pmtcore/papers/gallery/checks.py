@@ -181,7 +181,7 @@ def rises(names: Sequence[str], statistic: Statistic = "mean") -> Check:
     """Check that each curve's trend is upward, or its end above its beginning, and no step falls by a tenth."""
 
     def one(curve: Curve) -> Finding:
-        found, logs = _trend(curve, statistic, -1.0), _log(curve, statistic)
+        finding, logs = _trend(curve, statistic, -1.0), _log(curve, statistic)
         steps = np.diff(logs, axis=1) - np.log(0.9)
         kept = below_zero(-steps, curve.count)
         if kept is Answer.FAILS:
@@ -500,8 +500,8 @@ def slope_near(name: str, value: float, tolerance: float = 0.2) -> Check:
     """Check that the slope of the median on log axes is near a value, and known well enough to say so."""
 
     def check(curves: Curves) -> Finding:
-        found = along(curves[name])
-        return _no_median([curves[name]]) if found is None else found.near(value, tolerance)
+        slope = along(curves[name])
+        return _no_median([curves[name]]) if slope is None else slope.near(value, tolerance)
 
     return check
 
@@ -510,11 +510,11 @@ def slope_above(name: str, value: float) -> Check:
     """Check that the whole 95 % interval of the slope on log axes lies above a value."""
 
     def check(curves: Curves) -> Finding:
-        found = along(curves[name])
-        if found is None:
+        slope = along(curves[name])
+        if slope is None:
             return _no_median([curves[name]])
-        answer = Answer.HOLDS if found.low > value else Answer.FAILS if found.high <= value else Answer.OPEN
-        return Finding(answer, found.words)
+        answer = Answer.HOLDS if slope.low > value else Answer.FAILS if slope.high <= value else Answer.OPEN
+        return Finding(answer, slope.words)
 
     return check
 
@@ -525,10 +525,10 @@ def slope_across(named: Mapping[float, str], value: float, tolerance: float = 0.
     def check(curves: Curves) -> Finding:
         last = [curves[name] for name in named.values()]
         logs = np.stack([_log(curve, "median")[:, -1] for curve in last], axis=1)
-        found = fitted_slope(np.asarray(list(named), dtype=float), logs, _trials(*last))
-        if found is None:
+        slope = fitted_slope(np.asarray(list(named), dtype=float), logs, _trials(*last))
+        if slope is None:
             return _no_median(last)
-        nearness = found.near(value, tolerance)
+        nearness = slope.near(value, tolerance)
         return Finding(nearness.answer, f"{nearness.figures} (at x = {last[0].x[-1]:g})")
 
     return check

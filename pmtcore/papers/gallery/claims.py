@@ -121,12 +121,12 @@ class Curve:
             ordered = np.sort(self.values, axis=0)
             ranks = np.empty(self.values.shape, dtype=np.intp)
             np.put_along_axis(ranks, np.argsort(self.values, axis=0, kind="stable"), np.arange(self.count)[:, None], 0)
-            found = np.stack([_medians(every, ranks[:, k], ordered[:, k]) for k in range(len(self.x))], axis=1)
+            statistics = np.stack([_medians(every, ranks[:, k], ordered[:, k]) for k in range(len(self.x))], axis=1)
         else:
-            found = _moments(every, self.values, which)
+            statistics = _moments(every, self.values, which)
         if self.count < FEWEST_TRIALS:
-            found[1:] = np.nan
-        return found
+            statistics[1:] = np.nan
+        return statistics
 
     def as_dict(self) -> dict[str, Any]:
         """Plain fields: the values to five digits, and their summaries."""
@@ -250,7 +250,7 @@ class Claim:
 
     def answer(self, curves: Curves) -> dict[str, Any]:
         """Return the claim, its answer and its figures in plain fields."""
-        found = self._read(curves) if self.readings else _checked(self.check, curves)
+        finding = self._read(curves) if self.readings else _checked(self.check, curves)
         if self.unstated and not self.readings:
             lines = (f"with the setting taken here it {_SPOKEN[found.answer]}", *found.lines)
             found = Finding(Answer.UNSTATED, "; ".join(lines), lines)
