@@ -21,7 +21,6 @@ from pmtcore.papers.gallery.catalogue import figures
 from pmtcore.papers.gallery.claims import Answer
 from pmtcore.papers.gallery.engine import Figure, load_stored
 from pmtcore.report.figures.thumbnail import Line, thumbnail
-from pmtcore.report.glossary import help_for
 
 _ACROSS = 4
 # Seconds after which a figure that was computed again is drawn again on the wall.

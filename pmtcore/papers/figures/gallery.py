@@ -165,8 +165,8 @@ def wanting_words(figure: Figure) -> str:
 def omitted_words(record: Mapping[str, Any]) -> str:
     """Which series left trials out, and how many at the most; empty where none did."""
     most = {fields["name"]: max(fields.get("omitted") or [0]) for fields in record["series"]}
-    found = [f"{shown(name)}: up to {count:.0f}" for name, count in most.items() if count]
-    if not found:
+    parts = [f"{shown(name)}: up to {count:.0f}" for name, count in most.items() if count]
+    if not parts:
         return ""
     return f"Trials without an estimate are in no mean ({'; '.join(parts)} of {record['trials']})."
 

@@ -183,13 +183,16 @@ def rises(names: Sequence[str], statistic: Statistic = "mean") -> Check:
     def one(curve: Curve) -> Finding:
         finding, logs = _trend(curve, statistic, -1.0), _log(curve, statistic)
         steps = np.diff(logs, axis=1) - np.log(0.9)
-        kept = below_zero(-steps, curve.count)
-        if kept is Answer.FAILS:
-            return Finding(Answer.FAILS, f"{found.figures}; it falls on the way by more than a tenth")
+        without_falls = below_zero(-steps, curve.count)
+        if without_falls is Answer.FAILS:
+            return Finding(Answer.FAILS, f"{finding.figures}; it falls on the way by more than a tenth")
         ended = below_zero(logs[:, 0] - logs[:, -1], curve.count) is Answer.HOLDS
-        if found.answer is not Answer.HOLDS and not ended:
-            return found
-        return Finding(kept, f"{found.figures}{'' if found.answer is Answer.HOLDS else '; its end is above its start'}")
+        if finding.answer is not Answer.HOLDS and not ended:
+            return finding
+        return Finding(
+            without_falls,
+            f"{finding.figures}{'' if finding.answer is Answer.HOLDS else '; its end is above its start'}",
+        )
 
     return lambda curves: together([one(curves[name]) for name in names])
 

@@ -252,15 +252,15 @@ class Claim:
         """Return the claim, its answer and its figures in plain fields."""
         finding = self._read(curves) if self.readings else _checked(self.check, curves)
         if self.unstated and not self.readings:
-            lines = (f"with the setting taken here it {_SPOKEN[found.answer]}", *found.lines)
-            found = Finding(Answer.UNSTATED, "; ".join(lines), lines)
-        depends = found.answer is Answer.UNSTATED
+            lines = (f"with the setting taken here it {_SPOKEN[finding.answer]}", *finding.lines)
+            finding = Finding(Answer.UNSTATED, "; ".join(lines), lines)
+        depends = finding.answer is Answer.UNSTATED
         return {
             "claim": self.words,
-            "holds": found.answer is Answer.HOLDS,
-            "answer": found.answer.value,
-            "figures": f"{found.figures}; {self.unstated}" if depends else found.figures,
-            "lines": list(found.lines),
+            "holds": finding.answer is Answer.HOLDS,
+            "answer": finding.answer.value,
+            "figures": f"{finding.figures}; {self.unstated}" if depends else finding.figures,
+            "lines": list(finding.lines),
             "unstated": self.unstated if depends else "",
             "ours": self.ours,
         }
