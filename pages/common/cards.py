@@ -11,7 +11,7 @@ from pmtcore.papers.lesson_texts import Lesson
 
 
 def lesson_cards(lessons: Sequence[Lesson], go: Callable[[str], None], across: int = 4) -> None:
-    """Draw one card for each lesson: its picture as it opens, its sentence, a button.
+    """Draw one card for each lesson: its picture as it opens, its sentence, a button that reaches over the whole card.
 
     Args:
         go: opens the lesson of an id.

@@ -12,35 +12,37 @@ import streamlit as st
 
 from pages.common.bounds_of_papers import bounds_of_papers
 from pages.common.widgets import badge
+from pmtcore.base.citations import CITATIONS
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.numbers import plural
 from pmtcore.base.records import Label
-from pmtcore.papers.figures.gallery import colours
+from pmtcore.papers.figures.gallery import colours, wanting_words
 from pmtcore.papers.gallery.catalogue import figures
+from pmtcore.papers.gallery.claims import Answer
 from pmtcore.papers.gallery.engine import Figure, load_stored
 from pmtcore.report.figures.thumbnail import Line, thumbnail
-from pmtcore.report.glossary import help_for
 
 _ACROSS = 4
 # Seconds after which a figure that was computed again is drawn again on the wall.
 _FRESH = 600
 _MARKS = {
-    "holds": ":green[:material/check_circle:]",
-    "does not hold here": ":orange[:material/cancel:]",
-    "cannot be told with these trials": ":grey[:material/help:]",
+    Answer.HOLDS.value: ":green[:material/check_circle:]",
+    Answer.FAILS.value: ":orange[:material/cancel:]",
+    Answer.OPEN.value: ":grey[:material/help:]",
+    Answer.UNSTATED.value: ":blue[:material/tune:]",
 }
-# Any other answer: the paper leaves open what it depends on.
-_OPEN = ":violet[:material/alt_route:]"
 
 
 @final
 @dataclass(frozen=True)
 class Tile:
-    """What the wall shows of one figure: its picture, and how many claims got each answer."""
+    """What the wall shows of one figure: its picture, or why there is none, and how many claims got each answer."""
 
     id: str
     title: str
     source: str
     picture: str
+    wanting: str
     answers: dict[str, int]
 
 
@@ -56,14 +58,23 @@ def _tiles(_period: int) -> list[Tile]:
 
 
 def _tile(figure: Figure, record: dict[str, Any] | None) -> Tile:
-    series = [] if record is None else record["series"]
+    if record is None:
+        return Tile(figure.id, figure.title, figure.source, "", wanting_words(figure), {})
+    series = record["series"]
     lines = [
         Line.of(fields["x"], fields["mean"], colour)
         for fields, colour in zip(series, colours([fields["name"] for fields in series]), strict=True)
     ]
     picture = thumbnail(lines, f"{figure.y_label} against {figure.x_label}", figure.log_x, figure.log_y)
-    answers = Counter(str(entry["answer"]) for entry in ([] if record is None else record["verdict"]))
-    return Tile(figure.id, figure.title, figure.source, picture, dict(answers))
+    # The marks count what the paper says; what this project adds stands on the figure's own page.
+    answers = Counter(str(entry["answer"]) for entry in record["verdict"] if not entry["ours"])
+    return Tile(figure.id, figure.title, figure.source, picture, "", dict(answers))
+
+
+def cited(letter: str) -> str:
+    """Return a paper's authors, title and number, which leads to it, as markdown."""
+    paper = CITATIONS[letter]
+    return f"{plain(paper.name)}, [{paper.number}]({paper.link})"
 
 
 def _open(id: str) -> None:
@@ -73,25 +84,26 @@ def _open(id: str) -> None:
 
 
 def drawn() -> bool:
-    """Draw the wall where the address names no figure, else the way back to it; return whether it was the wall."""
+    """Draw the title, then the wall or, where a figure is open, the way back to it; return whether it was the wall."""
+    st.title("Gallery")
     if "figure" in st.query_params or "gallery-run" in st.session_state:
         st.button("All figures", key="gallery-all", icon=":material/apps:", on_click=_open, args=("",))
         return False
-    st.title("Gallery")
     st.markdown(
-        f"{badge(Label.LAB)} The published experiments, recomputed on data of the same kind: what the paper says "
+        f"{badge(Label.LAB)} The experiments of four papers, recomputed on data of the same kind: what the paper says "
         "beside what came out."
     )
+    st.caption("  \n".join(f"{one.letter}: {cited(one.letter)}." for one in CITATIONS.values()))
     whole = tiles()
     papers = sorted({tile.source[0] for tile in whole})
-    answers = [*_MARKS, *sorted({answer for tile in whole for answer in tile.answers} - set(_MARKS))]
+    answers = list(_MARKS)
     left, right = st.columns([1, 2])
     paper = left.segmented_control(
         "Paper",
         papers,
         key="gallery-paper",
         persist_state="session",
-        help=f"Figures of one paper; none chosen: all. {help_for('papers')}",
+        help="Figures of one paper; none chosen: all.",
     )
     answer = right.selectbox(
         "With a claim that",
@@ -107,9 +119,11 @@ def drawn() -> bool:
         for tile in whole
         if (not paper or tile.source.startswith(paper)) and (not answer or tile.answers.get(answer))
     ]
-    computed = sum(bool(tile.answers) for tile in shown)
-    legend = " · ".join(f"{_mark(one)} {one}" for one in answers)
-    st.caption(f"{len(shown)} of {len(whole)} figures, {computed} computed on this machine. {legend}")
+    done = sum(not tile.wanting for tile in whole)
+    st.caption(
+        f"{len(shown)} of {plural(len(whole), 'figure')} shown; {done} of the {len(whole)} are computed. "
+        f"Claims of the paper: {' · '.join(f'{mark} {answer}' for answer, mark in _MARKS.items())}"
+    )
     for start in range(0, len(shown), _ACROSS):
         for column, tile in zip(st.columns(_ACROSS), shown[start : start + _ACROSS], strict=False):
             with column.container(border=True, height="stretch", key=f"card-{tile.id}"):
@@ -119,14 +133,11 @@ def drawn() -> bool:
 
 
 def _draw(tile: Tile) -> None:
-    if tile.answers:
+    if tile.picture:
         st.image(tile.picture, width="stretch", alt=f"Small picture of {tile.title}")
     else:
-        st.caption("Not computed on this machine yet: open it to run it.")
-    counts: Counter[str] = Counter()
-    for answer, count in tile.answers.items():
-        counts[_mark(answer)] += count
-    verdicts = " ".join(f"{mark} {counts[mark]}" for mark in (*_MARKS.values(), _OPEN) if counts[mark])
+        st.markdown(f":grey[{plain(tile.wanting)}]")
+    verdicts = " ".join(f"{mark} {tile.answers[answer]}" for answer, mark in _MARKS.items() if answer in tile.answers)
     st.button(
         plain(f"{tile.id} {tile.title}"),
         key=f"gallery-open-{tile.id}",
@@ -134,8 +145,4 @@ def _draw(tile: Tile) -> None:
         on_click=_open,
         args=(tile.id,),
     )
-    st.caption(f"{plain(tile.source)} {'· ' * bool(verdicts)}{verdicts}")
-
-
-def _mark(answer: str) -> str:
-    return _MARKS.get(answer, _OPEN)
+    st.caption(f"Paper {plain(tile.source)} {'· ' * bool(verdicts)}{verdicts}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from threading import Lock
+from typing import Any
 
 import streamlit as st
 
@@ -14,13 +16,17 @@ from pages.common.live import redrawn
 from pages.common.widgets import chart, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.numbers import percent, plural
 from pmtcore.base.records import Label
 from pmtcore.methods.registry import method
 from pmtcore.papers.errata import ERRATA
 from pmtcore.papers.figures import gallery as pictures
 from pmtcore.papers.gallery.catalogue import figure, figures
-from pmtcore.papers.gallery.engine import Computation, Figure, load_stored, needed, store
+from pmtcore.papers.gallery.claims import Answer
+from pmtcore.papers.gallery.durations import SECONDS
+from pmtcore.papers.gallery.engine import Computation, Figure, load_stored, store
 from pmtcore.report.glossary import help_for
+from pmtcore.report.names import source
 
 KEY = "gallery-run"
 
@@ -55,17 +61,18 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
         f"Line: mean; band: one standard deviation (not below the 10 % quantile on a log axis). "
         f"{pictures.trials_words(chosen, record)}"
     )
-    st.header("What the paper says, and what came out")
-    for line, entry in zip(pictures.verdict_words(record["verdict"]), record["verdict"], strict=True):  # type: ignore[arg-type, call-overload]
-        (st.success if entry["holds"] else st.warning)(plain(line))
+    answered(chosen, record["verdict"])  # type: ignore[arg-type]
     if omitted := pictures.omitted_words(record):
         st.caption(plain(omitted))
     st.caption(
-        "Verdicts are paired: the trials are resampled, the same ones for every line, so what lines share drops out. "
-        "Ratios come with their 95 % interval; where several points are compared, all hold together at 95 %."
+        f"x is {chosen.x_label}. Brackets are 95 % intervals; where a claim is about several x, the x that decides is "
+        "named, and its interval is so wide that those of all x hold together at 95 %. All lines of a trial have the "
+        "same data: comparisons are made within trials, so that what the lines share cancels."
     )
     if chosen.notes:
-        st.caption(chosen.notes)
+        st.caption(plain(chosen.notes))
+    if short := pictures.abbreviations(chosen, record):
+        st.caption(plain(f"{short}."))
     st.download_button(
         "Download all numbers",
         lambda: json.dumps(record, indent=1),
@@ -80,36 +87,60 @@ def show(chosen: Figure, record: dict[str, object]) -> None:
     explained(chosen)
 
 
+_BOXES: dict[Answer, Callable[..., object]] = {
+    Answer.HOLDS: partial(st.success, icon=":material/check_circle:"),
+    Answer.FAILS: partial(st.warning, icon=":material/cancel:"),
+    Answer.OPEN: partial(st.info, icon=":material/help:"),
+    Answer.UNSTATED: partial(st.info, icon=":material/tune:"),
+}
+
+
+def answered(chosen: Figure, verdict: Sequence[Mapping[str, Any]]) -> None:
+    """Draw the paper's claims with their answers and the settings these depend on, then this project's claims."""
+    st.header("What the paper says, and what came out")
+    if not boxes(pictures.verdicts(verdict)):
+        st.markdown("The paper has no sentence about this figure by itself.")
+    if settings := pictures.reasons(verdict):
+        st.markdown("**Settings that the paper does not state**")
+        st.markdown("\n".join(f"* ({letter}) {plain(words)}." for letter, words in settings.items()))
+    ours = pictures.verdicts(verdict, ours=True)
+    if ours:
+        st.header("What this project claims, which the paper does not")
+        boxes(ours)
+
+
+def boxes(found: Sequence[pictures.Verdict]) -> bool:
+    """Draw a box for each claim: the answer, and a line for each comparison; return whether there is one."""
+    for one in found:
+        lines = "".join(f"\n* {plain(line)}" for line in one.lines)
+        setting = f" ({one.reason})" if one.reason else ""
+        _BOXES[one.answer](f"**{plain(one.words)}**{setting}\n{lines}")
+    return bool(found)
+
+
 def explained(chosen: Figure) -> None:
     """Draw what the methods do, and which published steps the figure touches."""
     with st.expander("Methods in this figure", icon=":material/function:"):
         for id in chosen.methods:
             entry = method(id)
-            st.markdown(f"**{entry.title}** `{entry.id}` ({entry.origin.source}): {entry.summary}")
+            st.markdown(f"**{entry.title}** `{entry.id}` ({source(entry.id)}): {entry.summary}")
         st.page_link("pages/study/learn.py", label="How they work, step by step", icon=":material/school:")
     if found := pictures.errata_of(chosen):
-        with st.expander("Published steps that do not give what is claimed", icon=":material/report:"):
+        with st.expander(
+            f"Published steps that do not give what is claimed ({', '.join(found)})", icon=":material/report:"
+        ):
             for id in found:
                 entry_words = ERRATA[id]
-                st.markdown(f"**{id}** ({entry_words.where}): {entry_words.what}. Here: {entry_words.here}.")
-
-
-def missing(chosen: Figure) -> str:
-    """Draw why there is no result: no table, with where to get it, or nobody computed it yet."""
-    try:
-        needed(chosen)
-    except InputError as error:
-        return str(error)
-    return "Not computed yet on this machine; a quick run takes seconds to minutes."
+                st.markdown(plain(f"{id} ({entry_words.where}): {entry_words.what}. Done here: {entry_words.here}."))
 
 
 def start(chosen: Figure) -> None:
     """Draw buttons that recompute, each with the time that it takes."""
     record = load_stored(chosen)
     row = st.container(horizontal=True)
-    waits = [pictures.wait_words(record, count) for count in (chosen.quick, chosen.trials)]
+    waits = [pictures.wait_words(record, count, SECONDS.get(chosen.id)) for count in (chosen.quick, chosen.trials)]
     labels = [
-        f"Recompute, {count:,} trials" + (f" ({wait})" if wait else "")
+        f"Recompute, {plural(count, 'trial')}" + (f" ({wait})" if wait else "")
         for count, wait in zip((chosen.quick, chosen.trials), waits, strict=True)
     ]
     quick = row.button(labels[0], key="gallery-quick", icon=":material/bolt:")
@@ -143,7 +174,7 @@ def live() -> bool:
     if KEY not in st.session_state:  # ended by a run that this one overtook
         return False
     made, steps, alone = st.session_state[KEY]
-    st.progress(min(made.share, 1.0), f"{made.share:.0%} of {made.trials} trials")
+    st.progress(min(made.share, 1.0), f"{percent(made.share)} of {plural(made.trials or 0, 'trial')}")
     if st.button("Stop, keep what is done", key="gallery-stop", icon=":material/stop:"):
         made.stop()
     job_slots.note(made)
@@ -160,17 +191,17 @@ def live() -> bool:
 
 def opened() -> None:
     """Draw the figure that the address names."""
-    st.title("Gallery")
     current = choose()
-    st.markdown(f"**Paper {current.source}.** {current.words}")
+    place = plain(current.source.split(", ", 1)[1])
+    st.markdown(f"**{place}** of {gallery_wall.cited(current.id[0])}. {plain(current.words)}")
     if KEY in st.session_state:
         redrawn(live, 0.2)
     else:
         start(current)
         found = st.session_state.get(f"gallery-last-{current.id}") or load_stored(current)
         if found is None:
-            st.info(missing(current), icon=":material/info:")
-            st.markdown(f"What the paper says: {current.claim or 'no sentence about this figure by itself.'}")
+            st.info(pictures.wanting_words(current), icon=":material/info:")
+            st.markdown(f"What the paper says: {plain(current.claim or 'no sentence about this figure by itself.')}")
         else:
             show(current, found)
 

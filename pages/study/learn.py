@@ -15,6 +15,7 @@ from pages.common.cards import lesson_cards
 from pages.common.widgets import at_first, chart
 from pmtcore.auditing import attacks
 from pmtcore.auditing.faults import FAULTS
+from pmtcore.base.numbers import figure as said
 from pmtcore.base.records import Label
 from pmtcore.papers import lessons, lessons_methods
 from pmtcore.papers.figures import learn as figures
@@ -26,6 +27,15 @@ from pmtcore.report.figures.style import projected
 from pmtcore.report.glossary import help_for
 
 LINKED: dict[str, Any] = {"bind": "query-params"}
+# What a lesson says of a planted fault, for whoever has not read the papers; the audit has them with their errata.
+MISTAKES = {
+    "bottom-symbol": "A special answer for rows that are too long",
+    "own-radius": "A radius computed from private rows",
+    "own-weights": "Weights computed from the private fit",
+    "truncated-noise": "Noise cut off at two standard deviations",
+}
+# Of an attack: half a second, and enough to refute each mistake.
+_RUNS = 10_000
 _MU = "How much one person's row can change what is seen; smaller protects better."
 
 
@@ -35,17 +45,14 @@ def knob(column: Any, label: str, options: Sequence[Any], start: Any, key: str, 
 
 
 def linked_choice(label: str, titles: dict[str, str], key: str, words: str) -> str:
-    """Draw a choice whose id is in the link."""
+    """Draw a choice, one line for each, whose id is in the link."""
     ids = list(titles)
     asked = st.query_params.get(key, "")
-    start = at_first(key, default=asked if asked in ids else ids[0])
-    chosen = st.segmented_control(
-        label, ids, format_func=titles.__getitem__, key=key, required=True, help=words, **start
-    )
-    found = str(chosen or ids[0])
-    if st.query_params.get(key) != found:
-        st.query_params[key] = found
-    return found
+    start = at_first(key, index=ids.index(asked) if asked in ids else 0)
+    chosen = str(st.radio(label, ids, format_func=titles.__getitem__, key=key, help=words, **start) or ids[0])
+    if st.query_params.get(key) != chosen:
+        st.query_params[key] = chosen
+    return chosen
 
 
 def stacked() -> tuple[Any, Any]:
@@ -66,7 +73,14 @@ def show(sentence: str, picture: go.Figure, key: str, alt: str, table: pd.DataFr
 def whitening() -> None:
     """Draw the lesson on whitening: a needle becomes a ball."""
     a, b = stacked()
-    ratio = knob(a, "How long is the needle?", [2, 5, 10, 30, 100], 30, "needle", "Longest over shortest direction.")
+    ratio = knob(
+        a,
+        "How long is the needle?",
+        [2, 5, 10, 30, 100],
+        30,
+        "needle",
+        "Its length over its width; the condition number is the square.",
+    )
     rows = knob(b, "Public rows", [4, 10, 30, 100, 1000], 30, "rows", "So many rows choose the new units.")
     found = lessons.whitening(float(ratio), int(rows))
     table = figures.points_table("before", found.before, "after", found.after)
@@ -86,7 +100,14 @@ def public_rows() -> None:
 def inverse() -> None:
     """Draw the lesson on noise and the inverse of an ill-conditioned matrix."""
     a, b = stacked()
-    ratio = knob(a, "How ill-conditioned?", [1, 3, 10, 30], 10, "ratio", "Longest over shortest direction.")
+    ratio = knob(
+        a,
+        "How ill-conditioned?",
+        [1, 3, 10, 30],
+        10,
+        "ratio",
+        "Its length over its width; the condition number is the square.",
+    )
     mu = knob(b, "Budget mu", [0.1, 0.3, 1.0, 3.0, 10.0], 1.0, "inverse-mu", _MU)
     found = lessons.inverse(float(ratio), float(mu))
     table = figures.points_table("as it is", found.plain, "whitened", found.whitened)
@@ -163,12 +184,15 @@ def sites() -> None:
 
 def leaks() -> None:
     """Draw the lesson in which an attacker wins."""
-    ids = ["bottom-symbol", "own-radius", "own-weights", "truncated-noise"]
-    titles = {id: FAULTS[id].words for id in ids}
-    id = linked_choice("Mistake", titles, "mistake", "Each claims mu = 1 and does not keep it.")
-    found = FAULTS[id].run(1.0, 10_000)
-    words = f"{found.verdict[0].upper()}{found.verdict[1:]}."
+    id = linked_choice("Mistake", MISTAKES, "mistake", "Each claims mu = 1 and does not keep it.")
+    found = FAULTS[id].run(1.0, _RUNS)
+    words = (
+        f"{MISTAKES[id]}: mu = 1 is claimed, and {_RUNS:,} runs of the attack show that it is at least "
+        f"{said(found.lower_bound)}."
+    )
     show(words, audits.points(found), "learn-attack", "The attacker's test against the claim", audits.table([found]))
+    st.caption("More runs show more: Audit, with more of them, has larger figures for the same mistakes.")
+    st.page_link("pages/study/audit.py", label="Audit", icon=":material/policy:")
 
 
 def retrieval() -> None:
@@ -250,7 +274,7 @@ def ways(lesson: Lesson) -> None:
         st.toggle(
             "Large print",
             key="projector",
-            help="Larger sentence and picture, for a projector.",
+            help="Everything larger, for a projector; the menu makes room.",
             persist_state="session",
         )
 
@@ -261,9 +285,12 @@ if lesson is None:
     st.markdown("Eighteen ideas of private regression. Each has a knob, a picture and one sentence to take away.")
     lesson_cards(list(LESSONS.values()), open_lesson)
 else:
-    st.title(f"{list(LESSONS).index(lesson.id) + 1}. {lesson.title}")
-    ways(lesson)
-    with st.container(key="large-print" if st.session_state.get("projector") else "lesson"):
+    large = bool(st.session_state.get("projector"))
+    with st.container(key="large-print" if large else "lesson-print"):
+        st.title(f"{list(LESSONS).index(lesson.id) + 1}. {lesson.title}")
+        ways(lesson)
+        if lesson.meaning:
+            st.markdown(lesson.meaning)
         controls, stage = st.columns([2, 5], gap="large")
         with controls:
             st.markdown(f"**Try it.** {lesson.task}")

@@ -44,7 +44,17 @@ class Citation:
     @property
     def words(self) -> str:
         """Authors, title and number, as in a list of references."""
-        return f"{listing(list(self.authors))}, {self.title}, arXiv {self.arxiv}"
+        return f"{self.name}, {self.number}"
+
+    @property
+    def name(self) -> str:
+        """Authors and title."""
+        return f"{listing(list(self.authors))}, {self.title}"
+
+    @property
+    def number(self) -> str:
+        """Its number, as a reference gives it."""
+        return f"arXiv {self.arxiv}"
 
 
 CITATIONS = {

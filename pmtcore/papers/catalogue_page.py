@@ -36,7 +36,7 @@ def lines() -> Iterator[Statement]:
             figure.id[0], _number(figure), figure.title, "implemented", (f"figure:{figure.id}",), _why(figure)
         )
         for claim in figure.claims:
-            if not claim.words.startswith("(Ours)"):
+            if not claim.ours:
                 yield _claimed(figure, claim)
     for paper, number, words in _LEFT_OUT:
         yield Statement(paper, number, words.split(":")[0], "left out", (), words)

@@ -9,22 +9,26 @@ from typing import final
 @final
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson: its id in links, its title, a thing to try, a question and the answer."""
+    """One lesson: its id in links, its title, a thing to try, a question and the answer; words it needs beforehand."""
 
     id: str
     title: str
     task: str
     question: str
     answer: str
+    meaning: str = ""
 
 
 _LESSONS = (
     Lesson(
         "whitening",
         "Whitening",
-        "Make the needle longer, then take public rows away.",
-        "Why may the public rows be used freely?",
-        "They are public, so reading them costs nothing. They only choose the units in which private rows are seen.",
+        "Make the needle longer: whitening rounds it all the same. Then take public rows away.",
+        "What do public rows do here, and what does it cost to read them?",
+        "They choose the units in which private rows are seen, so that no direction is much shorter than another. They "
+        "are public, so reading them costs nothing; too few of them choose the units badly.",
+        "Whitening turns and rescales the columns so that the public rows look like a ball. The condition number is "
+        "the square of the longest direction over the shortest: 1 for a ball.",
     ),
     Lesson(
         "public-rows",
@@ -146,7 +150,7 @@ _LESSONS = (
         "bounds",
         "Theory and measurement",
         "Take private rows away until the theorem is silent.",
-        "A bound holds and is a hundred times away. What is it good for?",
+        "A bound holds and is a hundred times what is measured. What is it good for?",
         "For how things grow: with rows, columns, budget. For how large an error will be, predict it from public rows.",
     ),
 )

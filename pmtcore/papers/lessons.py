@@ -5,6 +5,7 @@ Everything here is synthetic and seeded: nothing is a release.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 
@@ -18,9 +19,9 @@ from pmtcore.mechanisms.truncation import cross_sensitivity, moment_sensitivity,
 _ROWS = 400  # points of a cloud that the eye still tells apart
 _N = 5000  # rows at which the noise of the lesson's budgets is seen
 _REACH = 3.0  # times the root of the summed variances: one row in a thousand, or fewer, is longer
-_ROUND = 3.0  # a condition number up to which the eye takes a cloud for round: directions differ by less than 1.8
-_WHAT = "the condition number (longest over shortest direction, squared)"
-_SAMPLES = 101  # public samples of which the typical one is shown
+_BALL = 2.25  # a condition number: one direction up to half as long again as the other
+_LONG = 9.0  # a condition number: one direction three times the other
+_SAMPLES = 201  # of public rows, of which the middle one is drawn: one sample alone may be lucky
 
 
 @final
@@ -36,35 +37,47 @@ class Cloud:
     @property
     def sentence(self) -> str:
         """Render what to take away."""
-        before, after = figure(self.kappa_before), figure(self.kappa_after)
+        before, after = (figure(math.sqrt(kappa), 2) for kappa in (self.kappa_before, self.kappa_after))
+        squares = f"condition number, its square: {figure(self.kappa_before)} before, {figure(self.kappa_after)} after"
         if self.kappa_after >= self.kappa_before:
-            return f"Too few public rows: the condition number does not fall ({before} before, {after} after)."
-        if self.kappa_after > _ROUND:
-            return f"Whitening helps, and more public rows would help more: {_WHAT} falls from {before} to {after}."
+            return f"Too few public rows: {before} times as long as wide before, {after} times after ({squares})."
         return (
-            f"Whitening, new units chosen by a public sample, turns a needle into a ball: {_WHAT} falls from {before} "
-            f"to {after}, so noise of one size does about the same harm in every direction."
+            f"Whitening takes the cloud from {before} times as long as wide to {after} times: "
+            f"{roundness(self.kappa_after)} ({squares})."
         )
+
+
+def roundness(kappa: float) -> str:
+    """Say how round whitened rows of this condition number are, and what that means for noise of one size.
+
+    >>> roundness(1.2), roundness(5.1), roundness(30.0)
+    ('nearly a ball, so noise does about the same harm in every direction', 'rounder, not yet a ball', 'still long')
+    """
+    if kappa <= _BALL:
+        return "nearly a ball, so noise does about the same harm in every direction"
+    return "rounder, not yet a ball" if kappa <= _LONG else "still long"
 
 
 def whitening(ratio: float, public_rows: int) -> Cloud:
     """Whiten a cloud whose axes differ by ``ratio`` with so many public rows of the same population.
 
-    Of many public samples the one with the median condition number is shown: a single one of few rows may by chance
-    whiten better than one of many.
+    Of many samples of public rows the one with the middle condition number is taken.
     """
     rng = np.random.default_rng(11)
     turn = np.array([[0.8, -0.6], [0.6, 0.8]])
     axes = np.diag([1.0, 1 / ratio]) @ turn
     private = rng.standard_normal((_ROWS, 2)) @ axes
-    whitened = []
-    for _ in range(_SAMPLES):
-        public = rng.standard_normal((public_rows, 2)) @ axes
-        root = np.linalg.cholesky(public.T @ public / public_rows)
-        after = np.linalg.solve(root, private.T).T
-        whitened.append((float(np.linalg.cond(after.T @ after)), after))
-    kappa, after = sorted(whitened, key=lambda pair: pair[0])[_SAMPLES // 2]
-    return Cloud(private, after, float(np.linalg.cond(private.T @ private)), kappa)
+    roots = np.linalg.cholesky(_moments(np.random.default_rng(16), public_rows, axes))
+    clouds = np.linalg.solve(roots, np.broadcast_to(private.T, (_SAMPLES, 2, _ROWS)))
+    kappas = np.linalg.cond(clouds @ clouds.swapaxes(1, 2))
+    middle = int(np.argsort(kappas)[_SAMPLES // 2])
+    return Cloud(private, clouds[middle].T, float(np.linalg.cond(private.T @ private)), float(kappas[middle]))
+
+
+def _moments(rng: np.random.Generator, rows: int, axes: np.ndarray) -> np.ndarray:
+    """Second moments (samples, 2, 2) of so many public rows each."""
+    public = rng.standard_normal((_SAMPLES, rows, 2)) @ axes
+    return np.asarray(public.swapaxes(1, 2) @ public / rows)
 
 
 @final

@@ -16,6 +16,7 @@ from pmtcore.accounting.budgets import Budget, attacker_power, delta_from_mu, ep
 from pmtcore.auditing.diagnostics import expected_after
 from pmtcore.base.numbers import figure, percent, plural
 from pmtcore.methods.registry import make_parameters, method
+from pmtcore.papers.lessons import roundness
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_rows
 
@@ -46,12 +47,12 @@ def public_rows(d: int, rows: int) -> Line:
     here = expected_after(d, max(rows, d + 1)).kappa
     if rows <= d:
         sentence = f"{rows} public rows cannot tell {d} columns apart: at least {d + 1} are needed, better {10 * d}."
-    elif here > 10:
-        sentence = f"{rows:,} public rows for {d} columns leave a condition number of {figure(here)}: far from a ball."
-    elif here > 2:
-        sentence = f"{rows:,} public rows for {d} columns leave a condition number of {figure(here)}: good enough."
     else:
-        sentence = f"{rows:,} public rows for {d} columns leave a condition number of {figure(here)}: nearly a ball."
+        times = figure(math.sqrt(here), 2)
+        sentence = (
+            f"{rows:,} public rows for {d} columns leave a condition number of {figure(here)}, the longest direction "
+            f"{times} times the shortest: {roundness(here)}."
+        )
     return Line(m.astype(float), {"condition number after whitening": left}, float(rows), sentence)
 
 

@@ -108,7 +108,11 @@ class Bound:
         if not self.holds:
             how = "with its open constant at 1" if self.open else "as printed"
             return f"Does not hold {how}: it would take {1 / self.looseness:.3g} times it."
-        return f"Holds, and is {self.looseness:.3g} times away from what is measured."
+        return (
+            f"Holds, and is {self.looseness:.3g} times what is measured."
+            if not self.lower
+            else (f"Holds, and what is measured is {self.looseness:.3g} times the bound.")
+        )
 
 
 @final

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def test_every_figure_has_claim_and_known_methods():
     assert {f"A{k}" for k in range(1, 11)} | {f"B{k}" for k in range(1, 6)} <= set(ids)
     for entry in figures():
         assert entry.runs and entry.trials >= entry.quick
-        assert entry.claim or entry.id == "C7b", "the paper has no sentence on 7(b)"
+        assert entry.claim or entry.id in ("C7b", "D8b"), "the paper has no sentence on 7(b), nor on labels in 8"
         json.dumps([run.setting for run in entry.runs])
 
 
@@ -199,6 +200,99 @@ def test_no_claim_breaks_on_curves_without_spread_or_numbers():
         for change in (lambda v: v[:1], lambda v: 0 * v, lambda v: np.full(v.shape, np.inf)):
             changed = {c.name: Curve(c.name, c.x, change(np.nan_to_num(c.values, posinf=1.0))) for c in curves}
             assert len(entry.verdict(changed)) == len(entry.claims), entry.id
+
+
+def _place(words: str) -> tuple[float, float, float]:
+    """The x that a verdict names, and its interval."""
+    at, low, high = re.search(r"at x = ([\d.,]+) it is [\d.,e-]+ \[([\d.,e-]+), ([\d.,e-]+)\]", words).groups()
+    return tuple(float(number.replace(",", "")) for number in (at, low, high))
+
+
+@pytest.mark.parametrize(
+    "check", [checks.below("a", "b"), checks.alike([("a", "b")], 1.5), checks.below("a", "b", "sd")]
+)
+def test_a_verdict_follows_from_the_numbers_beside_it(check):
+    """The interval that is printed is that of the x that decides, and lies on the side that the answer says."""
+    rng, told = np.random.default_rng(17), set()
+    for middle in (0.4, 0.8, 0.95, 1.0, 1.4, 1.49, 3.0):
+        b = curve("b", [1.0, 1.0, 1.0], spread=0.4, common=rng.standard_normal((TRIALS, 3)))
+        a = curve("a", [0.75, middle, 0.8], spread=0.4, common=rng.standard_normal((TRIALS, 3)))
+        found = check({"a": a, "b": b})
+        border = 1.5 if "larger" in found.figures else 1.0
+        _, low, high = _place(found.figures)
+        answer = Answer.HOLDS if high < border else Answer.FAILS if low >= border else Answer.OPEN
+        assert answer is found.answer, (middle, found)
+        told.add(answer)
+    assert len(told) >= 2
+
+
+def test_no_verdict_prints_a_number_that_is_none():
+    """Too few trials, no scatter, nothing at all, and no estimate: words, and never nan or inf."""
+    scatter = np.random.default_rng(3).standard_normal((TRIALS, 3))
+    odd = {
+        "two": lambda v: v[:2],
+        "five": lambda v: v[:5],
+        "zero": lambda v: 0 * v,
+        "lost": lambda v: np.full(v.shape, np.inf),
+    }
+    for change in odd.values():
+        curves = {
+            name: Curve(name, made.x, change(made.values))
+            for name, made in (
+                (n, curve(n, y, spread=0.3, common=scatter)) for n, y in (("a", [1, 2, 3]), ("b", [3, 2, 1]))
+            )
+        }
+        for check in (
+            *(checks.below("a", "b", s) for s in ("mean", "median", "sd")),
+            checks.alike([("a", "b")], 2.0),
+            checks.alike_at_end("a", "b", 2.0),
+            checks.last_below("a", "b"),
+            checks.falls(["a", "b"], "sd"),
+            checks.rises(["a"]),
+            checks.flat("a", 2.0),
+            checks.flatter("a", "b"),
+            checks.lasting(["a"], 1.1),
+            checks.gains_more(("a", "b"), ("b", "a")),
+            checks.grows_more("a", "b"),
+            checks.near("a", 2.0, 0.1),
+            checks.jump("a", 2.0, 2.0),
+            checks.settles("a"),
+            checks.slope_near("a", -1.0),
+        ):
+            found = Claim("It is so.", check).answer(curves)
+            assert not re.search(r"\b(nan|inf)\b", found["figures"]), found
+
+
+def test_claims_of_this_project_are_not_the_papers():
+    """What a paper says does not contain what this project adds, in the text and among the answers."""
+    entry = figure("D5b")
+    ours = [claim.words for claim in entry.claims if claim.ours]
+    verdict = entry.verdict({})
+    assert ours and all(words not in entry.claim for words in ours)
+    assert [one.words.split(": ", 1)[1] for one in pictures.verdicts(verdict, ours=True)] == ours
+    assert len(pictures.verdicts(verdict)) + len(ours) == len(verdict)
+
+
+def test_each_unstated_setting_is_said_once():
+    """Claims that depend on the same setting share its letter; the answers have signs of their own."""
+    entry = figure("A1")
+    record = load_stored(entry)
+    settings = pictures.reasons(record["verdict"])
+    depending = [one for one in pictures.verdicts(record["verdict"]) if one.reason]
+    assert len(depending) > len(settings) >= 1 and {one.reason for one in depending} == set(settings)
+    signs = {one.text.split(" ")[0] for one in depending}
+    assert len(signs) == 1 and signs.isdisjoint(
+        one.text.split(" ")[0] for one in pictures.verdicts(record["verdict"]) if not one.reason
+    )
+    with_claim = Claim("So.", lambda _: Finding(Answer.FAILS, "3 times"), "T").answer({})
+    assert any("does not hold" in line for line in with_claim["lines"]), "what came out is said, whatever it depends on"
+
+
+def test_a_figure_without_a_result_says_why_and_how_long(monkeypatch):
+    """Hours, or the table that is missing; never an empty picture without a word."""
+    assert "100 trials take about 24 minutes" in pictures.wanting_words(figure("C1"))
+    monkeypatch.setenv("PMT_DATA_DIR", "/nowhere")
+    assert "needs the table" in pictures.wanting_words(figure("C6b"))
 
 
 def test_comparisons_are_paired():

@@ -23,7 +23,7 @@ def bounds(found: Sequence[Bound]) -> go.Figure:
                 x=[b.looseness for b in picked],
                 y=[f"{b.source.split(';')[0]}{', from below' if b.lower else ''}" for b in picked],
                 customdata=[b.words for b in picked],
-                hovertemplate="%{y}: %{customdata}<br>%{x:.3g} times away<extra></extra>",
+                hovertemplate="%{y}: %{customdata}<br>%{x:.3g} times what is measured<extra></extra>",
                 orientation="h",
                 name=name,
                 marker={"color": colour},

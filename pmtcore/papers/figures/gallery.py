@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from string import ascii_lowercase
+from typing import Any, final
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.base import escaping
+from pmtcore.base.checks import InputError
+from pmtcore.base.citations import letters
+from pmtcore.base.numbers import plural
 from pmtcore.methods.registry import method, methods, of_role
+from pmtcore.papers.errata import ERRATA
 from pmtcore.papers.gallery.claims import Answer, Curve
-from pmtcore.papers.gallery.engine import Figure
+from pmtcore.papers.gallery.durations import SECONDS
+from pmtcore.papers.gallery.engine import Figure, needed
+from pmtcore.papers.gallery.series import expansions, shown
 from pmtcore.report.figures.style import finish, log_axis, translucent
+from pmtcore.tables import named
 
 _COLOURS = ("#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#AA4477", "#44AA99", "#777777", "#6F5FC7", "#999933")
 _DASHES = ("solid", "dash", "dot", "dashdot")
@@ -42,12 +52,12 @@ def _draw(drawn: go.Figure, curve: Curve, at: int, log: bool) -> None:
     drawn.add_scatter(
         x=curve.x,
         y=curve.mean,
-        name=curve.name,
+        name=shown(curve.name),
         legendgroup=curve.name,
         mode="lines+markers",
         line={"color": colour, "width": 2, "dash": _dash(curve.name, at)},
         marker={"size": 6, "color": colour},
-        hovertemplate=f"{escaping.chart(curve.name)}<br>%{{x:.4g}}: mean %{{y:.3g}}<extra></extra>",
+        hovertemplate=f"{escaping.chart(shown(curve.name))}<br>%{{x:.4g}}: mean %{{y:.3g}}<extra></extra>",
     )
 
 
@@ -74,26 +84,88 @@ def _dash(name: str, at: int) -> str:
 
 def table(record: Mapping[str, Any]) -> pd.DataFrame:
     """Return the figures in rows."""
-    summaries = [{name: value for name, value in fields.items() if name != "values"} for fields in record["series"]]
+    summaries = [
+        {name: value for name, value in fields.items() if name != "values"} | {"name": shown(fields["name"])}
+        for fields in record["series"]
+    ]
     parts = [pd.DataFrame(fields).rename(columns={"name": "series"}) for fields in summaries]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-_MARKS = {Answer.HOLDS: "✓", Answer.FAILS: "✗", Answer.OPEN: "?", Answer.UNSTATED: "?"}
+_MARKS = {Answer.HOLDS: "✓", Answer.FAILS: "✗", Answer.OPEN: "?", Answer.UNSTATED: "◇"}
+
+
+@final
+@dataclass(frozen=True)
+class Verdict:
+    """One claim as a page shows it.
+
+    Attributes:
+        words: the answer and the claim.
+        lines: the figures behind the answer, a line for each comparison.
+        reason: letter of the unstated setting that the answer depends on (:func:`reasons`); empty where there is none.
+    """
+
+    answer: Answer
+    words: str
+    lines: tuple[str, ...]
+    reason: str
+
+    @property
+    def text(self) -> str:
+        """Everything in one line, its mark first."""
+        setting = f" ({self.reason})" if self.reason else ""
+        return f"{_MARKS[self.answer]} {self.words}{setting} {_sentence('; '.join(self.lines))}"
+
+
+def reasons(verdict: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the unstated settings that answers depend on, each once, by letter."""
+    told = dict.fromkeys(entry["unstated"] for entry in verdict if entry["unstated"])
+    return dict(zip(ascii_lowercase, told, strict=False))
+
+
+def verdicts(verdict: Sequence[Mapping[str, Any]], *, ours: bool = False) -> list[Verdict]:
+    """Return the claims of the paper, or those of this project, each with its answer."""
+    letters = {words: letter for letter, words in reasons(verdict).items()}
+    return [
+        Verdict(
+            answer := Answer(entry["answer"]),
+            f"{_sentence(answer.value).rstrip('.')}: {entry['claim']}",
+            tuple(_sentence(line) for line in entry["lines"]),
+            letters.get(entry["unstated"], ""),
+        )
+        for entry in verdict
+        if entry["ours"] is ours
+    ]
+
+
+def _sentence(words: str) -> str:
+    """Return words as a sentence; a name that begins with a small letter is none of ours to change."""
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
 
 
 def verdict_words(verdict: Sequence[Mapping[str, Any]]) -> list[str]:
-    """One line for each claim."""
-    return [
-        f"{_MARKS[Answer(entry['answer'])]} {entry['answer']}: {entry['claim']} ({entry['figures']})"
-        for entry in verdict
-    ]
+    """One line for each claim, the paper's first."""
+    return [one.text for ours in (False, True) for one in verdicts(verdict, ours=ours)]
+
+
+def wanting_words(figure: Figure) -> str:
+    """Say why there is no result: no table, or nobody computed it, and how long that takes."""
+    try:
+        needed(figure)
+    except InputError:
+        table = named.entry(str(figure.needs)).title
+        return f"Not computed yet: it needs the table {table}, which is not on this machine."
+    wait = wait_words(None, figure.trials, SECONDS.get(figure.id))
+    trials = plural(figure.trials, "trial")
+    takes = "takes" if figure.trials == 1 else "take"
+    return f"Not computed yet: {trials} {takes} about {wait}." if wait else f"Not computed yet: {trials}."
 
 
 def omitted_words(record: Mapping[str, Any]) -> str:
     """Which series left trials out, and how many at the most; empty where none did."""
     most = {fields["name"]: max(fields.get("omitted") or [0]) for fields in record["series"]}
-    parts = [f"{name}: up to {count:.0f}" for name, count in most.items() if count]
+    parts = [f"{shown(name)}: up to {count:.0f}" for name, count in most.items() if count]
     if not parts:
         return ""
     return f"Trials without an estimate are in no mean ({'; '.join(parts)} of {record['trials']})."
@@ -101,7 +173,7 @@ def omitted_words(record: Mapping[str, Any]) -> str:
 
 def trials_words(figure: Figure, record: Mapping[str, Any]) -> str:
     """Say how many trials there are, how many the paper has, and how long those would take."""
-    have = f"{record['trials']:,} trials, computed on {record['computed']}"
+    have = f"{plural(record['trials'], 'trial')}, computed on {record['computed']}"
     if not record.get("first"):
         have += " by an earlier version of the code"
     if record["trials"] >= figure.trials:
@@ -111,9 +183,13 @@ def trials_words(figure: Figure, record: Mapping[str, Any]) -> str:
     return f"{have}; the {figure.trials:,} of the paper take about {duration(seconds * figure.trials)} on one core."
 
 
-def wait_words(record: Mapping[str, Any] | None, trials: int) -> str:
-    """Say how long so many trials take, as measured for the stored ones; empty where nobody knows."""
-    seconds = (record or {}).get("seconds_per_trial")
+def wait_words(record: Mapping[str, Any] | None, trials: int, otherwise: float | None = None) -> str:
+    """Say how long so many trials take, as measured for the stored ones; empty where nobody knows.
+
+    Args:
+        otherwise: seconds of a trial where none are stored.
+    """
+    seconds = (record or {}).get("seconds_per_trial") or otherwise
     return f"{duration(seconds * trials)}" if seconds else ""
 
 
@@ -127,6 +203,20 @@ def duration(seconds: float) -> str:
 
 
 def errata_of(figure: Figure) -> list[str]:
-    """Errata of the figure's data and of the methods that it tries, in the order of their numbers."""
-    errata = set(figure.errata).union(*(set(method(id).origin.errata) for id in figure.methods))
-    return sorted(errata, key=lambda id: int(id[1:]))
+    """Errata of the figure's paper that it touches: of its data, its methods and what its notes and claims name."""
+    told = " ".join((figure.notes, *(claim.unstated for claim in figure.claims)))
+    found = set(figure.errata).union(*(set(method(id).origin.errata) for id in figure.methods), _named(told))
+    own = {id for id in found if figure.id[0] in letters(ERRATA[id].where)}
+    return sorted(own, key=lambda id: int(id[1:]))
+
+
+def _named(text: str) -> set[str]:
+    """Return the errata that a text names, ranges written out."""
+    ranges = [range(int(a), int(b or a) + 1) for a, b in re.findall(r"\bE(\d+)(?: to E(\d+))?", text)]
+    return {f"E{k}" for numbers in ranges for k in numbers}
+
+
+def abbreviations(figure: Figure, record: Mapping[str, Any]) -> str:
+    """Say what each abbreviation in the figure's lines is short for; empty where there is none."""
+    found = expansions(" ".join([figure.claim, *(fields["name"] for fields in record["series"])]))
+    return "; ".join(f"{short}: {words}" for short, words in found.items())

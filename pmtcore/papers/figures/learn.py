@@ -10,15 +10,19 @@ from pmtcore.papers.lessons import Cloud, Radii, Solutions
 from pmtcore.papers.lessons_methods import Bands, Line
 from pmtcore.report.figures.style import AFTER, BEFORE, PRIVACY, QUIET, TRUNCATION, finish, log_axis
 
+# Half of the axes of the two clouds: rows of standard deviation 1 are inside, with room for a cloud that is still long.
+_WIDE, _HIGH = 7.0, 4.0
+
 
 def clouds(found: Cloud) -> go.Figure:
-    """Both clouds, axes equal."""
+    """Both clouds, on axes that stay where they are whatever the knobs say."""
     figure = go.Figure()
     for name, points, colour in (("before", found.before, BEFORE), ("after whitening", found.after, AFTER)):
         figure.add_scatter(
             x=points[:, 0], y=points[:, 1], mode="markers", name=name, marker={"color": colour, "size": 5}
         )
-    figure.update_yaxes(scaleanchor="x")
+    figure.update_xaxes(range=[-_WIDE, _WIDE])
+    figure.update_yaxes(range=[-_HIGH, _HIGH], scaleanchor="x")
     return finish(figure, "first column", "second column", 420)
 
 

@@ -13,6 +13,8 @@ from typing import final
 import numpy as np
 from scipy.stats import binom
 
+from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import percent
 from pmtcore.papers.gallery.claims import (
     LEVEL,
     Answer,
@@ -26,8 +28,11 @@ from pmtcore.papers.gallery.claims import (
     together,
     two_sided,
 )
+from pmtcore.papers.gallery.series import spoken
 
 _ROUNDING = 1e-9  # relative: equal curves computed in two ways
+_TOO_FEW = "(too few trials for an interval)"
+_NAMES: dict[Statistic, str] = {"mean": "mean", "median": "median", "sd": "standard deviation"}
 _LEAST_ERROR = 1e-3  # of a point on a line: no point weighs more than one known to a thousandth
 
 
@@ -47,17 +52,63 @@ def _trials(*curves: Curve) -> int:
     return min(curve.count for curve in curves)
 
 
+@final
+@dataclass(frozen=True)
+class _Ratio:
+    """A ratio of two paired curves at each x: what is said of it, and whether it lies below a border.
+
+    Attributes:
+        x: positions (k,).
+        draws: logs of the ratio and their resamples (1 + resamples, k).
+        border: what the ratio is compared with.
+        sides: 2 where the ratio must stay within the border on either side.
+    """
+
+    x: np.ndarray
+    draws: np.ndarray
+    trials: int
+    border: float = 1.0
+    sides: int = 1
+
+    @property
+    def answer(self) -> Answer:
+        """Whether the ratio is below the border at every x."""
+        return below_zero(self.draws - np.log(self.border), self.trials)
+
+    @property
+    def times(self) -> str:
+        """The smallest and the largest ratio, in words."""
+        known = self.draws[0][~np.isnan(self.draws[0])]
+        if not len(known):
+            return "an unknown multiple of"
+        low, high = said(float(np.exp(known.min()))), said(float(np.exp(known.max())))
+        return f"{low} times" if low == high else f"{low} to {high} times"
+
+    @property
+    def place(self) -> str:
+        """The x that decides, with its interval; all intervals of the comparison hold together at 95 %."""
+        margin = two_sided(self.trials, self.sides * self.draws.shape[1]) * spread_of(self.draws)
+        with np.errstate(invalid="ignore"):
+            failed = bool(np.any(self.draws[0] - margin >= np.log(self.border)))
+            end = self.draws[0] - margin if failed else self.draws[0] + margin
+        at = int(np.argmax(np.where(np.isnan(end), -np.inf if failed else np.inf, end)))
+        value = _with_interval(self.draws[0, at], margin[at])
+        return f"at x = {said(float(self.x[at]))} it is {value}"
+
+
+def _with_interval(log: float, margin: float) -> str:
+    """Return a figure from its log, with the interval of that margin in logs, or why there is none."""
+    if np.isnan(log):
+        return "unknown, since neither has a number there"
+    value = said(float(np.exp(log)))
+    if not np.isfinite(margin) or not np.isfinite(log):
+        return f"{value} {_TOO_FEW}"
+    return f"{value} [{said(float(np.exp(log - margin)))}, {said(float(np.exp(log + margin)))}]"
+
+
 def _interval(draws: np.ndarray, trials: int) -> str:
-    """Return the figure with the 95 % interval of its paired trials, where it is one figure."""
-    margin = two_sided(trials) * spread_of(draws)
-    return f"{np.exp(draws[0]):.4g} [{np.exp(draws[0] - margin):.4g}, {np.exp(draws[0] + margin):.4g}]"
-
-
-def _ends(draws: np.ndarray, trials: int) -> str:
-    """Return the range of ratios, each end with its interval."""
-    low, high = (int(pick(draws[0])) for pick in (np.nanargmin, np.nanargmax))
-    words = _interval(draws[:, low], trials)
-    return words if low == high else f"{words} to {_interval(draws[:, high], trials)}"
+    """Return one figure from its log, with the 95 % interval of its paired trials."""
+    return _with_interval(float(draws[0]), two_sided(trials) * float(spread_of(draws)))
 
 
 def below(lower: str, upper: str, statistic: Statistic = "mean", factor: float = 1.0) -> Check:
@@ -65,19 +116,20 @@ def below(lower: str, upper: str, statistic: Statistic = "mean", factor: float =
 
     def check(curves: Curves) -> Finding:
         a, b = curves[lower], curves[upper]
-        gap = _untied(_ratio(a, b, statistic))
-        return Finding(
-            below_zero(gap - np.log(factor), _trials(a, b)), f"{statistic} ratio {_ends(gap, _trials(a, b))}"
-        )
+        gap = _ratio(a, b, statistic)
+        counted = _untied(gap)
+        ratio = _Ratio(a.x[counted], gap[:, counted], _trials(a, b), factor)
+        words = f"the {_NAMES[statistic]} of {spoken(lower)} is {ratio.times} that of {spoken(upper)}; {ratio.place}"
+        return Finding(ratio.answer, words)
 
     return check
 
 
 def _untied(gap: np.ndarray) -> np.ndarray:
-    """Leave out points at which two curves are equal in every resample, such as a common ceiling; if all are, none."""
+    """Return which points count (k,): not those equal in every resample, such as a ceiling; all where all are equal."""
     with np.errstate(invalid="ignore"):
         tied = np.all(np.abs(gap) <= _ROUNDING, axis=0)
-    return gap if np.all(tied) else gap[:, ~tied]
+    return tied | True if np.all(tied) else ~tied
 
 
 def never_below(upper: str, lower: str) -> Check:
@@ -86,19 +138,15 @@ def never_below(upper: str, lower: str) -> Check:
     def check(curves: Curves) -> Finding:
         ratio = curves[upper].mean / curves[lower].mean
         answer = Answer.HOLDS if np.min(ratio) >= 1 - _ROUNDING else Answer.FAILS
-        return Finding(answer, f"ratio {np.min(ratio):.3g} to {np.max(ratio):.3g}")
+        words = f"{spoken(upper)} is {said(float(np.min(ratio)))} to {said(float(np.max(ratio)))} times {spoken(lower)}"
+        return Finding(answer, words)
 
     return check
 
 
 def all_below(pairs: Sequence[tuple[str, str]], statistic: Statistic = "mean") -> Check:
     """Check that each first curve is below its second at every x."""
-
-    def one(a: str, b: str, curves: Curves) -> Finding:
-        finding = below(a, b, statistic)(curves)
-        return Finding(finding.answer, f"{a} to {b}: {finding.figures}")
-
-    return lambda curves: together([one(a, b, curves) for a, b in pairs])
+    return lambda curves: together([below(a, b, statistic)(curves) for a, b in pairs])
 
 
 def below_somewhere(pairs: Sequence[tuple[str, str]], statistic: Statistic = "mean", *, mostly: bool = False) -> Check:
@@ -117,7 +165,9 @@ def below_somewhere(pairs: Sequence[tuple[str, str]], statistic: Statistic = "me
             no = int(np.sum(np.any(gaps[:, 0] - margin >= 0, axis=0)))
         wanted = points // 2 + 1 if mostly else 1
         answer = Answer.HOLDS if yes >= wanted else Answer.FAILS if points - no < wanted else Answer.OPEN
-        return Finding(answer, f"below at {yes} of {points} values, not below at {no}")
+        words = f"surely below at {yes} of {points} values of x, surely not at {no}"
+        left = points - yes - no
+        return Finding(answer, f"{words}, cannot be told at {left}" if left else words)
 
     return check
 
@@ -135,24 +185,26 @@ def rises(names: Sequence[str], statistic: Statistic = "mean") -> Check:
         steps = np.diff(logs, axis=1) - np.log(0.9)
         without_falls = below_zero(-steps, curve.count)
         if without_falls is Answer.FAILS:
-            return Finding(Answer.FAILS, finding.figures + "; it falls on the way by more than a tenth")
+            return Finding(Answer.FAILS, f"{finding.figures}; it falls on the way by more than a tenth")
         ended = below_zero(logs[:, 0] - logs[:, -1], curve.count) is Answer.HOLDS
         if finding.answer is not Answer.HOLDS and not ended:
             return finding
         return Finding(
-            without_falls, finding.figures + ("" if finding.answer is Answer.HOLDS else "; its end is above its start")
+            without_falls,
+            f"{finding.figures}{'' if finding.answer is Answer.HOLDS else '; its end is above its start'}",
         )
 
     return lambda curves: together([one(curves[name]) for name in names])
 
 
 def _trend(curve: Curve, statistic: Statistic, sign: float) -> Finding:
-    slope, ends = along(curve, statistic), curve.statistic(statistic)[0, [0, -1]]
-    if slope is None:
-        return Finding(Answer.OPEN, f"{curve.name}: {ends[0]:.3g} to {ends[1]:.3g}, no slope")
-    low, high = sorted((sign * slope.low, sign * slope.high))
+    found, ends = along(curve, statistic), curve.statistic(statistic)[0, [0, -1]]
+    moved = f"{spoken(curve.name)}: {_NAMES[statistic]} from {said(float(ends[0]))} to {said(float(ends[1]))}"
+    if found is None:
+        return Finding(Answer.OPEN, f"{moved}; too few trials for a slope")
+    low, high = sorted((sign * found.low, sign * found.high))
     answer = Answer.HOLDS if high < 0 else Answer.FAILS if low >= 0 else Answer.OPEN
-    return Finding(answer, f"{curve.name}: {ends[0]:.3g} to {ends[1]:.3g}, {slope.words}")
+    return Finding(answer, f"{moved}, {found.words}")
 
 
 def closer(near: str, far: str, target: str) -> Check:
@@ -163,7 +215,8 @@ def closer(near: str, far: str, target: str) -> Check:
         one, two = (np.abs(curves[name].statistic("mean") - goal) for name in (near, far))
         apart = [np.any(gap[0] > _ROUNDING * np.max(goal[0])) for gap in (one, two)]
         answer = below_zero(one - two - _ROUNDING, curves[near].count) if all(apart) else Answer.FAILS
-        return Finding(answer, f"distance {np.max(one[0]):.3g} at most against {np.max(two[0]):.3g}")
+        ends = [f"{spoken(name)} by at most {said(float(np.max(gap[0])))}" for name, gap in ((near, one), (far, two))]
+        return Finding(answer, f"away from {spoken(target)}: {ends[0]}, {ends[1]}")
 
     return check
 
@@ -180,7 +233,9 @@ def flat(name: str, factor: float, statistic: Statistic = "mean") -> Check:
     def check(curves: Curves) -> Finding:
         span = _range(curves[name], statistic)
         answer = below_zero(span - np.log(factor), curves[name].count)
-        return Finding(answer, f"largest over smallest {np.exp(span[0]):.3g}")
+        times = _interval(span, curves[name].count)
+        words = f"the largest {_NAMES[statistic]} of {spoken(name)} is {times} times the smallest"
+        return Finding(answer, words)
 
     return check
 
@@ -190,8 +245,13 @@ def flatter(first: str, second: str, statistic: Statistic = "mean") -> Check:
 
     def check(curves: Curves) -> Finding:
         one, two = (_range(curves[name], statistic) for name in (first, second))
-        answer = below_zero(one - two, _trials(curves[first], curves[second]))
-        return Finding(answer, f"largest over smallest {np.exp(one[0]):.3g} against {np.exp(two[0]):.3g}")
+        trials = _trials(curves[first], curves[second])
+        words = (
+            f"largest over smallest {_NAMES[statistic]}: {spoken(first)} {said(float(np.exp(one[0])))}, "
+            f"{spoken(second)} {said(float(np.exp(two[0])))}; "
+            f"the first is {_interval(one - two, trials)} times the second"
+        )
+        return Finding(below_zero(one - two, trials), words)
 
     return check
 
@@ -202,7 +262,8 @@ def last_below(lower: str, upper: str, factor: float = 1.0, statistic: Statistic
     def check(curves: Curves) -> Finding:
         a, b = curves[lower], curves[upper]
         gap = _ratio(a, b, statistic)[:, -1]
-        words = f"at the end, {statistic} ratio {_interval(gap, _trials(a, b))}"
+        times = _interval(gap, _trials(a, b))
+        words = f"at the end the {_NAMES[statistic]} of {spoken(lower)} is {times} times that of {spoken(upper)}"
         return Finding(below_zero(gap - np.log(factor), _trials(a, b)), words)
 
     return check
@@ -215,7 +276,10 @@ def alike_at_end(first: str, second: str, factor: float, statistic: Statistic = 
         a, b = curves[first], curves[second]
         gap = _ratio(a, b, statistic)[:, -1]
         answer = _within(gap[:, None], factor, _trials(a, b))
-        return Finding(answer, f"at the end, {first} over {second}: {_interval(gap, _trials(a, b))}")
+        times = _interval(gap, _trials(a, b))
+        return Finding(
+            answer, f"at the end the {_NAMES[statistic]} of {spoken(first)} is {times} times that of {spoken(second)}"
+        )
 
     return check
 
@@ -230,8 +294,10 @@ def alike(pairs: Sequence[tuple[str, str]], factor: float, statistic: Statistic 
 
     def one(a: Curve, b: Curve) -> Finding:
         gap = _ratio(a, b, statistic)
-        words = f"{a.name} and {b.name} within a factor of {np.exp(np.abs(gap[0]).max()):.3g}"
-        return Finding(_within(gap, factor, _trials(a, b)), words)
+        with np.errstate(invalid="ignore"):
+            apart = _Ratio(a.x, gap * np.where(gap[0] < 0, -1, 1), _trials(a, b), factor, sides=2)
+        larger = f"the larger {_NAMES[statistic]} of {spoken(a.name)} and {spoken(b.name)} is {apart.times} the smaller"
+        return Finding(_within(gap, factor, _trials(a, b)), f"{larger}; {apart.place}")
 
     return lambda curves: together([one(curves[a], curves[b]) for a, b in pairs])
 
@@ -241,7 +307,8 @@ def lasting(names: Sequence[str], factor: float, statistic: Statistic = "mean") 
 
     def one(curve: Curve) -> Finding:
         step = np.diff(_log(curve, statistic)[:, -2:], axis=1)
-        words = f"{curve.name}: last over the one before {np.exp(step[0, 0]):.3g}"
+        times = _interval(step[:, 0], curve.count)
+        words = f"the last {_NAMES[statistic]} of {spoken(curve.name)} is {times} times the one before"
         return Finding(_within(step, factor, curve.count), words)
 
     return lambda curves: together([one(curves[name]) for name in names])
@@ -252,13 +319,13 @@ def gains_more(first: tuple[str, str], second: tuple[str, str], statistic: Stati
 
     def check(curves: Curves) -> Finding:
         one, two = (_ratio(curves[after], curves[before], statistic) for before, after in (first, second))
-        figures = "; ".join(
-            f"{before} by {1 - np.exp(logs[0].max()):.1%} to {1 - np.exp(logs[0].min()):.1%}"
+        ratio = _Ratio(curves[first[0]].x, one - two, _trials(*(curves[name] for name in (*first, *second))))
+        falls = [
+            f"{spoken(before)} by {percent(1 - np.exp(logs[0].max()))} to {percent(1 - np.exp(logs[0].min()))}"
             for (before, _), logs in zip((first, second), (one, two), strict=True)
-        )
-        return Finding(
-            below_zero(one - two, _trials(*(curves[name] for name in (*first, *second)))), f"it falls: {figures}"
-        )
+        ]
+        words = f"the {_NAMES[statistic]} falls: {falls[0]}, {falls[1]}; what is left of the first over what is left of"
+        return Finding(ratio.answer, f"{words} the second: {ratio.place}")
 
     return check
 
@@ -268,8 +335,12 @@ def grows_more(first: str, second: str, statistic: Statistic = "mean") -> Check:
 
     def check(curves: Curves) -> Finding:
         one, two = (logs[:, -1] - logs[:, 0] for logs in (_log(curves[name], statistic) for name in (first, second)))
-        answer = below_zero(two - one, _trials(curves[first], curves[second]))
-        return Finding(answer, f"last over first {np.exp(one[0]):.3g} against {np.exp(two[0]):.3g}")
+        trials = _trials(curves[first], curves[second])
+        words = (
+            f"last over first {_NAMES[statistic]}: {spoken(first)} {said(float(np.exp(one[0])))}, {spoken(second)} "
+            f"{said(float(np.exp(two[0])))}; the second is {_interval(two - one, trials)} times the first"
+        )
+        return Finding(below_zero(two - one, trials), words)
 
     return check
 
@@ -280,9 +351,8 @@ def counted(name: str, least: float, most: float, *, first: bool = False) -> Che
     def check(curves: Curves) -> Finding:
         mean = curves[name].statistic("mean")[:, : 1 if first else None]
         off = np.concatenate([least - mean, mean - most], axis=1) - _ROUNDING
-        return Finding(
-            below_zero(off, curves[name].count), f"{name}: {mean[0].min():.3g} to {mean[0].max():.3g} on average"
-        )
+        ends = f"{said(float(mean[0].min()))} to {said(float(mean[0].max()))}"
+        return Finding(below_zero(off, curves[name].count), f"{spoken(name)}: {ends} on average")
 
     return check
 
@@ -294,7 +364,10 @@ def settles(name: str, yes: bool = True) -> Check:
         curve = curves[name]
         change = float(abs(curve.median[-1] - curve.median[-2]) / curve.median[-1])
         apart = (_log(curve, "sd") - _log(curve, "mean"))[:, -1]
-        figures = f"last change of the median {change:.2g}, sd over mean {np.exp(apart[0]):.2g}"
+        figures = (
+            f"the last step changes the median of {spoken(name)} by {percent(change)}; its standard deviation is "
+            f"{_interval(apart, curve.count)} times its mean"
+        )
         settled = Answer.FAILS if change >= 0.1 else below_zero(apart, curve.count)
         turned = {Answer.HOLDS: Answer.FAILS, Answer.FAILS: Answer.HOLDS, Answer.OPEN: Answer.OPEN}
         return Finding(settled if yes else turned[settled], figures)
@@ -309,8 +382,12 @@ def jump(name: str, at: float, factor: float) -> Check:
         curve = curves[name]
         y = curve.statistic("median")
         before, after = (np.median(y[:, side], axis=1) for side in (curve.x < at, curve.x >= at))
-        words = f"median {before[0]:.3g} before, {after[0]:.3g} from {at:g} on"
-        return Finding(below_zero(np.log(factor * after / before), curve.count), words)
+        gap = np.log(after / before)
+        words = (
+            f"median of {spoken(name)}: {said(float(before[0]))} below x = {at:g}, {said(float(after[0]))} from there "
+            f"on, {_interval(gap, curve.count)} times that before"
+        )
+        return Finding(below_zero(gap + np.log(factor), curve.count), words)
 
     return check
 
@@ -324,7 +401,8 @@ def near(name: str, value: float, tolerance: float, x: float | None = None) -> C
         y = curve.statistic("median")[:, [at]]
         margin = two_sided(curve.count) * float(spread_of(y)[0])
         answer = below_zero(np.concatenate([y - value, value - y], axis=1) - tolerance, curve.count)
-        return Finding(answer, f"{y[0, 0]:.4g} here (known to {margin:.2g}), {value:g} printed")
+        off = f"[{said(y[0, 0] - margin, 4)}, {said(y[0, 0] + margin, 4)}]" if np.isfinite(margin) else _TOO_FEW
+        return Finding(answer, f"{said(float(y[0, 0]), 4)} here {off}, {said(value, 4)} in the paper")
 
     return check
 
@@ -333,8 +411,8 @@ def all_near(names: Sequence[str], value: float, tolerance: float) -> Check:
     """Check that the last median of each curve is near a figure."""
 
     def one(name: str, curves: Curves) -> Finding:
-        finding = near(name, value, tolerance)(curves)
-        return Finding(finding.answer, f"{name}: {finding.figures}")
+        found = near(name, value, tolerance)(curves)
+        return Finding(found.answer, f"{spoken(name)}: {found.figures}")
 
     return lambda curves: together([one(name, curves) for name in names])
 
@@ -345,7 +423,10 @@ def interior_minimum(name: str) -> Check:
     def check(curves: Curves) -> Finding:
         curve = curves[name]
         logs = _log(curve, "mean")
-        at, figures = int(np.argmin(logs[0])), f"smallest mean at {curve.x[int(np.argmin(logs[0]))]:g}"
+        at, figures = (
+            int(np.argmin(logs[0])),
+            f"the smallest mean of {spoken(name)} is at x = {curve.x[int(np.argmin(logs[0]))]:g}",
+        )
         if at in (0, len(curve.x) - 1):
             inside = 1 + int(np.argmin(logs[0, 1:-1]))
             known = below_zero(logs[:, at] - logs[:, inside], curve.count)
@@ -367,7 +448,9 @@ class Slope:
     @property
     def words(self) -> str:
         """Render the figure as the verdict prints it."""
-        return f"slope {self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+        if not np.isfinite(self.high - self.low):
+            return f"slope on log axes {self.value:.2f} {_TOO_FEW}"
+        return f"slope on log axes {self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
     def near(self, value: float, tolerance: float) -> Finding:
         """Return whether the slope is within the tolerance and its interval within twice that.

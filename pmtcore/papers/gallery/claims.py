@@ -34,13 +34,26 @@ class Answer(Enum):
     UNSTATED = "depends on a setting that the paper does not state"
 
 
+_SPOKEN = {
+    Answer.HOLDS: "holds",
+    Answer.FAILS: "does not hold",
+    Answer.OPEN: "cannot be told with these trials",
+}
+
+
 @final
 @dataclass(frozen=True)
 class Finding:
-    """An answer and the figures behind it."""
+    """An answer and the figures behind it, of which a comparison of several series has several parts."""
 
     answer: Answer
     figures: str
+    parts: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The figures, a line for each comparison."""
+        return self.parts or (self.figures,)
 
 
 @final
@@ -207,15 +220,17 @@ def together(found: Sequence[Finding]) -> Finding:
     """Combine answers: FAILS if any fails, else OPEN if any is open, else HOLDS."""
     answers = [each.answer for each in found]
     answer = next((a for a in (Answer.FAILS, Answer.OPEN) if a in answers), Answer.HOLDS)
-    return Finding(answer, "; ".join(each.figures for each in found))
+    lines = tuple(line for each in found for line in each.lines)
+    return Finding(answer, "; ".join(lines), lines)
 
 
 @final
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper (or, marked so, of ours) and its check.
+    """A sentence of the paper (or of this project) and its check.
 
     Attributes:
+        ours: the sentence is this project's, about this project's methods: no paper says it.
         check: of the one reading there is; with several readings that of the first.
         unstated: a setting that the answer hangs on and that the paper does not state.
         readings: what the paper can be read to have done, each with its check. Where they agree that is the answer;
@@ -227,6 +242,7 @@ class Claim:
     check: Check | None = None
     unstated: str = ""
     readings: Mapping[str, Check] = field(default_factory=dict)
+    ours: bool = False
 
     def __post_init__(self) -> None:
         if self.check is None and not self.readings:
@@ -236,21 +252,27 @@ class Claim:
         """Return the claim, its answer and its figures in plain fields."""
         finding = self._read(curves) if self.readings else _checked(self.check, curves)
         if self.unstated and not self.readings:
-            finding = Finding(Answer.UNSTATED, f"{finding.figures}; {self.unstated}")
+            lines = (f"with the setting taken here it {_SPOKEN[finding.answer]}", *finding.lines)
+            finding = Finding(Answer.UNSTATED, "; ".join(lines), lines)
+        depends = finding.answer is Answer.UNSTATED
         return {
             "claim": self.words,
             "holds": finding.answer is Answer.HOLDS,
             "answer": finding.answer.value,
-            "figures": finding.figures,
+            "figures": f"{finding.figures}; {self.unstated}" if depends else finding.figures,
+            "lines": list(finding.lines),
+            "unstated": self.unstated if depends else "",
+            "ours": self.ours,
         }
 
     def _read(self, curves: Curves) -> Finding:
-        findings = {name: _checked(check, curves) for name, check in self.readings.items()}
-        answers = {each.answer for each in findings.values()}
-        figures = "; ".join(f"{name}: {each.answer.value}, {each.figures}" for name, each in findings.items())
+        found = {name: _checked(check, curves) for name, check in self.readings.items()}
+        answers = {each.answer for each in found.values()}
+        lines = tuple(f"{name}: {each.answer.value}; {each.figures}" for name, each in found.items())
+        answer = Answer.OPEN if Answer.OPEN in answers else next(iter(answers))
         if {Answer.HOLDS, Answer.FAILS} <= answers:
-            return Finding(Answer.UNSTATED, f"{figures}; {self.unstated}")
-        return Finding(Answer.OPEN if Answer.OPEN in answers else answers.pop(), figures)
+            answer = Answer.UNSTATED
+        return Finding(answer, "; ".join(lines), lines)
 
 
 def _checked(check: Check | None, curves: Curves) -> Finding:

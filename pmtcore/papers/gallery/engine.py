@@ -27,6 +27,7 @@ import numpy as np
 from pmtcore import __version__
 from pmtcore.base.checks import InputError, whole_number_between
 from pmtcore.base.messages import MethodMessage
+from pmtcore.base.numbers import plural
 from pmtcore.base.paths import assets, cache_directory
 from pmtcore.papers.gallery.claims import Claim, Curve, Curves
 
@@ -84,7 +85,7 @@ class Figure:
     def words(self) -> str:
         """Say what is plotted."""
         places = {x for run in self.runs for x in _positions(run)}
-        over = f"at {len(places)} values of it" if places else "at every step"
+        over = f"at {plural(len(places), 'value')} of it" if places else "at every step"
         return f"y: {self.y_label}; x: {self.x_label}, {over}. One line for each method and setting."
 
     @property
@@ -94,8 +95,8 @@ class Figure:
 
     @property
     def claim(self) -> str:
-        """All claims in words."""
-        return " ".join(claim.words for claim in self.claims)
+        """All that the paper says of it, in words."""
+        return " ".join(claim.words for claim in self.claims if not claim.ours)
 
     @property
     def digest(self) -> str:

@@ -23,9 +23,11 @@ from pmtcore.papers.gallery.engine import Figure, Run
 
 ROOT2 = math.sqrt(2)  # the papers' mu is per part; ours is a total (A, Theorem 4.2)
 TRUTH, FIT = "distance to the true coefficients", "distance to the fit without privacy"
-UNSTATED_BUDGETS = "the budgets are not stated, and the answer turns with how far apart they are"
-_NO_MU = "mu is not stated for figures 1 and 4, and how DP-GD compares turns with it"
-_RANGE = "the range of the penalty is not stated: below 0.01 hardly anything moves, far above it bias alone is left"
+UNSTATED_BUDGETS = "the budgets are not stated, and the answer depends on how far apart they are"
+_NO_MU = "mu is not stated for figures 1 and 4, and how DP-GD compares with the others depends on it"
+_RANGE = (
+    "the range of the penalty is not stated: below 0.01 it changes the errors little, far above it they are bias alone"
+)
 Tried = list[tuple[str, str, float, dict[str, Any]]]
 
 
@@ -42,7 +44,7 @@ def run(
 
 
 def ours(mu: float, beyond: str = "joint-pmt") -> Tried:
-    """Return the series that the paper does not have: the best we know, and the public fit alone."""
+    """Return the series that the paper does not have: the joint release, and the public fit alone."""
     return [(beyond, beyond, mu, {}), ("public-only", "public-only", mu, {})]
 
 
@@ -469,7 +471,9 @@ def _by_lam(
     )
 
 
-_OUTLIER = "T is not stated, and one trial that leaves the valley decides mean and spread"
+_OUTLIER = (
+    "the number of steps T is not stated, and a single trial whose steps diverge decides mean and standard deviation"
+)
 _BALANCE = "The second moment has trace 10: with the 26 of the linear setting nearly all labels are one class."
 _LABELS = {"table": "synthetic", "d": 8, "family": "logistic", "m": 100, "trace": 10.0}
 _BANK = {"table": "bank", "m": 4521, "scale": "minmax", "family": "logistic", "lam": 0.0}

@@ -29,7 +29,9 @@ def points(found: Audit) -> go.Figure:
         y=[found.detections],
         mode="markers",
         name="the audit's test",
-        marker={"size": 14, "color": BEFORE, "symbol": "star"},
+        marker={"size": 10, "color": BEFORE, "symbol": "diamond"},
+        # Whole marks at 0 and 1 too, where the tests that matter lie.
+        cliponaxis=False,
     )
     return finish(figure, "false alarms", "detections", 360)
 

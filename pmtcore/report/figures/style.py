@@ -153,7 +153,7 @@ _PROJECTED = 400
 
 def projected(figure: go.Figure) -> go.Figure:
     """Return the figure in large print: to be read from the last row, and with its knob on one screen of 720 lines."""
-    figure.update_layout(font={"size": 22}, height=_PROJECTED, legend={"font": {"size": 20}})
+    figure.update_layout(font={"size": 22}, legend={"font": {"size": 20}}, height=_PROJECTED)
     figure.update_traces(line={"width": 5}, selector={"mode": "lines"})
     figure.update_xaxes(title_font_size=22, tickfont_size=20)
     figure.update_yaxes(title_font_size=22, tickfont_size=20)
