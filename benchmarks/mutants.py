@@ -720,6 +720,13 @@ def _mutants() -> list[Mutant]:
         "tests/tables/test_parsed.py -k refused",
     )
     plant(
+        "sites: a coordinator that is started again begins anew",
+        "sites/transcript.py",
+        "message.attempt, dict(self.arrivals)",
+        "message.attempt, {}",
+        "tests/sites/test_study_runs.py -k 'goes_on_from and begin-0'",
+    )
+    plant(
         "fingerprint: no noise",
         known,
         "return NOISE * (",

@@ -32,7 +32,7 @@ from pmtcore.tables.identifiers import identifiers, in_order_met
 from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import by_person
 from pmtcore.tables.schema import Schema, frequencies
-from pmtcore.tables.sources import ArrowSource, Cells, TextSource
+from pmtcore.tables.sources import ArrowSource, Cells, ParquetSource, TextSource
 from pmtcore.tables.table import MomentTable, Table
 from pmtcore.tables.targets import coding
 
@@ -94,9 +94,9 @@ class PublicSide:
     notes: tuple[str, ...] = ()
 
     def shared_numbers(self, private: Table) -> ParsedNumbers | None:
-        """Return where passes over a text can leave its numbers for the next one; ``None`` where they cannot."""
+        """Return where passes over a file can leave its numbers for the next one; ``None`` where they cannot."""
         decimal, names = self.dialect.mark(private.source.separator), self.coder.columns()
-        if not isinstance(private.source, TextSource) or not self.coder.reads_numbers_alone:
+        if not isinstance(private.source, TextSource | ParquetSource) or not self.coder.reads_numbers_alone:
             return None
         if not fits(private.source.rows(self.dialect), len(names), len(private.columns)):
             return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -49,6 +51,19 @@ def test_the_numbers_are_those_of_reading_again(separator):
     assert [len(y) for _, y in read] == [len(y) for _, y in handed_on]
     for (x, y), (features, response) in zip(read, handed_on, strict=True):
         assert np.array_equal(x, features) and np.array_equal(y, response)
+
+
+def test_the_numbers_of_a_parquet_file_are_handed_on():
+    """Single precision, whole numbers and gaps: as reading them again."""
+    rng, out = np.random.default_rng(2), io.BytesIO()
+    frame = pd.DataFrame({"a": rng.standard_normal(40_000).astype("float32"), "b": rng.integers(0, 9, 40_000)})
+    frame["y"] = np.where(rng.random(40_000) < 0.1, np.nan, frame["a"] + frame["b"])
+    frame.to_parquet(out)
+    read, handed_on = problem_of(out.getvalue()), problem_of(out.getvalue())
+    hashed(handed_on.table, KEY, handed_on.dialect, parsed=handed_on.parsed)
+    assert handed_on.parsed.is_complete
+    for one, other in zip(read.private._blocks(), handed_on.private._blocks(), strict=True):
+        assert all(np.array_equal(*each) for each in zip(one, other, strict=True))
 
 
 def test_a_release_reads_a_text_once(tmp_path, monkeypatch):
