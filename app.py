@@ -37,6 +37,7 @@ else:
                 st.Page("pages/work/conditioning.py", title="Conditioning", icon=":material/target:"),
                 st.Page("pages/work/plan.py", title="Plan", icon=":material/event_note:"),
                 st.Page("pages/work/release.py", title="Release", icon=":material/verified_user:"),
+                st.Page("pages/work/report.py", title="Report", icon=":material/description:"),
                 st.Page("pages/work/explore.py", title="Explore", icon=":material/explore:"),
                 st.Page("pages/work/budget.py", title="Budget", icon=":material/account_balance:"),
                 st.Page("pages/work/compare.py", title="Compare", icon=":material/science:"),

@@ -1,6 +1,7 @@
-"""Coverage of 95 % limits over repeated samples of real tables: weighted fits, two-stage least squares, groups.
+"""Coverage of 95 % limits over repeated samples of real tables: weighted fits, private responses, instruments, groups.
 
     PYTHONPATH=. python benchmarks/coverage.py weights --draws 200
+    PYTHONPATH=. python benchmarks/coverage.py responses --draws 200
     PYTHONPATH=. python benchmarks/coverage.py instruments --draws 200
     PYTHONPATH=. python benchmarks/coverage.py clusters --draws 200
     PYTHONPATH=. python benchmarks/coverage.py rows --draws 200
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,8 +63,18 @@ def plain(name: str, mu: float, draws: int, n: int, m: int) -> np.ndarray:
     return weighted(name, mu, draws, n, m, equal=True)
 
 
-def weighted(name: str, mu: float, draws: int, n: int, m: int, equal: bool = False) -> np.ndarray:
-    """Whether each limit holds the population's coefficient (draws, d)."""
+def responses(name: str, mu: float, draws: int, n: int, m: int) -> np.ndarray:
+    """The same fits without weights where the responses alone are private."""
+    return weighted(name, mu, draws, n, m, equal=True, method="response-moment", covariates="public", settings={})
+
+
+def weighted(name: str, mu: float, draws: int, n: int, m: int, equal: bool = False, **asked: Any) -> np.ndarray:
+    """Whether each limit holds the population's coefficient (draws, d).
+
+    Args:
+        equal: without weights.
+        asked: arguments of the model that are not the usual ones.
+    """
     target, features, _ = TABLES[name]
     rows = population(name)
     if equal:
@@ -74,7 +86,8 @@ def weighted(name: str, mu: float, draws: int, n: int, m: int, equal: bool = Fal
         rng = np.random.default_rng(draw)
         private, public = (rows.iloc[rng.integers(len(rows), size=size)].reset_index(drop=True) for size in (n, m))
         public = public.assign(**{features[0]: public[features[0]] + 1e-9 * rng.standard_normal(m)})
-        model = pc.PrivateRegressor(mu=mu, features=features, weights="weight", settings={"radius_mode": "inference"})
+        usual = {"weights": "weight", "settings": {"radius_mode": "inference"}}
+        model = pc.PrivateRegressor(mu=mu, features=features, **{**usual, **asked})
         limits = model.fit(private, public, target=target, seed=draw, quiet=True).conf_int()
         inside.append((limits["low"].to_numpy() <= truth) & (truth <= limits["high"].to_numpy()))
     return np.array(inside)
@@ -135,7 +148,7 @@ def drawn(groups: list[pd.DataFrame], count: int, name: str, rng: np.random.Gene
 def main() -> None:
     """Print coverage by table and budget."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("weights", "plain", "instruments", "clusters", "rows"))
+    parser.add_argument("what", choices=("weights", "plain", "responses", "instruments", "clusters", "rows"))
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--mu", type=float, nargs="+", default=[0.5, 1.5])
     parser.add_argument("--rows", type=int, default=3000)
@@ -147,7 +160,7 @@ def main() -> None:
             for mu in chosen.mu:
                 said(chosen.what, name, mu, grouped(name, mu, chosen.draws, chosen.what == "clusters"))
         return
-    run = {"weights": weighted, "plain": plain, "instruments": instruments}[chosen.what]
+    run = {"weights": weighted, "plain": plain, "responses": responses, "instruments": instruments}[chosen.what]
     for name in TABLES:
         for mu in chosen.mu:
             inside = run(name, mu, chosen.draws, chosen.rows, chosen.public_rows)
@@ -155,9 +168,12 @@ def main() -> None:
 
 
 def said(what: str, name: str, mu: float, inside: np.ndarray) -> None:
-    """Print the share of limits that hold, together and of each coefficient."""
+    """Print the share of limits that hold, together with its standard error, and of each coefficient."""
     each = " ".join(f"{share:.3f}" for share in inside.mean(axis=0))
-    print(f"{what} {name} mu {mu:g}: {inside.mean():.3f} over {len(inside)} draws ({each})", flush=True)
+    error = inside.mean(axis=1).std() / np.sqrt(len(inside))
+    print(
+        f"{what} {name} mu {mu:g}: {inside.mean():.3f} (s.e. {error:.3f}) over {len(inside)} draws ({each})", flush=True
+    )
 
 
 if __name__ == "__main__":

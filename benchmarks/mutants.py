@@ -174,6 +174,11 @@ def _mutants() -> list[Mutant]:
     filter_passes, frame = "methods/gradients/passes.py", "methods/gradients/frame.py"
     plant("gradients: no tail", frame, "_ROWS_BEYOND = 0.5", "_ROWS_BEYOND = 0.0", f"{LAWS} -k 'price or bounds'")
     plant("gradients: no weak prior", "public/weak_prior.py", "COEFFICIENT_SD**2 * np.eye", "1e8 * np.eye", LAWS)
+    method = "methods/gradients/method.py"
+    plant("gradients: many passes, the first of them nothing", method, "growth = growth **", "_ = growth **", LAWS)
+    plant(
+        "gradients: a curvature that runs off", filter_passes, "is not None:\n        root", "is 0:\n        root", LAWS
+    )
     plant("gradients: a curvature costs nothing", "methods/gradients/method.py", "(1 - curvature) * s", "s", LAWS)
     plant(
         "gradients: unlike rows pass",
@@ -214,6 +219,16 @@ def _mutants() -> list[Mutant]:
     )
     refined = "methods/joint/refined.py"
     plant("joint: curvature lowered too", refined, "believed = by >", "believed = np.abs(by) >", FILTER)
+    step = "truncation.plus(Part.of(np.outer(moved, moved)))"
+    plant("joint: bands without the last step", "methods/joint/bands.py", step, "truncation", FILTER)
+    plant("bands: nothing has no freedom", "public/bands.py", "np.where(total > 0, freedom, np.inf)", "freedom", FILTER)
+    plant(
+        "bands: variances below zero",
+        "public/bands.py",
+        "np.maximum(np.diag(covariance), 0.0)",
+        "np.diag(covariance)",
+        FILTER,
+    )
     plant("joint: gram not raised", refined, "return np.asarray(gram + raise_by)", "return gram", FILTER)
     plant("joint: counts beyond chance unheard", "public/sizes.py", "conflict_inflation(ratio, share, 1)", "1", FILTER)
     plant("joint: parts of rows far out", "public/sizes.py", "np.where(empty, 0.0, rows)", "rows", FILTER)
@@ -258,15 +273,15 @@ def _mutants() -> list[Mutant]:
     plant(
         "grid: rows 2 % too long",
         grid,
-        "found = np.trunc(inside * (1 - 2.0**-40))",
-        "found = np.trunc(inside * 1.02)",
+        "steps = np.trunc(inside * (1 - 2.0**-40))",
+        "steps = np.trunc(inside * 1.02)",
         GRID,
     )
     plant(
         "grid: every row at the radius",
         grid,
-        "np.maximum(np.where(whole, length, 1.0), radius)",
-        "np.where(whole, length, 1.0)",
+        "np.maximum(np.where(finite, length, 1.0), radius)",
+        "np.where(finite, length, 1.0)",
         f"{GRID} -k too_long",
     )
     plant(
@@ -470,8 +485,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "spherical: floor towards zero",
         "mechanisms/spherical.py",
-        "whole = -whole if sign else whole",
-        "whole = whole",
+        "integer = -integer if sign else integer",
+        "integer = integer",
         f"{OPTIMUM} -k 'spherical or floors'",
     )
     perturbed = "accounting/perturbed.py"
@@ -545,8 +560,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "local: a missing value says something",
         "local/protocol.py",
-        "np.where(whole[:, None], features, 0.0)",
-        "np.where(whole[:, None], features, 1.0)",
+        "np.where(usable[:, None], features, 0.0)",
+        "np.where(usable[:, None], features, 1.0)",
         "tests/local",
     )
     plant("local: noise of all people for each", randomizers, "float(scale) * math.sqrt(n)", "float(scale)", LOCAL)
@@ -554,8 +569,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "release: recorded mu is not the plan's",
         releases,
-        "return Guarantee(plan.mu, entry.claim.neighbours, delta, _unit",
-        "return Guarantee(plan.mu / 2, entry.claim.neighbours, delta, _unit",
+        "return Guarantee(mu, method(request.method).claim.neighbours, delta, _unit",
+        "return Guarantee(mu / 2, method(request.method).claim.neighbours, delta, _unit",
         f"{ARRIVES} -k recorded",
     )
     plant(
@@ -909,10 +924,98 @@ def _mutants() -> list[Mutant]:
     plant(
         "the cap is bad input",
         "cli/main.py",
-        'return _complain(f"{error}{kept}", CAP_REACHED)',
-        'return _complain(f"{error}{kept}")',
+        'return _complain(f"{error}{how_to_print}", CAP_REACHED)',
+        'return _complain(f"{error}{how_to_print}")',
         "tests/cli/test_manners.py -k statuses",
     )
+    method, response = "methods/response_moment.py", "tests/methods/test_response_moment.py"
+    for name, file, old, new, chosen in (
+        (
+            "responses: a row without one has no covariates",
+            "tables/coder.py",
+            "if self.expected is not None and labelled:",
+            "if False:",
+            "'no_cell or moves'",
+        ),
+        (
+            "responses: a prediction by the row's own cell",
+            "tables/coder.py",
+            "np.where(np.isfinite(total), total, 0.0)",
+            "total + np.nan",
+            "'no_cell or moves'",
+        ),
+        (
+            "responses: the target on the right side",
+            "tables/problem.py",
+            "if choices.covariates_are_public and learned.response in learned.inputs:",
+            "if False:",
+            "not_go",
+        ),
+        (
+            "responses: covariates that nobody declared",
+            "methods/registry.py",
+            "if self.protects_responses_only and not public.covariates_are_public:",
+            "if False:",
+            "refused",
+        ),
+        (
+            "responses: suits undeclared tables",
+            "methods/registry.py",
+            "and (public.covariates_are_public or not entry.protects_responses_only)",
+            "",
+            "refused",
+        ),
+        (
+            "responses: recommended by its width",
+            "releases/planning.py",
+            "and (less or not method(one.method).protects_responses_only)",
+            "",
+            "plans",
+        ),
+        (
+            "responses: a total that speaks of rows",
+            "ledger/account.py",
+            "return responses if responses.value in relations else Neighbours.REPLACE_ONE",
+            "return Neighbours.REPLACE_ONE",
+            "presents",
+        ),
+        (
+            "responses: words about rows",
+            "accounting/budgets.py",
+            'return f"{sentence} {ONLY_RESPONSES}" if self.neighbours is Neighbours.REPLACE_RESPONSE else sentence',
+            "return sentence",
+            "presents",
+        ),
+        (
+            "responses: a Gram matrix of floating sums",
+            method,
+            "np.rint(products * squares)",
+            "np.rint((products * squares).sum(axis=1, keepdims=True))",
+            "blocks",
+        ),
+        (
+            "responses: whitened by the response too",
+            method,
+            "covariates(x, np.zeros(len(y)))",
+            "covariates(x * (1 + 1e-3 * np.tanh(y))[:, None], y)",
+            "'no_cell or moves'",
+        ),
+        (
+            "responses: no noise of the first pass",
+            method,
+            "variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.lost)",
+            "variance[:, None])[..., None] * unit for variance in (0 * gradient.noise, 0 * gradient.lost)",
+            "held",
+        ),
+        (
+            "responses: means of people with public covariates",
+            "tables/choices.py",
+            "if self.person and self.person_rule != FIRST:\n            raise RefusedError(Refusal.PUBLIC",
+            "if False:\n            raise RefusedError(Refusal.PUBLIC",
+            "not_go",
+        ),
+    ):
+        plant(name, file, old, new, f"{response} -k {chosen}")
     return found
 
 

@@ -55,8 +55,16 @@ def weather(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def suited(entry, *problems):
-    """The first of the problems whose family a method fits; without intercept where it has none."""
+    """The first of the problems whose family a method fits; without intercept where it has none.
+
+    Where a method protects the responses alone, the covariates are declared public.
+    """
     found = next(p for p in problems if p.public.family.id in entry.families)
+    if entry.protects_responses_only:
+        declared = dataclasses.replace(found.public, covariates_are_public=True)
+        return dataclasses.replace(
+            found, public=declared, choices=dataclasses.replace(found.choices, covariates="public")
+        )
     if entry.task != "nonlinear":
         return found
     z = found.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)

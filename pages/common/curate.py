@@ -50,7 +50,7 @@ def _cap(book: Ledger, names: list[str]) -> bool:
     with st.form("cap-form"):
         name = st.text_input("Data set", help=plain(f"There are: {', '.join(names) or 'none'}."))
         cap = st.number_input("Cap (total mu)", 1e-3, 1000.0, 3.0, format="%g", key="cap-mu", help=help_for("cap"))
-        why = st.text_input("Why (asked for where a cap is raised)", key="cap-why", help=_WHY)
+        why = st.text_input("Reason (needed where a cap is raised)", key="cap-why", help=_WHY)
         sent = st.form_submit_button("Set")
     if not sent:
         return False

@@ -11,7 +11,7 @@ from pages.common.agreements import ask_for
 from pages.common.ledger_form import SURE, spend_form
 from pages.common.session import current_problem, session
 from pages.common.widgets import badge, budget_input, frame, guarantee_line, parameter_form, show_error
-from pmtcore.base.checks import InputError, listed
+from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import plural
 from pmtcore.base.records import Label
@@ -43,7 +43,7 @@ def releasing(problem: Problem) -> Release | None:
     label, problem = problem.positive, linear(problem)
     target = problem.public.target if label is None else f"{problem.public.target} (1 where it is {label}, else 0)"
     names = [name for name in problem.public.names if name != "(intercept)"]
-    those = listed(names, _NAMED) if len(names) <= _NAMED else plural(len(names), "column")
+    those = ", ".join(names) if len(names) <= _NAMED else plural(len(names), "column")
     st.caption(plain(f"What goes in: {target} and {those}, as chosen on the Data page."))
     budget, delta = budget_input("explore", problem.private.n)
     with st.expander("Derived columns and parameters", icon=":material/tune:"):

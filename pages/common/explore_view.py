@@ -105,6 +105,8 @@ def question(here: Held) -> Regression | None:
     first = [moment.names[j] for j in moment.record.features if moment.names[j] in choice]
     key = f"explore-features-{response}"
     if len(choice) <= _MOST_PILLS:
+        clear = st.container(horizontal=True, horizontal_alignment="right")
+        clear.button("Clear features", key="explore-clear", type="tertiary", on_click=_clear, args=(key, choice[:1]))
         chosen = st.pills(
             "Features",
             choice,
@@ -122,6 +124,11 @@ def question(here: Held) -> Regression | None:
     except InputError as error:
         show_error(error)
         return None
+
+
+def _clear(key: str, first: list[str]) -> None:
+    """Leave one feature in the model: the rest is put in by a click each."""
+    st.session_state[key] = first
 
 
 def answer(here: Held, fit: Regression) -> None:
@@ -225,6 +232,7 @@ def models(here: Held, fit: Regression) -> None:
         figure, table = figures.side_by_side(pinned, here.moment)
         chart(figure, "explore-side", "Coefficients of the pinned models side by side", table, here.label)
         beside = figures.regression_table(pinned)
+        st.caption("Value ± half the width of its 95 % band.")
         frame(beside, "The pinned models as one table, as the report has it")
         download_table(beside, "pinned")
 

@@ -13,6 +13,7 @@ from pages.common.widgets import badge
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.numbers import plural
 from pmtcore.base.records import Label
 from pmtcore.report.words import columns_words
 
@@ -54,7 +55,7 @@ def draw() -> None:
             f"{badge(Label.PUBLIC)} from public rows and sizes\n\n"
             f"{badge(Label.RELEASED)} output of a private mechanism\n\n"
             f"{badge(Label.PRIVATE)} exact, never leaves\n\n"
-            f"{badge(Label.LAB)} for study only"
+            f"{badge(Label.LAB)} may not leave"
         )
         links.share()
         actors.draw()
@@ -83,5 +84,6 @@ def _tables() -> None:
 def _spent() -> None:
     spent = state.session().spent
     total = compose(release.guarantee.person.mu for release in spent)
-    words = "nothing yet" if not spent else f"mu = {total:.3g} in {len(spent)} release{'s' * (len(spent) > 1)}"
+    added = " (their squares add up)" if len(spent) > 1 else ""
+    words = "nothing yet" if not spent else f"mu = {total:.3g} in {plural(len(spent), 'release')}{added}"
     st.caption(f"Spent on this table, in this session: **{words}**")

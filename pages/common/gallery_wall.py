@@ -18,12 +18,18 @@ from pmtcore.papers.figures.gallery import colours
 from pmtcore.papers.gallery.catalogue import figures
 from pmtcore.papers.gallery.engine import Figure, load_stored
 from pmtcore.report.figures.thumbnail import Line, thumbnail
+from pmtcore.report.glossary import help_for
 
 _ACROSS = 4
 # Seconds after which a figure that was computed again is drawn again on the wall.
 _FRESH = 600
-_MARKS = {"holds": ":green[:material/check_circle:]", "does not hold here": ":orange[:material/cancel:]"}
-_OPEN = ":grey[:material/help:]"
+_MARKS = {
+    "holds": ":green[:material/check_circle:]",
+    "does not hold here": ":orange[:material/cancel:]",
+    "cannot be told with these trials": ":grey[:material/help:]",
+}
+# Any other answer: the paper leaves open what it depends on.
+_OPEN = ":violet[:material/alt_route:]"
 
 
 @final
@@ -81,7 +87,11 @@ def drawn() -> bool:
     answers = [*_MARKS, *sorted({answer for tile in whole for answer in tile.answers} - set(_MARKS))]
     left, right = st.columns([1, 2])
     paper = left.segmented_control(
-        "Paper", papers, key="gallery-paper", persist_state="session", help="Figures of one paper; none chosen: all."
+        "Paper",
+        papers,
+        key="gallery-paper",
+        persist_state="session",
+        help=f"Figures of one paper; none chosen: all. {help_for('papers')}",
     )
     answer = right.selectbox(
         "With a claim that",
@@ -97,17 +107,22 @@ def drawn() -> bool:
         for tile in whole
         if (not paper or tile.source.startswith(paper)) and (not answer or tile.answers.get(answer))
     ]
-    st.caption(f"{len(shown)} of {len(whole)} figures. {' · '.join(f'{_mark(one)} {one}' for one in answers)}")
+    computed = sum(bool(tile.answers) for tile in shown)
+    legend = " · ".join(f"{_mark(one)} {one}" for one in answers)
+    st.caption(f"{len(shown)} of {len(whole)} figures, {computed} computed on this machine. {legend}")
     for start in range(0, len(shown), _ACROSS):
         for column, tile in zip(st.columns(_ACROSS), shown[start : start + _ACROSS], strict=False):
-            with column.container(border=True, height="stretch"):
+            with column.container(border=True, height="stretch", key=f"card-{tile.id}"):
                 _draw(tile)
     bounds_of_papers()
     return True
 
 
 def _draw(tile: Tile) -> None:
-    st.image(tile.picture, width="stretch", alt=f"Small picture of {tile.title}")
+    if tile.answers:
+        st.image(tile.picture, width="stretch", alt=f"Small picture of {tile.title}")
+    else:
+        st.caption("Not computed on this machine yet: open it to run it.")
     counts: Counter[str] = Counter()
     for answer, count in tile.answers.items():
         counts[_mark(answer)] += count

@@ -27,6 +27,10 @@ from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import Table
 
+_STUDY_HELP = (
+    "Off: the spend is noted in this session alone. On: it is written to the ledger on this server, counts against the "
+    "cap of the data set you name, and has its report with a date. These tables are for study, so either is fine."
+)
 SURE = "A release cannot be undone: what has left has left, and the budget it took stays spent."
 
 
@@ -79,9 +83,7 @@ def spend_form(mu: float) -> Spend | None:
     tables = session().tables
     if tables is None:
         return None
-    if tables.may_be_studied and not st.toggle(
-        "Keep it in the ledger", False, key="ledger-study", help="These tables are for study; it is up to you."
-    ):
+    if tables.may_be_studied and not st.toggle("Keep it in the ledger", False, key="ledger-study", help=_STUDY_HELP):
         return Spend()
     left, right = st.columns(2)
     name = tables.registered or left.text_input(
@@ -115,7 +117,7 @@ def spend_form(mu: float) -> Spend | None:
         )
     if account.cap is None:
         cap = st.number_input(
-            "Cap of this data set (total mu, for good)",
+            "Cap of this data set (total mu)",
             1e-3,
             1000.0,
             max(START_CAP, mu),
@@ -160,5 +162,5 @@ def balance(account: Account) -> str:
     count = len(account.entries)
     return (
         f"{account.dataset}: mu {account.spent:.4g} of {account.cap:.4g} spent in {count} release{'s' * (count != 1)}; "
-        f"one more may take up to {account.left:.4g}."
+        f"one more may take up to {account.left:.4g}, since squares of mu add up."
     )

@@ -27,6 +27,7 @@ _WORDS = (
     "missing",
     "unseen",
     "collinear",
+    "covariates",
     "positive",
     "formula",
     "weights",

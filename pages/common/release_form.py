@@ -122,7 +122,11 @@ def confirmation(found: Preview) -> str:
     """Return what the user agrees to."""
     if found.guarantee.mu == 0:
         return "I spend nothing: this method reads no private row."
-    return f"I spend mu = {found.guarantee.person.mu:.4g} on this table. It cannot be taken back."
+    tables = session().tables
+    spend = f"I spend mu = {found.guarantee.person.mu:.4g} on this table"
+    if tables is not None and tables.may_be_studied:
+        return f"{spend}, for study: the result is a lab figure and may not leave."
+    return f"{spend}. It cannot be taken back."
 
 
 def confirmation_key(found: Preview) -> str:

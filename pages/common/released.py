@@ -23,6 +23,7 @@ from pages.common.widgets import (
     frame,
     guarantee_line,
     picture,
+    strength_line,
 )
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
@@ -42,9 +43,14 @@ from pmtcore.report.html import report
 from pmtcore.report.names import title
 from pmtcore.report.sheet import csv
 from pmtcore.report.shortened import shortened_words
-from pmtcore.report.words import coefficient_words, leaning_words, parts_words, release_words
-
-# The button that had the keyboard is gone after a release: the verdict takes it.
+from pmtcore.report.words import (
+    coefficient_words,
+    example_words,
+    leaning_words,
+    parts_words,
+    penalty_words,
+    release_words,
+)
 
 
 def other_table(id: str) -> None:
@@ -62,8 +68,14 @@ def other_table(id: str) -> None:
 
 def show(found: Release, request: Request) -> None:
     """Draw a finished release: what may be done with it, its figures, how to take them along."""
+    # The button that had the keyboard is gone after a release: the verdict takes it.
     with st.container(key="verdict"):
         standing(found)
+        report_link, _, again = st.columns([2, 3, 2], vertical_alignment="center")
+        report_link.page_link("pages/work/report.py", label="Next: Report", icon=":material/arrow_forward:")
+        if again.button("New release", key="release-new", icon=":material/add:", width="stretch"):
+            session().next_request = uuid4().hex
+            st.rerun()
         if st.session_state.pop(FOCUS, False):
             scripts.run(scripts.TO_VERDICT)
     if found.names:
@@ -75,11 +87,6 @@ def show(found: Release, request: Request) -> None:
         with st.expander(f"Notes ({len(found.notes)})", icon=":material/notes:"):
             st.markdown("\n".join(f"- {plain(note)}" for note in found.notes))
     downloads(found, request)
-    left, right = st.columns(2)
-    if left.button("New release", key="release-new", icon=":material/add:", width="stretch"):
-        session().next_request = uuid4().hex
-        st.rerun()
-    right.page_link("pages/work/budget.py", label="Next: Budget", icon=":material/arrow_forward:")
     earlier()
 
 
@@ -91,12 +98,12 @@ def label(found: Release) -> Label:
 def coefficients(found: Release) -> None:
     """Draw all coefficients with bands: search, order, unit; picture and table are in the same unit."""
     units = forest.units(found)
-    head, a, b, c = st.columns([3, 5, 3, 3], vertical_alignment="bottom")
-    head.header("Coefficients")
+    st.header("Coefficients")
+    a, b, c = st.columns([4, 3, 3], vertical_alignment="bottom")
     id = a.selectbox(
         "Unit",
         list(units),
-        format_func=lambda id: units[id].words,
+        format_func=lambda id: units[id].short,
         key="coefficients-unit",
         help=f"Of the picture and the table. {help_for('odds_ratio')}",
     )
@@ -109,21 +116,25 @@ def coefficients(found: Release) -> None:
         help="Clearest first: by the size of the effect over its band. Grouped by column: its levels together.",
         **at_first("coefficients-order", index=1 if len(found.names) > forest.MANY else 0),
     )
-    st.markdown(f"{badge(label(found))} **{plain(release_words(found))}**")
     unit = units[id]
     table = forest.table(found, unit)
     shown = forest.chosen(table, unit, search, order)
+    st.markdown(f"{badge(label(found))} **{plain(release_words(found))}** {plain(example_words(shown, unit))}")
     few = forest.folded(shown, unit)
     view = "all" if len(few) == len(shown) or len(shown) <= forest.MANY else views()
     drawn = few if view == "columns" else shown
     if len(drawn) < len(table):
         st.caption(forest.note(table, drawn))
+    if view == "columns":
+        st.caption("Of each column of categories the clearest level is shown: a band holds for one chosen beforehand.")
+    if words := penalty_words(found):
+        st.caption(words)
     if len(shown):
         figure = forest.multiples(shown, unit) if view == "levels" else forest.forest(drawn, unit)
         picture(figure, "coefficients", "Released coefficients with 95 % bands; the table below has the figures")
         with st.expander("Table", icon=":material/table_rows:"):
-            frame(shown, f"Coefficients: {unit.words}")
-            download_table(shown, "coefficients-shown")
+            frame(forest.displayed(shown, unit), f"Coefficients: {unit.words}")
+            download_table(forest.displayed(shown, unit), "coefficients-shown")
     if found.bands is None:
         st.caption(
             "There are no error bands for this method: part of its error is not known from public figures, the pull of "
@@ -175,13 +186,18 @@ def standing(found: Release) -> None:
         st.success(f"{badge(Label.RELEASED)} These figures may be published.", icon=":material/verified_user:")
     else:
         reasons = "; ".join(found.standing_reasons)
-        st.warning(f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.", icon=":material/science:")
+        st.warning(
+            f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}. What it spent counts all the same.",
+            icon=":material/science:",
+        )
     head = " · ".join(f"{name} {value}" for name, value in figures.results(found).items())
     rows = f"n = {count(found.n)}" + ("" if found.public_rows is None else f", {count(found.public_rows)} public rows")
     line = f"**{plain(found.title)}** · {rows}{' · ' * bool(head)}{head}"
     if found.guarantee.mu > 0:
         line += f" · {shortened_words(found.facts.as_dict(), found.released)}"
     st.markdown(line)
+    if found.guarantee.mu > 0:
+        strength_line(found.guarantee.person.mu)
     with st.expander(guarantee_line(found.guarantee), icon=":material/shield:"):
         st.markdown(plain(found.guarantee.words))
         deployments()

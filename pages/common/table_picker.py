@@ -23,6 +23,7 @@ from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.tables import named
 from pmtcore.tables.choices import (
     COLLINEAR_POLICIES,
+    COVARIATES,
     MISSING_POLICIES,
     UNSEEN_POLICIES,
     Choices,
@@ -36,6 +37,11 @@ from pmtcore.tables.schema import schema_from_json
 from pmtcore.tables.table import Table
 
 _LOOKING = "Looking at the public table"
+_MISSING = {
+    "refuse": "refuse the table",
+    "empty-row": "count the row as zeros",
+    "public-median": "fill with public medians",
+}
 _SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload", "registered": "Registered"}
 
 
@@ -88,7 +94,8 @@ def _demo() -> None:
 
 def _which() -> str:
     """Draw the tables by name; return the chosen one's id."""
-    ids = [id for id in named.names() if id != "demo"]
+    # Real tables first: whoever asks for a known table means one of them.
+    ids = sorted((id for id in named.names() if id != "demo"), key=lambda id: id.startswith("demo"))
     chosen: str = st.selectbox(
         "Table",
         ids,
@@ -213,6 +220,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         missing = st.selectbox(
             "Missing values",
             MISSING_POLICIES,
+            format_func=_MISSING.__getitem__,
             index=MISSING_POLICIES.index(current.missing),
             key=f"missing-{key}",
             persist_state="session",
@@ -231,7 +239,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         )
     with c:
         ridge = st.number_input(
-            "Public ridge",
+            "Ridge on the public moment",
             0.0,
             1e6,
             current.public_ridge,
@@ -250,8 +258,9 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         height=68,
     )
     word = st.text_input(
-        "Why public rows may be private rows too (empty: they are not)",
+        "Public rows that are private rows too: why that may be",
         current.overlap,
+        placeholder="there are none",
         key=f"overlap-{key}",
         persist_state="session",
         help="The curator's word, kept in the record of each release. Whether public rows are private rows is shown "
@@ -292,6 +301,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         exposure=more["exposure"] if family == POISSON.id else "",
         cluster=more["cluster"],
         collinear=more["collinear"],
+        covariates=more["covariates"],
         kinds=kinds_from_text(line for line in more["kinds"].splitlines() if line.strip()),
     )
 
@@ -323,6 +333,15 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> dict[
             persist_state="session",
             help="Columns that others give away in the public rows: left out with a note, or refused.",
         )
+        covariates = middle.selectbox(
+            "Covariates",
+            COVARIATES,
+            index=COVARIATES.index(current.covariates),
+            key=f"covariates-{key}",
+            persist_state="session",
+            help="Public: all columns but the target are known anyway, of every private row. Then a method may protect "
+            "the responses alone.",
+        )
         kinds = st.text_area(
             "Kinds of columns",
             "\n".join(f"{name} = {kind}" for name, kind in current.kinds.items()),
@@ -340,6 +359,7 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> dict[
         "exposure": exposure,
         "cluster": cluster,
         "collinear": collinear,
+        "covariates": covariates,
         "kinds": kinds,
     }
 
@@ -400,7 +420,7 @@ def _of_family(family: str, current: Choices, key: str) -> tuple[float | None, s
     positive = None
     if FAMILIES[family].binary:
         positive = right.text_input(
-            "Label that counts as 1 (empty: the larger, or yes)",
+            "Label that counts as 1 (empty: yes, or the last in the alphabet)",
             current.positive or "",
             key=f"positive-{key}",
             persist_state="session",

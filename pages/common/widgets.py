@@ -25,12 +25,13 @@ from pmtcore.report.sheet import csv
 from pmtcore.report.strength import DEPLOYMENTS, strength
 from pmtcore.tables.problem import Problem
 
-PLAIN = {"displaylogo": False, "modeBarButtonsToRemove": ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]}
+# Plotly's tool bar would lie on the legend, and its boxes for the ends of an axis open at a click beside a mark.
+PLAIN = {"displayModeBar": False, "showAxisRangeEntryBoxes": False}
 _BADGES = {
     Label.PUBLIC: ":green-badge[:material/public: public]",
     Label.RELEASED: ":blue-badge[:material/lock_open: released]",
     Label.PRIVATE: ":red-badge[:material/lock: private, curator only]",
-    Label.LAB: ":violet-badge[:material/science: lab]",
+    Label.LAB: ":violet-badge[:material/science: lab, for study]",
 }
 
 
@@ -116,7 +117,10 @@ def figure_first(key: str) -> DeltaGenerator:
 
 def frame(table: pd.DataFrame, alt: str) -> None:
     """Draw a table that can be searched and sorted."""
-    st.dataframe(table, hide_index=True, width="stretch", alt=alt)
+    numbers = [name for name in table.columns if pd.api.types.is_float_dtype(table[name])]
+    # Four digits that count, also of a small number.
+    digits = {name: st.column_config.NumberColumn(format="%.4g") for name in numbers}
+    st.dataframe(table, hide_index=True, width="stretch", alt=alt, column_config=digits)
 
 
 def download_table(table: pd.DataFrame, key: str) -> None:

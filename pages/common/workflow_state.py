@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from pages.common.session import session
-from pmtcore.accounting.budgets import Budget, compose
+from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import count, figure, plural
 from pmtcore.base.records import ReleaseStatus
 from pmtcore.glm.families import FAMILIES
 from pmtcore.methods.registry import method, recommended
+from pmtcore.releases.record import Release, modelled
 from pmtcore.releases.release import Request
 from pmtcore.report.names import title
 from pmtcore.report.words import columns_words
@@ -23,10 +25,11 @@ from pmtcore.tables.problem import Problem
 def summary(problem: Problem) -> None:
     """Draw the fit that is worked on in one line."""
     found, public = session(), problem.public
+    target = plain(modelled(public.target, problem.positive))
     parts = [
         f"**{plain(found.tables.title)}**" if found.tables else "",
         f"{count(problem.private.n)} private and {'?' if public.m is None else count(public.m)} public rows",
-        f"{FAMILIES[public.family.id].title} fit of **{plain(public.target)}** on {plain(columns_words(public.names))}",
+        f"{FAMILIES[public.family.id].title} fit of **{target}** on {plain(columns_words(public.names))}",
     ]
     planned = st.session_state.get("planned")
     if isinstance(planned, Request):
@@ -37,7 +40,7 @@ def summary(problem: Problem) -> None:
 def steps(here: str, problem: Problem) -> None:
     """Draw the steps of the work in one line, each with its state, and the fit that they are about.
 
-    Data says itself what is open, and Budget is about data sets of the ledger.
+    Data says itself what is open.
 
     Args:
         here: file name of the page, without its folder and ending.
@@ -47,18 +50,23 @@ def steps(here: str, problem: Problem) -> None:
         "data": f"Data: {count(problem.private.n)} rows",
         "conditioning": "Conditioning",
         "plan": f"Plan: mu {figure(planned.budget.mu)}" if isinstance(planned, Request) else "Plan",
-        "release": f"Release: {plural(len(spent), 'release')}" if spent else "Release: not yet",
-        "budget": f"Report: mu {figure(compose(one.guarantee.person.mu for one in spent))} spent"
-        if spent
-        else "Report",
+        "release": f"Release: {_made(spent)}" if spent else "Release: not yet",
+        "report": "Report",
     }
     done = {"data": True, "plan": isinstance(planned, Request), "release": bool(spent)}
     with st.container(horizontal=True, key="steps", gap="small", vertical_alignment="center"):
         for at, (name, words) in enumerate(states.items(), 1):
             icon = ":material/check_circle:" if done.get(name) else f":material/counter_{at}:"
             st.page_link(f"pages/work/{name}.py", label=f"**{words}**" if name == here else words, icon=icon)
-    if here not in ("data", "budget"):
+    if here != "data":
         summary(problem)
+
+
+def _made(spent: Sequence[Release]) -> str:
+    """Count releases that may leave, and lab figures."""
+    sound = sum(one.standing is ReleaseStatus.SOUND for one in spent)
+    lab = len(spent) - sound
+    return ", ".join(plural(many, name) for many, name in ((sound, "release"), (lab, "lab figure")) if many)
 
 
 def planned(problem: Problem) -> Request:

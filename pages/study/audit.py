@@ -152,8 +152,11 @@ def one() -> None:
 def published() -> None:
     """Draw attacks on paper C's symbol and noise, paper D's selection and weights, and on ours."""
     st.header("Published steps, attacked")
-    st.markdown("Errata as attacks: each step as printed on two tables, and the same tables on the sound method here.")
-    if st.button("Run the attacks (E5, E8, E11, E12)", key="audit-printed", icon=":material/bug_report:"):
+    st.markdown(
+        "Errata as attacks: each step as printed, on two neighbouring tables, and the sound method here on the same "
+        "tables."
+    )
+    if st.button("Run the attacks on errata E5, E8, E11 and E12", key="audit-printed", icon=":material/bug_report:"):
         told = []
         for shape, name in ((1.0, "Noise of length Gamma(1), as printed (E8)"), (None, "Noise of length Gamma(d)")):
             claim, bound = wrong_shape(100_000, shape=shape)
@@ -174,14 +177,14 @@ def errata() -> None:
     st.dataframe(
         [vars(entry) for entry in ERRATA.values()], hide_index=True, width="stretch", alt="Errata of the papers"
     )
-    st.caption("Derived in docs/proofs/errata.md, 8, 12 and 15.")
+    st.caption("Derived in the documentation of this program: Proofs, Errata.")
 
 
 st.title("Audit")
 st.caption(
     "A guarantee is a proof; an audit is an attack that could have refuted it. Two neighbouring tables are built to be "
-    "told apart as well as possible, and the errors of the best test found bound the privacy from below. A bound below "
-    "the claim proves nothing."
+    "told apart as well as possible; the errors of the best test found prove that the privacy loss mu is at least so "
+    "large. A proved loss below the claim refutes nothing, and proves nothing."
 )
 try:
     overview()

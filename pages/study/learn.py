@@ -263,11 +263,12 @@ if lesson is None:
 else:
     st.title(f"{list(LESSONS).index(lesson.id) + 1}. {lesson.title}")
     ways(lesson)
-    controls, stage = st.columns([2, 5], gap="large")
-    with controls:
-        st.markdown(f"**Try it.** {lesson.task}")
-        DEMOS[lesson.id]()
-    st.markdown(f"**Question.** {lesson.question}")
-    # The key names the lesson: an answer that is open closes with it.
-    with st.expander("Answer", icon=":material/lightbulb:", key=f"answer-{lesson.id}"):
-        st.markdown(lesson.answer)
+    with st.container(key="large-print" if st.session_state.get("projector") else "lesson"):
+        controls, stage = st.columns([2, 5], gap="large")
+        with controls:
+            st.markdown(f"**Try it.** {lesson.task}")
+            DEMOS[lesson.id]()
+            st.markdown(f"**Question.** {lesson.question}")
+            # The key names the lesson: an answer that is open closes with it.
+            with st.expander("Answer", icon=":material/lightbulb:", key=f"answer-{lesson.id}"):
+                st.markdown(lesson.answer)

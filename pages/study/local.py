@@ -211,8 +211,8 @@ def page(current: Problem) -> None:
     study = bool(tables and tables.may_be_studied)
     if not current.public.family.binary:
         st.caption(
-            f"On the synthetic demo with labels: {plain(current.public.target)} of the open tables is a number. "
-            "A table with a label, opened on Data, takes its place."
+            f"Shown on the synthetic demo with labels, because {plain(current.public.target)}, the target of the open "
+            "tables, is a number. A table whose target has two labels, opened on Data, is shown instead."
         )
         (current, mark), study = example(), True
     left, right = st.columns([2, 1], gap="large")

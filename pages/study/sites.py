@@ -27,9 +27,9 @@ from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import Problem
 
 _MUS = [0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0]
-_COMMAND = """second-moment study create study.json --public public.csv --target {target} --method {method} --mu {mu} \\
-    --site north={rows} --site south={rows} --site west={rows} --colluders 1
-second-moment study simulate --public public.csv --private a.csv b.csv c.csv --target {target} \
+_COMMAND = """python -m pmtcore study create study.json --public public.csv --target {target} \\
+    --method {method} --mu {mu} --site north={rows} --site south={rows} --site west={rows} --colluders 1
+python -m pmtcore study simulate --public public.csv --private a.csv b.csv c.csv --target {target} \\
     --method {method} --mu {mu}"""
 
 
@@ -155,11 +155,10 @@ def section(title: str, icon: str, draw: Callable[[], None]) -> None:
 
 def page(problem: Problem) -> None:
     """Draw the picture, what moves it, and the commands of a real study."""
-    top = figure_first("sites")
-    id, coefficient, mu, rows = ask(problem)
-    with st.spinner("Predicting", show_time=True):
-        found = prospects(problem.public, rows, id, mu, problem.public.names.index(coefficient))
-    with top:
+    with figure_first("sites"):
+        id, coefficient, mu, rows = ask(problem)
+        with st.spinner("Predicting", show_time=True):
+            found = prospects(problem.public, rows, id, mu, problem.public.names.index(coefficient))
         chart(
             figures.widths(found, coefficient),
             "sites",

@@ -10,26 +10,26 @@ from pages.common.actors import actor, require
 from pages.common.agreements import answers
 from pages.common.curate import forms
 from pages.common.ledger_form import balance
-from pages.common.session import begun, session
+from pages.common.session import session
 from pages.common.widgets import badge, chart, show_error
-from pages.common.workflow_state import steps
-from pmtcore.accounting.budgets import Guarantee, Neighbours, compose
+from pmtcore.accounting.budgets import Guarantee, compose
 from pmtcore.accounting.units import PERSON
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.numbers import figure, plural, power_of_ten
+from pmtcore.base.numbers import figure, listing, plural, power_of_ten
 from pmtcore.base.records import Label
 from pmtcore.base.roles import Action
-from pmtcore.ledger.account import Entry
 from pmtcore.ledger.log import Account, Ledger, default_url
+from pmtcore.releases.record import Release
 from pmtcore.releases.retrieval import retrieved
 from pmtcore.report.figures import budget as figures
 from pmtcore.report.figures import release as tradeoff
 from pmtcore.report.glossary import help_for
-from pmtcore.report.html import report
-from pmtcore.report.names import title
 
-_HEAD = "A fingerprint of the whole log. Note it down elsewhere: then nobody can cut events off unnoticed."
+_HEAD = (
+    "Events: caps, spends and what became of them. Head: a fingerprint of the whole log. Note it down elsewhere: then "
+    "nobody can cut events off unnoticed."
+)
 
 
 def account_page(book: Ledger, account: Account) -> None:
@@ -55,7 +55,7 @@ def account_page(book: Ledger, account: Account) -> None:
         st.caption("Nothing was spent yet.")
         return
     chart(figures.spends(account), "spends", "Total mu after each spend", figures.table(account), Label.PUBLIC)
-    total = Guarantee(account.spent, Neighbours.REPLACE_ONE, spent["delta"], PERSON)
+    total = Guarantee(account.spent, account.neighbours, spent["delta"], PERSON)
     back = retrieved(account)
     if back:
         st.caption(f"Retrieved: epsilon {back:.3g} in all was planned for the Jacobian and was not needed.")
@@ -74,36 +74,16 @@ def account_page(book: Ledger, account: Account) -> None:
     st.markdown(
         f"It would bring the total to mu = **{after:.4g}**, " + ("within the cap." if fits else "beyond the cap.")
     )
-    reports(book, account)
+    taken_along(account)
 
 
-def said(entry: Entry) -> str:
-    """Return a release in one line."""
-    parts = (entry.at[:16].replace("T", " "), title(entry.method), f"mu = {figure(entry.mu, 4)}", entry.purpose)
-    return " · ".join(part for part in parts if part)
-
-
-def reports(book: Ledger, account: Account) -> None:
-    """Draw reports of earlier releases, made again from the ledger."""
-    if not actor().may(Action.REPORT):
+def taken_along(account: Account) -> None:
+    """Draw the way to the reports of these releases, and their account as a file."""
+    if not actor().may(Action.REPORT) or not any(entry.record is not None for entry in account.entries):
         return
-    released = [entry for entry in account.entries if entry.record is not None]
-    if not released:
-        return
-    st.header("Reports")
-    chosen = st.selectbox(
-        "Release",
-        released,
-        index=len(released) - 1,
-        format_func=said,
-        key="budget-release",
-        help="Its report is made again from what the ledger keeps.",
-    )
-    text = report(chosen.record or {}, account.as_dict(), book.verify()["head"])
-    st.download_button(
-        "Report (HTML)", text, "report.html", "text/html", on_click="ignore", icon=":material/description:"
-    )
-    st.download_button(
+    left, right = st.columns(2, vertical_alignment="center")
+    left.page_link("pages/work/report.py", label="Reports of these releases", icon=":material/description:")
+    right.download_button(
         "Ledger of this data set (JSON)",
         json.dumps(account.as_dict(), indent=1),
         "ledger.json",
@@ -119,27 +99,33 @@ def unwritten(written: set[str]) -> None:
     Args:
         written: keys of the spends that the ledger has.
     """
-    spent = [one for id, one in session().releases.items() if one.guarantee.mu > 0 and id not in written]
-    if not spent:
+    opened = session()
+    by_table: dict[str, list[Release]] = {}
+    for id, one in opened.releases.items():
+        if one.guarantee.mu > 0 and id not in written:
+            by_table.setdefault(opened.sources[id], []).append(one)
+    if not by_table:
         return
-    mu = compose(one.guarantee.person.mu for one in spent)
-    st.info(
-        f"In no ledger: {plural(len(spent), 'release')} of this session, mu = {figure(mu)}. Lab figures have their "
-        "report on Release, under Take it with you.",
-        icon=":material/science:",
-    )
+    told = []
+    for source, made in by_table.items():
+        here = opened.tables is not None and source == opened.tables.private.sha256
+        table = plain(opened.tables.title) if here and opened.tables else "a table opened before"
+        mu = figure(compose(one.guarantee.person.mu for one in made))
+        told.append(f"{plural(len(made), 'lab figure')} from {table}, mu = {mu}")
+    st.info(f"Of this session and in no ledger: {listing(told)}. Report has each of them.", icon=":material/science:")
 
 
 def page() -> None:
     """Draw the whole page."""
     require(Action.READ_LEDGER)
-    if begun() and (open_problem := session().problem) is not None:
-        steps("budget", open_problem)
     book = Ledger(default_url())
     accounts = {account.dataset: account for account in book.accounts()}
     checked = book.verify()
     if checked["intact"] and checked["events"]:
-        st.caption(f"The log is intact: {plural(checked['events'], 'event')}, head {checked['head'][:16]}.", help=_HEAD)
+        st.caption(
+            f"The log is intact: {plural(checked['events'], 'event')}, head {checked['head'][:16]}.",
+            help=_HEAD,
+        )
     elif not checked["intact"]:
         st.error(f"The ledger is not what was written: {plain(checked['why'])}. Nothing can be spent on it.")
     unwritten({entry.key for account in accounts.values() for entry in account.entries})
@@ -153,13 +139,14 @@ def page() -> None:
             "The ledger is empty. A release from your own tables is written here before a private row is used.",
             icon=":material/info:",
         )
-        st.page_link("pages/work/release.py", label="Release", icon=":material/verified_user:")
     answers()
     forms(book, list(accounts))
 
 
 st.title("Budget")
-st.markdown("Every spend, written before it happened, in a log that can only grow. Nothing gives a spend back.")
+st.markdown(
+    "Every spend that a data set of the ledger has to bear, written before it happened, in a log that can only grow."
+)
 try:
     page()
 except InputError as error:

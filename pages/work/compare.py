@@ -184,8 +184,8 @@ def picture(
         comparison_words(found, axis) or f"{'Press Run' if run is None else 'Computing'}: no trial is done yet.",
     )
     st.toggle("Means with one standard deviation", key="compare-mean", help="Else medians with 10 to 90 %.", **KEEP)
-    off = "; the dotted line is what it is itself expected to be off by, from public rows"
-    st.caption(f"{note} The fit without privacy is at distance 0 from itself{off if sampling else ''}.")
+    off = " The dotted line is how far that fit itself is expected to be from the truth, by sampling alone."
+    st.caption(f"{note} Distances are to the fit without privacy.{off if sampling else ''}")
 
 
 def may_show() -> bool:

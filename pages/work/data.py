@@ -12,13 +12,16 @@ from pages.common.showcase import quick
 from pages.common.widgets import badge, chart, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.numbers import count
+from pmtcore.base.numbers import count, percent
 from pmtcore.base.records import Label
-from pmtcore.report.columns import at_a_glance
+from pmtcore.report.columns import at_a_glance, one_label
 from pmtcore.report.figures import compare as figures
 from pmtcore.report.words import columns_words, comparison_words
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import Table
+
+# Share of rows with gaps from which rows of zeros are no small matter.
+_MANY_GAPS = 0.1
 
 
 def showcase() -> None:
@@ -31,18 +34,23 @@ def showcase() -> None:
     if found is None:
         glance()
         return
-    chart(
-        figures.comparison(found.summaries),
-        "showcase",
-        "Median distance to the fit without privacy against the total budget",
-        figures.comparison_table(found.summaries),
-        Label.LAB,
-        comparison_words(found.summaries),
-    )
-    st.caption(
-        f"Coefficients of the standardized table, {found.trials} repeated releases each, in the lab; the rows are "
-        "synthetic or public, so this harms nobody."
-    )
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        chart(
+            figures.comparison(found.summaries),
+            "showcase",
+            "Median distance to the fit without privacy against the total budget",
+            figures.comparison_table(found.summaries),
+            Label.LAB,
+            comparison_words(found.summaries),
+        )
+        st.caption(
+            f"Coefficients of the standardized table: medians of {found.trials} repeated releases each, bands from 10 "
+            "to 90 % of them. Plan and Release predict from public rows alone; where a few private rows decide the "
+            "fit without privacy, that prediction is too good."
+        )
+    with right:
+        glance()
 
 
 def glance() -> None:
@@ -52,7 +60,7 @@ def glance() -> None:
         return
     st.markdown(f"{badge(Label.PUBLIC)} What goes in, by the public rows. Plan shows what a budget buys.")
     st.dataframe(
-        at_a_glance(opened.tables.private, opened.tables.public, opened.problem.choices),
+        at_a_glance(opened.tables.private, opened.tables.public, opened.problem.choices, opened.problem.notes),
         hide_index=True,
         width="stretch",
         height=330,
@@ -65,6 +73,13 @@ def modelled(problem: Problem) -> None:
     """Say which level of a label is modelled, with a swap where there are two."""
     if problem.positive is None:
         return
+    opened = session().tables
+    if opened is not None and one_label(opened.public, problem.choices):
+        st.warning(
+            f"All public rows have one label: the public fit knows nothing of **{plain(problem.public.target)}**, and "
+            "predictions from it mean nothing. Give public rows with both labels.",
+            icon=":material/warning:",
+        )
     left, right = st.columns([4, 1], vertical_alignment="center")
     left.markdown(
         f"{badge(Label.PUBLIC)} Modelled: the chance that **{plain(problem.public.target)}** is "
@@ -80,16 +95,32 @@ def modelled(problem: Problem) -> None:
         table_picker.take(replace(problem.choices, positive=problem.other_label))
 
 
+def gaps(problem: Problem, left_out: int) -> None:
+    """Warn where private rows have as many gaps as public ones, and those are many; offer to fill them."""
+    known = left_out + (problem.public.m or 0)
+    if problem.choices.missing != "empty-row" or left_out <= _MANY_GAPS * known:
+        return
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    left.warning(
+        f"About {percent(left_out / known)} of the private rows have gaps, if they are like the public ones: each "
+        "counts as a row of zeros, which biases the fit. Leave out the columns with gaps, or fill them.",
+        icon=":material/warning:",
+    )
+    if right.button("Fill with public medians", key="fill-gaps", icon=":material/build:", width="stretch"):
+        table_picker.take(replace(problem.choices, missing="public-median"))
+
+
 def result(problem: Problem) -> None:
     """Draw what is open, which level of a label is modelled, and what the tables already show."""
     rows = "an unknown number of" if problem.public.m is None else f"**{count(problem.public.m)}**"
     given = session().tables
     left_out = given.public.n - (problem.public.m or 0) if given is not None and isinstance(given.public, Table) else 0
-    more = f" ({count(left_out)} more left out)" if left_out > 0 else ""
+    more = f" ({count(left_out)} more with gaps left out)" if left_out > 0 else ""
     st.markdown(
         f"{badge(Label.PUBLIC)} **{count(problem.private.n)}** private rows, {rows} public rows{more}; "
         f"**{plain(problem.public.target)}** from **{plain(columns_words(problem.public.names))}**."
     )
+    gaps(problem, left_out)
     modelled(problem)
     showcase()
 

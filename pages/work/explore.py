@@ -17,7 +17,7 @@ def opening() -> None:
     left, right = st.columns([3, 2], gap="large")
     with right:
         st.header("Open a record")
-        st.caption("What `release --method joint-moment --out FILE` or this page saved. No private table is needed.")
+        st.caption("A file that *Save record* wrote on this page, or the command line. No private table is needed.")
         file = st.file_uploader(
             "Record (JSON)",
             type=["json"],
@@ -59,7 +59,10 @@ def earlier() -> None:
 st.title("Explore")
 held = parts.held()
 if held is None:
-    st.markdown("Release one moment of all columns; then every linear question about them is free.")
+    st.markdown(
+        "Release the second moment of all columns (all their means, variances and correlations, with noise) once; then "
+        "every linear question about them is free. It is a release of its own, which coefficients do not hold."
+    )
     opening()
 else:
     try:

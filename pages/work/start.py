@@ -30,7 +30,7 @@ st.title("Publish a regression on private rows, with a guarantee")
 shown = opening()
 ways()
 mu = st.select_slider(
-    "Total budget mu",
+    "Privacy budget mu: larger is more exact and less private",
     shown.budgets,
     key="start-mu",
     format_func=figure,

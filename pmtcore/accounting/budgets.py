@@ -22,6 +22,8 @@ from pmtcore.base.roots import first_at_most_zero, root
 
 # Below, a release says nothing; above, it hides nothing.
 MU_RANGE = (1e-6, 1e3)
+# What a guarantee under :attr:`Neighbours.REPLACE_RESPONSE` does not cover; wherever it is stated in words.
+ONLY_RESPONSES = "Only the responses are protected: the covariates count as known, and may be published as they are."
 # Stands in for 0 under a logarithm.
 _LEAST_POSITIVE = np.finfo(float).tiny
 
@@ -31,10 +33,13 @@ class Neighbours(Enum):
 
     REPLACE_ONE = "replace-one"
     ADD_REMOVE_ONE = "add-remove-one"
+    REPLACE_RESPONSE = "replace-one-response"
 
     @property
     def words(self) -> str:
         """Return the relation as a noun phrase."""
+        if self is Neighbours.REPLACE_RESPONSE:
+            return "two tables with the same covariates and number of rows that differ in the response of one row"
         if self is Neighbours.REPLACE_ONE:
             return "two tables with the same number of rows that differ in one row"
         return "two tables of which one has one row more"
@@ -211,12 +216,14 @@ class Guarantee:
             return "No private row was read, so nothing was spent."
         power = math.ceil(1000 * float(attacker_power(self.mu * self.unit.rows, 0.05))) / 10
         by_row = self.unit == ROW
-        tables = self.neighbours.words if by_row else f"two tables that differ in {self.unit.differ},"
+        responses = "the responses of " if self.neighbours is Neighbours.REPLACE_RESPONSE else ""
+        tables = self.neighbours.words if by_row else f"two tables that differ in {responses}{self.unit.differ},"
         sentence = (
             f"From this release, an attacker who allows 5 % false alarms tells apart "
             f"{tables} in at most {power:g} % of the cases, whatever else they know."
         )
-        return f"{sentence} {self.unit.words}" if by_row else sentence
+        sentence = f"{sentence} {self.unit.words}" if by_row else sentence
+        return f"{sentence} {ONLY_RESPONSES}" if self.neighbours is Neighbours.REPLACE_RESPONSE else sentence
 
     def as_dict(self) -> dict[str, Any]:
         """Return the guarantee in all three units as plain fields."""
@@ -244,6 +251,11 @@ def of_person(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 def unit_of(fields: Mapping[str, Any]) -> Unit:
     """Return the unit of protection of a guarantee in plain fields."""
     return Unit.from_dict(fields.get("unit") or {"rows": fields.get("rows_per_person", 1)})
+
+
+def only_responses(fields: Mapping[str, Any]) -> str:
+    """Return what a guarantee in plain fields does not cover where it protects the responses alone; else nothing."""
+    return ONLY_RESPONSES if fields.get("neighbours") == Neighbours.REPLACE_RESPONSE.value else ""
 
 
 def person_note(fields: Mapping[str, Any]) -> str:

@@ -83,9 +83,9 @@ def _eager(data: Any) -> nw.DataFrame[Any] | None:
 
     check_frame_names(data)
     try:
-        found = nw.from_native(data)
+        frame = nw.from_native(data)
     except TypeError:
         return None
-    if isinstance(found, nw.LazyFrame):
-        return found.collect()
-    return found if isinstance(found, nw.DataFrame) else None
+    if isinstance(frame, nw.LazyFrame):
+        return frame.collect()
+    return frame if isinstance(frame, nw.DataFrame) else None

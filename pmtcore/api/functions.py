@@ -96,11 +96,11 @@ def describe(private: Any, public: Any, *, target: str, eta: float = 0.05, **cho
     from pmtcore.mechanisms.truncation import checked_eta  # noqa: PLC0415
 
     problem, _, _ = _inputs(target, choices).prepared(private, public)
-    found = exact(problem, checked_eta(eta)).reveal(_CURATOR)
-    record = found.as_dict()
+    diagnosed = exact(problem, checked_eta(eta)).reveal(_CURATOR)
+    record = diagnosed.as_dict()
     frame = pd.DataFrame({name: record[name] for name in ("before", "after")}).T
     rate = f"{100 * record['truncation_rate']:.3g} %"
-    words = f"exact figures of the private rows; {rate} of them lie beyond the radius {found.radius:.4g}."
+    words = f"exact figures of the private rows; {rate} of them lie beyond the radius {diagnosed.radius:.4g}."
     unusual = unusual_rows(problem).reveal(_CURATOR)
     return Figures(frame, " ".join([words, *rows_in_words(unusual, problem.private.n)]))
 
@@ -186,8 +186,8 @@ def audit(
     pairs = [tables] if tables is not None else _pairs(rows, features, bound, response)
     if len(pairs) > 1:
         pilot = max(int(trials * _PILOT / len(pairs)), 100)
-        found = [audit_estimator(fit, pair, epsilon, delta, pilot) for pair in pairs]
-        pairs = [pairs[int(np.argmax([abs(each.detections - each.false_alarms) for each in found]))]]
+        audits = [audit_estimator(fit, pair, epsilon, delta, pilot) for pair in pairs]
+        pairs = [pairs[int(np.argmax([abs(each.detections - each.false_alarms) for each in audits]))]]
     return audit_estimator(_shifted(fit, trials), pairs[0], epsilon, delta, trials)
 
 
@@ -218,10 +218,10 @@ def _pairs(rows: int, features: int, bound: float, response: tuple[float, float]
     y = np.full(rows, low)
     large = (np.full(features, bound), high)
     others = [(np.zeros(features), low), (np.full(features, bound), low), (np.full(features, -bound), high)]
-    found = []
+    pairs = []
     for other in others:
         one, two = (x.copy(), y.copy()), (x.copy(), y.copy())
         one[0][0], one[1][0] = large
         two[0][0], two[1][0] = other
-        found.append((one, two))
-    return found
+        pairs.append((one, two))
+    return pairs

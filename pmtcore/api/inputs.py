@@ -123,6 +123,6 @@ def new_rows(frame: Any, design: Design) -> np.ndarray:
     """
     if frames.is_empty(frame):
         return np.zeros((0, len(design.coder.names)))
-    x, whole = design.features(frames.table(frame, "public"))
-    x[~whole] = np.nan
+    x, complete = design.features(frames.table(frame, "public"))
+    x[~complete] = np.nan
     return x

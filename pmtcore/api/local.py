@@ -277,8 +277,10 @@ class LocalAggregator:
         """
         made = self.published.configuration
         public = prepare_public(self._table, self.published.choices(family))
-        found = aggregate(public, made, self.tally, link)
-        return results_of(_as_release(found, made), f"{found['n']} reports used; each was private before it was sent.")
+        results = aggregate(public, made, self.tally, link)
+        return results_of(
+            _as_release(results, made), f"{results['n']} reports used; each was private before it was sent."
+        )
 
 
 def _as_release(found: Mapping[str, Any], made: Configuration) -> dict[str, Any]:

@@ -57,6 +57,8 @@ class PrivateModel(Parametrized, Reported):
         public_ridge: for columns that are collinear in the public rows.
         lam: ridge penalty of a family other than the linear one.
         positive: the label that counts as 1.
+        covariates: ``public`` declares that all columns but the target are known anyway, of every private row; method
+            ``response-moment`` then protects the responses alone.
         collinear: ``drop`` columns that others give away in the public rows, or ``refuse`` them.
         person: the column that says whose a row is.
         rows_per_person: how many rows one person may have.
@@ -97,6 +99,7 @@ class PrivateModel(Parametrized, Reported):
         weights: str | None = None,
         cluster: str | None = None,
         exposure: str | None = None,
+        covariates: str = "private",
     ) -> None:
         self.mu = mu
         self.rho = rho
@@ -124,6 +127,7 @@ class PrivateModel(Parametrized, Reported):
         self.weights = weights
         self.cluster = cluster
         self.exposure = exposure
+        self.covariates = covariates
 
     _families: tuple[str, ...] = _NUMERIC
 
@@ -157,9 +161,9 @@ class PrivateModel(Parametrized, Reported):
         data = given.public_data(public, public_rows)
         id = recommended(data).id if self.method is None else method_of(self.method).id
         budgets = [float(m) for m in mu] or [self._budget().mu]
-        found = planning.plan(data, n, budgets, [id])
+        expectations = planning.plan(data, n, budgets, [id])
         verdicts = tuple(planning.verdict(data, n, m, id) for m in budgets)
-        return Expectation(tuple(row for planned in found for row in planned.rows()), verdicts, n)
+        return Expectation(tuple(row for planned in expectations for row in planned.rows()), verdicts, n)
 
     def needed(
         self,
@@ -268,12 +272,12 @@ class PrivateModel(Parametrized, Reported):
 
     def _read(self) -> None:
         """Attributes in scikit-learn's form from the release."""
-        found = dict(zip(self.release_.names, self.release_.coefficients.tolist(), strict=True))
-        if not found:
+        by_name = dict(zip(self.release_.names, self.release_.coefficients.tolist(), strict=True))
+        if not by_name:
             raise InputError(FaceMessage.NO_COEFFICIENTS, method=self.release_.method)
-        self.intercept_: Any = found.pop(INTERCEPT, 0.0)
-        self.coef_ = np.asarray(list(found.values()))
-        self.coef_names_ = np.asarray(list(found), dtype=object)
+        self.intercept_: Any = by_name.pop(INTERCEPT, 0.0)
+        self.coef_ = np.asarray(list(by_name.values()))
+        self.coef_names_ = np.asarray(list(by_name), dtype=object)
         self.feature_names_in_ = np.asarray(self._design.inputs, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
 
@@ -294,7 +298,7 @@ class PrivateModel(Parametrized, Reported):
             "family": one_of("family", chosen, self._families),
             "missing": self.missing,
             "unseen": self.unseen,
-            "levels": {name: tuple(map(str, found)) for name, found in (self.levels or {}).items()},
+            "levels": {name: tuple(map(str, names)) for name, names in (self.levels or {}).items()},
             "public_ridge": self.public_ridge,
             "lam": self.lam,
             "positive": self.positive,
@@ -304,6 +308,7 @@ class PrivateModel(Parametrized, Reported):
             "weights": self.weights or "",
             "cluster": self.cluster or "",
             "exposure": self.exposure or "",
+            "covariates": self.covariates,
         }
         features = None if self.features is None else tuple(self.features)
         inputs = Inputs.of(target, features, self.formula, choices, schema_of(self.schema))

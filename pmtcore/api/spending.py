@@ -106,11 +106,11 @@ def spend(problem: Problem, request: Request, order: Order, tables: str) -> tupl
     if order.lab or order.seed is not None or cost.mu == 0:
         if order.ledger is not None and cost.mu > 0:
             raise InputError(FaceMessage.LAB_NEEDS_NO_LEDGER)
-        found = release(problem, request, source)
-        return found, found.as_dict(), Spent(cost.mu)
+        released = release(problem, request, source)
+        return released, released.as_dict(), Spent(cost.mu)
     if order.dataset is None and problem.table is not None and is_demo(problem.table):
-        found = release(problem, request, source)
-        return found, found.as_dict(), Spent(cost.mu, synthetic=True)
+        released = release(problem, request, source)
+        return released, released.as_dict(), Spent(cost.mu, synthetic=True)
     with before_spend():
         book, own = _book(order.ledger)
         dataset = order.dataset or order.file or unnamed(problem, book)

@@ -73,9 +73,9 @@ def exact(problem: Problem, eta: float) -> Private[Diagnosis]:
         return np.stack([x.T @ x, short.T @ short])
 
     def diagnosis(found: tuple[np.ndarray, np.ndarray]) -> Diagnosis:
-        (whole, short), lengths = found[0] / n, found[1]
+        (moment, short), lengths = found[0] / n, found[1]
         quantiles = np.quantile(lengths, QUANTILES)
-        return Diagnosis(Label.PRIVATE, _spectrum_in_units(root, whole), conditioning(short), quantiles, radius)
+        return Diagnosis(Label.PRIVATE, _spectrum_in_units(root, moment), conditioning(short), quantiles, radius)
 
     sums, lengths = rows.sum(moments), rows.concatenate(norms, 1)
     return sums.zip(lengths).map(diagnosis)

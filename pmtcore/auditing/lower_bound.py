@@ -155,7 +155,8 @@ def audit(
     if plan.mu == 0 and entry.role != "reference":
         return Audit(id, 0.0, 0.0, CONFIDENCE, trials, "no private row is read", 1.0, 1.0, 0.0)
     best: tuple[float, str, Runs] | None = None
-    for at, (words, tables) in enumerate(_pairs(public, n, people)):
+    pairs = _pairs(public, n, people, responses_only=entry.protects_responses_only)
+    for at, (words, tables) in enumerate(pairs):
         runs = _runs(plan, tables, noise, seed, at)
         pair_bound = bound(runs, max(int(trials * _PAIR_SHARE), 500), at)[0]
         if best is None or pair_bound > best[0]:
@@ -277,9 +278,16 @@ def _public(entry: Method) -> PublicData:
 
 
 def _pairs(
-    public: PublicData, n: int, people: People | None = None
+    public: PublicData, n: int, people: People | None = None, *, responses_only: bool = False
 ) -> Iterator[tuple[str, tuple[PrivateRows, PrivateRows]]]:
-    """Yield neighbouring tables (replace-one, a row or a person): worst rows against each other, over backgrounds."""
+    """Yield neighbouring tables (replace-one, a row or a person): worst rows against each other, over backgrounds.
+
+    Args:
+        public: public data of the audit.
+        n: number of private rows.
+        people: where neighbours differ in a person.
+        responses_only: neighbours have the same covariates.
+    """
     d, binary = public.d, public.family.binary
     far = _BEYOND_RADII * public.feature_root[:, 0]
     other = _BEYOND_RADII * public.feature_root[:, -1]
@@ -299,6 +307,8 @@ def _pairs(
     ]
     if public.family is GAUSSIAN:
         rows.append(("one row with opposite residuals", *_opposite_residuals(ridge_regularized_public(public))))
+    if responses_only:
+        rows = [row for row in rows if np.array_equal(row[1][0], row[2][0])]
     for words, x, y in backgrounds:
         for name, one, two in rows:
             if people is None:

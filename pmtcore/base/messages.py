@@ -197,6 +197,16 @@ class TableMessage(Message):
     WEIGHTS_ARE_NO_FEATURE = (
         "{column!r} says how much a row counts, and nothing else; leave it out of the features and the target."
     )
+    COVARIATES_NEED_LINEAR = (
+        "Only a linear fit protects responses alone; take the family 'gaussian', or leave 'covariates' private."
+    )
+    RESPONSE_IS_NO_COVARIATE = (
+        "The right side of the formula uses the target {column!r}, which is private; leave it out there."
+    )
+    COVARIATES_OF_MEANS = (
+        "With public covariates a person counts with their first rows (rule 'first'): which rows enter a mean would "
+        "depend on responses."
+    )
     WEIGHTS_OF_MEANS = "The mean of a person's rows has no weight; take their first rows."
     WEIGHTS_REFUSE_NO_ROW = "With weights no row is refused: choose 'empty-row'."
     PERSON_IS_NO_FEATURE = "{column!r} says whose a row is; leave it out of the features and the target."
@@ -443,6 +453,11 @@ class ReleaseMessage(Message):
     LAB_METHOD = (
         "{method} is for the lab and cannot be released: {reason}; choose a sound method, or study it with compare."
     )
+    COVARIATES_NOT_DECLARED = (
+        "{method} protects the responses alone, and uses the covariates of the private rows as they are: say that "
+        "these are public (covariates='public', on the command line --covariates public), or choose another method."
+    )
+    RESPONSES_NEED_ROWS = "This method needs public rows; a moment matrix does not tell how far responses lie."
     METHOD_WITHOUT_CLUSTERS = (
         "{method} states errors as if rows were independent; with a cluster choose {methods:listed}, or joint-moment "
         "with public_rows=yes."
@@ -489,8 +504,8 @@ class TableNote(Message):
     )
     MORE_PUBLIC_ROWS = "The public table has more rows than the private one: check that they are not swapped."
     EMPTY_ROWS = (
-        "A private row with a missing value is replaced by zeros, so that n stays public; how many stays secret; many "
-        "would bias the fit."
+        "A private row with a missing value is replaced by zeros, so that n stays public. The number of "
+        "such rows stays secret; if there are many, the fit is biased."
     )
     ROWS_OF_A_PERSON = (
         "The bands treat the rows of one person as independent: the public rows lack the identifier column, from "
@@ -507,6 +522,10 @@ class TableNote(Message):
     PUBLIC_ROWS_LEFT_OUT = "{count:,} public rows with missing values were left out."
     UNLABELLED = "The public rows have no target: they serve to whiten and to choose the radius."
     CLUSTERED = "Errors are clustered by {column!r}, with the correlation that public rows of one group show."
+    COVARIATES_PUBLIC = (
+        "The covariates of the private rows were declared public; a method may then protect the responses alone. A row "
+        "without a readable response counts as what the public fit predicts for it."
+    )
     WEIGHTED = (
         "Rows are weighted by {column!r}, divided by its public mean; a row with a missing or negative weight does "
         "not count."

@@ -176,11 +176,11 @@ class PrivateRows:
         """Return the first rows alone: whole blocks, as many as contain so many rows."""
 
         def blocks() -> Iterator[Block]:
-            seen = 0
+            rows_read = 0
             for features, response in self._blocks():
                 yield features, response
-                seen += len(response)
-                if seen >= count:
+                rows_read += len(response)
+                if rows_read >= count:
                     return
 
         return PrivateRows(blocks, min(self.n, count), self.names, keeps=self._keeps, weighted=self.weighted)
@@ -200,9 +200,9 @@ class PrivateRows:
 
         def adder(function: Summand) -> np.ndarray:
             watch.begin()
-            found = elsewhere(function)
+            total = elsewhere(function)
             watch.rows(self.n)
-            return found
+            return total
 
         elsewhere = self._adder or (lambda function: block_sum(self._blocks(), function))
         passes = None if self._adder is None else adder
@@ -270,10 +270,10 @@ class Arena:
         size = values.size * np.dtype(kind).itemsize
         if size > len(self._free):
             self._free = np.empty(max(self._piece, size), dtype=np.uint8)
-        found = self._free[:size].view(kind).reshape(values.shape)
+        stored = self._free[:size].view(kind).reshape(values.shape)
         self._free = self._free[-(-size // 64) * 64 :]
-        np.copyto(found, values, casting="unsafe")
-        return found
+        np.copyto(stored, values, casting="unsafe")
+        return stored
 
 
 P = TypeVar("P", bound=Piece)
@@ -330,10 +330,10 @@ class RowCache(Generic[P]):
             if not keeping:
                 yield self._cut(features, response)
                 continue
-            kept: list[P] = []
-            yield self._keeping(self._cut(features, response), kept, stores, many)
+            pieces_to_keep: list[P] = []
+            yield self._keeping(self._cut(features, response), pieces_to_keep, stores, many)
             self._room -= len(response) * self._each
-            self._kept.append(kept)
+            self._kept.append(pieces_to_keep)
         self._whole = keeping
 
     def _keeping(self, pieces: Iterable[P], kept: list[P], stores: local, many: int) -> Iterator[P]:

@@ -32,6 +32,7 @@ class Refusal(Enum):
     WEIGHTS = "weights"
     CLUSTERS = "clusters"
     EXPOSURE = "exposure"
+    PUBLIC_COVARIATES = "public covariates"
 
 
 @final

@@ -202,8 +202,8 @@ class Results:
         """
         import pandas as pd  # noqa: PLC0415  # as above
 
-        found = self._covariance if part is None else self._part(part)
-        return pd.DataFrame(found, index=self.index, columns=self.index)
+        covariance = self._covariance if part is None else self._part(part)
+        return pd.DataFrame(covariance, index=self.index, columns=self.index)
 
     def wald_test(self, constraints: Any) -> WaldTest:
         """Test linear constraints jointly.

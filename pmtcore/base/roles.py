@@ -161,9 +161,9 @@ def roles_listed(listed: bytes) -> dict[str, Role | None]:
         InputError: the list cannot be read: nobody has a role then.
     """
     try:
-        found = parsed(listed)
-        folded = {str(key).casefold(): _most(value) for key, value in found.items()}
-        if len(folded) != len(found):
+        record = parsed(listed)
+        folded = {str(key).casefold(): _most(value) for key, value in record.items()}
+        if len(folded) != len(record):
             raise ValueError("a person twice")
     except (ValueError, AttributeError, RecursionError):
         raise InputError(ArgumentMessage.ROLES_FORM) from None

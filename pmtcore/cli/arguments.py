@@ -57,7 +57,7 @@ def choices_from(chosen: argparse.Namespace) -> Any:
 
     if (chosen.public is None) == (chosen.public_moment is None):
         raise InputError(CommandMessage.ONE_PUBLIC_SIDE)
-    if (chosen.target is None) == (chosen.formula is None):
+    if (not chosen.target) == (chosen.formula is None):  # an empty name is none
         raise InputError(CommandMessage.NOTHING_TO_FIT)
     features = None if chosen.features is None else tuple(part.strip() for part in chosen.features.split(","))
     return Choices(
@@ -77,6 +77,7 @@ def choices_from(chosen: argparse.Namespace) -> Any:
         positive=chosen.positive,
         kinds=settings_from(chosen.kind, "--kind", "COLUMN=KIND"),
         collinear=chosen.collinear,
+        covariates=chosen.covariates,
         overlap=getattr(chosen, "overlap", ""),
     )
 
@@ -138,9 +139,9 @@ def cluster_from(chosen: argparse.Namespace) -> Any:
         return None
     from pmtcore.tables.cluster import Cluster  # noqa: PLC0415
 
-    found = Cluster(chosen.scheduler)
-    atexit.register(found.close)
-    return found
+    cluster = Cluster(chosen.scheduler)
+    atexit.register(cluster.close)
+    return cluster
 
 
 def say(chosen: argparse.Namespace, sentence: str) -> None:

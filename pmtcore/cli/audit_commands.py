@@ -14,7 +14,7 @@ from pmtcore.base.checks import InputError, whole_number_between
 from pmtcore.base.messages import CommandMessage
 from pmtcore.base.records import Label
 from pmtcore.base.strict_json import parsed
-from pmtcore.cli.arguments import number_from, public_from
+from pmtcore.cli.arguments import number_from, public_from, table_of
 from pmtcore.cli.files import read_small, writable, write_small
 from pmtcore.methods.registry import method, recommended
 
@@ -26,37 +26,39 @@ def plan(chosen: argparse.Namespace) -> Answer:
     from pmtcore.releases import planning  # noqa: PLC0415
 
     public = public_from(chosen)
+    n = chosen.rows if chosen.private is None else table_of(chosen.private, "private").n
     first = recommended(public).id if chosen.method is None else method(chosen.method).id
     mus = [number_from("--mu", part) for part in chosen.mu.split(",") if part.strip()]
-    found = planning.plan(public, chosen.rows, mus, None if chosen.method is None else [first])
-    order = planning.ranked(found, first)
-    found = sorted(found, key=lambda planned: order.index(planned.method))
-    rows = [row for planned in found for row in planned.rows()]
+    plans = planning.plan(public, n, mus, None if chosen.method is None else [first])
+    order = planning.ranked(plans, first)
+    plans = sorted(plans, key=lambda planned: order.index(planned.method))
+    rows = [row for planned in plans for row in planned.rows()]
     shown = order if chosen.all else order[:_SHOWN]
-    record: dict[str, Any] = {"label": Label.PUBLIC.value, "rows": rows, "n": chosen.rows, "public_rows": public.m}
+    record: dict[str, Any] = {"label": Label.PUBLIC.value, "rows": rows, "n": n, "public_rows": public.m}
     record["recommended"] = first
-    lines = [f"{'method':16} {'mu':>8} {'coefficient':20} {'privacy sd':>11} {'sampling sd':>11} {'95 % half':>11}"]
+    head = f"{'method':16} {'mu':>8} {'coefficient':20} {'privacy sd':>11} {'sampling sd':>11}"
+    lines = [f"{head} {'truncation sd':>13} {'95 % half':>11}"]
     lines += [
         f"{row['method']:16} {row['mu']:8.4g} {row['coefficient']:20} {row['privacy_sd']:11.4g} "
-        f"{row['sampling_sd']:11.4g} {row['half_width']:11.4g}"
+        f"{row['sampling_sd']:11.4g} {row['truncation_sd']:13.4g} {row['half_width']:11.4g}"
         for row in rows
         if row["method"] in shown
     ]
     if len(shown) < len(order):
         lines.append(f"{len(order) - len(shown)} other methods with --all.")
     id = first
-    record["verdict"] = [planning.verdict(public, chosen.rows, mu, id) for mu in mus]
+    record["verdict"] = [planning.verdict(public, n, mu, id) for mu in mus]
     if chosen.width is not None:
         if chosen.coefficient is None:
             raise InputError(CommandMessage.WIDTH_NEEDS_COEFFICIENT)
-        record["budget_for_width"] = planning.budget_for(public, chosen.rows, id, chosen.coefficient, chosen.width)
+        record["budget_for_width"] = planning.budget_for(public, n, id, chosen.coefficient, chosen.width)
         record["rows_for_width"] = planning.rows_for(public, id, mus[0], chosen.coefficient, chosen.width)
         lines.append(
             f"{chosen.coefficient} within {chosen.width:g} by {id}: mu {record['budget_for_width']}, "
             f"or {record['rows_for_width']} rows at mu {mus[0]:g}"
         )
     if chosen.time:
-        record["expected"], words = _time(public, chosen.rows, id, mus[0])
+        record["expected"], words = _time(public, n, id, mus[0])
         lines.append(words)
     return record, "\n".join([*lines, *record["verdict"]])
 
@@ -69,12 +71,12 @@ def _time(public: Any, n: int, id: str, mu: float) -> tuple[dict[str, Any], str]
     from pmtcore.releases.progress import in_time  # noqa: PLC0415
 
     entry = method(id)
-    found = expected(entry.plan(public, n, Budget(mu), make_parameters(entry, {})), public, n)
+    duration = expected(entry.plan(public, n, Budget(mu), make_parameters(entry, {})), public, n)
     words = (
-        f"A release of {n:,} rows by {id} takes about {in_time(found.seconds)} of computing here and "
-        f"{math.ceil(found.megabytes):,} MB beside the program; reading the table comes on top."
+        f"A release of {n:,} rows by {id} takes about {in_time(duration.seconds)} of computing here and "
+        f"{math.ceil(duration.megabytes):,} MB beside the program; reading the table comes on top."
     )
-    return {"method": id, **found.as_dict()}, words
+    return {"method": id, **duration.as_dict()}, words
 
 
 def local(chosen: argparse.Namespace) -> Answer:
@@ -202,12 +204,12 @@ def _all_checked() -> Answer:
     lines, changed, silent = [], [], []
     for made in figures():
         try:
-            found, words = _checked(made)
+            results, words = _checked(made)
         except InputError:
             silent.append(made.id)
             continue
         lines.append(words)
-        changed += [made.id] if found["stale"] else []
+        changed += [made.id] if results["stale"] else []
     lines.append(
         f"{len(changed)} of {len(lines)} stale" + (f"; no table or no result: {', '.join(silent)}" * bool(silent))
     )
@@ -255,15 +257,15 @@ def _known(record: Any, ledger_url: str | None) -> Any:
 
     if not isinstance(record, dict) or record.get("standing") != "sound":
         return record
-    kept, where = None, record.get("ledger")
+    recorded, where = None, record.get("ledger")
     from pmtcore.ledger.chain import LedgerError  # noqa: PLC0415  # the ledger is slow to load
 
     with suppress(LedgerError):
         key = str(where.get("key", "")) if isinstance(where, dict) else ""
         entry = Ledger(ledger_url or default_url(), make=False).entry(key)
-        kept = None if entry is None else entry.record
+        recorded = None if entry is None else entry.record
     bare = {name: value for name, value in record.items() if name not in ("ledger", "ledger_key")}
-    if kept is not None and bare == {name: value for name, value in kept.items() if name != "ledger"}:
+    if recorded is not None and bare == {name: value for name, value in recorded.items() if name != "ledger"}:
         return record
     why = "the ledger at hand does not hold this record, so nothing shows that it was released"
     return {**record, "standing": "lab", "standing_reasons": [why]}
@@ -280,9 +282,9 @@ def audit(chosen: argparse.Namespace) -> Answer:
     if chosen.id == "all":
         if people is not None:
             raise InputError(CommandMessage.PEOPLE_NEED_METHOD)
-        found = [run(entry.id, chosen.mu, chosen.trials, chosen.seed) for entry in methods()]
-        lines = [f"{a.method:20} claimed {a.claimed:<6.3g} bound {a.lower_bound:<6.3g} {a.verdict}" for a in found]
-        return {"audits": [a.as_dict() for a in found]}, "\n".join(lines)
+        audits = [run(entry.id, chosen.mu, chosen.trials, chosen.seed) for entry in methods()]
+        lines = [f"{a.method:20} claimed {a.claimed:<6.3g} bound {a.lower_bound:<6.3g} {a.verdict}" for a in audits]
+        return {"audits": [a.as_dict() for a in audits]}, "\n".join(lines)
     one = run(method(chosen.id).id, chosen.mu, chosen.trials, chosen.seed, people=people)
     text = (
         f"{one.method}: claimed mu = {one.claimed:g}, lower bound {one.lower_bound:.4g} at {one.confidence:.0%} "

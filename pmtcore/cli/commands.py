@@ -51,8 +51,13 @@ def describe(chosen: argparse.Namespace) -> Answer:
     from pmtcore.mechanisms.truncation import checked_eta  # noqa: PLC0415
 
     problem = problem_from(chosen)
-    found = exact(problem, checked_eta(chosen.eta)).reveal(_CURATOR)
-    record = {"label": found.label.value, "n": problem.private.n, "public_rows": problem.public.m, **found.as_dict()}
+    diagnosed = exact(problem, checked_eta(chosen.eta)).reveal(_CURATOR)
+    record = {
+        "label": diagnosed.label.value,
+        "n": problem.private.n,
+        "public_rows": problem.public.m,
+        **diagnosed.as_dict(),
+    }
     lines = [
         _PRIVATE + "exact figures of the private rows; not for publication",
         f"{'':8}{'kappa':>12}{'kappa_bar':>12}",
@@ -62,7 +67,7 @@ def describe(chosen: argparse.Namespace) -> Answer:
         lines.append(
             f"{name:8}{figures['kappa']:12.4g}{figures['kappa_bar']:12.4g}  lambda_min {figures['lambda_min']:.4g}"
         )
-    lines.append(f"radius {found.radius:.4g}, truncation rate {100 * record['truncation_rate']:.3g} %")
+    lines.append(f"radius {diagnosed.radius:.4g}, truncation rate {100 * record['truncation_rate']:.3g} %")
     unusual = unusual_rows(problem).reveal(_CURATOR)
     record |= unusual
     lines += rows_in_words(unusual, problem.private.n)

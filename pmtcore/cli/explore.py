@@ -52,35 +52,35 @@ def _answer(moment: Any, chosen: argparse.Namespace) -> Answer:
     fit = _asked(moment, chosen)
     staged = _staged(moment, chosen)
     fit = fit if staged is None else staged.regression
-    found: dict[str, Any] = fit.as_dict()
+    fields: dict[str, Any] = fit.as_dict()
     if staged is not None:
-        found["first_stage"] = {name: test.as_dict() for name, test in staged.first_stage.items()}
-        found["weak_instruments"] = list(staged.weak)
+        fields["first_stage"] = {name: test.as_dict() for name, test in staged.first_stage.items()}
+        fields["weak_instruments"] = list(staged.weak)
     else:
-        found |= criteria(fit)
+        fields |= criteria(fit)
     if chosen.within:
-        found["nested"] = nested(moment.regress(chosen.within), fit).as_dict()
+        fields["nested"] = nested(moment.regress(chosen.within), fit).as_dict()
     if chosen.family == "logistic":
-        found |= logistic(fit).as_dict()
+        fields |= logistic(fit).as_dict()
     elif chosen.family != "gaussian":
         raise InputError(CommandMessage.RECORD_OF_OTHER_FAMILY)
     elif chosen.correction != "none":
         bands = fit.corrected(chosen.correction, chosen.models)
         for j, name in enumerate(fit.names):
-            found["bands"][name] |= {"low": float(bands.low[j]), "high": float(bands.high[j])}
-        found["correction"] = chosen.correction
+            fields["bands"][name] |= {"low": float(bands.low[j]), "high": float(bands.high[j])}
+        fields["correction"] = chosen.correction
     if chosen.confirm:
-        found["confirmed"] = _confirmed(fit, chosen.confirm)
+        fields["confirmed"] = _confirmed(fit, chosen.confirm)
     if chosen.test:
-        found["test"] = fit.test([part.strip() for part in chosen.test.split(",")]).as_dict()
+        fields["test"] = fit.test([part.strip() for part in chosen.test.split(",")]).as_dict()
     if chosen.at:
         values = dict(part.split("=", 1) for part in chosen.at.split(",") if "=" in part)
         numbers = {name.strip(): number_from("--at", value) for name, value in values.items()}
-        found["prediction"] = vars(moment.predict(fit, numbers))
+        fields["prediction"] = vars(moment.predict(fit, numbers))
     record = {
         "label": moment.label.value,
         "method": "joint-moment",
-        **found,
+        **fields,
         "guarantee": dict(moment.record.guarantee),
         "n": moment.record.n,
         "public_rows": moment.record.m,
@@ -161,14 +161,14 @@ def _columns(moment: Any, _: argparse.Namespace) -> dict[str, Any]:
 def _path(moment: Any, chosen: argparse.Namespace, kind: str) -> dict[str, Any]:
     fit = _asked(moment, chosen)
     path = moment.ridge_path(fit) if kind == "ridge" else moment.lasso_path(fit)
-    found = {"names": list(path.names), "lam": path.lam.tolist(), "coefficients": path.coefficients.tolist()}
-    return found if path.chosen is None else {**found, "chosen_share": path.chosen.tolist()}
+    fields = {"names": list(path.names), "lam": path.lam.tolist(), "coefficients": path.coefficients.tolist()}
+    return fields if path.chosen is None else {**fields, "chosen_share": path.chosen.tolist()}
 
 
 def _components(moment: Any, _: argparse.Namespace) -> dict[str, Any]:
-    found, loadings = moment.components()
-    names = [f"component {k + 1}" for k in range(len(found.values))]
-    return {"components": found.as_rows(names), "columns": list(moment.columns), "loadings": loadings.tolist()} | {
+    shares, loadings = moment.components()
+    names = [f"component {k + 1}" for k in range(len(shares.values))]
+    return {"components": shares.as_rows(names), "columns": list(moment.columns), "loadings": loadings.tolist()} | {
         "loading_bands": moment.loadings()
     }
 

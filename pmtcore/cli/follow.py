@@ -36,9 +36,9 @@ def following(asked: bool, problem: Any, request: Any) -> Iterator[Any]:
         sys.stderr.write(f"\r\x1b[K{report.words}" if terminal else f"{report.words}\n")
         sys.stderr.flush()
 
-    found = progress_of(problem, request, tell)
+    progress = progress_of(problem, request, tell)
     try:
-        yield found
+        yield progress
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(str(stop) or f"Stopped. {NOTHING}") from None
     finally:

@@ -29,11 +29,13 @@ def run(chosen: argparse.Namespace) -> Answer:
     if chosen.step == "accept":
         book.accept(chosen.reason or "")
     if chosen.step in ("verify", "accept"):
-        found = book.verify(chosen.head or "")
-        if not found["intact"]:
-            raise InputError(CommandMessage.LEDGER_CHANGED, reason=found["why"])
-        seals = f"{found['sealed']} seals checked" if found["key"] else "its key is not here, so seals were not checked"
-        return found, f"intact: {found['events']} events, head {found['head']}; {seals}"
+        report = book.verify(chosen.head or "")
+        if not report["intact"]:
+            raise InputError(CommandMessage.LEDGER_CHANGED, reason=report["why"])
+        seals = (
+            f"{report['sealed']} seals checked" if report["key"] else "its key is not here, so seals were not checked"
+        )
+        return report, f"intact: {report['events']} events, head {report['head']}; {seals}"
     if chosen.step in ("asked", "agree", "decline", "release"):
         return _agreement(chosen, book)
     if chosen.step == "record":
@@ -97,8 +99,8 @@ def _fields(data: bytes) -> dict[str, Any]:
     from pmtcore.tables.schema import schema_from_json  # noqa: PLC0415
 
     schema_from_json(data)
-    found: dict[str, Any] = json.loads(data)
-    return found
+    fields: dict[str, Any] = json.loads(data)
+    return fields
 
 
 def _agreement(chosen: argparse.Namespace, book: Ledger) -> Answer:
@@ -109,8 +111,10 @@ def _agreement(chosen: argparse.Namespace, book: Ledger) -> Answer:
     from pmtcore.releases.outcome import SpendPlace, after_spend  # noqa: PLC0415
 
     if chosen.step == "asked":
-        found = asked(user(), book)
-        return {"asked": [one.as_dict() for one in found]}, "\n".join(map(_line, found)) or "nothing was asked for"
+        requests = asked(user(), book)
+        return {"asked": [one.as_dict() for one in requests]}, "\n".join(
+            map(_line, requests)
+        ) or "nothing was asked for"
     if chosen.key is None:
         raise InputError(CommandMessage.STEP_NEEDS_KEY, step=chosen.step)
     if chosen.step == "release":

@@ -33,34 +33,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         own_process()
     given = list(sys.argv[1:] if arguments is None else arguments)
-    kept, verbose = "", False
+    how_to_print, verbose = "", False
     try:
         chosen = parser().parse_args(given or ["--help"])
         verbose = chosen.verbose
         writable(getattr(chosen, "out", None))
         record, text = _run(chosen)
-        kept = _kept(record)
+        how_to_print = _kept(record)
         _hand_out(record, text, chosen)
     except SystemExit as done:  # help or version, printed by argparse
         return _flushed(int(done.code or OK))
     except CapError as error:
-        return _complain(f"{error}{kept}", CAP_REACHED)
+        return _complain(f"{error}{how_to_print}", CAP_REACHED)
     except InputError as error:
         if error.by_program and os.environ.get("PMT_DEBUG"):
             raise
-        return _complain(f"{error}{kept}", INTERNAL if error.by_program else BAD_INPUT)
+        return _complain(f"{error}{how_to_print}", INTERNAL if error.by_program else BAD_INPUT)
     except BrokenPipeError:
         # Whoever read the answer has enough of it; only a spend is worth a word.
-        return _complain(f"the reader closed standard output; nothing was printed.{kept}") if kept else OK
+        return (
+            _complain(f"the reader closed standard output; nothing was printed.{how_to_print}") if how_to_print else OK
+        )
     except OSError as error:
         why = error.strerror or "the file cannot be used"
-        return _complain(f"{why}: {error.filename}{kept}" if error.filename else f"{why}; nothing was printed.{kept}")
+        return _complain(
+            f"{why}: {error.filename}{how_to_print}" if error.filename else f"{why}; nothing was printed.{how_to_print}"
+        )
     except KeyboardInterrupt as stop:
-        return _complain(f"{stop}{kept}" if str(stop) else f"Stopped.{kept}", STOPPED)
+        return _complain(f"{stop}{how_to_print}" if str(stop) else f"Stopped.{how_to_print}", STOPPED)
     except (Exception, MemoryError) as error:
         if verbose or os.environ.get("PMT_DEBUG"):
             raise
-        shown = f"an error of the program itself ({type(error).__name__}); PMT_DEBUG=1 shows where.{kept}"
+        shown = f"an error of the program itself ({type(error).__name__}); PMT_DEBUG=1 shows where.{how_to_print}"
         return _complain(shown, INTERNAL)
     return OK
 
@@ -90,10 +94,13 @@ def _hand_out(record: Mapping[str, Any], text: str, chosen: argparse.Namespace) 
     """
     from pmtcore.base.records import plain  # noqa: PLC0415  # numpy is slow to load
 
-    output = json.dumps(_finite(plain(dict(record))), indent=2, allow_nan=False) if chosen.json else terminal(text)
+    def as_json() -> str:
+        return json.dumps(_finite(plain(dict(record))), indent=2, allow_nan=False)
+
+    output = as_json() if chosen.json else terminal(text)
     path = getattr(chosen, "out", None)
     if path:
-        write_small(path, output + "\n")
+        write_small(path, (as_json() if path.endswith(".json") else output) + "\n")
     if chosen.quiet and not chosen.json:
         return
     if sys.stdout is None:  # closed by whoever started this

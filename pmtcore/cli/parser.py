@@ -77,9 +77,9 @@ def parser() -> argparse.ArgumentParser:
 
     def command(name: str, run: str, help: str) -> argparse.ArgumentParser:
         example = f"example: {_EXAMPLES[name]}" if name in _EXAMPLES else None
-        found = commands.add_parser(name, help=help, description=help, epilog=example, parents=[common])
-        found.set_defaults(run=f"pmtcore.cli.{run}")
-        return found
+        subcommand = commands.add_parser(name, help=help, description=help, epilog=example, parents=[common])
+        subcommand.set_defaults(run=f"pmtcore.cli.{run}")
+        return subcommand
 
     listing = command("methods", "commands:list_methods", "List the methods: standing, neighbours, errata, parameters.")
     listing.add_argument("words", nargs="*", metavar="WORD", help="only those that have it in a name, such as DP-PMTRR")
@@ -94,9 +94,9 @@ def parser() -> argparse.ArgumentParser:
         "plan", "audit_commands:plan", "What a budget buys, from public rows and the number of private ones; free."
     )
     table_arguments(plan, private=False)
-    plan.add_argument(
-        "--private-rows", "--rows", dest="rows", type=int, required=True, metavar="N", help="private rows"
-    )
+    rows = plan.add_mutually_exclusive_group(required=True)
+    rows.add_argument("--private-rows", "--rows", dest="rows", type=int, metavar="N", help="private rows")
+    rows.add_argument("--private", metavar="PLACE", help="or the private table: its rows are counted, no value is used")
     plan.add_argument("--mu", required=True, metavar="M[,M...]", help="total budgets")
     plan.add_argument("--method", metavar="ID", help="default: the recommended one, and two others beside it")
     plan.add_argument("--all", action="store_true", help="every sound method that predicts its errors")
@@ -202,7 +202,7 @@ def release_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--purpose", default="", help="kept in the ledger")
     parser.add_argument("--key", metavar="KEY", help="repeating a key repeats the outcome and spends nothing")
     parser.add_argument("--progress", action="store_true", help="say how far it is, on standard error, if no terminal")
-    parser.add_argument("--out", metavar="FILE", help="also write what is printed to this file")
+    parser.add_argument("--out", metavar="FILE", help="also write the answer to this file; as JSON if it ends in .json")
 
 
 def explore_arguments(parser: argparse.ArgumentParser) -> None:
@@ -238,7 +238,7 @@ def explore_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", type=int, default=1, help="how many were looked at, for bonferroni")
     parser.add_argument("--synthetic", metavar="FILE", help="write synthetic rows as CSV: for trying code only")
     parser.add_argument("--rows", type=int, default=1000, help="how many synthetic rows")
-    parser.add_argument("--out", metavar="FILE", help="also write what is printed to this file")
+    parser.add_argument("--out", metavar="FILE", help="also write the answer to this file; as JSON if it ends in .json")
 
 
 def ledger_arguments(parser: argparse.ArgumentParser) -> None:
@@ -265,9 +265,9 @@ def study_arguments(parser: argparse.ArgumentParser, common: Parser) -> None:
     steps = parser.add_subparsers(dest="step", required=True, metavar="STEP", parser_class=Parser)
 
     def step(name: str, help: str) -> argparse.ArgumentParser:
-        found = steps.add_parser(name, help=help, description=help, parents=[common])
-        found.set_defaults(run=f"pmtcore.cli.study:{name}")
-        return found
+        substep = steps.add_parser(name, help=help, description=help, parents=[common])
+        substep.set_defaults(run=f"pmtcore.cli.study:{name}")
+        return substep
 
     made = step("create", "Write a study file; or add the keys of sites that joined. No private file.")
     made.add_argument("study", metavar="FILE", help="the study; the public file has to lie beside it")
@@ -297,12 +297,12 @@ def study_arguments(parser: argparse.ArgumentParser, common: Parser) -> None:
     made.add_argument("--server", metavar="URL", help="the coordinator's address; https between machines")
     made.add_argument("--board", metavar="FOLDER", help="a folder that all share; with --listen: where messages lie")
     made.add_argument("--listen", metavar="HOST:PORT", help="lead: the address to serve (default 127.0.0.1:8090)")
-    made.add_argument("--out", metavar="FILE", help="also write what is printed to this file")
+    made.add_argument("--out", metavar="FILE", help="also write the answer to this file; as JSON if it ends in .json")
     made = step("simulate", "A study on one machine: a process for each private file.")
     made.add_argument("--private", nargs="+", required=True, metavar="FILE", help="a file for each site")
     made.add_argument("--folder", metavar="FOLDER", help="where studies, keys and ledgers stay (default: nowhere)")
     _plan_arguments(made)
-    made.add_argument("--out", metavar="FILE", help="also write what is printed to this file")
+    made.add_argument("--out", metavar="FILE", help="also write the answer to this file; as JSON if it ends in .json")
 
 
 def _plan_arguments(parser: argparse.ArgumentParser) -> None:
@@ -390,6 +390,12 @@ def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> No
         "--kind", action="append", default=[], metavar="COLUMN=number|level|date", help="how a column is read"
     )
     parser.add_argument("--collinear", default="drop", metavar="drop|refuse", help="columns others give away")
+    parser.add_argument(
+        "--covariates",
+        default="private",
+        metavar="private|public",
+        help="public: all columns but the target are known anyway; then response-moment protects the responses alone",
+    )
     parser.add_argument("--schema", metavar="FILE", help="a declared schema (JSON: columns, dialect)")
     families = "gaussian|logistic|poisson|boosting"
     parser.add_argument("--family", default="gaussian", metavar=families, help="what kind of regression")

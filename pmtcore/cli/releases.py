@@ -67,9 +67,9 @@ def _asked(chosen: argparse.Namespace, problem: Any, request: Any) -> Answer:
 
     book = Ledger(chosen.ledger or default_url())
     dataset, key = chosen.dataset or _data_set(chosen.private), chosen.key or uuid4().hex
-    found = ask(user(), problem, request, book, dataset, key, chosen.purpose)
-    text = f"Asked for {found.dataset!r} with key {key}, by {found.by}: nothing is spent. Another person answers with "
-    return found.as_dict(), text + f"'ledger agree --key {key}'; the same release with --key {key} then spends."
+    asked = ask(user(), problem, request, book, dataset, key, chosen.purpose)
+    text = f"Asked for {asked.dataset!r} with key {key}, by {asked.by}: nothing is spent. Another person answers with "
+    return asked.as_dict(), text + f"'ledger agree --key {key}'; the same release with --key {key} then spends."
 
 
 def _recorded(chosen: argparse.Namespace, problem: Any, request: Any, source: Any) -> Answer:
@@ -86,17 +86,17 @@ def _recorded(chosen: argparse.Namespace, problem: Any, request: Any, source: An
         if chosen.ledger is None:
             book.first_cap(dataset, counted_mu(cost.person.mu, cost.neighbours.value))
     with following(chosen.progress or chosen.verbose, problem, request) as progress:
-        found = recorded_release(problem, request, source, book, dataset, key, chosen.purpose, user().name, progress)
-        with after_spend(SpendPlace(book, found.dataset, key, cost.person.mu)):
+        recorded = recorded_release(problem, request, source, book, dataset, key, chosen.purpose, user().name, progress)
+        with after_spend(SpendPlace(book, recorded.dataset, key, cost.person.mu)):
             if begun:
                 say(chosen, f"A ledger is begun: {book.place}. {_BESIDE}")
-            account = account_after(book, found.dataset)
-            place = {"place": book.place, "dataset": found.dataset, "key": key}
+            account = account_after(book, recorded.dataset)
+            place = {"place": book.place, "dataset": recorded.dataset, "key": key}
             total = {} if account is None else {"spent": account.spent, "cap": account.cap}
             record = {
-                **found.as_dict(),
+                **recorded.as_dict(),
                 "ledger_key": key,
-                "ledger": {**found.record.get("ledger", {}), **place, **total},
+                "ledger": {**recorded.record.get("ledger", {}), **place, **total},
             }
             return record, in_words(record) + "\n\n" + _where(record["ledger"])
 

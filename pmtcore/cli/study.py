@@ -78,10 +78,10 @@ def status(chosen: argparse.Namespace) -> Answer:
         more, until = board.read(after, EVERYTHING)
         messages += [vars(message) for message in more]
     joined = [fields_of(read_small(path)) for path in chosen.joined]
-    found = how_far.status(Study.from_json(read_small(chosen.study)), joined, messages)
-    lines = [f"{row['site']}, {row['rows']:,} rows: {row['']}" for row in found.rows()]
-    lines += [f"Pass {at} is opened, with {count} sites." for at, count in enumerate(found.passes, 1)]
-    return found.as_dict(), "\n".join(lines + ([f"Stopped: {found.stopped}."] if found.stopped else []))
+    state = how_far.status(Study.from_json(read_small(chosen.study)), joined, messages)
+    lines = [f"{row['site']}, {row['rows']:,} rows: {row['']}" for row in state.rows()]
+    lines += [f"Pass {at} is opened, with {count} sites." for at, count in enumerate(state.passes, 1)]
+    return state.as_dict(), "\n".join(lines + ([f"Stopped: {state.stopped}."] if state.stopped else []))
 
 
 def _open(chosen: argparse.Namespace) -> Any:

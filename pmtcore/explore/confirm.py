@@ -33,9 +33,9 @@ class _Chosen:
     def __call__(self, features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each row by itself; one that overflows in a derived column is a row of zeros."""
         rows = self.record.derived.extend(joint(features, response))
-        whole = np.all(np.isfinite(rows), axis=1)
-        if not np.all(whole):
-            rows = np.where(whole[:, None], rows, 0.0)
+        finite = np.all(np.isfinite(rows), axis=1)
+        if not np.all(finite):
+            rows = np.where(finite[:, None], rows, 0.0)
         return rows[:, list(self.features)], rows[:, self.response]
 
 

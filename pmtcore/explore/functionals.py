@@ -55,21 +55,21 @@ def figures(
         within: limits that no figure can pass.
         completed: whether what truncation took was added back from public rows: then only the doubt about it is left.
     """
-    seen = state.influence
-    mean, spread = seen.lost_of(gradients)
-    rows = max(seen.m, 1)
-    lost = (0.0 if completed else mean**2) + spread / rows + (spread + seen.beyond_of(gradients)) / state.n
-    found = limits(
+    influence = state.influence
+    mean, spread = influence.lost_of(gradients)
+    rows = max(influence.m, 1)
+    lost = (0.0 if completed else mean**2) + spread / rows + (spread + influence.beyond_of(gradients)) / state.n
+    limited = limits(
         values,
         values,
         Part(state.variances(gradients)),
-        Part(seen.kept_of(gradients) / state.n, max(rows / 4, 1.0) if seen.m else np.inf),
-        Part(lost) if seen.m else None,
+        Part(influence.kept_of(gradients) / state.n, max(rows / 4, 1.0) if influence.m else np.inf),
+        Part(lost) if influence.m else None,
     )
     if within is not None:
-        low, high = np.clip(found.low, *within), np.clip(found.high, *within)
-        found = Bands(found.privacy, found.sampling, low, high, found.truncation)
-    return Estimates(values, found)
+        low, high = np.clip(limited.low, *within), np.clip(limited.high, *within)
+        limited = Bands(limited.privacy, limited.sampling, low, high, limited.truncation)
+    return Estimates(values, limited)
 
 
 @final
@@ -96,18 +96,18 @@ class Marginals:
         """Mean of each column but the constant (D - 1,)."""
         mean, _, centred = self.centred()
         one = self.state.root[0] / math.sqrt(self.moment[0, 0])
-        found = np.array([_both(centred[j], one) for j in range(1, len(mean))])
-        return figures(self.state, mean[1:], found, None, True)
+        derivatives = np.array([_both(centred[j], one) for j in range(1, len(mean))])
+        return figures(self.state, mean[1:], derivatives, None, True)
 
     def spreads(self) -> Estimates:
         """Standard deviation of each column but the constant (D - 1,)."""
         _, cov, centred = self.centred()
         sd = np.sqrt(np.maximum(np.diag(cov)[1:], 1e-300))
         one = self.state.root[0] / math.sqrt(self.moment[0, 0])
-        found = np.array(
+        derivatives = np.array(
             [(_both(row, row) - s**2 * _both(one, one)) / (2 * s) for row, s in zip(centred[1:], sd, strict=True)]
         )
-        return figures(self.state, sd, found, (0.0, math.inf), True)
+        return figures(self.state, sd, derivatives, (0.0, math.inf), True)
 
     def units(self) -> tuple[np.ndarray, np.ndarray]:
         """Correlations (D - 1, D - 1), and standardized coordinates (D - 1, D)."""
@@ -127,8 +127,8 @@ class Marginals:
             wanted = (i == column) | (j == column)
             i, j = i[wanted], j[wanted]
         own = [_both(x, x) for x in u]
-        found = [_both(u[a], u[b]) - r[a, b] / 2 * (own[a] + own[b]) for a, b in zip(i, j, strict=True)]
-        return figures(self.state, r[i, j], np.array(found), (-1.0, 1.0), True)
+        derivatives = [_both(u[a], u[b]) - r[a, b] / 2 * (own[a] + own[b]) for a, b in zip(i, j, strict=True)]
+        return figures(self.state, r[i, j], np.array(derivatives), (-1.0, 1.0), True)
 
     def partial_correlations(self) -> Estimates:
         """Of each pair i < j, all other columns held."""
@@ -138,12 +138,12 @@ class Marginals:
         i, j = np.triu_indices(len(r), 1)
         scale = np.sqrt(np.outer(np.diag(inverse), np.diag(inverse)))
         rho = -inverse / scale
-        found = [
+        derivatives = [
             _both(v[a], v[b]) / scale[a, b]
             + rho[a, b] / 2 * (_both(v[a], v[a]) / inverse[a, a] + _both(v[b], v[b]) / inverse[b, b])
             for a, b in zip(i, j, strict=True)
         ]
-        return figures(self.state, rho[i, j], np.array(found), (-1.0, 1.0), True)
+        return figures(self.state, rho[i, j], np.array(derivatives), (-1.0, 1.0), True)
 
     def components(self) -> tuple[Estimates, np.ndarray]:
         """Shares of variance of the principal components of the correlation matrix, largest first, and loadings."""
@@ -151,13 +151,13 @@ class Marginals:
         values, vectors = np.linalg.eigh(r)
         values, vectors = values[::-1], vectors[:, ::-1]
         vectors = vectors * np.where(np.sum(vectors, axis=0) < 0, -1.0, 1.0)
-        found = []
+        derivatives = []
         for k, value in enumerate(values):
             x = vectors[:, k]
             own = np.einsum("j,ja,jb->ab", x**2, u, u)  # standardizing takes it off
-            found.append(_both(x @ u, x @ u) - value * own)
+            derivatives.append(_both(x @ u, x @ u) - value * own)
         d = len(r)
-        return figures(self.state, values / d, np.array(found) / d, (0.0, 1.0), True), vectors
+        return figures(self.state, values / d, np.array(derivatives) / d, (0.0, 1.0), True), vectors
 
     def loadings(self, count: int) -> Estimates:
         """Loadings of the first components, those of the first first: (count d,).
@@ -169,17 +169,17 @@ class Marginals:
         values, vectors = np.linalg.eigh(r)
         values, vectors = values[::-1], vectors[:, ::-1]
         vectors = vectors * np.where(np.sum(vectors, axis=0) < 0, -1.0, 1.0)
-        seen, found = vectors.T @ u, []
+        projected, derivatives = vectors.T @ u, []
         for k in range(count):
             moved = np.zeros((len(r), *self.state.moment.shape))
             for l in (l for l in range(len(r)) if l != k):  # noqa: E741  # the other component
                 own = np.einsum("j,ja,jb->ab", vectors[:, l] * vectors[:, k], u, u)  # standardizing takes it off
-                turn = _both(seen[l], seen[k]) - (values[k] + values[l]) / 2 * own
+                turn = _both(projected[l], projected[k]) - (values[k] + values[l]) / 2 * own
                 apart = values[k] - values[l]
                 gap = math.copysign(max(abs(apart), _CLOSEST * values[0]), apart or 1.0)
                 moved += vectors[:, l, None, None] * turn / gap
-            found.append(moved)
-        return figures(self.state, vectors[:, :count].T.ravel(), np.concatenate(found), (-1.0, 1.0), True)
+            derivatives.append(moved)
+        return figures(self.state, vectors[:, :count].T.ravel(), np.concatenate(derivatives), (-1.0, 1.0), True)
 
     def groups(self, value: int, dummies: Sequence[int]) -> tuple[Estimates, np.ndarray]:
         """Means of one column where each dummy is 1, then where all are 0; and the shares of rows.
@@ -195,13 +195,13 @@ class Marginals:
         inner = self.state.moment + self.state.influence.lost_moment
         share = chosen @ inner @ root[0]
         mean = (chosen @ inner @ root[value]) / np.maximum(share, 1e-9)
-        found = [
+        derivatives = [
             _both(x, root[value] - m * root[0]) / max(w, 1e-9) for x, m, w in zip(chosen, mean, share, strict=True)
         ]
-        return figures(self.state, mean, np.array(found), None, True), np.asarray(share / s[0, 0])
+        return figures(self.state, mean, np.array(derivatives), None, True), np.asarray(share / s[0, 0])
 
 
 def _both(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The symmetric matrix J with ``tr(J dM) = a' dM b``."""
-    found = np.outer(a, b)
-    return np.asarray((found + found.T) / 2)
+    product = np.outer(a, b)
+    return np.asarray((product + product.T) / 2)

@@ -17,10 +17,13 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.messages import ExploreMessage
 from pmtcore.base.records import Bands
 from pmtcore.explore.regression import Regression
+from pmtcore.glm.losses import LOGISTIC
+from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.methods.joint_moment.influence import Rows
 from pmtcore.public.bands import Part, limits
 
-_STEPS = 60  # of Newton; ten are usual
+# Mean gradient at which the fit ends: far below what is printed of a coefficient.
+_TOLERANCE = 1e-11
 _RIDGE = 1e-4  # of the mean slope: a solution even where classes are separated
 
 
@@ -60,56 +63,46 @@ def logistic(linear: Regression) -> Logistic:
     Raises:
         InputError: no public rows in the record, a response that is not 0/1 in them, or too few rows.
     """
-    state, seen = linear.state, linear.state.influence
-    if not isinstance(seen, Rows):
+    state, influence = linear.state, linear.state.influence
+    if not isinstance(influence, Rows):
         raise InputError(ExploreMessage.LOGISTIC_NEEDS_ROWS)
-    rows = seen.inside @ state.root.T
+    rows = influence.inside @ state.root.T
     y = rows[:, linear.fit.response]
     if not np.all(np.minimum(np.abs(y), np.abs(y - 1)) < 1e-6):
         raise InputError(ExploreMessage.NOT_A_LABEL, column=linear.response)
     x = rows[:, list(linear.fit.features)]
     if len(x) <= x.shape[1] + 1:
         raise InputError(ExploreMessage.LOGISTIC_TOO_FEW_ROWS)
-    upper = np.asarray(np.linalg.qr(x * np.sqrt(seen.weights / len(x))[:, None], mode="r"))
+    upper = np.asarray(np.linalg.qr(x * np.sqrt(influence.weights / len(x))[:, None], mode="r"))
     white = np.linalg.solve(upper.T, x.T).T  # weighted Gram matrix I
-    c, slope = _solve(white, seen.weights, upper @ linear.fit.coefficients)
+    c, slope = _solve(white, influence.weights, upper @ linear.fit.coefficients)
     b = np.linalg.solve(upper, c)
     inverse = np.linalg.solve(upper, np.linalg.inv(slope))
     turn = inverse @ upper  # d b = turn d beta
     left = expit(white @ c) - x @ linear.fit.coefficients
-    moves = (white * (seen.weights * left)[:, None]) @ inverse.T
-    floor = np.diag(seen.mean_square(moves)) / len(x)
+    moves = (white * (influence.weights * left)[:, None]) @ inverse.T
+    floor = np.diag(influence.mean_square(moves)) / len(x)
     parts = [np.einsum("ij,jk,ik->i", turn, cov, turn) for cov in (linear.fit.privacy, linear.fit.sampling)]
     lost = np.einsum("ij,jk,ik->i", turn, linear.fit.truncation, turn)
-    found = limits(b, b, Part(parts[0]), Part(parts[1], len(x) / 4), Part(lost + floor))
+    limited = limits(b, b, Part(parts[0]), Part(parts[1], len(x) / 4), Part(lost + floor))
     return Logistic(
         linear.names,
         b,
-        Bands(found.privacy, found.sampling, found.low, found.high, np.sqrt(lost)),
+        Bands(limited.privacy, limited.sampling, limited.low, limited.high, np.sqrt(lost)),
         np.sqrt(floor),
         f"The floor is what {len(x)} public rows do not say about the curve; no budget lowers it.",
     )
 
 
 def _solve(x: np.ndarray, weights: np.ndarray, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Newton's method with halved steps on ``mean w log(1 + e^{x'b}) - beta'b``; the solution and its Hessian."""
-    target = beta  # the Gram matrix is I
-    ridge = _RIDGE * np.eye(x.shape[1])
+    """Return the minimizer of ``mean w log(1 + e^{x'b}) - beta'b``, with a small ridge, and the Hessian there.
 
-    def value(b: np.ndarray) -> float:
-        return float(np.mean(weights * np.logaddexp(0.0, x @ b)) - target @ b + b @ ridge @ b / 2)
-
-    b = np.zeros(x.shape[1])
-    slope = np.eye(x.shape[1])
-    for _ in range(_STEPS):
-        p = expit(x @ b)
-        gradient = x.T @ (weights * p) / len(x) - target + ridge @ b
-        slope = x.T @ ((weights * p * (1 - p))[:, None] * x) / len(x) + ridge
-        step = np.linalg.solve(slope, gradient)
-        size = 1.0
-        while size > 1e-6 and value(b - size * step) > value(b) - 1e-4 * size * float(gradient @ step):
-            size /= 2
-        b = b - size * step
-        if np.max(np.abs(size * step)) < 1e-10:
-            break
-    return b, slope
+    Args:
+        x: rows (m, d) whose weighted Gram matrix is the identity.
+        weights: weights of the rows (m,).
+        beta: coefficients (d,) of the linear model.
+    """
+    m = len(x)
+    data = Data(LOGISTIC, x, np.zeros(m), weights)
+    b = minimize(data, Penalty.of(-m * beta, m * _RIDGE), m * _TOLERANCE).theta
+    return b[0], data.derivatives(b)[1][0] / m + _RIDGE * np.eye(len(beta))

@@ -175,11 +175,11 @@ class Moment:
         response = self.record.target if response is None else response
         if features is None:
             features = [self.names[j] for j in self.record.features if self.names[j] not in (response, INTERCEPT)]
-        found = regression(self.state, self.names, response, features, ridge, intercept and self.has_constant)
-        found = replace(found, design=self._design, guarantee=self.record.guarantee)
-        if all((found.formula, found.lam) != (other.formula, other.lam) for other in self._looked):
-            self._looked.append(found)
-        return found
+        fit = regression(self.state, self.names, response, features, ridge, intercept and self.has_constant)
+        fit = replace(fit, design=self._design, guarantee=self.record.guarantee)
+        if all((fit.formula, fit.lam) != (other.formula, other.lam) for other in self._looked):
+            self._looked.append(fit)
+        return fit
 
     def iv(self, formula: str, *, endogenous: str | Sequence[str], instruments: str | Sequence[str]) -> InstrumentalFit:
         """Two-stage least squares: instruments in place of endogenous features; free.
@@ -258,11 +258,11 @@ class Moment:
 
     def with_derived(self, values: Mapping[str, float]) -> dict[str, float]:
         """Values with those of derived columns whose parts are there."""
-        found = {name: float(value) for name, value in values.items()}
+        row = {name: float(value) for name, value in values.items()}
         for rule in self.record.derived.rules:
-            if all(name in found for name in rule.of):
-                found.setdefault(rule.name, float(rule.apply([np.array([found[name]]) for name in rule.of])[0]))
-        return found
+            if all(name in row for name in rule.of):
+                row.setdefault(rule.name, float(rule.apply([np.array([row[name]]) for name in rule.of])[0]))
+        return row
 
     def ridge_path(self, fit: Regression) -> Path:
         """Coefficients of a regression along ridge penalties.
@@ -287,9 +287,9 @@ class Moment:
     def best_subsets(self, fit: Regression) -> list[Subset]:
         """The best features of each number among those of a regression; all subsets count as looked at."""
         free = self._free(fit)
-        found = best_subsets(self.state, fit.names, fit.fit.response, fit.fit.features, free)
+        subsets = best_subsets(self.state, fit.names, fit.fit.response, fit.fit.features, free)
         self._searches[fit.fit.response, tuple(sorted(fit.fit.features))] = 2 ** (len(fit.fit.features) - len(free))
-        return found
+        return subsets
 
     def _free(self, fit: Regression) -> tuple[int, ...]:
         return (0,) if fit.constant else ()
@@ -317,10 +317,10 @@ class Moment:
 
     def pairs(self, partial: bool = False) -> list[dict[str, Any]]:
         """Correlations of all pairs, plain or partial; ``told`` where the band leaves out zero."""
-        found = self.marginals.partial_correlations() if partial else self.marginals.correlations()
+        estimates = self.marginals.partial_correlations() if partial else self.marginals.correlations()
         i, j = np.triu_indices(len(self.columns), 1)
         names = [f"{self.columns[a]} ~ {self.columns[b]}" for a, b in zip(i, j, strict=True)]
-        rows = found.as_rows(names)
+        rows = estimates.as_rows(names)
         for row, a, b in zip(rows, i, j, strict=True):
             row |= {"first": self.columns[a], "second": self.columns[b], "told": row["low"] > 0 or row["high"] < 0}
         return rows
@@ -356,8 +356,8 @@ class Moment:
         wrong = [name for name in dummies if name not in self.labels]
         if wrong or value not in self.columns:
             raise InputError(ExploreMessage.NOT_A_GROUP, columns=wrong or [value])
-        found, shares = self.marginals.groups(self.names.index(value), [self.names.index(name) for name in dummies])
-        rows = found.as_rows([*dummies, "all others"])
+        estimates, shares = self.marginals.groups(self.names.index(value), [self.names.index(name) for name in dummies])
+        rows = estimates.as_rows([*dummies, "all others"])
         return [{**row, "share": float(share)} for row, share in zip(rows, shares, strict=True)]
 
     def synthetic(self, count: int, seed: int = 0) -> pd.DataFrame:

@@ -46,9 +46,9 @@ def nested(small: Regression, large: Regression) -> NestedTest:
         kind = ExploreMessage.BESIDE_THE_LARGER if beyond else ExploreMessage.NOT_NESTED
         raise RefusedError(Refusal.NOT_NESTED, kind, columns=beyond)
     wald: Test = large.test(more)
-    n, rest, whole = large.state.n, large.residual_sum, small.residual_sum
+    n, rest, restricted = large.state.n, large.residual_sum, small.residual_sum
     left = n - len(large.names)
-    f = (whole - rest) / len(more) / (rest / left)
+    f = (restricted - rest) / len(more) / (rest / left)
     p = float(f_distribution.sf(f, len(more), left))
     return NestedTest(wald.statistic, wald.p, len(more), wald.freedom, f, p)
 
@@ -67,7 +67,7 @@ def criteria(fit: Regression) -> dict[str, float]:
     """
     n, k = fit.state.n, len(fit.names)
     value = log_likelihood(fit)
-    found = {"llf": value, "aic": 2 * k - 2 * value, "bic": k * math.log(n) - 2 * value}
+    values = {"llf": value, "aic": 2 * k - 2 * value, "bic": k * math.log(n) - 2 * value}
     if fit.r_squared is not None:
-        found["adjusted_r_squared"] = 1 - (1 - float(fit.r_squared.values[0])) * (n - 1) / (n - k)
-    return found
+        values["adjusted_r_squared"] = 1 - (1 - float(fit.r_squared.values[0])) * (n - 1) / (n - k)
+    return values

@@ -48,16 +48,16 @@ def ridge_path(state: State, names: Sequence[str], response: int, features: Sequ
         features: places of all columns of the model.
         free: places of those that are not penalized.
     """
-    kept = [j for j in features if j not in free]
-    slopes, others = state.root[kept], state.root[[j for j in features if j in free]]
+    penalized = [j for j in features if j not in free]
+    slopes, others = state.root[penalized], state.root[[j for j in features if j in free]]
     gram = slopes @ state.moment @ slopes.T
     if len(others):
         cross = slopes @ state.moment @ others.T
         gram = gram - cross @ np.linalg.solve(others @ state.moment @ others.T, cross.T)
     sizes = np.linalg.eigvalsh((gram + gram.T) / 2)
     path = np.geomspace(max(sizes[0], 1e-12 * sizes[-1]) / 1000, sizes[-1] * 10, POINTS)
-    found = [solve(state, response, features, float(lam), free=free).coefficients for lam in path]
-    return Path(tuple(names), path, np.array(found))
+    coefficients = [solve(state, response, features, float(lam), free=free).coefficients for lam in path]
+    return Path(tuple(names), path, np.array(coefficients))
 
 
 def lasso_path(
@@ -79,12 +79,12 @@ def lasso_path(
     top = float(np.max(np.abs(cross[0]))) * 1.0001
     path = np.geomspace(top, top / 1000, POINTS)
     inner = np.zeros(cross.shape)
-    found, chosen = [], []
+    coefficients, chosen = [], []
     for lam in path:
         inner = _lasso(gram, cross, float(lam), inner)
-        found.append(inner[0] / sd[0])
+        coefficients.append(inner[0] / sd[0])
         chosen.append(np.mean(inner[1:] != 0, axis=0) if draws else np.zeros(len(slopes)))
-    slopes_path = np.array(found)
+    slopes_path = np.array(coefficients)
     mean = state.root @ state.moment @ state.root[0] / (state.root[0] @ state.moment @ state.root[0])
     constant = mean[response] - slopes_path @ mean[slopes]
     return Path(tuple(names), path, np.column_stack([constant, slopes_path]), np.array(chosen) if draws else None)
@@ -124,7 +124,7 @@ def best_subsets(
     choice = [j for j in features if j not in free]
     if len(choice) > _MOST_SUBSET_FEATURES:
         raise InputError(ExploreMessage.TOO_MANY_SUBSETS, limit=_MOST_SUBSET_FEATURES)
-    found = []
+    subsets = []
     for size in range(len(choice) + 1):
         tried = [((*free, *some), _left(state, response, some, free)) for some in combinations(choice, size)]
         some, _ = min(tried, key=lambda each: each[1])
@@ -134,10 +134,10 @@ def best_subsets(
         gram = state.root[list(some)] @ state.moment @ state.root[list(some)].T
         doubt = float(np.sum(gram * fit.total))  # what errors of the coefficients add for a new row
         at = dict(zip(features, names, strict=True))
-        found.append(
+        subsets.append(
             Subset(tuple(at[j] for j in some if j not in free), fit.residual_variance, fit.residual_variance + doubt)
         )
-    return found
+    return subsets
 
 
 def _left(state: State, response: int, some: Sequence[int], free: Sequence[int]) -> float:

@@ -185,8 +185,8 @@ class Regression(Reported):
         c = np.array([self._row({name: 1.0}) for name in dict.fromkeys(names)])
         value = c @ self.fit.coefficients
         scale = 1 / np.sqrt(np.diag(c @ self.fit.total @ c.T))
-        held = (c @ self.fit.total @ c.T) * np.outer(scale, scale)
-        size = float((value * scale) @ np.linalg.solve(held, value * scale))
+        covariance = (c @ self.fit.total @ c.T) * np.outer(scale, scale)
+        size = float((value * scale) @ np.linalg.solve(covariance, value * scale))
         q, freedom = len(c), self.freedom
         p = float(f_distribution.sf(size / q, q, freedom)) if freedom < 1e5 else float(chi2.sf(size, q))
         return Test(size / q, q, freedom, p)
@@ -283,12 +283,12 @@ class Regression(Reported):
         fit, first = self.fit, int(self.constant)
         rest, inverse = float(fit.b @ self.state.moment @ fit.b), np.diag(self._inverse)
         size = fit.coefficients**2 / (inverse * rest)
-        found = []
+        derivatives = []
         for a, beta, own, s in list(zip(fit.a, fit.coefficients, inverse, size, strict=True))[first:]:
             both = np.outer(a, fit.b) + np.outer(fit.b, a)
             moved = both * beta / (own * rest) + s * (np.outer(a, a) / own - np.outer(fit.b, fit.b) / rest)
-            found.append(moved / (1 + s) ** 2)
-        return figures(self.state, (size / (1 + size))[first:], _stacked(found, self.state), (0.0, 1.0))
+            derivatives.append(moved / (1 + s) ** 2)
+        return figures(self.state, (size / (1 + size))[first:], _stacked(derivatives, self.state), (0.0, 1.0))
 
     @cached_property
     def inflation(self) -> Estimates:
@@ -298,11 +298,11 @@ class Regression(Reported):
         centred = root - np.outer(s[0] / s[0, 0], root[0]) if self.constant else root
         spread = np.einsum("qi,ij,qj->q", centred, self.state.moment, centred)
         inverse = np.diag(self._inverse)
-        found = [
+        derivatives = [
             own * np.outer(c, c) - size * np.outer(a, a)
             for a, c, own, size in list(zip(self.fit.a, centred, inverse, spread, strict=True))[first:]
         ]
-        return figures(self.state, (inverse * spread)[first:], _stacked(found, self.state), (1.0, math.inf))
+        return figures(self.state, (inverse * spread)[first:], _stacked(derivatives, self.state), (1.0, math.inf))
 
     @property
     def _inverse(self) -> np.ndarray:

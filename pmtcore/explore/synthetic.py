@@ -33,25 +33,25 @@ def rows(marginals: Marginals, derived: Derived, count: int, seed: int = 0, labe
     values, vectors = np.linalg.eigh(r)
     normal = rng.standard_normal((count, len(r))) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
     many = len(derived.base) - 1
-    found = {}
+    columns = {}
     for j, name in enumerate(derived.base[1 : many + 1]):
         m, s = float(mean[j + 1]), float(sd[j])
         if name in labels:  # 0 and 1, in the released share
             rank = np.argsort(np.argsort(normal[:, j]))
-            found[name] = (rank >= (1 - min(max(m, 0.0), 1.0)) * count).astype(float)
+            columns[name] = (rank >= (1 - min(max(m, 0.0), 1.0)) * count).astype(float)
         else:
-            found[name] = _shaped(marginals, normal[:, j], j + 1, m, s)
-    frame = pd.DataFrame(found)
+            columns[name] = _shaped(marginals, normal[:, j], j + 1, m, s)
+    frame = pd.DataFrame(columns)
     frame[MARK] = True
     return frame
 
 
 def _shaped(marginals: Marginals, normal: np.ndarray, j: int, mean: float, sd: float) -> np.ndarray:
     """One column (k,)."""
-    seen = marginals.state.influence
-    if not isinstance(seen, Rows):
+    influence = marginals.state.influence
+    if not isinstance(influence, Rows):
         return np.asarray(mean + sd * normal)
-    public = np.sort(seen.inside @ marginals.state.root[j])
+    public = np.sort(influence.inside @ marginals.state.root[j])
     rank = np.argsort(np.argsort(normal))
     shaped = np.quantile(public, (rank + 0.5) / len(rank))
     spread = float(np.std(public))

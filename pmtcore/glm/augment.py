@@ -271,22 +271,22 @@ def recycled(
     t = len(b)
     own = [targets[0]] * t if len(targets) == 1 else list(targets)
     turned, epsilon = np.broadcast_to(np.asarray(absolute), (t,)), np.broadcast_to(epsilon, (t,))
-    found = iterate(data, b, own, rounds, absolute=turned, rows=rows)
+    fitted = iterate(data, b, own, rounds, absolute=turned, rows=rows)
     rest, gained = (1 - share) * epsilon, np.zeros(t)
     for count in range(int(np.max(passes))):
         floors = np.asarray([target.floor for target in own])
-        more = (rest - gained) * retrieved_share(found.weights, floors, epsilon, "example", share=share)
+        more = (rest - gained) * retrieved_share(fitted.weights, floors, epsilon, "example", share=share)
         live = np.flatnonzero((more > _GAIN * rest) & (np.broadcast_to(passes, (t,)) > count))
         if not len(live):
             break
         gained[live] += more[live]
-        counted = np.where(found.weights > floors[:, None] * (1 + 1e-9), found.weights, np.inf).min(axis=1)
+        counted = np.where(fitted.weights > floors[:, None] * (1 + 1e-9), fitted.weights, np.inf).min(axis=1)
         for fit in live:
             own[fit] = replace(own[fit], floor=float(counted[fit]))
         smaller = b[live] * (share * epsilon[live] / (share * epsilon[live] + gained[live]))[:, None]
         again = iterate(data, smaller, [own[fit] for fit in live], rounds, absolute=turned[live], rows=rows)
-        found.theta[live], found.weights[live] = again.theta, again.weights
-    return found
+        fitted.theta[live], fitted.weights[live] = again.theta, again.weights
+    return fitted
 
 
 def _loose(data: Data) -> float:

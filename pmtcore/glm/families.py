@@ -46,6 +46,18 @@ class Family:
     def __reduce__(self) -> tuple[Callable[[str], Family], tuple[str]]:
         return family, (self.id,)
 
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the loss ``b(z) - y z`` of rows."""
+        return self.loss(z) - y * z
+
+    def first(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the derivative of the loss with respect to z, ``b'(z) - y``."""
+        return self.mean(z) - y
+
+    def second(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the second derivative of the loss, ``b''(z)``, whatever y is."""
+        return self.slope(z)
+
 
 def _logistic_slope(z: np.ndarray) -> np.ndarray:
     p = expit(z)

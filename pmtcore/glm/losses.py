@@ -127,13 +127,13 @@ def poisson(response: float, predictor: float) -> Loss:
 
 
 def _labels(family: Family) -> Loss:
-    """Return the loss of a canonical family of labels 0 and 1, ``b(z) - y z``."""
+    """Return the loss of a canonical family of labels 0 and 1, with its bounds."""
     return Loss(
         family.id,
         family.title,
-        lambda z, y: family.loss(z) - y * z,
-        lambda z, y: family.mean(z) - y,
-        lambda z, y: family.slope(z) + 0.0 * y,
+        family.value,
+        family.first,
+        family.second,
         0.0,
         1.0,
         1.0,

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from functools import cached_property
+from typing import Protocol, final
 
 import numpy as np
 
 from pmtcore.glm.families import Family
 
+Curve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Derivatives = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # (t, d) -> gradients (t, d), Hessians (t, d, d)
 # Numbers in memory at once: 32 MB.
 _NUMBERS_AT_ONCE = 4_000_000
@@ -28,6 +30,18 @@ Tolerance = float | Callable[[np.ndarray], np.ndarray]  # of coefficients (t, d)
 _MOST_STEPS = 5000
 # A step shorter than this is taken as it is: log(1 + a)/a is 1.
 _LEAST_DAMPED_LENGTH = 1e-12
+
+
+class Differentiable(Protocol):
+    """Loss of one row, a family's or one with bounds: ``l'`` and ``l''`` as functions of (z, y)."""
+
+    @property
+    def first(self) -> Curve:
+        """Return ``l'``, broadcast over z and y."""
+
+    @property
+    def second(self) -> Curve:
+        """Return ``l''``, broadcast over z and y."""
 
 
 @final
@@ -45,39 +59,42 @@ class Rows:
     response: np.ndarray
     weights: np.ndarray
 
-    def sums(self, family: Family, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``sum w (b' - y) x`` (t, d) and ``sum w b'' x x'`` (t, d, d) at coefficients (t, d)."""
+    def sums(self, loss: Differentiable, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``sum w l' x`` (t, d) and ``sum w l'' x x'`` (t, d, d) at coefficients (t, d)."""
         t, d = theta.shape
-        if t <= _MOST_FITS_ONE_BY_ONE:
-            return self._one_by_one(family, theta)
+        one_by_one = t <= _MOST_FITS_ONE_BY_ONE
         upper = np.triu_indices(d)
-        gradient, packed = np.zeros((t, d)), np.zeros((t, len(upper[0])))
-        step = min(max(256, _NUMBERS_AT_ONCE // max(3 * t, len(upper[0]))), ROWS_AT_ONCE)
-        for start in range(0, len(self.response), step):
-            part = slice(start, start + step)
-            x, w = self.features[part], self.weights[part][:, None]
+        gradient, packed, hessian = np.zeros((t, d)), np.zeros((t, len(upper[0]))), np.zeros((t, d, d))
+        for part in self.parts(max(t, d) if one_by_one else max(t, len(upper[0]))):
+            x, y, w = self.features[part], self.response[part, None], self.weights[part, None]
             z = x @ theta.T  # (k, t)
-            gradient += (w * (family.mean(z) - self.response[part][:, None])).T @ x
-            packed += (w * family.slope(z)).T @ (x[:, upper[0]] * x[:, upper[1]])
-        return gradient, unpacked(packed, d)
+            gradient += (w * loss.first(z, y)).T @ x
+            curvature = w * loss.second(z, y)
+            if one_by_one:
+                # Products of columns pay only for many fits.
+                for total, weight in zip(hessian, curvature.T, strict=True):
+                    total += (x * weight[:, None]).T @ x
+            else:
+                packed += curvature.T @ self._products_of(part)
+        return gradient, hessian if one_by_one else unpacked(packed, d)
 
-    def _one_by_one(self, family: Family, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the same sums one fit at a time, without products of columns, which pay only for many fits."""
-        t, d = theta.shape
-        gradient, hessian = np.zeros((t, d)), np.zeros((t, d, d))
-        for start in range(0, len(self.response), ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE)
-            x, w = self.features[part], self.weights[part][:, None]
-            z = x @ theta.T  # (k, t)
-            gradient += (w * (family.mean(z) - self.response[part][:, None])).T @ x
-            for total, weight in zip(hessian, (w * family.slope(z)).T, strict=True):
-                total += (x * weight[:, None]).T @ x
-        return gradient, hessian
+    def parts(self, width: int) -> list[slice]:
+        """Return blocks of rows of which so many numbers each fit in memory at once."""
+        step = min(max(256, _NUMBERS_AT_ONCE // max(width, 1)), ROWS_AT_ONCE)
+        return [slice(start, start + step) for start in range(0, len(self.response), step)]
 
-    def gradients(self, family: Family, theta: np.ndarray) -> np.ndarray:
-        """Return ``sum w (b' - y) x`` (t, d) at coefficients (t, d)."""
-        residual = family.mean(self.features @ theta.T) - self.response[:, None]
-        return np.asarray((self.weights[:, None] * residual).T @ self.features)
+    def _products_of(self, part: slice) -> np.ndarray:
+        """Return the products of columns (k, d (d + 1) / 2) of a block; of few rows all are kept."""
+        n, d = self.features.shape
+        if n * d * (d + 1) // 2 <= _NUMBERS_AT_ONCE:
+            return np.asarray(self._products[part])
+        rows, columns = np.triu_indices(d)
+        return np.asarray(self.features[part][:, rows] * self.features[part][:, columns])
+
+    @cached_property
+    def _products(self) -> np.ndarray:
+        rows, columns = np.triu_indices(self.features.shape[1])
+        return np.asarray(self.features[:, rows] * self.features[:, columns])
 
 
 def unpacked(packed: np.ndarray, d: int) -> np.ndarray:

@@ -17,16 +17,14 @@ from typing import final
 import numpy as np
 
 from pmtcore.glm.losses import Loss
-from pmtcore.glm.newton import ROWS_AT_ONCE, Tolerance, tolerance_at, unpacked
+from pmtcore.glm.newton import Rows, Tolerance, tolerance_at
 
-_CHUNK_NUMBERS = 4_000_000  # 32 MB of doubles
 # A smooth loss takes about ten steps. One with kinks may go in a circle whose steps the objective's rounding hides.
 _SEARCHED_BY_VALUE = 20
 _NEWTON_STEPS = 2_000  # then steps that always converge, but slowly
 _MOST_STEPS = 20_000  # of those; each takes off a fixed share, so thousands are enough at any modulus
 _HALVINGS = 50  # of a step, until the slope along it is small: beyond, its length is below rounding
 _FLAT = 0.5  # share of the slope at its start that a step may leave at its end
-_FEW = 6  # fits, up to which a product for each is faster than all products of columns
 _SWEEPS = 4  # of coordinate descent before the active set is tried: it is mostly right then
 _MOST_ROUNDS = 60  # of sweeps; each ends at an active set, few are ever visited
 _MOST_VISITS = 100  # of each coordinate by the exact step: its sets of free coordinates fall in size, few are visited
@@ -82,67 +80,34 @@ class Solution:
 @final
 @dataclass(frozen=True)
 class Data:
-    """Rows (n, p), responses (n,), and the loss."""
+    """Rows (n, p), responses (n,), the loss, and its weight in each row (n,); ``None``: 1."""
 
     loss: Loss
     x: np.ndarray
     y: np.ndarray
+    weights: np.ndarray | None = None
 
     @cached_property
     def most_curvature(self) -> np.ndarray:
         """Return an upper bound (p, p) of the Hessian of the sum of losses, anywhere."""
-        return np.asarray(self.loss.curvature * self.x.T @ self.x)
+        return np.asarray(self.loss.curvature * (self.x * self.rows.weights[:, None]).T @ self.x)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Return the rows as the sums over them have them."""
+        return Rows(self.x, self.y, np.ones(len(self.y)) if self.weights is None else self.weights)
 
     def value(self, theta: np.ndarray) -> np.ndarray:
         """Sum of losses (t,) at coefficients (t, p)."""
         total = np.zeros(len(theta))
-        for part in self._parts(len(theta)):
-            total += self.loss.value(self.x[part] @ theta.T, self.y[part, None]).sum(axis=0)
+        for part in self.rows.parts(len(theta)):
+            losses = self.loss.value(self.x[part] @ theta.T, self.y[part, None])
+            total += (self.rows.weights[part, None] * losses).sum(axis=0)
         return total
 
     def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradients (t, p) and Hessians (t, p, p) of the sum of losses."""
-        t, p = theta.shape
-        if t <= _FEW:
-            return self._few(theta)
-        upper = np.triu_indices(p)
-        gradient, packed = np.zeros((t, p)), np.zeros((t, len(upper[0])))
-        for part in self._parts(max(t, len(upper[0]))):
-            x, y = self.x[part], self.y[part, None]
-            z = x @ theta.T  # (k, t)
-            gradient += self.loss.first(z, y).T @ x
-            products = self._products[part] if self._small else x[:, upper[0]] * x[:, upper[1]]
-            packed += self.loss.second(z, y).T @ products
-        return gradient, unpacked(packed, p)
-
-    @property
-    def _small(self) -> bool:
-        """Return True where all products of columns fit in memory at once."""
-        n, p = self.x.shape
-        return n * p * (p + 1) // 2 <= _CHUNK_NUMBERS
-
-    @cached_property
-    def _products(self) -> np.ndarray:
-        """Products of columns (n, p (p + 1) / 2)."""
-        rows, columns = np.triu_indices(self.x.shape[1])
-        return np.asarray(self.x[:, rows] * self.x[:, columns])
-
-    def _few(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the same for a handful of fits, one product each: no table of products of columns."""
-        t, p = theta.shape
-        gradient, hessian = np.zeros((t, p)), np.zeros((t, p, p))
-        for part in self._parts(max(t, p)):
-            x, y = self.x[part], self.y[part, None]
-            z = x @ theta.T
-            gradient += self.loss.first(z, y).T @ x
-            bend = self.loss.second(z, y)
-            for k in range(t):
-                hessian[k] += (x * bend[:, k, None]).T @ x
-        return gradient, hessian
-
-    def _parts(self, width: int) -> list[slice]:
-        step = min(max(256, _CHUNK_NUMBERS // max(width, 1)), ROWS_AT_ONCE)
-        return [slice(start, start + step) for start in range(0, len(self.y), step)]
+        return self.rows.sums(self.loss, theta)
 
 
 def minimize(data: Data, penalty: Penalty, tolerance: Tolerance, start: np.ndarray | None = None) -> Solution:

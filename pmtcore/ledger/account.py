@@ -2,7 +2,8 @@
 
 Every method is mu-GDP under replace-one (a purely epsilon-private one through the mu that it implies), so caps are
 kept by ``sqrt(sum mu_i^2)``; the epsilon of the total takes purely private releases as what they are. A budget stated
-under add-remove-one counts twice (proofs/ledger.md, 13).
+under add-remove-one counts twice (proofs/ledger.md, 13). A release that protects responses alone counts as any other,
+and the total of a data set that has one is a promise about responses alone (proofs/response.md, 5).
 """
 
 from __future__ import annotations
@@ -86,6 +87,13 @@ class Account:
         """Return True where one more spend, under replace-one, stays within the cap, or where there is no cap yet."""
         return self.cap is None or math.hypot(self.spent, counted) <= self.cap * _ROOM
 
+    @property
+    def neighbours(self) -> Neighbours:
+        """Return the relation of the total: that of responses alone as soon as one spend protects no more."""
+        relations = {entry.neighbours for entry in self.entries}
+        responses = Neighbours.REPLACE_RESPONSE
+        return responses if responses.value in relations else Neighbours.REPLACE_ONE
+
     def _mixed(self, delta: float) -> float:
         """Epsilon of all spends with the purely private ones as what they are."""
         pure = [counted_mu(e.pure_epsilon, e.neighbours) for e in self.entries if e.pure_epsilon]
@@ -98,12 +106,15 @@ class Account:
         """Plain fields, the total in all three units."""
         stated = [float(entry.request["delta"]) for entry in self.entries if entry.request.get("delta")]
         delta = min(stated, default=_DELTA)
-        total = Guarantee(self.spent, Neighbours.REPLACE_ONE, delta, PERSON)
+        total = Guarantee(self.spent, self.neighbours, delta, PERSON)
         epsilon = min(total.epsilon, self._mixed(delta))
         return {
             "dataset": self.dataset,
             "cap": self.cap,
-            "spent": {"mu": total.mu, "rho": total.rho, "epsilon": epsilon, "delta": delta},
+            "spent": {
+                **{"mu": total.mu, "rho": total.rho, "epsilon": epsilon, "delta": delta},
+                **({} if total.neighbours is Neighbours.REPLACE_ONE else {"neighbours": total.neighbours.value}),
+            },
             "left": self.left,
             "together": list(self.together),
             "retired": self.retired,

@@ -205,16 +205,16 @@ class Configuration:
 
     def total(self, features: np.ndarray, response: np.ndarray) -> np.ndarray:
         """Return the sum over rows of :meth:`integers` (dimension,), exact: integers below 2^53 whatever the order."""
-        found = np.zeros(self.dimension, dtype=np.int64)
+        total = np.zeros(self.dimension, dtype=np.int64)
         upper, _ = _triangle(self.d)
         for start in range(0, len(response), _ROWS_AT_ONCE):
             part = slice(start, start + _ROWS_AT_ONCE)
             if self.scheme == "whitened":
-                found += self.integers(features[part], response[part]).sum(axis=0)
+                total += self.integers(features[part], response[part]).sum(axis=0)
                 continue
             k, level = (each.astype(float) for each in self._moment_integers(features[part], response[part]))
-            found += np.concatenate([(k.T @ k)[upper], level @ k]).astype(np.int64)
-        return found
+            total += np.concatenate([(k.T @ k)[upper], level @ k]).astype(np.int64)
+        return total
 
     def _moment_integers(self, features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Clipped rows (k, d) and responses (k,) as integers in steps of their bounds over 2^15."""
@@ -238,11 +238,11 @@ class Configuration:
         """
         if self.randomizer == "privunit":
             return self.unit.randomize(self.vectors(features, response), self.bound, source)
-        whole, scales = self.integers(features, response), self.scales()
+        integers, scales = self.integers(features, response), self.scales()
         for scale in np.unique(scales):
             at = np.flatnonzero(scales == scale)
-            whole[:, at] += source.integers(float(scale), len(whole), len(at))
-        return np.asarray(whole * self.units())
+            integers[:, at] += source.integers(float(scale), len(integers), len(at))
+        return np.asarray(integers * self.units())
 
     def possible(self, reports: np.ndarray) -> np.ndarray:
         """Which reports (k, dimension) can have come from :meth:`randomize` (but for odds of 1e-30)."""
@@ -292,9 +292,9 @@ _FIELDS = tuple(Configuration.__dataclass_fields__)
 
 def _sensible(features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows whose squares do not overflow, in the same direction; zeros where a number is missing or infinite."""
-    whole = np.isfinite(features).all(axis=1) & ~np.isnan(response)
-    x = np.where(whole[:, None], features, 0.0)
-    return x / np.maximum(np.abs(x).max(axis=1, keepdims=True) / _LARGEST, 1.0), np.where(whole, response, 0.0)
+    usable = np.isfinite(features).all(axis=1) & ~np.isnan(response)
+    x = np.where(usable[:, None], features, 0.0)
+    return x / np.maximum(np.abs(x).max(axis=1, keepdims=True) / _LARGEST, 1.0), np.where(usable, response, 0.0)
 
 
 def _triangle(d: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:

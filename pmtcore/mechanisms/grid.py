@@ -59,14 +59,14 @@ def grid_rows(rows: np.ndarray, radius: float, scale: int = SCALE) -> np.ndarray
     """
     with np.errstate(all="ignore"):  # a length that overflows is infinite, and handled as such
         length = np.sqrt(squared_norms(rows))
-        whole = np.isfinite(length)
+        finite = np.isfinite(length)
         inside = (
-            np.where(whole[:, None], rows, 0.0) * (scale / np.maximum(np.where(whole, length, 1.0), radius))[:, None]
+            np.where(finite[:, None], rows, 0.0) * (scale / np.maximum(np.where(finite, length, 1.0), radius))[:, None]
         )
         inside = np.where(np.all(np.abs(inside) <= 2.0 * scale, axis=1)[:, None], inside, 0.0)  # nan too
-    found = np.trunc(inside * (1 - 2.0**-40)).astype(np.int64)  # towards zero, past what rounding may have added
-    found[squared_norms_int(found) > scale**2] = 0  # no entry is beyond the scale, so the check cannot overflow
-    return found
+    steps = np.trunc(inside * (1 - 2.0**-40)).astype(np.int64)  # towards zero, past what rounding may have added
+    steps[squared_norms_int(steps) > scale**2] = 0  # no entry is beyond the scale, so the check cannot overflow
+    return steps
 
 
 def squared_norms_int(rows: np.ndarray) -> np.ndarray:

@@ -89,7 +89,7 @@ class Perturbation:
             score=1.0,
             curvature=_LABEL_CURVATURE,
             response=1.0,
-            held=quadratic_norm,
+            quadratic_norm=quadratic_norm,
             centre=centre,
             noise=self.noise,
         )

@@ -52,7 +52,7 @@ class Sums:
         score: bound on ``|l'|``.
         curvature: bound on ``l''``.
         response: bound on responses.
-        held: Frobenius norm of the quadratic term.
+        quadratic_norm: Frobenius norm of the quadratic term.
         centre: length of its centre.
         noise: standard deviation of a coordinate of b.
         sharp: sum of the lasso weights.
@@ -65,7 +65,7 @@ class Sums:
     score: float
     curvature: float
     response: float
-    held: float
+    quadratic_norm: float
     centre: float
     noise: float
     sharp: float = 0.0
@@ -77,7 +77,9 @@ class Sums:
         It holds for sums in blocks of 4096 rows, then over blocks, in any order within a block, with each l' rounded.
         """
         depth = min(self.n, ROWS_AT_ONCE) + math.ceil(self.n / ROWS_AT_ONCE) + _FURTHER_OPERATIONS
-        by_theta = self.n * self.length * self.curvature * (self.d + 8) * self.row + 2 * (self.d + 8) * self.held
+        by_theta = (
+            self.n * self.length * self.curvature * (self.d + 8) * self.row + 2 * (self.d + 8) * self.quadratic_norm
+        )
         fixed = (
             depth * self.n * self.length * (self.score + self.curvature * self.response)
             + by_theta * self.centre

@@ -101,7 +101,7 @@ class Mechanism:
             score=loss.score,
             curvature=loss.curvature,
             response=largest if math.isfinite(largest) else 0.0,  # in the lab only
-            held=float(np.linalg.norm(self.ridge)),
+            quadratic_norm=float(np.linalg.norm(self.ridge)),
             centre=centre,
             noise=self.noise.sd(p),
             sharp=float(np.sum(self.lasso)),

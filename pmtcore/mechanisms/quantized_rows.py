@@ -66,10 +66,10 @@ class QuantizedRows:
 
     def kept(self, store: Arena) -> QuantizedRows:
         """Return a copy whose directions stay in the store; the whitened block stays as it is."""
-        held = store.copy(self._turned(), np.int32)
+        stored = store.copy(self._turned(), np.int32)
         lengths, response = (store.copy(values, np.float64) for values in (self.lengths, self.response))
         weights = None if self.weights is None else store.copy(self.weights, np.float64)
-        return QuantizedRows(self.rows, lengths, response, held=held, weights=weights)
+        return QuantizedRows(self.rows, lengths, response, held=stored, weights=weights)
 
     @property
     def directions(self) -> np.ndarray:

@@ -77,6 +77,6 @@ def _rounded(context: Any, lengths: list[Any], pairs: list[Any], scale: float) -
 def _floor(end: Any) -> int:
     """Return the floor of an interval's end, which is a binary fraction, computed in integers."""
     sign, mantissa, exponent, _ = end._mpi_[0]
-    whole = int(mantissa) << exponent if exponent >= 0 else int(mantissa)
-    whole = -whole if sign else whole
-    return whole if exponent >= 0 else whole >> -exponent
+    integer = int(mantissa) << exponent if exponent >= 0 else int(mantissa)
+    integer = -integer if sign else integer
+    return integer if exponent >= 0 else integer >> -exponent

@@ -116,8 +116,8 @@ class AdaptiveOutcome(Outcome):
     @property
     def coefficients(self) -> np.ndarray:
         """See :class:`Outcome`."""
-        held = self._gram + self._ridge[:, None, None] * np.eye(self._cross.shape[1])
-        return np.asarray(np.linalg.solve(held, self._cross[..., None])[..., 0])
+        penalized = self._gram + self._ridge[:, None, None] * np.eye(self._cross.shape[1])
+        return np.asarray(np.linalg.solve(penalized, self._cross[..., None])[..., 0])
 
     def notes(self) -> tuple[str, ...]:
         """Return that it has no bands."""

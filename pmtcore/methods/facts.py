@@ -75,8 +75,8 @@ class Facts:
         """One flat mapping of what there is, as records have it."""
         own = {name: value for name, value in vars(self).items() if name not in (*_GROUPS, "more")}
         groups = [asdict(group) for group in (self.passes, self.regressions) if group is not None]
-        whole = {**own, **{name: value for group in groups for name, value in group.items()}, **self.more}
-        return {name: value for name, value in whole.items() if value is not None}
+        figures = {**own, **{name: value for group in groups for name, value in group.items()}, **self.more}
+        return {name: value for name, value in figures.items() if value is not None}
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Facts:

@@ -216,11 +216,11 @@ class NewtonOutcome(Outcome):
 
     def notes(self) -> tuple[str, ...]:
         """Return a note where the iteration did not converge, and that there are no error bands."""
-        found = ["This method has no error bands; pmt-objective has."]
+        sentences = ["This method has no error bands; pmt-objective has."]
         last = np.linalg.norm(self.path[-1, 0] - self.path[-2, 0])
         if not last <= _SETTLED * np.linalg.norm(self.path[-1, 0]):
-            found.append("The iteration did not settle: the last step was as long as a tenth of the coefficients.")
-        return tuple(found)
+            sentences.append("The iteration did not settle: the last step was as long as a tenth of the coefficients.")
+        return tuple(sentences)
 
 
 def _scores(family: Family, theta: np.ndarray, bound: float, rows: IntegerRows) -> np.ndarray:

@@ -203,9 +203,9 @@ class ObjectiveOutcome(Outcome):
         plan, shape, rows = self.plan, self.plan.shape, self._rows
         if shape is None or rows is None:
             return None
-        found = Free(self.free[0], self._inverse[0], self._noise[0])
+        estimate = Free(self.free[0], self._inverse[0], self._noise[0])
         return glm_bands(
-            shape, rows, found, self.coefficients[0], n=plan.n, combined=plan.parameters.shrinkage != "none"
+            shape, rows, estimate, self.coefficients[0], n=plan.n, combined=plan.parameters.shrinkage != "none"
         )
 
     def notes(self) -> tuple[str, ...]:

@@ -161,11 +161,14 @@ class ScoreOutcome(Outcome):
             slope = np.einsum("tij,jk,tk->ti", jacobian, metric, gap) + (theta - public.centre) @ precision_of_public
             size = np.trace(curvature, axis1=1, axis2=2)[:, None, None] / public.d * np.eye(public.d)
             step = np.linalg.solve(curvature + damping[:, None, None] * size, slope[..., None])[..., 0]
-            found, turned, after = at(theta - step)
+            next_gap, next_jacobian, after = at(theta - step)
             better = after <= cost
             damping = np.where(better, damping / 5, damping * 5)
             theta = np.where(better[:, None], theta - step, theta)
-            gap, jacobian = np.where(better[:, None], found, gap), np.where(better[:, None, None], turned, jacobian)
+            gap, jacobian = (
+                np.where(better[:, None], next_gap, gap),
+                np.where(better[:, None, None], next_jacobian, jacobian),
+            )
             cost = np.where(better, after, cost)
         return theta
 
@@ -191,10 +194,10 @@ class ScoreOutcome(Outcome):
         plan = self.plan
         inverse = np.linalg.inv(plan.shape.hessians(plan.rows, self.free[:1])[0])
         noise = inverse @ plan.doubt @ inverse
-        seen = Rows(plan.rows.features, plan.shape.rows.response, plan.rows.weights)
+        clipped = Rows(plan.rows.features, plan.shape.rows.response, plan.rows.weights)
         combined = plan.parameters.shrinkage != "none"
         return glm_bands(
-            plan.shape, seen, Free(self.free[0], inverse, noise), self.coefficients[0], n=plan.n, combined=combined
+            plan.shape, clipped, Free(self.free[0], inverse, noise), self.coefficients[0], n=plan.n, combined=combined
         )
 
 
@@ -217,7 +220,7 @@ register(
         summary="Releases only d numbers, the score at the public fit; best at small budgets.",
         origin=Origin("beyond A; D3 of the derivations"),
         claim=sound(
-            REPLACE_ONE, "one Gaussian mechanism on a bounded score; what follows it is proved to cost nothing"
+            REPLACE_ONE, "one Gaussian mechanism on a bounded score; whatever is computed from it costs no more"
         ),
         plan=_plan,
         colour="#56B4E9",

@@ -25,6 +25,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError, listed
+from pmtcore.base.messages import ReleaseMessage
 from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
@@ -268,6 +269,11 @@ class Method:
         return self.claim.standing
 
     @property
+    def protects_responses_only(self) -> bool:
+        """Return whether covariates are used as they are; no such method is recommended, and one has to ask for it."""
+        return self.claim.neighbours is Neighbours.REPLACE_RESPONSE
+
+    @property
     def exact(self) -> bool:
         """Return whether it adds noise on an integer grid; all do that are sound and read private rows."""
         return self.standing is ReleaseStatus.SOUND and self.role == "method"
@@ -298,10 +304,19 @@ class Method:
         """Refuse a method that does not fit the family or the public data.
 
         Raises:
-            InputError: another family, or public rows without the response that the method needs.
+            InputError: another family, public rows without the response that the method needs, or covariates that
+                nobody has declared public.
         """
+        if self.protects_responses_only and not public.covariates_are_public:
+            raise RefusedError(Refusal.PUBLIC_COVARIATES, ReleaseMessage.COVARIATES_NOT_DECLARED, method=self.id)
         if public.family.id not in self.families:
-            sound = [m for m in methods() if public.family.id in m.families and m.standing is ReleaseStatus.SOUND]
+            sound = [
+                m
+                for m in methods()
+                if public.family.id in m.families
+                and m.standing is ReleaseStatus.SOUND
+                and (public.covariates_are_public or not m.protects_responses_only)
+            ]
             fitting = [m.id for m in sorted(sound, key=lambda m: not m.recommended)]
             raise InputError(
                 f"{self.id} fits {listed(self.families)} regression, not {public.family.id!r}; choose "
@@ -403,12 +418,17 @@ def suiting(public: PublicData) -> list[Method]:
         if public.family.id in entry.families
         and (public.labelled or not entry.needs_labels)
         and (public.weights is None or entry.weighs_losses)
+        and (public.covariates_are_public or not entry.protects_responses_only)
     ]
 
 
 def recommended(public: PublicData) -> Method:
     """Return the sound method to start from: one recommended for these data, else for its families, else the first."""
-    sound = [entry for entry in suiting(public) if entry.standing is ReleaseStatus.SOUND and entry.gives_coefficients]
+    sound = [
+        entry
+        for entry in suiting(public)
+        if entry.standing is ReleaseStatus.SOUND and entry.gives_coefficients and not entry.protects_responses_only
+    ]
     special = (entry for entry in sound if entry.recommended_for is not None and entry.recommended_for(public))
     general = (entry for entry in sound if entry.recommended and entry.recommended_for is None)
     return next(special, next(general, sound[0]))
@@ -420,13 +440,13 @@ def method(id: str) -> Method:
     Raises:
         InputError: there is none.
     """
-    found = {entry.id: entry for entry in methods()}
-    named = {name.lower(): entry for entry in found.values() for name in entry.origin.names}
-    entry = found.get(id) or named.get(id.lower())
+    entries = {entry.id: entry for entry in methods()}
+    named = {name.lower(): entry for entry in entries.values() for name in entry.origin.names}
+    entry = entries.get(id) or named.get(id.lower())
     if entry is None:
-        near = get_close_matches(id, found, 3, 0.4) or list(found)[:5]
+        near = get_close_matches(id, entries, 3, 0.4) or list(entries)[:5]
         raise InputError(
-            f"There is no method {id!r}; did you mean {', '.join(near)}? 'methods' lists all {len(found)}."
+            f"There is no method {id!r}; did you mean {', '.join(near)}? 'methods' lists all {len(entries)}."
         )
     return entry
 

@@ -201,8 +201,8 @@ def _errors(size: float) -> str:
 def _expected(id: str, mu: float) -> float:
     """Predicted distance to the non-private fit, in its standard errors, of the middle coefficient."""
     entry = method(id)
-    found = entry.plan(_eight_columns(), 10_000, Budget(mu), make_parameters(entry, {})).predicted()
-    return math.nan if found is None else float(np.median(found.to_exact / found.sampling))
+    prediction = entry.plan(_eight_columns(), 10_000, Budget(mu), make_parameters(entry, {})).predicted()
+    return math.nan if prediction is None else float(np.median(prediction.to_exact / prediction.sampling))
 
 
 @cache

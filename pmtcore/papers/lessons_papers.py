@@ -83,8 +83,8 @@ def objective(mu: float, times: float) -> Line:
     along = np.geomspace(1.0, 300.0, 60)
 
     def parts(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        held = rows * curvature + at * least
-        return noise * math.sqrt(columns) / held, at * least * size / held
+        penalized = rows * curvature + at * least
+        return noise * math.sqrt(columns) / penalized, at * least * size / penalized
 
     moved, pulled = parts(along)
     one, two = (float(part) for part in parts(np.asarray(times)))
@@ -105,7 +105,7 @@ def moor(lam: float, floor: float) -> Line:
     ]
     larger, both = (weight * theta**2 for weight in weights)
     wanted, turn = lam * theta, lam / floor
-    extra = [float(np.mean(found - wanted)) for found in (larger, both)]
+    extra = [float(np.mean(values - wanted)) for values in (larger, both)]
     if turn >= 2.0:
         sentence = (
             f"With MOOR the lasso itself is curved enough up to a coefficient of {turn:.2g}: nothing is added here. "
@@ -146,9 +146,12 @@ def response_scale(chosen: float, ratio: float) -> Line:
 def looseness(d: int, n: int) -> Line:
     """Compute the error of the inverse whitened moment along n, proved and measured (A, Theorem 3.3)."""
     sizes = np.geomspace(3000, 1e6, 9).astype(int)
-    found = [_inverse_bound(d, int(size)) for size in sizes]
+    inverse_bounds = [_inverse_bound(d, int(size)) for size in sizes]
     here = _inverse_bound(d, n)
-    curves = {"proved": np.asarray([b.bound for b in found]), "measured": np.asarray([b.measured for b in found])}
+    curves = {
+        "proved": np.asarray([b.bound for b in inverse_bounds]),
+        "measured": np.asarray([b.measured for b in inverse_bounds]),
+    }
     return Line(
         sizes.astype(float), curves, float(n), f"With {n:,} rows the bound {here.verdict[0].lower()}{here.verdict[1:]}"
     )

@@ -57,9 +57,9 @@ class Setting:
     def spectrum(self) -> np.ndarray:
         """Eigenvalues of Sigma (d,): one large, the rest equal, with the trace of the papers' setting."""
         least = _SPECTRUM_TRACE / (self.kappa_bar * self.d)
-        found = np.full(self.d, least)
-        found[-1] = _SPECTRUM_TRACE - least * (self.d - 1)
-        return found
+        eigenvalues = np.full(self.d, least)
+        eigenvalues[-1] = _SPECTRUM_TRACE - least * (self.d - 1)
+        return eigenvalues
 
 
 @final
@@ -259,12 +259,12 @@ def _inverses(draws: Draws) -> Iterator[Bound]:
         _quantile(root @ moved @ root, at),
         condition=rates.whitened_condition,
     )
-    held = draws.private + at.lam * np.eye(at.d)
+    penalized = draws.private + at.lam * np.eye(at.d)
     yield Bound(
         "A, Theorem 3.4",
         "error of the inverse moment from private rows alone",
         rates.plain,
-        _quantile(np.linalg.inv(held + two * draws.noise) - np.linalg.inv(held), at),
+        _quantile(np.linalg.inv(penalized + two * draws.noise) - np.linalg.inv(penalized), at),
         condition=rates.plain_condition,
     )
 
@@ -280,19 +280,19 @@ def _estimates(draws: Draws) -> Iterator[Bound]:
     exact = np.linalg.solve(draws.private + at.lam * np.eye(at.d), cross[..., None])[..., 0]
     response = papers_radius(1, at.n, at.eta) / papers_radius(at.d, at.n, at.eta)  # Ry over R
     right = np.einsum("tij,tj->ti", root, cross) / scale[:, None] + one * response * draws.cross
-    found = np.linalg.solve(gram + one * draws.noise, right[..., None])[..., 0]
+    whitened_solution = np.linalg.solve(gram + one * draws.noise, right[..., None])[..., 0]
     rates = _Rates.of(at, float(np.median(np.linalg.norm(draws.public, 2, axis=(1, 2)))))
     inverse_size = float(np.median(np.linalg.norm(np.linalg.inv(draws.public), 2, axis=(1, 2))))
     yield Bound(
         "A, Theorem 4.2",
         "error of the whitened private ridge",
         rates.whitened * inverse_size * largest * length,
-        _quantile(scale[:, None] * np.einsum("tij,tj->ti", root, found) - exact, at),
+        _quantile(scale[:, None] * np.einsum("tij,tj->ti", root, whitened_solution) - exact, at),
         open=True,
         condition=rates.whitened_condition,
     )
-    held = draws.private + at.lam * np.eye(at.d) + two * draws.noise
-    plain = np.linalg.solve(held, (cross + two * length * draws.cross)[..., None])[..., 0]
+    noisy = draws.private + at.lam * np.eye(at.d) + two * draws.noise
+    plain = np.linalg.solve(noisy, (cross + two * length * draws.cross)[..., None])[..., 0]
     yield Bound(
         "A, Theorem 4.3",
         "error of the private ridge from private rows alone",
@@ -301,7 +301,7 @@ def _estimates(draws: Draws) -> Iterator[Bound]:
         open=True,
         condition=rates.plain_condition,
     )
-    yield from _of_paper_b(draws, rates, (found, plain, exact), scale, root=root)
+    yield from _of_paper_b(draws, rates, (whitened_solution, plain, exact), scale, root=root)
 
 
 def _of_paper_b(
@@ -316,7 +316,7 @@ def _of_paper_b(
     at = draws.at
     if at.lam:
         return
-    found, plain, exact = estimates
+    whitened_solution, plain, exact = estimates
     rate = at.d**1.5 * math.log(1 / at.eta) / (at.mu / math.sqrt(2) * at.n)
     (low, _), factor, length = isotropy(at.d, at.m, at.eta), shrunk(at), float(np.linalg.norm(draws.beta))
     log_n, least = math.log(2 * at.n / at.eta), float(at.spectrum[0])
@@ -325,7 +325,7 @@ def _of_paper_b(
         "B, Theorem 3",
         "error of whitened private least squares",
         rate * length * float(at.spectrum[-1]) * inverse_size * (1 + log_n) / (low**2 * factor**2),
-        _quantile(scale[:, None] * np.einsum("tij,tj->ti", root, found) - exact, at),
+        _quantile(scale[:, None] * np.einsum("tij,tj->ti", root, whitened_solution) - exact, at),
         open=True,
         condition=rate * (1 + log_n) / (low * factor),
     )

@@ -47,13 +47,13 @@ def risk_bounds(
     epsilon: float = 1.0, lam: float = 1.0, n: int = 1000, trials: int = 60, *, seed: int = 0
 ) -> tuple[Bound, ...]:
     """Lemma 7 for each draw of the noise, and Theorem 8's B1 and B2: excess of ``J``, mean loss with target penalty."""
-    found = table4(seed, "logistic", n)
-    p, gradient = found.x.shape[1], _terms(found, epsilon).gradient
+    drawn = table4(seed, "logistic", n)
+    p, gradient = drawn.x.shape[1], _terms(drawn, epsilon).gradient
     noise, budget = gradient / (_SHARE * epsilon), _SHARE * epsilon
     pure = (p * noise * math.log(p / _ODDS)) ** 2 / n
     normal = 4 * p * noise**2 * (budget + math.log(2 / _DELTA)) * math.log(1 / _ODDS) / n
-    gap, lemma, left = _excess(found, epsilon, 0.0, lam, trials=trials, seed=seed)
-    second, _, other = _excess(found, epsilon, _DELTA, lam, trials=trials, seed=seed)
+    gap, lemma, left = _excess(drawn, epsilon, 0.0, lam, trials=trials, seed=seed)
+    second, _, other = _excess(drawn, epsilon, _DELTA, lam, trials=trials, seed=seed)
     worst = float(np.max(gap / np.maximum(lemma, 1e-300)))
     words = "excess risk over its bound for the same draw, at the worst of the draws"
     return (

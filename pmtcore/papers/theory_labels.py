@@ -56,8 +56,8 @@ class _Problem:
         d = self.rows.shape[1]
         beta = np.zeros(d)
         for _ in range(_STEPS):
-            held = self.hessian(beta) + one * symmetric_noise(source, 1, d, "papers")[0]
-            beta = beta - np.linalg.solve(held, self.gradient(beta) + two * source.normal(1, d)[0])
+            noisy_hessian = self.hessian(beta) + one * symmetric_noise(source, 1, d, "papers")[0]
+            beta = beta - np.linalg.solve(noisy_hessian, self.gradient(beta) + two * source.normal(1, d)[0])
         return beta
 
 
@@ -65,8 +65,8 @@ def label_bounds(at: Setting, trials: int = 20, seed: int = 0) -> tuple[Bound, .
     """Bounds of A, section 5. Rows are drawn, so n is at most 20,000 here, with the same ``mu n``."""
     if at.n > 20_000:
         at = replace(at, n=20_000, mu=at.mu * at.n / 20_000)
-    found = [_one(at, np.random.default_rng((seed, k)), SeededNoise(seed, k)) for k in range(trials)]
-    return tuple(_stated(at, {name: np.asarray([each[name] for each in found]) for name in found[0]}))
+    measured = [_one(at, np.random.default_rng((seed, k)), SeededNoise(seed, k)) for k in range(trials)]
+    return tuple(_stated(at, {name: np.asarray([each[name] for each in measured]) for name in measured[0]}))
 
 
 def _one(at: Setting, rng: np.random.Generator, source: SeededNoise) -> dict[str, float]:
@@ -118,10 +118,10 @@ def _counts(
     problem = _Problem(rows, counts, at.lam * white @ white, POISSON)
     best, steepest = problem.fit(), math.exp(_REACH)
     part = 2 * math.sqrt(_STEPS) / (at.mu * at.n)
-    found = problem.noisy(part * radius**2 * steepest, part * radius * (_COUNTS + steepest), source)
+    noisy_fit = problem.noisy(part * radius**2 * steepest, part * radius * (_COUNTS + steepest), source)
     least = float(np.linalg.eigvalsh(rows.T @ rows / at.n)[0])
     return {
-        "count error": float(np.linalg.norm(found - best)),
+        "count error": float(np.linalg.norm(noisy_fit - best)),
         "count tau": (float(np.linalg.eigvalsh(problem.hessian(best))[0]) - at.lam / _top(white)) / least,
     }
 

@@ -33,18 +33,18 @@ def curve(link: Link, c: float, sd: float) -> float:
 def scale_bounds() -> tuple[Bound, ...]:
     """Return the testable conditions: ``f(c-bar) >= 1 + tau``, ``f' >= M`` on ``[0, c-bar]``, and ``c <= c-bar``."""
     links = [(source, of_family(family)) for source, family in _THEOREMS] + [("C, Theorem 26", LINKS["sigmoid"])]
-    found = []
+    bounds = []
     for source, link in links:
         grid = np.linspace(0, _END, 61)
         slopes = np.diff([curve(link, float(c), _FLAT) for c in grid]) / np.diff(grid)
         top = curve(link, _END, _FLAT)
         scale = 1 / float(quad(lambda z, link=link: float(link.curve(np.array(_TRUE * z))) * norm.pdf(z), -12, 12)[0])
-        found += [
+        bounds += [
             Bound(source, "f at c-bar = 6, to be above 1 + tau = 1.22", 1 + _MORE, top, lower=True),
             Bound(source, "least slope of f up to c-bar, to be above M = 0.1", _SLOPE, float(slopes.min()), lower=True),
             Bound(source, "the scale c, to be below c-bar = 6", _END, scale),
         ]
-    return tuple(found)
+    return tuple(bounds)
 
 
 def radius_bound(p: int = 10, n: int = 10_000, zeta: float = 0.05, trials: int = 200, *, seed: int = 0) -> Bound:

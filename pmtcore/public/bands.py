@@ -31,25 +31,29 @@ class Part:
 
     @classmethod
     def of(cls, covariance: np.ndarray, freedom: np.ndarray | float = np.inf) -> Part:
-        """Return the part with this covariance (d, d)."""
-        return cls(np.diag(covariance).copy(), freedom, np.asarray(covariance))
+        """Return the part with this covariance (d, d).
+
+        A covariance that is a difference of two may have a variance below zero by rounding: it is zero then.
+        """
+        return cls(np.maximum(np.diag(covariance), 0.0), freedom, np.asarray(covariance))
 
     def plus(self, other: Part) -> Part:
-        """Both together, if independent; degrees of freedom by Satterthwaite's rule."""
+        """Both together, if independent; degrees of freedom by Satterthwaite's rule, infinite where both are zero."""
         total = self.variance + other.variance
         doubt = self.variance**2 / self.freedom + other.variance**2 / other.freedom
         known = self.covariance is not None and other.covariance is not None
         both = np.asarray(self.covariance + other.covariance) if known else None  # type: ignore[operator]
-        return Part(total, total**2 / np.maximum(doubt, 1e-300 + total**2 * 1e-12), both)
+        freedom = total**2 / np.maximum(doubt, 1e-300 + total**2 * 1e-12)
+        return Part(total, np.where(total > 0, freedom, np.inf), both)
 
     def with_variance(self, variance: np.ndarray) -> Part:
         """Return the part with other variances (d,) and the same correlations."""
         if self.covariance is None:
             return Part(variance, self.freedom)
         stretch = np.sqrt(variance / np.maximum(self.variance, 1e-300))
-        found = self.covariance * np.outer(stretch, stretch)
-        np.fill_diagonal(found, variance)
-        return Part(variance, self.freedom, found)
+        covariance = self.covariance * np.outer(stretch, stretch)
+        np.fill_diagonal(covariance, variance)
+        return Part(variance, self.freedom, covariance)
 
     @property
     def sd(self) -> np.ndarray:
@@ -114,8 +118,8 @@ def _clustered_part(influence: np.ndarray, scale: float | np.ndarray, rows: int,
     """Return the same with rows of a group summed first: ``G/(G - 1) sum_g s_g s_g' / (m rows)``."""
     sums, correction = group_sums(influence, clusters)
     count = len(sums)
-    found = robust_part(sums, scale * correction * count / len(influence), rows)
-    return Part(found.variance, np.minimum(found.freedom, count - 1), found.covariance)
+    of_groups = robust_part(sums, scale * correction * count / len(influence), rows)
+    return Part(of_groups.variance, np.minimum(of_groups.freedom, count - 1), of_groups.covariance)
 
 
 def group_sums(moves: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, float]:

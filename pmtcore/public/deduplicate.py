@@ -79,6 +79,6 @@ def _occurrence(which: np.ndarray) -> np.ndarray:
     ranked = which[order]
     start = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
     length = np.diff(np.r_[start, len(ranked)])
-    found = np.empty(len(which), dtype=np.int64)
-    found[order] = np.arange(len(which)) - np.repeat(start, length)
-    return found
+    occurrence = np.empty(len(which), dtype=np.int64)
+    occurrence[order] = np.arange(len(which)) - np.repeat(start, length)
+    return occurrence

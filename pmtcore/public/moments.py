@@ -109,6 +109,7 @@ class PublicData:
         clusters: the group (m,) of each public row, numbers from 0 on, where rows of a group are alike.
         weights: of the loss of each public row (m,), of mean 1 before rows were left out; ``None``: all the same.
             Rows of least squares are weighted themselves and have none.
+        covariates_are_public: whether the user has declared the covariates of the private rows public.
         rows_are_weighted: whether rows, and the constant in them, are multiplied by the root of their weight.
         around: what is known of the last row of ``factor`` where it is another fit than least squares (``held``).
     """
@@ -125,6 +126,7 @@ class PublicData:
     clusters: np.ndarray | None = None
     weights: np.ndarray | None = None
     rows_are_weighted: bool = False
+    covariates_are_public: bool = False
 
     @property
     def d(self) -> int:

@@ -134,8 +134,8 @@ class Sizes:
         flat = bins.reshape(len(bins), -1)
         columns = flat.shape[1]
         places = flat + self.many * np.arange(columns)
-        found = np.bincount(places.ravel(), minlength=self.many * columns).reshape(columns, self.many)
-        return found if bins.ndim > 1 else found[0]
+        by_column = np.bincount(places.ravel(), minlength=self.many * columns).reshape(columns, self.many)
+        return by_column if bins.ndim > 1 else by_column[0]
 
     @cached_property
     def _ordered(self) -> np.ndarray:

@@ -69,6 +69,6 @@ def carry_out(actor: Actor, ledger: Ledger, key: str, source: NoiseSource) -> Re
 
 def asked_for(wanted: Asked) -> Request:
     """Return the request, letter by letter as it was asked for."""
-    held = wanted.fields["request"]
-    rows = held.get("rows_per_person", 1)
-    return Request(held["method"], Budget(held["mu"]), held["parameters"], held["delta"], rows)
+    stated = wanted.fields["request"]
+    rows = stated.get("rows_per_person", 1)
+    return Request(stated["method"], Budget(stated["mu"]), stated["parameters"], stated["delta"], rows)

@@ -63,16 +63,16 @@ class Planned:
 
 def plannable(public: PublicData) -> list[str]:
     """Ids of sound methods that predict their errors from these public data."""
-    found = []
+    suitable = []
     for entry in suiting(public):
         if entry.standing is not ReleaseStatus.SOUND or not entry.gives_coefficients or not entry.same_target:
             continue
         try:
             if _plan(public, 1000, entry.id, 1.0).predicted() is not None:
-                found.append(entry.id)
+                suitable.append(entry.id)
         except InputError:
             continue  # needs rows that a moment matrix does not have
-    return found
+    return suitable
 
 
 def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | None = None) -> list[Planned]:
@@ -85,18 +85,21 @@ def plan(public: PublicData, n: int, mus: Sequence[float], ids: Sequence[str] | 
     mus = list(dict.fromkeys(mus))
     if len(mus) > _MOST:
         raise InputError(ReleaseMessage.TOO_MANY_BUDGETS, count=len(mus), limit=_MOST)
-    found = []
+    plans = []
     for id in plannable(public) if ids is None else ids:
         for mu in mus:
-            found.append(planned(public, n, id, mu))
-    return found
+            plans.append(planned(public, n, id, mu))
+    return plans
 
 
 def ranked(found: Sequence[Planned], first: str) -> list[str]:
-    """Return the methods of a plan: the first one, then by the median predicted half-width at the largest budget."""
+    """Return the methods of a plan: the first one, then by the median predicted half-width at the largest budget.
+
+    Methods that protect the responses alone come last: they are no rivals of those that protect rows.
+    """
     widths = {plan.method: float(np.median(plan.prediction.total)) for plan in sorted(found, key=lambda p: p.mu)}
-    others = sorted((width, id) for id, width in widths.items() if id != first)
-    return [*([first] if first in widths else []), *(id for _, id in others)]
+    others = sorted((method(id).protects_responses_only, width, id) for id, width in widths.items() if id != first)
+    return [*([first] if first in widths else []), *(id for *_, id in others)]
 
 
 def planned(public: PublicData, n: int, id: str, mu: float) -> Planned:
@@ -137,6 +140,8 @@ def sampling_alone(public: PublicData, n: int) -> np.ndarray | None:
 def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
     """Return the plan with the smallest median standard error relative to mine, if it is narrower by more than a tenth.
 
+    A method that protects less than mine is no better plan.
+
     Args:
         planned_now: plans of other methods at the same budget.
     """
@@ -144,7 +149,14 @@ def narrowest(planned_now: Sequence[Planned], mine: Planned) -> Planned | None:
     def ratio(other: Planned) -> float:
         return float(np.median(other.prediction.total / np.maximum(mine.prediction.total, 1e-300)))
 
-    others = [one for one in planned_now if one.method != mine.method and method(one.method).role != "public"]
+    less = method(mine.method).protects_responses_only
+    others = [
+        one
+        for one in planned_now
+        if one.method != mine.method
+        and method(one.method).role != "public"
+        and (less or not method(one.method).protects_responses_only)
+    ]
     best = min(others, key=ratio, default=None)
     return best if best is not None and ratio(best) < _NO_GAIN else None
 
@@ -161,8 +173,8 @@ def rows_for(public: PublicData, id: str, mu: float, coefficient: str, half_widt
     """Return the smallest number of private rows at which the predicted 95 % half-width is met."""
     j = index(public, coefficient)
     sizes = np.geomspace(public.d + 2, 1e9, 2 * _STEPS)
-    found = _first(sizes, lambda n: _half(public, math.ceil(n), id, mu, j) <= half_width)
-    return None if found is None else math.ceil(found)
+    rows = _first(sizes, lambda n: _half(public, math.ceil(n), id, mu, j) <= half_width)
+    return None if rows is None else math.ceil(rows)
 
 
 def verdict(public: PublicData, n: int, mu: float, id: str) -> str:

@@ -38,12 +38,12 @@ class Ground:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain fields; the public fit where there is one."""
-        found: dict[str, Any] = {"family": self.family, "spread": plain(self.spread), "noise": self.noise}
+        fields: dict[str, Any] = {"family": self.family, "spread": plain(self.spread), "noise": self.noise}
         if self.choices:
-            found["choices"] = plain(dict(self.choices))
+            fields["choices"] = plain(dict(self.choices))
         if self.positive is not None:
-            found["positive"] = self.positive
-        return found if self.public_fit is None else {**found, "public_fit": plain(self.public_fit)}
+            fields["positive"] = self.positive
+        return fields if self.public_fit is None else {**fields, "public_fit": plain(self.public_fit)}
 
     @classmethod
     def taken_from(cls, found: dict[str, Any]) -> Ground:
@@ -174,10 +174,10 @@ class Release:
         bands = self.bands
         if bands is None or bands.centre is None or bands.freedom is None:
             return {}
-        found = {"centre": plain(bands.centre), "freedom": plain(bands.freedom)}
+        fields = {"centre": plain(bands.centre), "freedom": plain(bands.freedom)}
         if bands.covariance is not None and len(self.names) <= _MOST_COVARIANCES:
-            found["covariance"] = {part: triangle(matrix) for part, matrix in bands.covariance.items()}
-        return found
+            fields["covariance"] = {part: triangle(matrix) for part, matrix in bands.covariance.items()}
+        return fields
 
 
 def triangle(matrix: np.ndarray) -> list[float]:
@@ -212,8 +212,8 @@ def _promised(fields: Mapping[str, Any]) -> Guarantee:
 
 def bands_of(record: Mapping[str, Any]) -> Bands | None:
     """Return the bands of a release in plain fields, with what a record of version 2 says beside them."""
-    found, names, inference = record["bands"], tuple(record["coefficients"]), record.get("inference") or {}
-    rows = [found[name] for name in names if name in found]
+    recorded, names, inference = record["bands"], tuple(record["coefficients"]), record.get("inference") or {}
+    rows = [recorded[name] for name in names if name in recorded]
     if not rows:
         return None
     parts = {part: np.array([row[part] for row in rows]) for part in rows[0]}

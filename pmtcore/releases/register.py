@@ -90,10 +90,10 @@ def register(
     unit = unit or Unit()
     shown = read_path(public, "public")
     declared = shown.schema if schema is None else Schema.from_dict(schema)
-    found = Registered(name, read_path(private, "private"), shown, unit, second, declared)
-    found.problem(found.first)
+    entry = Registered(name, read_path(private, "private"), shown, unit, second, declared)
+    entry.problem(entry.first)
     key, most = ledger.fingerprint_key, ledger.most_rows_hashed
-    ledger.admit(name, hashed(found.private, key, declared.dialect, most_rows=most))
+    ledger.admit(name, hashed(entry.private, key, declared.dialect, most_rows=most))
     fields = {"private": str(private), "public": str(public), "unit": unit.as_dict(), "second": second}
     ledger.note(name, "register", {**fields, "schema": declared.as_dict()}, by=actor.name, role=actor.role_name)
     ledger.cap(name, cap, by=actor.name, role=actor.role_name)
@@ -111,12 +111,12 @@ def opened(actor: Actor, ledger: Ledger, name: str) -> Registered:
         Forbidden: the actor may not; InputError: no such data set, or a file is gone.
     """
     actor.require(Action.USE_REGISTERED)
-    held = ledger.registered().get(name.strip())
-    if held is None:
+    entry = ledger.registered().get(name.strip())
+    if entry is None:
         raise InputError(ReleaseMessage.NOT_REGISTERED, dataset=name)
-    private, public = read_path(held["private"], "private"), read_path(held["public"], "public")
-    schema = public.schema if held["schema"] is None else Schema.from_dict(held["schema"])
-    return Registered(name, private, public, Unit.from_dict(held["unit"]), held["second"], schema)
+    private, public = read_path(entry["private"], "private"), read_path(entry["public"], "public")
+    schema = public.schema if entry["schema"] is None else Schema.from_dict(entry["schema"])
+    return Registered(name, private, public, Unit.from_dict(entry["unit"]), entry["second"], schema)
 
 
 def cap(actor: Actor, ledger: Ledger, name: str, mu: float, reason: str = "") -> Account:

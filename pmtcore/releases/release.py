@@ -482,17 +482,17 @@ def _unit(problem: Problem, request: Request) -> Unit:
 
 def _verdict(facts: Facts, predicted: Prediction | None, alone: Prediction | None) -> tuple[str, ...]:
     """Objections that public figures raise, a sentence each."""
-    found = []
+    objections = []
     if (facts.noise_over_signal or 0.0) > _SWAMPED:
-        found.append(
+        objections.append(
             "At this budget the noise is about as large as the released moment: the result will lean on the "
             "public data, and the error bands will be wide."
         )
     if predicted is not None and alone is not None:
         ratio = float(np.median(predicted.total / np.maximum(alone.total, 1e-300)))
         if ratio > _NO_GAIN:
-            found.append(
+            objections.append(
                 f"The public fit alone is predicted to do as well: its standard errors are about "
                 f"{1 / ratio:.2g} times those of this release."
             )
-    return tuple(found)
+    return tuple(objections)

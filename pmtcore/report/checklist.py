@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pmtcore.accounting.budgets import of_person, person_note
+from pmtcore.accounting.budgets import Neighbours, of_person, only_responses, person_note
 from pmtcore.base.numbers import figure, power_of_ten
 from pmtcore.methods.registry import method
 
@@ -18,23 +18,27 @@ def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return questions with their answers, in order."""
     entry, promise = method(record["method"]), record["guarantee"]
     person, note = of_person(promise), person_note(promise)
-    relation = promise["neighbours"]
+    relation, responses = Neighbours(promise["neighbours"]), only_responses(promise)
     local = "Local: each row is randomized on its owner's device; the collector is not trusted."
     central = "Central: one curator holds the rows in the clear and is trusted; readers of the result are not."
     exact = record["public"].get("noise") == "exact"
     return [
         (
             "Unit of protection",
-            _unit(promise.get("rows_per_person", 1)),
+            f"{responses} {_unit(promise.get('rows_per_person', 1))}".strip(),
         ),
-        ("Neighbouring relation", f"{relation}: {_RELATIONS.get(relation, relation)}."),
+        ("Neighbouring relation", f"{relation.value}: {relation.words}."),
         ("Trust model", local if entry.local else central),
         (
             "Strength",
             f"mu = {figure(person['mu'], 4)}, epsilon = {figure(person['epsilon'], 4)} at delta = "
             f"{power_of_ten(person['delta'])}{f' ({note})' if note else ''}.",
         ),
-        ("Mechanism", f"{entry.title} ({entry.id}): {entry.claim.reason}. Proof: docs/proofs."),
+        (
+            "Mechanism",
+            f"{entry.title} ({entry.id}): {entry.claim.reason}. Its proof is in the documentation of this program, "
+            "under Proofs.",
+        ),
         (
             "Randomness and floating point",
             "Exact discrete noise on an integer grid from the system's entropy."
@@ -51,7 +55,8 @@ def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
         ),
         (
             "Unprotected quantities",
-            "The number of private rows; the names of the columns; the categories and everything else taken from the "
+            ("Every column of the private rows but the target; " if responses else "")
+            + "The number of private rows; the names of the columns; the categories and everything else taken from the "
             "public rows; the choices of method, budget and parameters, if no private row was looked at for them.",
         ),
         (
@@ -69,12 +74,6 @@ def checklist(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-_RELATIONS = {
-    "replace-one": "two tables with the same number of rows that differ in one row",
-    "add-remove-one": "two tables of which one has one row more",
-}
-
-
 def _unit(rows: int) -> str:
     if rows > 1:
         return (
@@ -82,8 +81,8 @@ def _unit(rows: int) -> str:
             "That nobody has more is the curator's to see to, where the table was not cut to it."
         )
     return (
-        "One row of the private table. A person with k rows is protected by k times the mu only; whether each person "
-        "is in one row is yours to check."
+        "One row of the private table. Somebody who has several rows there is protected less: with k rows as by a "
+        "guarantee of k times this mu. That nobody has more than one row is yours to check."
     )
 
 

@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
+from pmtcore.base.messages import Note, TableNote
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import schema_summary
 from pmtcore.tables.table import MomentTable, Table
 
 # Bars of a column that is as wide as a word, and columns that a reader goes through.
 _BARS, _MOST = 12, 200
+# Why a whole column is not in the fit although it was chosen.
+_DROPPED = (TableNote.ZERO, TableNote.CONSTANT, TableNote.COLLINEAR)
 
 
-def at_a_glance(private: Table, public: Table | MomentTable, choices: Choices) -> pd.DataFrame:
+def at_a_glance(
+    private: Table, public: Table | MomentTable, choices: Choices, notes: Sequence[str] = ()
+) -> pd.DataFrame:
     """Return one row for each column that both tables have, the target first, from public rows alone.
+
+    Args:
+        private: gives the names of its columns alone.
+        public: rows, or a moment, whose columns are shown.
+        choices: of target, features and person.
+        notes: of the prepared tables, which tell what was left out.
 
     Columns: column, part (target, feature, person or left out), kind, missing in public rows, and public rows, the
     counts of a histogram for numbers and those of the commonest categories otherwise; the last two only with public
     rows. Of very wide tables the first columns are taken.
     """
-    found = schema_summary(private, public)
-    part = [_part(name, choices) for name in found["column"]]
-    found.insert(1, "part", part)
-    found = found.iloc[np.argsort([kind != "target" for kind in part], kind="stable")].head(_MOST)
+    summary = schema_summary(private, public)
+    dropped = {note.facts["column"] for note in notes if isinstance(note, Note) and note.kind in _DROPPED}
+    part = ["left out" if name in dropped else _part(name, choices) for name in summary["column"]]
+    summary.insert(1, "part", part)
+    summary = summary.iloc[np.argsort([kind != "target" for kind in part], kind="stable")].head(_MOST)
     if isinstance(public, Table):
-        found["public rows"] = [_counts(public, name) for name in found["column"]]
-    return found.reset_index(drop=True)
+        summary["public rows"] = [_counts(public, name) for name in summary["column"]]
+    return summary.reset_index(drop=True)
+
+
+def one_label(public: Table | MomentTable, choices: Choices) -> bool:
+    """Return whether all public rows have the same value of the target; False where they have no target."""
+    if not isinstance(public, Table) or choices.target not in public.columns:
+        return False
+    return public.typed.column(choices.target).to_pandas().dropna().nunique() == 1
 
 
 def _part(name: str, choices: Choices) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pmtcore.accounting.budgets import of_person, unit_of
+from pmtcore.accounting.budgets import of_person, only_responses, unit_of
 from pmtcore.base.escaping import one_line
 from pmtcore.methods.registry import method
 from pmtcore.report.names import source
@@ -22,7 +22,9 @@ _TODO = "TODO"
 def entry(record: Mapping[str, Any], date: str = "", purpose: str = "") -> str:
     """Return the draft as YAML text; strings are quoted as JSON, which YAML reads."""
     method_entry, promise = method(record["method"]), record["guarantee"]
-    unit = unit_of(promise)
+    unit, responses = unit_of(promise), only_responses(promise)
+    level = "Row-level" if unit.rows == 1 and not unit.column else "Person-level"
+    described = f"Neighbouring tables: {promise['neighbours']}. {unit.words} {responses}".strip()
     names = [name for name in record["coefficients"] if name != "(intercept)"]
     tree: dict[str, Any] = {
         "url_slug": re.sub("[^a-z0-9]+", "-", f"private regression of {record['target']}".lower()).strip("-"),
@@ -41,11 +43,12 @@ def entry(record: Mapping[str, Any], date: str = "", purpose: str = "") -> str:
             "dp_flavor": {
                 "name": "Gaussian DP",
                 "data_domain": f"{record['n']} rows; columns: {', '.join([*names, str(record['target'])])}",
-                "unprotected_quantities": "number of rows, names of columns, everything computed from public rows",
+                "unprotected_quantities": "number of rows, names of columns, everything computed from public rows"
+                + (", all columns of the private rows but the target" if responses else ""),
             },
             "privacy_loss": {
-                "privacy_unit": "Row-level" if unit.rows == 1 and not unit.column else "Person-level",
-                "privacy_unit_description": f"Neighbouring tables: {promise['neighbours']}. {unit.words}",
+                "privacy_unit": f"{level}, responses only" if responses else level,
+                "privacy_unit_description": described,
                 "privacy_parameters": {name: of_person(promise)[name] for name in ("mu", "rho", "epsilon", "delta")},
                 "privacy_parameters_description": record["guarantee_in_words"],
             },

@@ -11,6 +11,9 @@ import numpy as np
 from pmtcore.accounting.budgets import attacker_power
 from pmtcore.base.escaping import html as escape
 
+# Marks on the axis of a drawing, at most one more.
+_MARKS = 5
+
 
 def curve(mu: float) -> str:
     """Draw the attacker's detections against false alarms."""
@@ -20,6 +23,7 @@ def curve(mu: float) -> str:
     detections = attacker_power(mu, alarms)
     points = " ".join(f"{40 + 300 * a:.1f},{230 - 200 * b:.1f}" for a, b in zip(alarms, detections, strict=True))
     at = float(attacker_power(mu, 0.05))
+    x, y = 40 + 300 * 0.05, 230 - 200 * at
     return (
         '<svg class="small" viewBox="0 0 420 270" role="img" '
         'aria-label="Detections against false alarms of the best attacker: '
@@ -27,8 +31,13 @@ def curve(mu: float) -> str:
         '<rect x="40" y="30" width="300" height="200" fill="none" stroke="#6b727b"/>'
         '<line x1="40" y1="230" x2="340" y2="30" stroke="#6b727b" stroke-dasharray="4 4"/>'
         f'<polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="2.5"/>'
-        '<text x="40" y="250">0</text><text x="330" y="250">1</text><text x="120" y="262">false alarms</text>'
-        '<text x="40" y="22">detections (dashed: guessing)</text></svg>'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="#D55E00"/>'
+        f'<text x="{x + 10:.1f}" y="{min(y + 18, 222):.1f}">{math.ceil(1000 * at) / 10:g} % at 5 %</text>'
+        '<text x="40" y="248">0 %</text><text x="190" y="248" text-anchor="middle">50 %</text>'
+        '<text x="340" y="248" text-anchor="middle">100 %</text><text x="190" y="264" text-anchor="middle">'
+        'false alarms</text><text x="36" y="235" text-anchor="end">0</text>'
+        '<text x="36" y="135" text-anchor="end">50</text><text x="36" y="35" text-anchor="end">100</text>'
+        '<text x="40" y="22">detections in % (dashed: guessing)</text></svg>'
     )
 
 
@@ -42,29 +51,40 @@ def forest(release: Mapping[str, Any]) -> str:
     low, high = min(ends), max(ends)
     width = (high - low) or 1.0
 
-    def x(value: float) -> float:
-        return 280 + 400 * (value - low) / width
+    # Room for the longest name at about 7 units a letter; the rest of the 700 is the picture's.
+    left = min(max(7 * max(len(n) for n in shown) + 24, 60), 290)
 
-    lines = [f'<line x1="{x(0):.1f}" y1="10" x2="{x(0):.1f}" y2="{26 * len(shown) + 16}" stroke="#6b727b"/>']
+    def x(value: float) -> float:
+        return left + (680 - left) * (value - low) / width
+
+    marks = [mark for mark in _round_steps(low, high) if low <= mark <= high]
+    lines = [
+        f'<line x1="{x(mark):.1f}" y1="10" x2="{x(mark):.1f}" y2="{26 * len(shown) + 16}" stroke="#d5d9de"/>'
+        for mark in marks
+    ]
+    lines += [f'<line x1="{x(0):.1f}" y1="10" x2="{x(0):.1f}" y2="{26 * len(shown) + 16}" stroke="#6b727b"/>']
     for at, name in enumerate(shown):
         y, band = 26 * at + 26, release["bands"][name]
         a, b, c = (x(spread[name] * v) for v in (band["low"], band["high"], release["coefficients"][name]))
-        lines.append(
-            f'<text x="270" y="{y + 4}" text-anchor="end">{escape(name if len(name) <= 40 else name[:39] + "…")}</text>'
-        )
+        shown_name = escape(name if len(name) <= 40 else name[:39] + "…")
+        lines.append(f'<text x="{left - 10}" y="{y + 4}" text-anchor="end">{shown_name}</text>')
         lines.append(f'<line x1="{a:.1f}" y1="{y}" x2="{b:.1f}" y2="{y}" stroke="#0072B2" stroke-width="3"/>')
         lines.append(f'<circle cx="{c:.1f}" cy="{y}" r="5" fill="#0072B2"/>')
     height = 26 * len(shown) + 62
     axis = height - 24
-    # Zero is always labelled; an end is labelled where it does not lie on it.
-    lines.append(f'<text x="{x(0):.1f}" y="{axis}" text-anchor="middle">0</text>')
-    if x(0) - 280 > 60:
-        lines.append(f'<text x="280" y="{axis}">{number(low)}</text>')
-    if 680 - x(0) > 60:
-        lines.append(f'<text x="680" y="{axis}" text-anchor="end">{number(high)}</text>')
-    lines.append(f'<text x="480" y="{height - 4}" text-anchor="middle">per standard deviation of the feature</text>')
+    lines += [f'<text x="{x(mark):.1f}" y="{axis}" text-anchor="middle">{number(mark)}</text>' for mark in marks]
+    words = "dot: coefficient for one standard deviation of the feature; bar: 95 % limits"
+    lines.append(f'<text x="{(left + 680) / 2:.0f}" y="{height - 4}" text-anchor="middle">{words}</text>')
     label = "Coefficients per standard deviation of the feature with 95 % limits; the table below has the same figures"
     return f'<svg viewBox="0 0 700 {height}" role="img" aria-label="{label}">{"".join(lines)}</svg>'
+
+
+def _round_steps(low: float, high: float) -> list[float]:
+    """Return multiples of 1, 2 or 5 times a power of ten over a range, about four of them, zero included."""
+    step = (high - low) / _MARKS or 1.0
+    size = 10.0 ** math.floor(math.log10(step))
+    step = size * next(n for n in (1, 2, 5, 10) if n * size >= step)
+    return [k * step for k in range(math.floor(low / step), math.ceil(high / step) + 1)]
 
 
 def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
+from pmtcore.base.citations import CITATIONS
+
 
 @final
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ _ENTRIES = (
         "neighbours",
         "Neighbouring tables",
         "The two tables that the guarantee makes hard to tell apart.",
-        "Replace-one: same number of rows, one row different. Add-remove-one: one table has one row more.",
+        "Replace-one: same number of rows, one row different. Add-remove-one: one table has one row more. "
+        "Replace-one-response: the same covariates, one response different; covariates are not protected.",
     ),
     Term(
         "sound",
@@ -150,10 +153,7 @@ _ENTRIES = (
     Term(
         "papers",
         "Papers A to D",
-        "A: Differentially Private Truncation of Unbounded Data via Public Second Moments (arXiv 2602.22282). "
-        "B: Enhancing Differentially Private Linear Regression via Public Second-Moment (arXiv 2508.18037). "
-        "C: generalized linear models in the non-interactive local model. "
-        "D: Noise-Augmented Privacy-Preserving Empirical Risk Minimization.",
+        " ".join(f"{letter}: {paper.words}." for letter, paper in CITATIONS.items()),
         "E and a number: a step in one of them that does not give what is claimed; Audit lists them.",
     ),
     Term(

@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pmtcore.accounting.budgets import of_person, person_note, unit_of
+from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
 from pmtcore.base.escaping import html as escape
-from pmtcore.base.numbers import power_of_ten
+from pmtcore.base.numbers import percent, plural, power_of_ten
 from pmtcore.base.records import plain
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
@@ -23,7 +23,7 @@ from pmtcore.report.drawings import curve, forest, number, table
 from pmtcore.report.names import source
 from pmtcore.report.reproduce import cap_command, command, configuration
 from pmtcore.report.shortened import NAME, SOURCES, shortened
-from pmtcore.report.strength import DEPLOYMENTS
+from pmtcore.report.strength import DEPLOYMENTS, strength
 
 _STYLE = """
 :root{color-scheme:light}
@@ -53,71 +53,107 @@ def report(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, 
     Raises:
         TypeError: a private figure is among the fields.
     """
-    found = plain(dict(record))
+    fields = plain(dict(record))
     book = None if account is None else plain(dict(account))
-    entry = _entry(found, book)
-    parts = [_summary(found, entry), _data(found), _method(found), _guarantee(found), _coefficients(found)]
-    parts += [_ledger(book, head), _checklist(found), _glossary(), _reproduce(found, book)]
-    title = f"Private regression of {escape(_modelled(found))}"
+    title = f"Private regression of {escape(_modelled(fields))}"
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{title}</title>\n'
         f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
-        + "\n".join(part for part in parts if part)
+        + _contents(fields, book, head)
         + "\n</main>\n</body>\n</html>\n"
     )
 
 
-def _entry(found: Mapping[str, Any], account: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def _contents(record: Mapping[str, Any], book: Mapping[str, Any] | None, head: str | None) -> str:
+    """Return all parts below the title, those that a stakeholder needs first."""
+    parts = [_summary(record, _entry(record, book)), _coefficients(record), _guarantee(record), _data(record)]
+    parts += [_ledger(book, head), _checklist(record), _method(record), _plan(record), _glossary()]
+    parts.append(_reproduce(record, book))
+    return "\n".join(part for part in parts if part)
+
+
+def _entry(record: Mapping[str, Any], account: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Return the spend of this release in the account; empty where it is in none."""
-    key = found.get("ledger", {}).get("key")
+    key = record.get("ledger", {}).get("key")
     entries = [] if account is None else account["entries"]
     return next((entry for entry in entries if entry["key"] == key), {})
 
 
-def _summary(found: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
-    if found["standing"] == "sound":
-        box = '<p class="ok">Every figure here is public or was released by a sound mechanism: it may leave.</p>'
+def _summary(record: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+    if record["standing"] == "sound":
+        box = (
+            '<p class="ok">This report may be published: every figure in it is public, or was released by a mechanism '
+            "whose guarantee is proved.</p>"
+        )
     else:
-        reasons = escape("; ".join(found["standing_reasons"]))
-        box = f'<p class="lab">Lab figure, not a release: {reasons}.</p>'
+        reasons = escape("; ".join(record["standing_reasons"]))
+        box = f'<p class="lab">For study only, not to be published: {reasons}.</p>'
+    at = entry.get("at", "")[:19].replace("T", " ") or str(record.get("date", "")) or "unknown"
     facts = [
-        ("Released (UTC)", escape(entry.get("at", "")[:19].replace("T", " ")) or "not in a ledger, so without a date"),
+        ("Released (UTC)", escape(at)),
         ("Purpose", escape(entry.get("purpose", "")) or "none was stated"),
-        ("Data set", escape(found.get("ledger", {}).get("dataset", "")) or "not named"),
+        ("Data set", escape(record.get("ledger", {}).get("dataset", "")) or "without a name: in no ledger"),
+        ("What left the private rows", escape(_left(record))),
     ]
-    scale = _SCALE_WORDS.get(found["public"].get("family", ""), "")
-    question = f'<p class="note">How {scale}{escape(_modelled(found))} depends on {_features(found)}.</p>\n{box}'
+    scale = _SCALE_WORDS.get(record["public"].get("family", ""), "")
+    question = f'<p class="note">Regression of {scale}{escape(_modelled(record))} on {_features(record)}.</p>\n{box}'
     return question + "\n" + table("About this release", ("what", "value"), facts)
 
 
 _SCALE_WORDS = {"logistic": "the log-odds of ", "boosting": "the score of ", "poisson": "the log of the mean of "}
 
 
-def _modelled(found: Mapping[str, Any]) -> str:
+def _modelled(record: Mapping[str, Any]) -> str:
     """Return what the coefficients are about, with the level of a label."""
-    return modelled(str(found["target"]), found["public"].get("positive"))
+    return modelled(str(record["target"]), record["public"].get("positive"))
 
 
-def _features(found: Mapping[str, Any]) -> str:
-    names = [name for name in found["coefficients"] if name != "(intercept)"]
+def _features(record: Mapping[str, Any]) -> str:
+    names = [name for name in record["coefficients"] if name != "(intercept)"]
     return escape(", ".join(names)) or "nothing"
 
 
-def _data(found: Mapping[str, Any]) -> str:
-    rows = "unknown" if found["public_rows"] is None else f"{found['public_rows']:,}"
-    facts = [("Private rows (public number)", f"{found['n']:,}"), ("Public rows", rows)]
-    facts += [
-        (escape(k.replace("_", " ")), number(v))
-        for k, v in found["public"].items()
-        if isinstance(v, int | float) and k not in SOURCES
-    ]
-    facts += [(NAME, escape(share.words)) for share in shortened(found["public"], found["released"])]
+def _data(record: Mapping[str, Any]) -> str:
+    rows = "unknown" if record["public_rows"] is None else f"{record['public_rows']:,}"
+    facts = [("Private rows (public number)", f"{record['n']:,}"), ("Public rows", rows)]
+    facts += [(NAME, escape(share.words)) for share in shortened(record["public"])]
     return "<h2>Data</h2>\n" + table("Public facts", ("fact", "value"), facts)
 
 
-def _method(found: Mapping[str, Any]) -> str:
-    entry = method(found["method"])
+def _left(record: Mapping[str, Any]) -> str:
+    """List what was computed from private rows and is in the record: figures by name, larger objects by their size."""
+    if record["guarantee"]["mu"] == 0:
+        return "nothing: no private row was read"
+    many = len(record["coefficients"])
+    named = [plural(many, "coefficient") + (" with error bands" if record["bands"] else "")] if many else []
+    shares = {name: NAME.lower() for name in SOURCES}
+    named += [shares.get(name, name.replace("_", " ")) for name in record["released"] if name not in _PUBLIC_PARTS]
+    return ", ".join(named)
+
+
+# Public parts of what a release holds: names of what stands beside them.
+_PUBLIC_PARTS = ("names",)
+
+
+def _plan(record: Mapping[str, Any]) -> str:
+    """Return the public figures that the plan chose, for whoever repeats or checks the release."""
+    facts = [
+        (escape(k.replace("_", " ")), number(v))
+        for k, v in record["public"].items()
+        if isinstance(v, int | float) and k not in SOURCES
+    ]
+    if not facts:
+        return ""
+    return "<h2>Figures of the plan</h2>\n" + table(
+        "For specialists: chosen from public figures before a private row was read; lengths in whitened units",
+        ("figure", "value"),
+        facts,
+    )
+
+
+def _method(record: Mapping[str, Any]) -> str:
+    entry = method(record["method"])
     errata = f" Published errata repaired here: {', '.join(entry.origin.errata)}." if entry.origin.errata else ""
     return (
         f"<h2>Method</h2>\n<p>{escape(entry.title)} (<code>{escape(entry.id)}</code>), {escape(source(entry.id))}. "
@@ -131,14 +167,17 @@ def _whom(guarantee: Mapping[str, Any]) -> str:
     unit = unit_of(guarantee)
     sized = "people" if unit.column else "rows"
     more = "" if unit.rows == 1 else " The words above are for all of them."
+    # A guarantee for rows says itself how many of them one person may have.
+    told = unit.words if unit.column or unit.rows > 1 else ""
     return (
-        f"The number of {sized} is public; public data are independent of the private rows. {escape(unit.words)}{more}"
+        f"The number of {sized} is public. The public rows are not protected; they are taken to be other rows, chosen "
+        f"without a look at the private ones. {escape(told)}{more}"
     )
 
 
-def _guarantee(found: Mapping[str, Any]) -> str:
-    g = of_person(found["guarantee"])
-    note = person_note(found["guarantee"])
+def _guarantee(record: Mapping[str, Any]) -> str:
+    g = of_person(record["guarantee"])
+    note = person_note(record["guarantee"])
     facts = [
         ("mu (Gaussian differential privacy)", number(g["mu"])),
         ("rho (zero-concentrated)", number(g["rho"])),
@@ -146,14 +185,27 @@ def _guarantee(found: Mapping[str, Any]) -> str:
         ("neighbours", escape(g["neighbours"])),
         *([("these figures are", escape(note))] if note else []),
     ]
-    assumptions = f"{_whom(found['guarantee'])} The noise was drawn from the operating system's entropy."
-    if found["seed"] is not None:
+    assumptions = f"{_whom(record['guarantee'])} The noise was drawn from the operating system's entropy."
+    if record["seed"] is not None:
         assumptions = "The noise came from a seed that can be repeated: whoever knows it can remove the noise."
     return (
-        f'<h2>What was promised</h2>\n<p>{escape(found["guarantee_in_words"])}</p>\n<p class="note">{assumptions}</p>\n'
-        + table("The guarantee in three units", ("unit", "value"), facts)
+        f"<h2>What was promised</h2>\n<p>{escape(record['guarantee_in_words'])}</p>\n"
+        f"{_example(float(g['mu']), 'row' if unit_of(record['guarantee']).rows == 1 else 'person')}"
+        f'<p class="note">{assumptions}</p>\n'
+        + table("The guarantee in three units", ("what", "value"), facts)
         + curve(float(g["mu"]))
         + table("Budgets of published deployments, to compare with", ("deployment", *_ANCHOR), _anchors())
+    )
+
+
+def _example(mu: float, unit: str) -> str:
+    """Return what somebody who knows almost everything could still not find out; empty where nothing was spent."""
+    if mu == 0:
+        return ""
+    return (
+        f"<p>For example, somebody knows all about every {unit} but one, and holds two cases of that one to be equally "
+        "likely. With this report they name the right case in at most "
+        f"{percent(strength(mu).right_guesses, 3)} of all trials; without it, in 50 %.</p>\n"
     )
 
 
@@ -164,12 +216,12 @@ def _anchors() -> list[tuple[str, ...]]:
     return [(escape(one.name), number(one.epsilon), power_of_ten(one.delta), escape(one.unit)) for one in DEPLOYMENTS]
 
 
-def _coefficients(found: Mapping[str, Any]) -> str:
-    bands = found["bands"]
+def _coefficients(record: Mapping[str, Any]) -> str:
+    bands = record["bands"]
     parts = [p for p in ("privacy", "sampling", "truncation") if any(p in band for band in bands.values())]
-    spread = dict(zip(found["coefficients"], found["public"].get("spread", []), strict=False))
+    spread = dict(zip(record["coefficients"], record["public"].get("spread", []), strict=False))
     rows, drawn = [], []
-    for name, value in found["coefficients"].items():
+    for name, value in record["coefficients"].items():
         band = bands.get(name)
         more = [number(band[part]) if band and part in band else "" for part in parts]
         limits = f"{number(band['low'])} to {number(band['high'])}" if band else ""
@@ -180,17 +232,18 @@ def _coefficients(found: Mapping[str, Any]) -> str:
                 (escape(name), number(by * value), f"{number(by * band['low'])} to {number(by * band['high'])}")
             )
     if not rows:
-        return "<h2>Released</h2>\n<pre>" + escape(json.dumps(found["released"], indent=1)[:20_000]) + "</pre>"
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in found["notes"])
-    extra = [
+        return "<h2>Released</h2>\n<pre>" + escape(json.dumps(record["released"], indent=1)[:20_000]) + "</pre>"
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in record["notes"])
+    extra = [(NAME, escape(share.words)) for share in shortened(record["released"])]
+    extra += [
         (escape(k.replace("_", " ")), number(v))
-        for k, v in found["released"].items()
+        for k, v in record["released"].items()
         if isinstance(v, int | float) and k not in SOURCES
     ]
     head = ("coefficient", "value", *(f"{part} sd" for part in parts), "95 % limits")
     return (
         "<h2>Coefficients</h2>\n"
-        + (f'<p class="note">{_PER_SPREAD}</p>' + forest(found) if drawn else "")
+        + (f'<p class="note">{_PER_SPREAD}</p>' + forest(record) if drawn else "")
         + (table("The same figures: per standard deviation of the feature", _DRAWN, drawn) if drawn else "")
         + table("In units of the table: standard errors by part, 95 % limits of all parts together", head, rows)
         + ("" if bands else '<p class="note">This method gives no error bands.</p>')
@@ -219,6 +272,7 @@ def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
         f"(epsilon = {number(spent['epsilon'])} at delta = {power_of_ten(spent['delta'])}), "
         + ("no cap." if cap is None else f"cap {number(cap)}, left for one more release: {number(account['left'])}.")
     )
+    words = f"{words} {only_responses(spent)}".strip()
     mark = f'<p class="note">Head of the ledger: <code>{escape(head)}</code></p>' if head else ""
     return (
         f"<h2>Ledger</h2>\n<p>{words}</p>\n"
@@ -227,8 +281,8 @@ def _ledger(account: Mapping[str, Any] | None, head: str | None) -> str:
     )
 
 
-def _checklist(found: Mapping[str, Any]) -> str:
-    rows = [(escape(question), escape(answer)) for question, answer in checklist(found)]
+def _checklist(record: Mapping[str, Any]) -> str:
+    rows = [(escape(question), escape(answer)) for question, answer in checklist(record)]
     return (
         "<h2>Questions to a guarantee</h2>\n"
         '<p class="note">After NIST SP 800-226, Guidelines for Evaluating Differential Privacy Guarantees.</p>\n'
@@ -236,18 +290,21 @@ def _checklist(found: Mapping[str, Any]) -> str:
     )
 
 
+_WORDS = {"papers", "mu", "rho", "epsilon", "delta", "neighbours", "whitening"}
+_WORDS |= {"privacy_sd", "sampling_sd", "truncation_sd"}
+
+
 def _glossary() -> str:
-    wanted = ("mu", "rho", "epsilon", "delta", "neighbours", "privacy_sd", "sampling_sd", "truncation_sd", "whitening")
-    rows = [(escape(term.name), escape(term.words)) for term in glossary.entries(wanted)]
+    rows = [(escape(term.name), escape(term.words)) for term in glossary.entries(_WORDS)]
     return "<h2>Words</h2>\n" + table("Glossary", ("word", "meaning"), rows).replace("<table>", '<table class="words">')
 
 
-def _reproduce(found: Mapping[str, Any], account: Mapping[str, Any] | None) -> str:
-    cap = cap_command(found, (account or {}).get("cap") or START_CAP)
+def _reproduce(record: Mapping[str, Any], account: Mapping[str, Any] | None) -> str:
+    cap = cap_command(record, (account or {}).get("cap") or START_CAP)
     first = f'<p class="note">A ledger that is new asks for a cap first:</p>\n<pre>{escape(cap)}</pre>\n' if cap else ""
     return (
-        '<h2>How to ask for the same again</h2>\n<p class="note">A repetition draws new noise and spends again. Put '
-        "the second text into request.json.</p>\n"
-        f"<pre>{escape(command(found))}</pre>\n{first}"
-        f"<pre>{escape(json.dumps(configuration(found), indent=1))}</pre>"
+        '<h2>How to ask for the same again</h2>\n<p class="note">A repetition draws new noise and spends again. The '
+        "file request.json:</p>\n"
+        f"<pre>{escape(json.dumps(configuration(record), indent=1))}</pre>\n{first}"
+        f'<p class="note">The release:</p>\n<pre>{escape(command(record))}</pre>'
     )

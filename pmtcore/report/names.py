@@ -25,12 +25,13 @@ def source(id: str) -> str:
     """Return where a method comes from, for somebody who has not met the papers' letters.
 
     >>> source("pmt-ridge"), source("joint-pmt"), source("public-only")
-    ('paper A, Algorithm 2', 'this project, beyond papers A and B', 'a baseline')
+    ('paper A, Algorithm 2', 'a method of this program that extends papers A and B', 'a baseline')
     """
     parts = [part for part in method(id).origin.source.split("; ") if not part.endswith("of the derivations")]
     told = [re.sub(r"^(?=[A-D],)", "paper ", part) for part in parts]
-    told = [re.sub(r"^beyond ([A-D])$", r"this project, beyond paper \1", part) for part in told]
-    told = [re.sub(r"^beyond ([A-D]) and", r"this project, beyond papers \1 and", part) for part in told]
+    own = "a method of this program that extends"
+    told = [re.sub(r"^beyond ([A-D])$", rf"{own} paper \1", part) for part in told]
+    told = [re.sub(r"^beyond ([A-D]) and", rf"{own} papers \1 and", part) for part in told]
     return "; ".join("a baseline" if part == "baseline" else part for part in told)
 
 

@@ -19,6 +19,7 @@ _DEFAULTS = {
     "lam": None,
     "positive": None,
     "collinear": "drop",
+    "covariates": "private",
     "overlap": "",
     "person": "",
     "person_rule": FIRST,
@@ -168,8 +169,8 @@ def _tables(choices: Mapping[str, Any]) -> dict[str, Any]:
 
 def _choices(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the choices about the tables, as far as an older record has them."""
-    found = dict(record["public"].get("choices") or {})
-    return {"target": record["target"], "family": record["public"].get("family", "gaussian"), **found}
+    choices = dict(record["public"].get("choices") or {})
+    return {"target": record["target"], "family": record["public"].get("family", "gaussian"), **choices}
 
 
 def _title(record: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, final
 
 from pmtcore.base.numbers import percent
 
-NAME = "Rows shortened"
+NAME = "Truncated rows"
 
 
 class Origin(StrEnum):
@@ -42,8 +42,12 @@ class Shortened:
 
         >>> Shortened(0.0344, Origin.PREDICTED).words, Shortened(0.0, Origin.RELEASED).words
         ('3.4 %, predicted from public rows', 'none, released estimate')
+        >>> Shortened(0.0, Origin.PREDICTED).words
+        'no public row would be; a few private ones may be'
         """
         share = min(max(self.share, 0.0), 1.0)
+        if share == 0 and self.origin is Origin.PREDICTED:
+            return "no public row would be; a few private ones may be"
         return f"{percent(share) if share > 0 else 'none'}, {self.origin}"
 
 
@@ -58,16 +62,17 @@ def shortened(*figures: Mapping[str, Any]) -> list[Shortened]:
         figures: facts of a plan, or what a release holds, in plain fields.
     """
     return [
-        Shortened(float(found[name]), origin)
+        Shortened(float(figure[name]), origin)
         for name, origin in SOURCES.items()
-        for found in figures
-        if isinstance(found.get(name), int | float)
+        for figure in figures
+        if isinstance(figure.get(name), int | float)
     ]
 
 
 def shortened_words(*figures: Mapping[str, Any]) -> str:
-    """Return all shares in one line under their common name; says so where nothing predicts one."""
+    """Return the share in one line under its name, the released one where there is one; says so where none is known."""
     shares = shortened(*figures)
     if not shares:
         return f"{NAME}: not predicted for this method."
-    return f"{NAME}: {'; '.join(share.words for share in shares)}."
+    known = [share for share in shares if share.origin is not Origin.PREDICTED]
+    return f"{NAME}: {'; '.join(share.words for share in known or shares)}."

@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import final
 
+from scipy.special import ndtr
+
 from pmtcore.accounting.budgets import attacker_power
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import ArgumentMessage
@@ -36,6 +38,18 @@ class Strength:
     def times_guessing(self) -> float:
         """Return the detections over those of guessing."""
         return self.detections / FALSE_ALARMS
+
+    @property
+    def right_guesses(self) -> float:
+        """Return how often, at most, one of two equally likely values of a row is named rightly, rounded up.
+
+        It is one half plus half the total variation distance, the normal distribution function at mu/2 (Dong, Roth
+        and Su 2022, Corollary 2.13 with epsilon = 0).
+
+        >>> strength(1.0).right_guesses, strength(0.0).right_guesses
+        (0.692, 0.5)
+        """
+        return min(math.ceil(1000 * float(ndtr(self.mu / 2))) / 1000, 1.0)
 
     @property
     def word(self) -> str:

@@ -49,7 +49,10 @@ def conditioning_words(found: Diagnosis) -> str:
     if math.isinf(before):
         start = "Some direction has no length at all: the features are collinear, and without whitening noise decides."
     else:
-        start = f"The longest direction is {figure(before)} times the shortest before whitening"
+        start = (
+            f"The longest direction is {figure(before)} times the shortest before whitening (the root of the condition "
+            "number)"
+        )
     if found.after is None:
         tail = "How far whitening helps cannot be predicted without the number of rows behind the moment matrix."
         return f"{start}{'' if math.isinf(before) else '.'} {tail}"
@@ -85,39 +88,39 @@ def _harm(after: float) -> str:
 
 
 def truncation_words(found: Diagnosis, radius: float) -> str:
-    """Say how many rows a radius shortens."""
+    """Say how many rows a radius truncates."""
     rate = found.rate(radius)
     if math.isnan(rate):
         return "Without public rows the share of rows outside cannot be predicted."
     whose = {Label.PUBLIC: "public ", Label.PRIVATE: "private "}.get(found.label, "")
     if rate <= 0:
         return (
-            f"At radius {figure(radius)}, no {whose}row is shortened: a smaller radius would mean less noise at no "
-            f"loss, down to {figure(float(found.norms[-1]))}."
+            f"At radius {figure(radius)} of the slider, no {whose}row is truncated: a smaller radius would mean less "
+            f"noise at no loss, down to {figure(float(found.norms[-1]))}."
         )
     if rate >= 1:
-        return f"At radius {figure(radius)}, every {whose}row is shortened: what is left says little."
+        return f"At radius {figure(radius)} of the slider, every {whose}row is truncated: what is left says little."
     return (
-        f"At radius {figure(radius)}, {percent(rate)} of the {whose}rows are shortened. A smaller radius means "
-        f"less noise and more bias."
+        f"At radius {figure(radius)} of the slider, {percent(rate)} of the {whose}rows are truncated. A smaller "
+        f"radius means less noise and more bias."
     )
 
 
 def coefficient_words(table: pd.DataFrame, unit: Unit) -> list[str]:
     """One line for each row of a table of coefficients in this unit: what noise, sampling and truncation do to it."""
-    found = []
+    sentences = []
     for row in table.to_dict("records"):
         if "low (95 %)" not in row or row["coefficient"] == INTERCEPT:
             continue
         name, low, high = row["coefficient"], float(row["low (95 %)"]), float(row["high (95 %)"])
         if not (math.isfinite(low) and math.isfinite(high)):
-            found.append(f"{name}: no finite band; this release says nothing about it.")
+            sentences.append(f"{name}: no finite band; this release says nothing about it.")
             continue
         none = f"{figure(unit.neutral)}, no effect" if unit.ratio else "zero"
         sign = f"could be {none}" if low <= unit.neutral <= high else _SIDES[unit.ratio][low > unit.neutral]
         limits = f"between {figure(low)} and {figure(high)} ({sign})"
-        found.append(f"{name}: {figure(float(row['value']))}, {limits}. {_moved(row, unit)}")
-    return found
+        sentences.append(f"{name}: {figure(float(row['value']))}, {limits}. {_moved(row, unit)}")
+    return sentences
 
 
 def _moved(row: Mapping[Hashable, Any], unit: Unit) -> str:
@@ -136,12 +139,12 @@ def _moved(row: Mapping[Hashable, Any], unit: Unit) -> str:
 
 def parts_words(table: pd.DataFrame) -> str:
     """Say what the bands of a table of coefficients contain."""
-    cut = "Truncation: rows moved in to the radius." if "truncation sd" in table else ""
+    cut = "Truncation: rows beyond the radius, which are shortened to it." if "truncation sd" in table else ""
     lost = "" if cut else "Truncation is included, not listed separately."
     return (
         "The band holds all parts together, at 95 %. Privacy: the noise that was added. Sampling: other rows from the "
-        f"same population. {cut or lost} The intercept is in the table. Bands miss more often where public rows follow "
-        "other coefficients by several residual standard deviations; the release then says so. They also miss more "
+        f"same population. {cut or lost} The intercept is in the table. Bands miss more often where the public rows "
+        "follow quite another fit than the private ones; the release says so where it notices. They also miss more "
         "often where one row far from all public ones decides the fit."
     )
 
@@ -163,6 +166,39 @@ def leaning_words(table: pd.DataFrame, unit: Unit) -> str:
     )
 
 
+def example_words(shown: pd.DataFrame, unit: Unit) -> str:
+    """Say of the first coefficient in the table what it means, with its limits; empty where there is none.
+
+    Args:
+        shown: rows of a table of coefficients in this unit; the first is explained.
+    """
+    rows = shown[shown["coefficient"] != INTERCEPT]
+    if rows.empty or "low (95 %)" not in rows:
+        return ""
+    row = rows.iloc[0]
+    low, high = figure(row["low (95 %)"]), figure(row["high (95 %)"])
+    limits = f"95 % limits {low} to {high}"
+    more = "one standard deviation more" if unit.per_spread else "one unit more"
+    name = row["coefficient"].split(" (clearest of")[0]
+    if unit.ratio:
+        odds = "rate" if unit.short.startswith("rate") else "odds"
+        effect = f"{figure(row['value'])} times the {odds} of {unit.scale}"
+    else:
+        effect = f"a change of {unit.scale} by {figure(row['value'])}"
+    return f"For example, {more} of {name} goes with {effect} ({limits})."
+
+
+def penalty_words(release: Release) -> str:
+    """Say that coefficients are those of a penalized fit, where the problem has a ridge; empty otherwise."""
+    penalty = release.facts.penalty
+    if not penalty:
+        return ""
+    return (
+        f"The fit has a ridge penalty of {figure(penalty)}: coefficients, of rare categories above all, are drawn "
+        "towards 0, and bands are about the penalized fit. Data has the penalty among its choices."
+    )
+
+
 def release_words(release: Release) -> str:
     """Describe the release in one sentence."""
     if release.bands is None or release.guarantee.mu == 0:
@@ -181,7 +217,7 @@ def release_words(release: Release) -> str:
     advice = {
         "privacy": "the privacy noise is the largest part of the error: a larger budget would narrow the bands.",
         "sampling": f"sampling is the largest part of the error; {_price(parts)}.",
-        "truncation": "shortened rows are the largest part of the error: choose the inference radius, or a wider one.",
+        "truncation": "truncated rows are the largest part of the error: choose the inference radius, or a wider one.",
     }[largest]
     figures = ", ".join(f"{name} {figure(part, 2)}" for name, part in parts.items() if part or name != "truncation")
     per = ", for one standard deviation of a feature" if features else ""
@@ -193,7 +229,11 @@ def _price(parts: Mapping[str, float]) -> str:
     if parts["sampling"] == 0:
         return "and there is no other"
     longer = math.hypot(*parts.values()) / parts["sampling"] - 1
-    return "privacy cost next to nothing" if longer < 0.005 else f"privacy widens error bars by {percent(longer)}"
+    return (
+        "noise and truncated rows cost next to nothing"
+        if longer < 0.005
+        else f"noise and truncated rows widen error bars by {percent(longer)}"
+    )
 
 
 def comparison_words(summaries: Sequence[Summary], axis: str = "budget") -> str:
@@ -251,8 +291,8 @@ def _middle(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
 
 
 def _further(ratio: float) -> str:
-    """Return how many times further off one is than the best."""
-    return "about as far off" if ratio < _TIE else f"{figure(ratio)} times further off"
+    """Return how many times as far off one is as the best."""
+    return "about as far off" if ratio < _TIE else f"{figure(ratio)} times as far off"
 
 
 def _place(x: float, axis: str) -> str:

@@ -16,7 +16,9 @@ MISSING_POLICIES = ("empty-row", "public-median", "refuse")
 UNSEEN_POLICIES = ("other", "refuse")
 COLLINEAR_POLICIES = ("drop", "refuse")
 KINDS = ("number", "level", "date")
-_LATER = ("formula", "weights", "cluster", "exposure")  # requests that wait in a ledger were written without
+COVARIATES = ("private", "public")
+# Requests that wait in a ledger were written without these.
+_LATER = ("formula", "weights", "cluster", "exposure", "covariates")
 _DEFAULT_LAM = 0.01  # of the families other than the linear one (decision 0009)
 
 
@@ -39,6 +41,8 @@ class Choices:
         weights: the column that says how much a row counts, in both tables; empty: all rows the same.
         exposure: the column that says how long, or how many, a count is of: rates are modelled; in both tables.
         cluster: the column of the public table whose groups have rows alike; errors are then robust to that.
+        covariates: ``public`` is the user's declaration that all columns but the target are known anyway, of every
+            private row: methods that protect the responses alone ask for it.
         collinear: whether columns that others give away in the public rows are left out, with a note, or refused.
     """
 
@@ -62,6 +66,7 @@ class Choices:
     weights: str = ""
     cluster: str = ""
     exposure: str = ""
+    covariates: str = "private"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", family(self.family).id)
@@ -72,6 +77,7 @@ class Choices:
         one_of("missing", self.missing, MISSING_POLICIES)
         one_of("unseen", self.unseen, UNSEEN_POLICIES)
         one_of("collinear", self.collinear, COLLINEAR_POLICIES)
+        one_of("covariates", self.covariates, COVARIATES)
         for name, kind in self.kinds.items():
             one_of(f"kind of {name!r}", kind, KINDS)
         number_between("public ridge", self.public_ridge, 0.0, 1e6)
@@ -83,10 +89,17 @@ class Choices:
             raise InputError(TableMessage.FORMULA_AND_FEATURES)
         if self.exposure and self.family != POISSON.id:
             raise RefusedError(Refusal.EXPOSURE, TableMessage.EXPOSURE_NEEDS_COUNTS)
+        if self.covariates_are_public:
+            self._check_covariates()
         for name in self.weighing:
             self._check_weights(name)
         if self.person:
             self._check_person()
+
+    @property
+    def covariates_are_public(self) -> bool:
+        """Return whether the covariates of private rows were declared public."""
+        return self.covariates == "public"
 
     @property
     def groups(self) -> str:
@@ -98,6 +111,12 @@ class Choices:
     def weighing(self) -> tuple[str, ...]:
         """The columns whose product says how much a row counts."""
         return tuple(name for name in (self.weights, self.exposure) if name)
+
+    def _check_covariates(self) -> None:
+        if self.family != GAUSSIAN.id:
+            raise RefusedError(Refusal.PUBLIC_COVARIATES, TableMessage.COVARIATES_NEED_LINEAR)
+        if self.person and self.person_rule != FIRST:
+            raise RefusedError(Refusal.PUBLIC_COVARIATES, TableMessage.COVARIATES_OF_MEANS)
 
     def _check_weights(self, name: str) -> None:
         if name in (self.target, self.person, *(self.features or ())):
@@ -145,7 +164,12 @@ class Choices:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain fields; :meth:`from_dict` reads them back. What came later is left out where nobody chose it."""
-        return {name: value for name, value in asdict(self).items() if value or name not in _LATER}
+        usual = {"covariates": COVARIATES[0]}
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in _LATER or value not in ("", usual.get(name, ""))
+        }
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Choices:

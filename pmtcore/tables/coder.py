@@ -92,6 +92,8 @@ class Coder:
         decimal: decimal mark of the table that is read.
         kept: places of the design's columns that are used; ``None``: all.
         weights: of the rows of a fit; new rows that are predicted have none.
+        expected: coefficients (d,) of the public fit, where covariates are public: a row without a response counts with
+            its prediction, so that whether a row has one changes nothing but its response.
     """
 
     features: tuple[Feature, ...]
@@ -100,6 +102,7 @@ class Coder:
     decimal: str | None = "."
     kept: tuple[int, ...] | None = None
     weights: Weights | None = None
+    expected: tuple[float, ...] | None = None
 
     @property
     def all_names(self) -> tuple[str, ...]:
@@ -155,6 +158,8 @@ class Coder:
                 if self.weights.in_rows:
                     roots = np.sqrt(weights)
                     x, y, weights = x * roots[:, None], y * roots, None
+        if self.expected is not None and labelled:
+            y = np.where(np.isfinite(y), y, _predicted(x, self.expected))
         whole = np.isfinite(y) & np.all(np.isfinite(x), axis=1)
         if weights is not None:
             whole &= np.isfinite(weights)
@@ -186,6 +191,15 @@ class Coder:
 
     def _ordered(self, names: set[str]) -> list[str]:
         return [name for name in self.columns() if name in names]
+
+
+def _predicted(x: np.ndarray, coefficients: tuple[float, ...]) -> np.ndarray:
+    """Return ``x'beta`` (k,) of each row by itself, 0 where that is not finite."""
+    total = np.zeros(len(x))
+    with np.errstate(all="ignore"):
+        for column, coefficient in zip(x.T, coefficients, strict=True):
+            total += coefficient * column
+    return np.where(np.isfinite(total), total, 0.0)
 
 
 def check_width(coder: Coder) -> None:

@@ -109,7 +109,8 @@ _ENTRIES = {
         Entry(
             "adult",
             "Adult (UCI)",
-            "32,561 people of the 1994 census, 14 features, income above 50,000 or not; 1,000 taken as public (D).",
+            "32,561 people of the 1994 census, 14 features, income above 50,000 or not; 1,000 rows taken as public "
+            "(paper D).",
             "income",
             1000,
             "adult-train.csv.gz",
@@ -184,7 +185,7 @@ def load(id: str, *, seed: int = 0, **knobs: float) -> Loaded:
         raise InputError(TableMessage.TABLE_NOT_HERE, title=chosen.title, file=chosen.file)
     complete = read_path(chosen.path, "public")
     private, public = split(complete, chosen.public_rows, seed)
-    return private, public, ("the public rows were split off the private table: fine for study, not for a release",)
+    return private, public, ("the public rows were split off the private table",)
 
 
 def _demo(

@@ -237,7 +237,10 @@ def _expansion(public: Table | MomentTable, choices: Choices) -> Expansion:
         raise InputError(TableMessage.FORMULA_NEEDS_ROWS)
     from pmtcore.tables.formula import Expansion  # noqa: PLC0415  # formulaic is slow to load
 
-    return Expansion.learned(choices.formula, public)
+    learned = Expansion.learned(choices.formula, public)
+    if choices.covariates_are_public and learned.response in learned.inputs:
+        raise RefusedError(Refusal.PUBLIC_COVARIATES, TableMessage.RESPONSE_IS_NO_COVARIATE, column=learned.response)
+    return learned
 
 
 def _lab_reasons(private: Table, choices: Choices, dialect: Dialect) -> tuple[str, ...]:
@@ -372,6 +375,10 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     )
     if coder.weights is not None and coder.weights.in_rows:
         data = replace(data, rows_are_weighted=True)
+    if choices.covariates_are_public:
+        data = replace(data, covariates_are_public=True)
+        coder = replace(coder, expected=tuple(data.fit.tolist()))
+        notes += (Note(TableNote.COVARIATES_PUBLIC),)
     if data.m is not None and data.m < len(x):
         notes += (Note(TableNote.PASTED, count=len(x) - data.m, rows=len(x)),)
     notes += dropped + ((Note(TableNote.EMPTY_ROWS),) if choices.missing == "empty-row" else ())
@@ -543,6 +550,7 @@ def _moment_side(
         family=choices.model,
         lam=choices.penalty,
     )
+    data = replace(data, covariates_are_public=choices.covariates_are_public)
     notes = (Note(TableNote.EMPTY_ROWS),) if choices.missing == "empty-row" else ()
     return PublicSide(data, coder, schema.dialect if schema else Dialect(), notes)
 

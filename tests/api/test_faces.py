@@ -37,8 +37,9 @@ _PLAIN = Choices(
 )
 _STRICT = Choices(target="y", unseen="refuse", features=("a",))
 _MEAN = Choices(target="y", person="id", person_rule="mean")
+_RESPONSES = Choices(target="y", features=("a",), covariates="public")
 _FORMULA = Choices(target="y", formula="y ~ a + C(b)", family="poisson", weights="w", exposure="days")
-CHOSEN = {"columns": _PLAIN, "strict": _STRICT, "mean": _MEAN, "formula": _FORMULA}
+CHOSEN = {"columns": _PLAIN, "strict": _STRICT, "mean": _MEAN, "formula": _FORMULA, "responses": _RESPONSES}
 
 
 def record_of(choices: Choices) -> dict:

@@ -33,7 +33,11 @@ def test_an_uploaded_table_spends_from_the_ledger(app):
     assert len(session(app).releases) == 1
     go(app, "budget")
     assert "mu 1 of 3 spent in 1 release;" in words(app) and "The log is intact" in words(app)
+    go(app, "report")
     assert any(b.label == "Report (HTML)" for b in app.get("download_button"))
+    assert "mine.csv" in app.selectbox[0].options[0] and any(
+        "Private regression of" in part.proto.body for part in app.get("html")
+    )
 
 
 def test_what_is_in_no_ledger_is_said_on_budget(app):
@@ -41,8 +45,21 @@ def test_what_is_in_no_ledger_is_said_on_budget(app):
     go(app, "release")
     do_release(app)
     go(app, "budget")
-    assert any("In no ledger: 1 release of this session" in part.value for part in app.info)
-    assert "mu 1 spent" in " ".join(link.label for link in app.get("page_link"))
+    assert any("in no ledger: 1 lab figure from Synthetic demo" in part.value for part in app.info)
+
+
+def test_the_step_named_report_leads_to_the_report(app):
+    """Without a release it says so; after one, in the ledger or not, the report is on the page and to be taken."""
+    go(app, "report")
+    assert not app.exception and "no release yet" in app.info[0].value
+    go(app, "release")
+    assert any(link.proto.page == "report" or "report" in link.proto.page for link in app.get("page_link"))
+    do_release(app)
+    assert "1 lab figure" in " ".join(link.label for link in app.get("page_link"))
+    go(app, "report")
+    (shown,) = [part.proto.body for part in app.get("html") if "Private regression of" in part.proto.body]
+    assert not app.exception and "<h2>Private regression of" in shown and "<h1" not in shown
+    assert {"Report (HTML)", "Record (JSON)"} <= {b.label for b in app.get("download_button")}
 
 
 def test_study_tables_stay_out_unless_asked(app):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -99,8 +100,8 @@ def test_a_release_needs_no_method(files, capsys):
 
 def test_what_to_fit_is_asked_once(files, capsys):
     """A target or a formula, one of the two."""
-    for arguments in (["--mu", "1"], ["--mu", "1", "--target", "y", "--formula", "y ~ a"]):
-        assert main(["release", *files, *arguments]) == BAD_INPUT
+    for arguments in ([], ["--target", ""], ["--formula", ""], ["--target", "y", "--formula", "y ~ a"]):
+        assert main(["release", *files, "--mu", "1", *arguments]) == BAD_INPUT
     assert main(["release", *files, "--mu", "1", "--formula", "y ~ a", "--features", "a"]) == BAD_INPUT
     capsys.readouterr()
 
@@ -119,6 +120,20 @@ def test_a_plan_shows_the_recommended_method_first(files, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["recommended"] == "joint-pmt" == found["rows"][0]["method"]
     assert len({row["method"] for row in found["rows"]}) > 3
+
+
+def test_a_plan_counts_the_rows_of_a_private_table(files, capsys):
+    """In place of their number; one of the two, and no cell of the table changes what is printed."""
+    asked = ["plan", *files[2:], "--target", "y", "--mu", "1", "--method", "joint-pmt"]
+    assert main([*asked, "--rows", "400"]) == OK
+    of_number = capsys.readouterr().out
+    rows = Path(files[1])
+    for text in (rows.read_text(), re.sub(r"\d", "7", rows.read_text())):
+        rows.write_text(text)
+        assert main([*asked, "--private", str(rows)]) == OK
+        assert capsys.readouterr().out == of_number
+    assert main(asked) == BAD_INPUT
+    assert main([*asked, "--private", str(rows), "--rows", "400"]) == BAD_INPUT
 
 
 @pytest.mark.slow
@@ -146,6 +161,18 @@ def test_old_names_are_aliases(files, tmp_path, capsys):
     for name in ("--rows", "--private-rows"):
         assert main(["plan", *files[2:], "--target", "y", name, "400", "--mu", "1"]) == OK
     capsys.readouterr()
+
+
+@pytest.mark.slow
+def test_a_file_named_json_holds_json(files, tmp_path, capsys):
+    """The screen shows the table, and the file is the record that report and explore open."""
+    asked = ["release", *files, "--target", "y", "--mu", "1", "--method", "joint-moment", "--out"]
+    assert main([*asked, str(tmp_path / "r.json")]) == OK
+    assert "std err" in capsys.readouterr().out
+    assert main(["report", "--record", str(tmp_path / "r.json"), "--out", str(tmp_path / "r.html")]) == OK
+    capsys.readouterr()
+    assert main([*asked, str(tmp_path / "r.txt")]) == OK
+    assert (tmp_path / "r.txt").read_text() == capsys.readouterr().out
 
 
 def test_completion(capsys):

@@ -99,12 +99,12 @@ def test_a_report_vouches_only_for_what_the_ledger_holds(ask, tmp_path, capsys):
     record, page = tmp_path / "r.json", tmp_path / "r.html"
     assert main([*ask, "--json", "--out", str(record)]) == 0
     assert main(["report", "--release", str(record), "--html", str(page)]) == 0
-    assert "it may leave" in page.read_text()
+    assert "This report may be published" in page.read_text()
     found = json.loads(record.read_text())
     found["coefficients"]["a"] += 1
     record.write_text(json.dumps(found))
     assert main(["report", "--release", str(record), "--html", str(page)]) == 0
-    assert "it may leave" not in page.read_text() and "does not hold this record" in page.read_text()
+    assert "This report may be published" not in page.read_text() and "does not hold this record" in page.read_text()
     capsys.readouterr()
 
 

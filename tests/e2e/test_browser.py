@@ -42,9 +42,9 @@ def test_a_deep_link_on_a_fresh_server(page: Page, server: str) -> None:
     expect(page.get_by_role("heading", name="Conditioning")).to_be_visible()
     expect(page.get_by_test_id("stSidebar").get_by_text("Synthetic demo")).to_be_visible()
     expect(page.get_by_role("link", name="Release", exact=True)).to_be_visible()
-    page.wait_for_timeout(1000)
-    assert page.get_by_role("dialog").count() == 0
-    assert page.get_by_test_id("stException").count() == 0
+    settled(page)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
 def test_upload_release_download(page: Page, server: str, tmp_path: Path) -> None:
@@ -61,14 +61,14 @@ def test_upload_release_download(page: Page, server: str, tmp_path: Path) -> Non
     page.get_by_role("link", name="Release", exact=True).click()
     settled(page)
     page.get_by_text("I spend mu = 1 on this table").click()
-    button = page.get_by_test_id("stMain").get_by_role("button", name="Release")
+    button = page.get_by_test_id("stMain").get_by_role("button", name="Release", exact=True)
     expect(button).to_be_enabled()
     button.dblclick()
     expect(page.get_by_text("These figures may be published")).to_be_visible()
     expect(page.get_by_text("mu = 1 in 1 release")).to_be_visible()
     settled(page)
     with page.expect_download() as download:
-        page.get_by_role("button", name="Record (JSON)").click()
+        page.get_by_role("button", name="Record (JSON)", exact=True).click()
     text = Path(download.value.path()).read_text()
     record = json.loads(text)
     keys = {"method", "coefficients", "bands", "guarantee", "parameters", "n", "public_rows", "standing"}
@@ -90,12 +90,12 @@ def test_compare_runs_stops_and_draws(page: Page, server: str, tmp_path: Path) -
     trials = page.get_by_role("spinbutton", name="Trials")
     trials.fill("5000")
     trials.press("Tab")
-    page.get_by_role("button", name="Run").click()
+    page.get_by_test_id("stMain").get_by_role("button", name="Run", exact=True).click()
     expect(page.get_by_text(re.compile(r"\d+% done"))).to_be_visible()
-    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
+    page.get_by_test_id("stMain").get_by_role("button", name="Stop", exact=True).click()
     expect(page.get_by_text(re.compile(r"trials? for each method and place, stopped"))).to_be_visible()
     expect(page.locator(".js-plotly-plot")).to_have_count(1)
     expect(page.locator(".js-plotly-plot")).to_be_visible()
-    expect(page.get_by_role("button", name="More trials")).to_be_visible()
+    expect(page.get_by_role("button", name="More trials", exact=True)).to_be_visible()
     page.screenshot(path=str(tmp_path / "compare.png"), full_page=True)
     assert page.get_by_test_id("stException").count() == 0

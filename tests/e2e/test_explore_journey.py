@@ -78,6 +78,28 @@ def test_upload_release_choose_pin_compare_confirm(explored: Page, shots: Path) 
     page.screenshot(path=str(shots / "explore-confirmed.png"), full_page=True)
 
 
+def test_a_click_on_the_map_and_the_keyboard(explored: Page) -> None:
+    """A click on a mark takes its column out of the model, another puts it in again; keys reach the marks' list too."""
+    page = explored
+    chart = page.locator("[class*='st-key-explore-map-']")
+    expect(chart.locator(".js-plotly-plot")).to_be_visible()
+    for looked, still in ((2, False), (3, True)):
+        marks = chart.locator(".scatterlayer .point")
+        expect(marks.first).to_be_visible()
+        before = page.get_by_test_id("stButtonGroup").locator("[kind='pillsActive']").count()
+        marks.first.click(force=True)
+        expect(page.get_by_text(f"Models looked at: {looked}")).to_be_visible()
+        settled(page)
+        after = page.get_by_test_id("stButtonGroup").locator("[kind='pillsActive']").count()
+        assert (after > before) == still
+    feature = page.get_by_test_id("stButtonGroup").get_by_text("years", exact=True).first
+    feature.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Models looked at")).to_be_visible()
+    settled(page)
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
 def pictures(page: Page, shots: Path) -> None:
     """At three widths in both themes; nothing is wider than the window."""
     for theme in ("light", "dark"):

@@ -71,7 +71,7 @@ def test_nothing_of_an_upload_is_left(page: Page, server: str, way: str, monkeyp
     upload(page, server)
     assert found(pid) > 200_000, "the search could not fail"
     if way == "delete":
-        page.get_by_role("button", name="Delete my data").click()
+        page.get_by_role("button", name="Delete my data", exact=True).click()
         expect(page.get_by_text("Synthetic demo").first).to_be_visible()
         settled(page)
         patience = 60  # what carried it to the page is free after the run, and written over on the timer

@@ -45,7 +45,7 @@ def release(page: Page) -> None:
     page.get_by_text(re.compile("I spend mu")).click()
     settled(page)
     main(page).get_by_role("button", name="Release", exact=True).click()
-    expect(page.get_by_role("heading", name="Coefficients")).to_be_visible()
+    expect(page.get_by_role("heading", name="Coefficients", exact=True)).to_be_visible()
     settled(page)
 
 
@@ -85,13 +85,13 @@ def test_plan_to_release(page: Page, server: str) -> None:
     """Method and budget of a plan are carried, and the budget page is next."""
     page.goto(f"{server}/plan")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
-    page.get_by_role("button", name="Release this plan").click()
+    page.get_by_role("button", name="Release this plan", exact=True).click()
     expect(page.get_by_text("A release spends budget permanently")).to_be_visible()
     settled(page)
     expect(main(page).get_by_text("planned: Joint whitened release at mu = 1")).to_be_visible()
     release(page)
-    main(page).get_by_role("link", name="Next: Budget").click()
-    expect(page.get_by_role("heading", name="Budget")).to_be_visible()
+    main(page).get_by_role("link", name="Next: Report").click()
+    expect(page.get_by_role("heading", name="Report", exact=True)).to_be_visible()
 
 
 def test_comparison_with_stop_and_reload(page: Page, server: str) -> None:
@@ -101,7 +101,7 @@ def test_comparison_with_stop_and_reload(page: Page, server: str) -> None:
     trials = page.get_by_role("spinbutton", name="Trials")
     trials.fill("5000")
     trials.press("Tab")
-    page.get_by_role("button", name="Run").click()
+    main(page).get_by_role("button", name="Run", exact=True).click()
     expect(page.get_by_text(re.compile(r"\d+% done"))).to_be_visible()
     page.wait_for_url(re.compile("run=[0-9a-f]{32}"))
     page.reload()
@@ -120,7 +120,23 @@ def test_ledger_over_a_restart(page: Page, restartable: Server) -> None:
     restartable.restart()
     page.goto(f"{restartable.url}/budget")
     expect(page.get_by_text(re.compile("in 1 release")).first).to_be_visible()
-    expect(page.get_by_role("button", name="Report (HTML)")).to_be_visible()
+    main(page).get_by_role("link", name="Reports of these releases").click()
+    expect(page.get_by_role("button", name="Report (HTML)", exact=True)).to_be_visible()
+
+
+def test_a_release_by_keyboard(page: Page, server: str) -> None:
+    """Tick and button by keys alone; after the spend the verdict has the focus, and Tab goes on from there."""
+    page.goto(f"{server}/release")
+    settled(page)
+    page.get_by_role("checkbox", name=re.compile("I spend mu")).focus()
+    page.keyboard.press("Space")
+    settled(page)
+    button = main(page).get_by_role("button", name="Release", exact=True)
+    expect(button).to_be_enabled()
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Coefficients", exact=True)).to_be_visible()
+    page.wait_for_function("document.activeElement && document.activeElement.classList.contains('st-key-verdict')")
 
 
 def test_report(page: Page, server: str, shots: Path) -> None:
@@ -129,7 +145,7 @@ def test_report(page: Page, server: str, shots: Path) -> None:
     settled(page)
     release(page)
     with page.expect_download() as download:
-        page.get_by_role("button", name="Report (HTML)").click()
+        page.get_by_role("button", name="Report (HTML)", exact=True).click()
     text = Path(download.value.path()).read_text()
     assert "NIST SP 800-226" in text and "<script" not in text
     other = page.context.new_page()
@@ -138,7 +154,7 @@ def test_report(page: Page, server: str, shots: Path) -> None:
     assert other.evaluate("document.documentElement.scrollWidth") <= 390
     other.screenshot(path=str(shots / "report-390.png"), full_page=True)
     with page.expect_download() as download:
-        page.get_by_role("button", name="Notebook").click()
+        page.get_by_role("button", name="Notebook", exact=True).click()
     assert json.loads(Path(download.value.path()).read_text())["nbformat"] == 4
 
 
@@ -153,7 +169,7 @@ def test_a_lesson(page: Page, server: str) -> None:
     expect(page.get_by_text(re.compile("Only the release itself"))).to_be_hidden()
     page.go_back()
     expect(page.get_by_text(re.compile("What do four releases"))).to_be_visible()
-    page.get_by_role("button", name="All lessons").click()
+    page.get_by_role("button", name="All lessons", exact=True).click()
     page.get_by_role("button", name=re.compile(r"^\d+\. Leaks")).click()
     expect(page.get_by_text(re.compile("^Violation")).first).to_be_visible()
     page.wait_for_url(re.compile("lesson=leaks"))
@@ -189,5 +205,5 @@ def test_a_deep_link_on_a_fresh_server(page: Page, server: str) -> None:
     page.goto(f"{server}/plan?table=demo&n=1000&method=pmt-ridge&mu=0.5")
     expect(page.get_by_text(re.compile("At mu = 0.5 .Whitened ridge.")).first).to_be_visible()
     expect(page.get_by_text(re.compile("1,000 private")).first).to_be_visible()
-    page.wait_for_timeout(500)
-    assert page.get_by_role("dialog").count() == 0
+    settled(page)
+    expect(page.get_by_role("dialog")).to_have_count(0)

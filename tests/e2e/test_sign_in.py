@@ -74,7 +74,7 @@ def restartable(tmp_path: Path, provider: Provider) -> Iterator[Server]:
 
 def sign_in(page: Page, url: str, name: str) -> None:
     page.goto(url)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_role("link", name=name).click()
     settled(page)
 
@@ -85,7 +85,7 @@ def test_nobody_gets_anywhere_without_signing_in(page, restartable):
         page.goto(f"{restartable.url}/{place}")
         settled(page)
         expect(page.get_by_test_id("stMain").get_by_role("button")).to_have_count(1)
-        expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+        expect(page.get_by_role("button", name="Sign in", exact=True)).to_be_visible()
         expect(page.get_by_text("survey")).to_have_count(0)
         expect(page.get_by_test_id("stSidebar")).to_have_count(0)
 
@@ -103,8 +103,8 @@ def test_claims_become_roles(page, restartable, name):
             settled(page)
             expect(page.get_by_test_id("stMain").get_by_role("button")).to_have_count(1)
             expect(page.get_by_test_id("stSidebar")).to_have_count(0)
-        page.get_by_role("button", name="Sign out").click()
-        expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+        page.get_by_role("button", name="Sign out", exact=True).click()
+        expect(page.get_by_role("button", name="Sign in", exact=True)).to_be_visible()
         return
     page.goto(f"{restartable.url}/data")
     settled(page)
@@ -123,5 +123,5 @@ def test_claims_become_roles(page, restartable, name):
     page.goto(f"{restartable.url}/budget")
     settled(page)
     expect(page.get_by_text("Register a data set")).to_have_count(1 if role == "cleo" else 0)
-    page.get_by_role("button", name="Sign out").click()
-    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    page.get_by_role("button", name="Sign out", exact=True).click()
+    expect(page.get_by_role("button", name="Sign in", exact=True)).to_be_visible()

@@ -104,20 +104,24 @@ def test_nothing_private_is_left_behind(page: Page, server: str, tmp_path: Path)
     addresses: list[str] = []
     page.on("request", lambda request: addresses.append(request.url))
     upload(page, server)
-    page.get_by_test_id("stMain").get_by_role("button", name="Release").click()
+    page.get_by_test_id("stMain").get_by_role("button", name="Release", exact=True).click()
     expect(page.get_by_text("These figures may be published")).to_be_visible()
     settled(page)
     pages = [page.content()]
     for name in ("Record (JSON)", "Coefficients (CSV)", "Configuration (JSON)"):
         with page.expect_download() as download:
-            page.get_by_role("button", name=name).click()
+            page.get_by_role("button", name=name, exact=True).click()
         download.value.save_as(seen[0] / name)
     page.get_by_role("link", name="Budget", exact=True).click()
     settled(page)
     pages.append(page.content())
-    for name in ("Report (HTML)", "Ledger of this data set (JSON)"):
+    for name in ("Ledger of this data set (JSON)", "Report (HTML)"):
+        if name == "Report (HTML)":
+            page.get_by_test_id("stSidebar").get_by_role("link", name="Report", exact=True).click()
+            settled(page)
+            pages.append(page.content())
         with page.expect_download() as download:
-            page.get_by_role("button", name=name).click()
+            page.get_by_role("button", name=name, exact=True).click()
         download.value.save_as(seen[0] / name)
     pages.append(
         page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie, location.href])")
@@ -138,7 +142,7 @@ def test_trouble_spends_once(page: Page, server: str, trouble: str) -> None:
     """Clicks in a row, then a reload or a lost connection at once: one spend in the ledger at most."""
     place = _PLACES[server]
     upload(page, server)
-    button = page.get_by_test_id("stMain").get_by_role("button", name="Release")
+    button = page.get_by_test_id("stMain").get_by_role("button", name="Release", exact=True)
     expect(button).to_be_enabled()
     if trouble == "lost connection":
         button.click()

@@ -42,14 +42,13 @@ def test_coverage_on_gaussian_data(n, m, mu, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["accuracy", "inference"])
-def test_bands_are_as_wide_as_they_need_be(mode, seed):
+def test_bands_are_as_wide_as_they_need_be(seed):
     """Three budgets, 60 draws, ten coefficients: 0.93 to 0.975 covered (0.98 fails), narrower than the public bands."""
     hits, widths = [], []
     for mu in (0.15, 0.5, 4.5):
         for at in range(60):
             draw, public, rows = make(3000, 60, seed + at)
-            bands = plan("joint-pmt", public, 3000, mu, radius_mode=mode).run(rows, SeededNoise(seed, at), 1).bands()
+            bands = plan("joint-pmt", public, 3000, mu).run(rows, SeededNoise(seed, at), 1).bands()
             alone = public_bands(public)
             hits.append(np.mean((bands.low <= draw.beta) & (draw.beta <= bands.high)))
             widths.append(np.median((bands.high - bands.low) / (alone.high - alone.low)))
@@ -131,12 +130,12 @@ def hurting(kind, n, m, seed, d=6):
         ("shifted", 3000, 60),
     ],
 )
-def test_inference_bands_hold_on_designs_that_hurt(kind, n, m, mu, seed):
+def test_bands_hold_on_designs_that_hurt(kind, n, m, mu, seed):
     """At least 90 % over designs that break an assumption each (exact binomial test, as above)."""
     hits = 0
     for at in range(150):
         public, rows, beta = hurting(kind, n, m, seed + at)
-        found = plan("joint-pmt", public, n, mu, radius_mode="inference").run(rows, SeededNoise(seed, at), 2)
+        found = plan("joint-pmt", public, n, mu).run(rows, SeededNoise(seed, at), 2)
         bands, j = found.bands(), at % 6
         hits += bool(bands.low[j] <= beta[j] <= bands.high[j])
     assert stats.binom.cdf(hits, 150, 0.9) > FALSE_ALARM
@@ -146,13 +145,13 @@ def test_inference_bands_hold_on_designs_that_hurt(kind, n, m, mu, seed):
 @pytest.mark.usefixtures("real_tables")
 @pytest.mark.parametrize("mu", [0.3, 1.5, 4.5])
 @pytest.mark.parametrize(("table", "scale", "m"), [("white-wine", "z", 245), ("power-plant", "minmax", 192)])
-def test_inference_bands_hold_the_non_private_fit_on_real_tables(table, scale, m, mu, seed):
+def test_bands_hold_the_non_private_fit_on_real_tables(table, scale, m, mu, seed):
     """At least 90 % of bands hold the non-private fit of the same private rows, over random splits."""
     hits = 0
     for at in range(100):
         public, rows, _ = sides(seed + at, table=table, scale=scale, m=m, one=True)
         exact = exact_fit(public, rows).reveal(TEST)
-        found = plan("joint-pmt", public, rows.n, mu, radius_mode="inference").run(rows, SeededNoise(seed, at), 2)
+        found = plan("joint-pmt", public, rows.n, mu).run(rows, SeededNoise(seed, at), 2)
         bands, j = found.bands(), at % public.d
         hits += bool(bands.low[j] <= exact[j] <= bands.high[j])
     assert stats.binom.cdf(hits, 100, 0.9) > FALSE_ALARM

@@ -14,7 +14,7 @@ from pmtcore.glm.families import LOGISTIC, POISSON
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.gradients.frame import mean_excess
-from pmtcore.methods.gradients.passes import State, choose_bounds
+from pmtcore.methods.gradients.passes import State, ball_bounds, choose_bounds, combine_curvature, curvature_at
 from pmtcore.public.moments import INTERCEPT, public_from_rows
 from pmtcore.public.weak_prior import COEFFICIENT_SD, INTERCEPT_SD, prior_precision
 from tests.helpers import FALSE_ALARM, TEST, names, plan
@@ -154,3 +154,32 @@ def test_steps_are_bought_where_precision_is_not_scarce():
     assert passes[0] == sorted(passes[0]) and passes[1] == sorted(passes[1])
     assert passes[0][1] > passes[1][1] and passes[1][-1] > 10
     assert math.isclose(sum(plan(ID, many, 5000, 0.5).schedule.gradients), 0.9)
+
+
+@pytest.mark.parametrize("rows", [8, 100])
+@pytest.mark.parametrize("mu", [0.3, 30.0])
+def test_more_passes_than_usual_leave_the_first_its_part(rows, mu):
+    """The first share is to the last as in the automatic schedule, however many passes are asked for."""
+    _, public, _ = glm(500, rows, 1)
+    automatic = plan(ID, public, 5000, mu).schedule.gradients
+    asked = plan(ID, public, 5000, mu, passes=40).schedule.gradients
+    assert len(asked) == 40
+    assert asked[-1] / asked[0] == pytest.approx(automatic[-1] / automatic[0])
+    fewer = plan(ID, public, 5000, mu, passes=2).schedule.gradients
+    assert fewer[1] / fewer[0] == pytest.approx(automatic[1] / automatic[0])
+
+
+@pytest.mark.parametrize("rows", [8, 100])
+def test_a_released_curvature_stays_as_it_was_released(rows):
+    """Wherever the points go after it; before it the public Hessian follows them."""
+    _, public, _ = glm(500, rows, 1)
+    frame = plan(ID, public, 5000, 3.0).frame
+    state = State.first(frame, 2)
+    bounds = ball_bounds(frame, state, 3.0)
+    public_hessian = curvature_at(frame, state).hessian
+    released = combine_curvature(frame, state, bounds, 3.0, 1.3 * public_hessian)
+    for away in (0.0, 2.0, 30.0):
+        moved = replace(released, points=released.points + away)
+        assert np.array_equal(curvature_at(frame, moved).hessian, curvature_at(frame, released).hessian)
+    moved = replace(state, points=state.points + 2.0)
+    assert not np.allclose(curvature_at(frame, moved).hessian, public_hessian)

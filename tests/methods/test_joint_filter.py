@@ -11,6 +11,7 @@ from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.joint.refined import raised
 from pmtcore.methods.registry import make_parameters, method
+from pmtcore.public.bands import Part, limits
 from pmtcore.public.moments import public_from_rows
 from pmtcore.public.sizes import Sizes, common_direction, harmless_bound
 from tests.helpers import names
@@ -83,6 +84,49 @@ def test_heavy_truncation_is_said(seed) -> None:
     outcome = plan.run(PrivateRows.from_arrays(x[60:], y[60:] + 3 * x[60:, 0], names(3)), ZeroNoise(), 1)
     assert outcome.disagrees
     assert outcome.fit.truncates_heavily
+
+
+@pytest.mark.parametrize("d", [1, 2, 7])
+def test_a_step_with_too_small_a_gram_matrix_leaves_no_more_than_itself(d: int, seed) -> None:
+    """What is left is no longer than the step, in the metric of all rows, however many rows are missing."""
+    rng = np.random.default_rng([d, seed])
+    for size in (0.1, 3.0, 300.0):
+        pilot, rows = _gram(rng, d), size * rng.standard_normal((2, d))
+        whole, away = pilot + rows.T @ rows, rng.standard_normal(d)
+        step = np.linalg.solve(pilot, whole @ away)
+        left = away - step
+        assert left @ whole @ left <= step @ whole @ step * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("mu", [0.5, 4.5])
+def test_bands_hold_the_fit_where_the_ball_truncated_what_decides_it(mu: float, seed) -> None:
+    """Six private rows in a hundred are fifty times as long as any public one: bands hold the private fit."""
+    covered = []
+    for draw in range(8):
+        rng = np.random.default_rng([draw, seed])
+        x = rng.standard_normal((4000, 3))
+        x[:240] *= 50
+        y = x @ np.ones(3) + rng.standard_normal(4000) * (1 + np.abs(x[:, 0]))
+        theirs = rng.standard_normal((12, 3))
+        public = public_from_rows(theirs, theirs @ np.ones(3) + rng.standard_normal(12), names(3), "y")
+        rows = PrivateRows.from_arrays(x, y, names(3))
+        entry = method("joint-pmt")
+        outcome = entry.plan(public, 4000, Budget(mu), make_parameters(entry, {})).run(rows, SeededNoise(draw), 1)
+        exact, bands = exact_fit(public, rows).reveal(TEST), outcome.bands()
+        assert bands is not None
+        covered.append(np.mean((bands.low <= exact) & (exact <= bands.high)))
+    assert np.mean(covered) > 0.8
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e12])
+def test_variances_below_zero_by_rounding_are_zero(scale: float) -> None:
+    """A difference of covariances that rounding leaves below zero makes bands of no width, and none of NaN."""
+    covariance = scale * np.array([[-1e-16, 0.0], [0.0, 4.0]])
+    part = Part.of(covariance)
+    assert part.sd[0] == 0.0 and part.sd[1] == pytest.approx(2 * np.sqrt(scale))
+    nothing = Part.of(np.zeros((2, 2)))
+    bands = limits(np.zeros(2), np.zeros(2), part, nothing, nothing.plus(nothing))
+    assert np.all(np.isfinite(bands.low)) and np.all(np.isfinite(bands.high))
 
 
 def test_bounds_grow_with_the_budget() -> None:

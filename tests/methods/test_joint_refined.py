@@ -75,6 +75,17 @@ def test_the_mechanisms_together_cost_the_budget(mu, mode, seed):
         assert found.mu == mu
 
 
+def test_the_wider_radius_is_for_one_pass(seed):
+    """With gradients both purposes of the radius give one release, bit for bit; with one pass they differ."""
+    _, data, rows = make(200, 60, seed)
+    both = ("accuracy", "inference")
+    for values in ({}, {"passes": "2"}, {"clip": 3.0}):
+        one, other = (plan("joint-pmt", data, rows.n, 1.0, radius_mode=mode, **values) for mode in both)
+        assert np.array_equal(one.run(rows, SeededNoise(seed), 1).seen(), other.run(rows, SeededNoise(seed), 1).seen())
+    radii = [plan("joint-pmt", data, rows.n, 1.0, radius_mode=mode, passes="1").first.ball.radius for mode in both]
+    assert radii[1] > 1.2 * radii[0]
+
+
 def test_gradient_and_histogram_carry_the_noise_they_state(seed):
     """Released minus exact, at each trial's own pilot and bound: chi-square; 20 % less would be seen."""
     _, data, rows = make(300, 60, seed)

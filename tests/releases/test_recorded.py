@@ -14,9 +14,10 @@ from pmtcore.cli.main import main
 from pmtcore.ledger.account import START_CAP
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
-from pmtcore.methods.registry import methods
+from pmtcore.methods.registry import method, methods
 from pmtcore.releases.record import UNRECORDED
 from pmtcore.releases.release import Request, recorded_release, release
+from tests.helpers import suited
 from tests.ledger.test_log import problem, table  # noqa: F401  # fixture
 
 SOUND = [m.id for m in methods() if m.standing is ReleaseStatus.SOUND and "gaussian" in m.families]
@@ -33,7 +34,7 @@ def files(tmp_path):
 @pytest.mark.parametrize("id", SOUND)
 def test_outside_a_ledger_every_spend_is_a_lab_figure(problem, id):  # noqa: F811
     """Whatever the method: what costs something and is recorded nowhere is not sound."""
-    found = release(problem, Request(id, Budget(1.0)), SecureNoise())
+    found = release(suited(method(id), problem), Request(id, Budget(1.0)), SecureNoise())
     free = found.guarantee.mu == 0
     assert (found.standing is ReleaseStatus.SOUND) == free
     assert (UNRECORDED in found.standing_reasons) != free

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from pmtcore.report.columns import at_a_glance
+from pmtcore.report.columns import at_a_glance, one_label
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table
 
 
@@ -31,3 +32,24 @@ def test_each_column_has_its_part_and_its_public_rows():
     assert list(found["part"]) == ["target", "feature", "feature", "left out"]
     assert found.loc["age", "missing in public rows"] == 1 and sum(found.loc["age", "public rows"]) == 3
     assert found.loc["town", "public rows"] == [3, 1]
+
+
+def test_a_column_that_is_left_out_of_the_fit_says_so():
+    """A number that other columns give away, and a constant: chosen, and left out all the same."""
+    age = [20.0, 30.0, 40.0, 50.0, 60.0, 70.0]
+    columns = {"age": age, "months": [12 * one for one in age], "one": [1.0] * 6, "pay": [1.0, 2.0, 4.0, 3.0, 6.0, 5.0]}
+    public, private = (
+        _table("public", **columns),
+        _table("private", **{name: values[::-1] for name, values in columns.items()}),
+    )
+    choices = Choices(target="pay")
+    found = at_a_glance(private, public, choices, prepare(private, public, choices).notes).set_index("column")
+    assert list(found.loc[["age", "months", "one"], "part"]) == ["feature", "left out", "left out"]
+
+
+def test_public_rows_of_one_label_are_noticed():
+    """One value of the target, gaps aside, is one label; two are not, and public rows without a target have none."""
+    choices = Choices(target="bought", family="logistic")
+    assert one_label(_table("p", bought=["yes", "yes", None], age=[1, 2, 3]), choices)
+    assert not one_label(_table("p", bought=["yes", "no", "no"], age=[1, 2, 3]), choices)
+    assert not one_label(_table("p", age=[1, 2, 3], pay=[1, 2, 4]), choices)

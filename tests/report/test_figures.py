@@ -68,7 +68,11 @@ def test_forest_plot_is_the_record(problem):
     table = forest.table(found, unit)
     assert set(table["coefficient"]) == set(found.names) and table["coefficient"].iloc[-1] == INTERCEPT
     drawn = traces(forest.forest(table, unit))
-    assert list(drawn) == ["Public fit alone", "released", "95 % band"]  # the band comes last: over the points
+    assert list(drawn) == [
+        "Public fit alone (its band is not drawn)",
+        "released",
+        "95 % band",
+    ]  # the band comes last: over the points
     assert drawn["released"]["y"] == [found.names[j] for j in shown]
     np.testing.assert_allclose(drawn["released"]["x"], found.coefficients[shown] * spread)
     ends = np.asarray(drawn["95 % band"]["x"]).reshape(-1, 3)
@@ -242,7 +246,7 @@ def test_predicted_is_relative_to_the_public_fit(problem):
 def test_predicted_words_follow_the_budget(problem):
     """A larger budget lengthens the errors less, and the public fit says that it is one."""
     assert "times what sampling alone gives" in figures.predicted_words(looked(problem, mu=0.01))
-    assert any(w in figures.predicted_words(looked(problem, mu=50.0)) for w in ("widens error bars", "next to nothing"))
+    assert any(w in figures.predicted_words(looked(problem, mu=50.0)) for w in ("widen error bars", "next to nothing"))
     assert "the public fit itself" in figures.predicted_words(looked(problem, "public-only"))
     assert figures.predicted_words(looked(problem, "pmt-moment")) == ""
 

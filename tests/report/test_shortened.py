@@ -12,7 +12,19 @@ from pmtcore.report.shortened import NAME, Origin, Shortened, shortened, shorten
 @pytest.mark.parametrize("origin", list(Origin))
 def test_a_share_is_a_percentage_with_its_origin(share, words, origin):
     """A small share never reads as none, one below all never as all; what is released with noise stays within 1."""
-    assert Shortened(share, origin).words == f"{words}, {origin}"
+    if share > 0 or origin is not Origin.PREDICTED:
+        assert Shortened(share, origin).words == f"{words}, {origin}"
+
+
+def test_no_public_row_is_no_promise_for_private_ones():
+    """Where no public row would be truncated, private rows may be: the error keeps a part for them."""
+    assert "a few private ones may be" in Shortened(0.0, Origin.PREDICTED).words
+
+
+def test_the_released_share_takes_the_place_of_the_prediction():
+    """One figure in the line: after a release the released one."""
+    line = shortened_words({"predicted_truncation_rate": 0.02}, {"clipped_share": 0.03})
+    assert "3 %" in line and "2 %" not in line and "3 %" not in shortened_words({"predicted_truncation_rate": 0.02})
 
 
 def test_predictions_come_before_what_was_released():

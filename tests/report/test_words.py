@@ -64,10 +64,10 @@ def test_truncation():
     norms = np.sort(np.random.default_rng(1).chisquare(5, 2001)) ** 0.5
     made = diagnosis([1, 2], [1, 2], norms)
     assert len(norms) == len(QUANTILES)
-    assert re.search("no .*row is shortened", words.truncation_words(made, 100.0))
-    assert re.search("every .*row is shortened", words.truncation_words(made, 0.0))
+    assert re.search("no .*row is truncated", words.truncation_words(made, 100.0))
+    assert re.search("every .*row is truncated", words.truncation_words(made, 0.0))
     assert "0 %" not in words.truncation_words(made, float(norms[-1]) - 1e-9)
-    assert re.search(r"\d+ % of the \w* ?rows are shortened", words.truncation_words(made, 2.0))
+    assert re.search(r"\d+ % of the \w* ?rows are truncated", words.truncation_words(made, 2.0))
     assert "cannot be predicted" in words.truncation_words(diagnosis([1], [1]), 2.0)
 
 
@@ -82,7 +82,7 @@ def test_a_comparison_names_every_method():
         [summary(id, x, e) for id, es in runs.items() for x, e in zip((0.1, 1, 10), es, strict=True)]
     )
     assert all(title(id) in found for id in runs), found
-    assert "2 times further off" in found and "1.6 times further off" in found and "at mu = 0.1" in found
+    assert "2 times as far off" in found and "1.6 times as far off" in found and "at mu = 0.1" in found
     assert found.index(title("public-only")) < found.index(title("pmt-ridge"))
 
 
@@ -154,7 +154,7 @@ def test_each_coefficient():
 
 def test_what_a_band_holds():
     """Truncation is in the words where it is in the figures, and there alone."""
-    for cut, said in (([2.0], "Truncation: rows moved"), (None, "not listed separately")):
+    for cut, said in (([2.0], "Truncation: rows beyond"), (None, "not listed separately")):
         found = released([1], [1], cut)
         assert said in words.parts_words(coefficients.table(found, coefficients.units(found)["sd"]))
 

@@ -85,11 +85,6 @@ class Frame:
         return len(self.response)
 
     @property
-    def few_rows(self) -> bool:
-        """See :func:`has_few_rows`."""
-        return has_few_rows(self.public)
-
-    @property
     def prior_dof(self) -> float:
         """Degrees of freedom behind the scale of the prior: public rows less columns."""
         return float(max(len(self._features) - self.public.d, 1))

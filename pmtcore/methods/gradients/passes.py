@@ -108,20 +108,16 @@ class ClippingChoice:
 
 
 def curvature_at(frame: Frame, state: State) -> Curvature:
-    """Return the public Hessian at the points, times the released ratio to it where there is one.
+    """Return the public Hessian at the points, or the released one from where it was released.
 
-    Few public rows do not tell how a Hessian changes from point to point: next to separation theirs vanishes where
-    that of the private rows does not, and steps would grow without bound. There the released one stays as it is.
+    Public rows do not tell how a Hessian changes from point to point: next to separation theirs vanishes where that of
+    the private rows does not, and steps would grow without bound.
     """
-    if state.released is not None and frame.few_rows:
+    if state.released is not None:
         root = state.released.root
-    else:
-        slopes = frame.slopes(state.points)
-        public = frame.hessians(slopes)
-        if state.released is None:
-            return Curvature(public, frame.roughness(slopes))
-        root = np.linalg.cholesky(_with_least_curvature(public))
-    return Curvature(root @ state.released.ratio @ np.swapaxes(root, 1, 2), state.released.variance)
+        return Curvature(root @ state.released.ratio @ np.swapaxes(root, 1, 2), state.released.variance)
+    slopes = frame.slopes(state.points)
+    return Curvature(frame.hessians(slopes), frame.roughness(slopes))
 
 
 def choose_bounds(frame: Frame, state: State, mu: float) -> ClippingChoice:

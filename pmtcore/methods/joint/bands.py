@@ -42,7 +42,13 @@ def bands(first: FirstFit, fit: Fit, ridge: np.ndarray, lam: float) -> Bands:
         solved = (public.feature_root.T @ ridge - public.factor[-1, : public.d]) / public.residual_scale
     privacy = Part.of(inverse @ fit.noise_covariance(solved) @ inverse.T)
     sampling = _sampling_part(first, fit.clip_weights, inverse, fit.unshrunk[0] - solved)
-    return limits(ridge, centre, privacy, sampling, fit.truncation_part(inverse))
+    moved = inverse @ (fit.whole[0] * fit.gram_estimate[0] @ fit.last_step)
+    return limits(ridge, centre, privacy, sampling, _with_step(fit.truncation_part(inverse), moved))
+
+
+def _with_step(truncation: Part | None, moved: np.ndarray) -> Part | None:
+    """Return the truncation part with the last step in it, which moved the coefficients by ``moved`` (d,)."""
+    return None if truncation is None else truncation.plus(Part.of(np.outer(moved, moved)))
 
 
 def alone(first: FirstFit, fit: Fit) -> dict[str, list[Any]]:
@@ -55,7 +61,7 @@ def alone(first: FirstFit, fit: Fit) -> dict[str, list[Any]]:
     table = public.residual_scale * back_transform(public.feature_root, np.eye(len(away))).T
     solve = table @ np.linalg.inv(fit.whole[0] * fit.gram_estimate[0])
     noise = solve @ fit.noise_covariance(away) @ solve.T
-    cut = fit.truncation_part(solve)
+    cut = _with_step(fit.truncation_part(solve), table @ fit.last_step)
     lost = np.zeros(len(away)) if cut is None else cut.variance
     centre = public.fit + table @ away
     return {"coefficients": centre.tolist(), "privacy": noise.tolist(), "truncation": lost.tolist()}
@@ -91,7 +97,8 @@ def _with_public(first: FirstFit, fit: Fit, estimate: np.ndarray) -> Bands:
     pull = Part.of(rest @ (inflation * public.fit_pull) @ rest.T)
     theirs_part = robust_part(influence @ rest.T, inflation, len(influence), public.clusters)
     together = sampling.plus(theirs_part).plus(pull)
-    return limits(estimate, public.fit + table @ both.step, privacy, together, fit.truncation_part(solve))
+    truncation = _with_step(fit.truncation_part(solve), table @ fit.last_step)
+    return limits(estimate, public.fit + table @ both.step, privacy, together, truncation)
 
 
 def _sampling_part(first: FirstFit, weights: np.ndarray, inverse: np.ndarray, away: np.ndarray) -> Part:

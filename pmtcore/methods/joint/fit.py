@@ -59,6 +59,10 @@ class Fit(Protocol):
     def truncation_part(self, inverse: np.ndarray) -> Part | None:
         """What truncation moves the fit by, for ``inverse`` (d, d) from the equation to coefficients."""
 
+    @property
+    def last_step(self) -> np.ndarray:
+        """The last step (d,) to the correction, in the first trial: as long as the error that it may leave."""
+
     def seen(self) -> np.ndarray:
         """All that an attacker gets (trials, k)."""
 
@@ -142,6 +146,11 @@ class FirstFit:
     def truncates_heavily(self) -> bool:
         """Never: one moment alone cannot say what it does not hold."""
         return False
+
+    @property
+    def last_step(self) -> np.ndarray:
+        """Zero: the noise of a Gram matrix that is released with its equation is in :meth:`noise_covariance`."""
+        return np.zeros(self.public.d)
 
     @property
     def prior_dof(self) -> float:

@@ -39,7 +39,7 @@ register(
         "the public fit.",
         origin=Origin("beyond A and B"),
         claim=sound(
-            REPLACE_ONE, "Gaussian mechanisms with tight sensitivities; what follows it is proved to cost nothing"
+            REPLACE_ONE, "Gaussian mechanisms with tight sensitivities; whatever is computed from them costs no more"
         ),
         plan=plan,
         colour="#0072B2",

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pmtcore.methods.parameters import Parameters, choice, parameter, penalty, radius_purpose, truncation_radius, unset
+from pmtcore.methods.parameters import Parameters, choice, parameter, penalty, truncation_radius, unset
 
 
 @dataclass(frozen=True, kw_only=True)
 class JointParameters(Parameters):
     """Public parameters of ``joint-pmt``."""
 
-    radius_mode: str = radius_purpose("predicted error")
+    radius_mode: str = choice(
+        "Radius chosen for",
+        accuracy="the smallest predicted error",
+        inference="with one pass, a radius so wide that truncation hardly touches error bands, at the price of more "
+        "noise; with gradients the same as accuracy, whose bands cover more often",
+    )
     radius: float = truncation_radius()
     response_scale: float = unset(
         "Response scale c (0: automatic)",

@@ -161,10 +161,6 @@ def two_passes(public: PublicData, n: int, budget: Budget, parameters: JointPara
         counted = sum(each.shares.counting for each in middle)
         shares = replace(shares, middle=between + counted, counting=0.0 if parameters.clip else COUNTING)
     second = SecondPass(sizes, n, shares, parameters.clip, harmless_bound(n, shares.gradient_mu))
-    if parameters.radius_mode == "inference":
-        second = replace(second, least=max(second.least, second.covering_bound()))
-        if second.least >= sizes.edges[-1] * (1 - 1e-9):  # no count could change it
-            second = replace(second, clip=second.least, shares=replace(shares, counting=0.0))
     return JointPlan(budget.mu, first, second, parameters, middle)
 
 

@@ -8,6 +8,7 @@ again from the prior: pilot first, gradients in their order. Post-processing of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, final
@@ -146,6 +147,17 @@ class RefinedFit:
         if part is None or self.gradient.counts is None:
             return part
         return part.with_variance(np.maximum(part.variance, self.gradient.lost[0] * np.sum(inverse**2, axis=1)))
+
+    @property
+    def last_step(self) -> np.ndarray:
+        """The last step (d,), first trial, as far as it is longer than the filter expected (proofs/bands.md, 7).
+
+        What the pilot truncates makes the Gram matrix too small, and a step with such a matrix leaves an error no
+        longer than itself.
+        """
+        step = self.correction[0] - self.point[0]
+        ratio = float(step @ np.linalg.solve(self.before.doubt[0], step)) / len(step)
+        return np.asarray(step * math.sqrt(max(1 - 1 / max(ratio, 1.0), 0.0)))
 
 
 def raised(

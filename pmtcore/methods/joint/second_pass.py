@@ -135,11 +135,6 @@ class SecondPass:
         )
         return found, float(np.mean(self.sizes.lengths > self.expected_bound))
 
-    def covering_bound(self) -> float:
-        """Four times the longest public gradient where the noise is then below the sampling error, else twice."""
-        top = float(np.max(self.sizes.lengths))
-        return (4.0 if (8 * top / (self.shares.mu * self.n)) ** 2 < 1 / self.n else 2.0) * top
-
 
 @final
 @dataclass(frozen=True)

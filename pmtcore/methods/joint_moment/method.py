@@ -361,7 +361,8 @@ register(
         "who holds the record.",
         origin=Origin("beyond A and B"),
         claim=sound(
-            REPLACE_ONE, "One Gaussian mechanism with a tight sensitivity; what follows it is proved to cost nothing"
+            REPLACE_ONE,
+            "One Gaussian mechanism with a tight sensitivity; whatever is computed from it costs no more",
         ),
         plan=plan,
         colour="#7A4FB5",

@@ -241,14 +241,14 @@ class LocalOutcome(Outcome):
         pool = (plan.gram, len(plan.rows)) if getattr(plan.parameters, "pool", "no") == "yes" else None
         ols = estimators.least_squares(gram, cross, pool, plan.n)
         first = 1 if plan.public.has_intercept else 0
-        found = np.empty_like(ols)
+        scaled = np.empty_like(ols)
         for t in range(len(ols)):  # a root for each trial
             level = float(np.clip(cross[t, 0] + made.offset, made.low, made.high)) if first else None
             slopes, offset = estimators.scaled(link, ols[t, first:], plan.distinct, level)
-            found[t, first:] = slopes
+            scaled[t, first:] = slopes
             if first:
-                found[t, 0] = offset - made.shift[first:] @ slopes
-        return found
+                scaled[t, 0] = offset - made.shift[first:] @ slopes
+        return scaled
 
     def bands(self) -> Bands | None:
         """Privacy and sampling parts of the score equation; the papers' scale has no formula."""

@@ -209,21 +209,21 @@ def fit_together(
         raise ValueError("plans fitted together clip rows alike and use the limit of many augmented rows")
     value, d = first.clipped(rows).reveal(_LAB), first.ground.public.d
     b = np.vstack([plan.noise_draws(source, 1) for plan, source in zip(plans, sources, strict=True)])
-    found = _fitted(Data(first.ground.loss, value[:, :d], value[:, d]), plans, b, None)
+    fits = _fitted(Data(first.ground.loss, value[:, :d], value[:, d]), plans, b, None)
     return [
-        PrintedOutcome(plan, Iterated(found.theta[k : k + 1], found.weights[k : k + 1])) for k, plan in enumerate(plans)
+        PrintedOutcome(plan, Iterated(fits.theta[k : k + 1], fits.weights[k : k + 1])) for k, plan in enumerate(plans)
     ]
 
 
 def _fitted(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
     """Fits (t, d) of one plan each, those with as many iterations in one stack."""
-    found = Iterated(np.empty_like(b), np.empty_like(b))
+    fits = Iterated(np.empty_like(b), np.empty_like(b))
     ways = [(p.fit, p.share, p.iterations) for p in (plan.parameters for plan in plans)]
     for way in dict.fromkeys(ways):
         at = [k for k, other in enumerate(ways) if other == way]
         part = _alike(data, [plans[k] for k in at], b[at], rows)
-        found.theta[at], found.weights[at] = part.theta, part.weights
-    return found
+        fits.theta[at], fits.weights[at] = part.theta, part.weights
+    return fits
 
 
 def _alike(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:

@@ -165,11 +165,11 @@ class ErmPlan(Plan):
         """Render the guarantee and the retrieved budget, in two sentences."""
         split = self.mechanism.split
         kind = "" if split.gdp is None else f"{split.gdp:.4g}-GDP; at one delta "
-        found = f"Guarantee: {kind}{split.promise.words}."
+        guarantee = f"Guarantee: {kind}{split.promise.words}."
         if split.choice == "none":
-            return f"{found} Nothing is retrieved."
+            return f"{guarantee} Nothing is retrieved."
         way = "recycled into less noise" if split.choice == "recycle" else "returned: the guarantee is smaller by it"
-        return f"{found} Retrieved: epsilon {split.retrieved:.3g} of {split.planned.epsilon:.3g}, {way}."
+        return f"{guarantee} Retrieved: epsilon {split.retrieved:.3g} of {split.planned.epsilon:.3g}, {way}."
 
 
 @final

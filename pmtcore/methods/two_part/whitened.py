@@ -163,16 +163,16 @@ class MomentOutcome(Outcome):
     def released(self) -> Mapping[str, Any]:
         """Return the moment, its inverse where it is positive definite, and condition numbers."""
         spectrum = conditioning(self.whitened[0])
-        found: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "names": list(self.plan.public.names),
             "moment": self.moments[0].tolist(),
             "after_whitening": {"lambda_min": spectrum.lambda_min},
         }
         if self.invertible:
-            found["inverse"] = self.inverses[0].tolist()
+            fields["inverse"] = self.inverses[0].tolist()
         if spectrum.lambda_min > 0:
-            found["after_whitening"] = spectrum.as_dict()
-        return found
+            fields["after_whitening"] = spectrum.as_dict()
+        return fields
 
     @property
     def held(self) -> np.ndarray:

@@ -53,17 +53,17 @@ def _draw(drawn: go.Figure, curve: Curve, at: int, log: bool) -> None:
 
 def colours(names: Sequence[str]) -> list[str]:
     """Return the colour of each series, as :func:`picture` draws them."""
-    found, at = [], 0
+    palette, at = [], 0
     for name in names:
-        found.append(_own(name) or _COLOURS[at % len(_COLOURS)])
+        palette.append(_own(name) or _COLOURS[at % len(_COLOURS)])
         at += _own(name) is None
-    return found
+    return palette
 
 
 def _own(name: str) -> str | None:
     """Return the colour of a registered method's curve, ours or the public fit; ``None`` for the papers'."""
-    found = {entry.id: entry for entry in methods()}.get(name)
-    return found.colour if found is not None and (found.recommended or found.role == "public") else None
+    entry_of = {entry.id: entry for entry in methods()}.get(name)
+    return entry_of.colour if entry_of is not None and (entry_of.recommended or entry_of.role == "public") else None
 
 
 def _dash(name: str, at: int) -> str:
@@ -93,10 +93,10 @@ def verdict_words(verdict: Sequence[Mapping[str, Any]]) -> list[str]:
 def omitted_words(record: Mapping[str, Any]) -> str:
     """Which series left trials out, and how many at the most; empty where none did."""
     most = {fields["name"]: max(fields.get("omitted") or [0]) for fields in record["series"]}
-    found = [f"{name}: up to {count:.0f}" for name, count in most.items() if count]
-    if not found:
+    parts = [f"{name}: up to {count:.0f}" for name, count in most.items() if count]
+    if not parts:
         return ""
-    return f"Trials without an estimate are in no mean ({'; '.join(found)} of {record['trials']})."
+    return f"Trials without an estimate are in no mean ({'; '.join(parts)} of {record['trials']})."
 
 
 def trials_words(figure: Figure, record: Mapping[str, Any]) -> str:
@@ -128,5 +128,5 @@ def duration(seconds: float) -> str:
 
 def errata_of(figure: Figure) -> list[str]:
     """Errata of the figure's data and of the methods that it tries, in the order of their numbers."""
-    found = set(figure.errata).union(*(set(method(id).origin.errata) for id in figure.methods))
-    return sorted(found, key=lambda id: int(id[1:]))
+    errata = set(figure.errata).union(*(set(method(id).origin.errata) for id in figure.methods))
+    return sorted(errata, key=lambda id: int(id[1:]))

@@ -59,8 +59,8 @@ def trial(
         entry = method(id)
         chosen = _published(entry) | _known(values, problem, truth)
         plan = entry.plan(public, rows.n, Budget(mu), make_parameters(entry, chosen))
-        found = plan.run(rows, SeededNoise(seed), 1)
-        path_of = found.iterates[:, 0] if path and isinstance(found, NewtonOutcome) else found.coefficients
+        outcome = plan.run(rows, SeededNoise(seed), 1)
+        path_of = outcome.iterates[:, 0] if path and isinstance(outcome, NewtonOutcome) else outcome.coefficients
         distance = np.linalg.norm(path_of - target, axis=-1)
         if path and len(distance) == 1:  # not iterative: the same at every step
             distance = np.repeat(distance, len(next(iter(errors.values()), [0.0])))
@@ -70,10 +70,10 @@ def trial(
 
 def _known(values: Mapping[str, Any], problem: Mapping[str, Any], truth: np.ndarray | None) -> dict[str, Any]:
     """Parameters with ``known`` replaced by what Theorem 4.3 of A takes as known: the trace, and ``||beta||``."""
-    found = dict(values)
-    if found.pop("known", False) and truth is not None:
-        found |= {"trace": problem.get("trace", _TRACE), "length": float(np.linalg.norm(truth))}
-    return found
+    parameters = dict(values)
+    if parameters.pop("known", False) and truth is not None:
+        parameters |= {"trace": problem.get("trace", _TRACE), "length": float(np.linalg.norm(truth))}
+    return parameters
 
 
 def _published(entry: Method) -> dict[str, Any]:
@@ -102,10 +102,10 @@ def _spectra(seed: int, problem: Mapping[str, Any]) -> tuple[np.ndarray, np.ndar
     public, rows, _ = sides(seed, **problem)
     entry = method("pmt-moment")
     plan = entry.plan(public, rows.n, Budget(1.0), make_parameters(entry, {"eta": _NOTHING_TRUNCATED}))
-    found = plan.run(rows, ZeroNoise(), 1)
-    if not isinstance(found, MomentOutcome):
+    outcome = plan.run(rows, ZeroNoise(), 1)
+    if not isinstance(outcome, MomentOutcome):
         raise TypeError("pmt-moment has another outcome")
-    return np.linalg.eigvalsh(found.moments[0]), np.linalg.eigvalsh(found.whitened[0])
+    return np.linalg.eigvalsh(outcome.moments[0]), np.linalg.eigvalsh(outcome.whitened[0])
 
 
 def sides(

@@ -95,8 +95,8 @@ def all_below(pairs: Sequence[tuple[str, str]], statistic: Statistic = "mean") -
     """Check that each first curve is below its second at every x."""
 
     def one(a: str, b: str, curves: Curves) -> Finding:
-        found = below(a, b, statistic)(curves)
-        return Finding(found.answer, f"{a} to {b}: {found.figures}")
+        finding = below(a, b, statistic)(curves)
+        return Finding(finding.answer, f"{a} to {b}: {finding.figures}")
 
     return lambda curves: together([one(a, b, curves) for a, b in pairs])
 
@@ -131,26 +131,28 @@ def rises(names: Sequence[str], statistic: Statistic = "mean") -> Check:
     """Check that each curve's trend is upward, or its end above its beginning, and no step falls by a tenth."""
 
     def one(curve: Curve) -> Finding:
-        found, logs = _trend(curve, statistic, -1.0), _log(curve, statistic)
+        finding, logs = _trend(curve, statistic, -1.0), _log(curve, statistic)
         steps = np.diff(logs, axis=1) - np.log(0.9)
-        kept = below_zero(-steps, curve.count)
-        if kept is Answer.FAILS:
-            return Finding(Answer.FAILS, found.figures + "; it falls on the way by more than a tenth")
+        without_falls = below_zero(-steps, curve.count)
+        if without_falls is Answer.FAILS:
+            return Finding(Answer.FAILS, finding.figures + "; it falls on the way by more than a tenth")
         ended = below_zero(logs[:, 0] - logs[:, -1], curve.count) is Answer.HOLDS
-        if found.answer is not Answer.HOLDS and not ended:
-            return found
-        return Finding(kept, found.figures + ("" if found.answer is Answer.HOLDS else "; its end is above its start"))
+        if finding.answer is not Answer.HOLDS and not ended:
+            return finding
+        return Finding(
+            without_falls, finding.figures + ("" if finding.answer is Answer.HOLDS else "; its end is above its start")
+        )
 
     return lambda curves: together([one(curves[name]) for name in names])
 
 
 def _trend(curve: Curve, statistic: Statistic, sign: float) -> Finding:
-    found, ends = along(curve, statistic), curve.statistic(statistic)[0, [0, -1]]
-    if found is None:
+    slope, ends = along(curve, statistic), curve.statistic(statistic)[0, [0, -1]]
+    if slope is None:
         return Finding(Answer.OPEN, f"{curve.name}: {ends[0]:.3g} to {ends[1]:.3g}, no slope")
-    low, high = sorted((sign * found.low, sign * found.high))
+    low, high = sorted((sign * slope.low, sign * slope.high))
     answer = Answer.HOLDS if high < 0 else Answer.FAILS if low >= 0 else Answer.OPEN
-    return Finding(answer, f"{curve.name}: {ends[0]:.3g} to {ends[1]:.3g}, {found.words}")
+    return Finding(answer, f"{curve.name}: {ends[0]:.3g} to {ends[1]:.3g}, {slope.words}")
 
 
 def closer(near: str, far: str, target: str) -> Check:
@@ -331,8 +333,8 @@ def all_near(names: Sequence[str], value: float, tolerance: float) -> Check:
     """Check that the last median of each curve is near a figure."""
 
     def one(name: str, curves: Curves) -> Finding:
-        found = near(name, value, tolerance)(curves)
-        return Finding(found.answer, f"{name}: {found.figures}")
+        finding = near(name, value, tolerance)(curves)
+        return Finding(finding.answer, f"{name}: {finding.figures}")
 
     return lambda curves: together([one(name, curves) for name in names])
 
@@ -418,8 +420,8 @@ def slope_near(name: str, value: float, tolerance: float = 0.2) -> Check:
     """Check that the slope of the median on log axes is near a value, and known well enough to say so."""
 
     def check(curves: Curves) -> Finding:
-        found = along(curves[name])
-        return _no_median([curves[name]]) if found is None else found.near(value, tolerance)
+        slope = along(curves[name])
+        return _no_median([curves[name]]) if slope is None else slope.near(value, tolerance)
 
     return check
 
@@ -428,11 +430,11 @@ def slope_above(name: str, value: float) -> Check:
     """Check that the whole 95 % interval of the slope on log axes lies above a value."""
 
     def check(curves: Curves) -> Finding:
-        found = along(curves[name])
-        if found is None:
+        slope = along(curves[name])
+        if slope is None:
             return _no_median([curves[name]])
-        answer = Answer.HOLDS if found.low > value else Answer.FAILS if found.high <= value else Answer.OPEN
-        return Finding(answer, found.words)
+        answer = Answer.HOLDS if slope.low > value else Answer.FAILS if slope.high <= value else Answer.OPEN
+        return Finding(answer, slope.words)
 
     return check
 
@@ -443,10 +445,10 @@ def slope_across(named: Mapping[float, str], value: float, tolerance: float = 0.
     def check(curves: Curves) -> Finding:
         last = [curves[name] for name in named.values()]
         logs = np.stack([_log(curve, "median")[:, -1] for curve in last], axis=1)
-        found = fitted_slope(np.asarray(list(named), dtype=float), logs, _trials(*last))
-        if found is None:
+        slope = fitted_slope(np.asarray(list(named), dtype=float), logs, _trials(*last))
+        if slope is None:
             return _no_median(last)
-        nearness = found.near(value, tolerance)
+        nearness = slope.near(value, tolerance)
         return Finding(nearness.answer, f"{nearness.figures} (at x = {last[0].x[-1]:g})")
 
     return check

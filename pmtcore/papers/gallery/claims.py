@@ -108,12 +108,12 @@ class Curve:
             ordered = np.sort(self.values, axis=0)
             ranks = np.empty(self.values.shape, dtype=np.intp)
             np.put_along_axis(ranks, np.argsort(self.values, axis=0, kind="stable"), np.arange(self.count)[:, None], 0)
-            found = np.stack([_medians(every, ranks[:, k], ordered[:, k]) for k in range(len(self.x))], axis=1)
+            statistics = np.stack([_medians(every, ranks[:, k], ordered[:, k]) for k in range(len(self.x))], axis=1)
         else:
-            found = _moments(every, self.values, which)
+            statistics = _moments(every, self.values, which)
         if self.count < FEWEST_TRIALS:
-            found[1:] = np.nan
-        return found
+            statistics[1:] = np.nan
+        return statistics
 
     def as_dict(self) -> dict[str, Any]:
         """Plain fields: the values to five digits, and their summaries."""
@@ -234,20 +234,20 @@ class Claim:
 
     def answer(self, curves: Curves) -> dict[str, Any]:
         """Return the claim, its answer and its figures in plain fields."""
-        found = self._read(curves) if self.readings else _checked(self.check, curves)
+        finding = self._read(curves) if self.readings else _checked(self.check, curves)
         if self.unstated and not self.readings:
-            found = Finding(Answer.UNSTATED, f"{found.figures}; {self.unstated}")
+            finding = Finding(Answer.UNSTATED, f"{finding.figures}; {self.unstated}")
         return {
             "claim": self.words,
-            "holds": found.answer is Answer.HOLDS,
-            "answer": found.answer.value,
-            "figures": found.figures,
+            "holds": finding.answer is Answer.HOLDS,
+            "answer": finding.answer.value,
+            "figures": finding.figures,
         }
 
     def _read(self, curves: Curves) -> Finding:
-        found = {name: _checked(check, curves) for name, check in self.readings.items()}
-        answers = {each.answer for each in found.values()}
-        figures = "; ".join(f"{name}: {each.answer.value}, {each.figures}" for name, each in found.items())
+        findings = {name: _checked(check, curves) for name, check in self.readings.items()}
+        answers = {each.answer for each in findings.values()}
+        figures = "; ".join(f"{name}: {each.answer.value}, {each.figures}" for name, each in findings.items())
         if {Answer.HOLDS, Answer.FAILS} <= answers:
             return Finding(Answer.UNSTATED, f"{figures}; {self.unstated}")
         return Finding(Answer.OPEN if Answer.OPEN in answers else answers.pop(), figures)

@@ -216,7 +216,7 @@ class Computation:
                 values = np.asarray([trial[name] for trial in trials[:count]], dtype=float)  # (trials, points)
                 for step in range(values.shape[1]):
                     points.setdefault(name, []).append((places[step] if places else float(step), values[:, step]))
-        return {name: _curve(name, found) for name, found in points.items()}
+        return {name: _curve(name, of_series) for name, of_series in points.items()}
 
     def _first(self) -> Errors:
         """Return the first trial of the first run, as :func:`probe` would compute it, or has for what this goes on."""
@@ -309,8 +309,8 @@ def stale(figure: Figure, record: Mapping[str, Any]) -> tuple[str, ...]:
     The description is compared by :attr:`Figure.digest`; this compares what the code behind it does, which no digest of
     its text can: most changes of text change no figure.
     """
-    kept, today = record.get("first") or {}, probe(figure)
-    return tuple(name for name, values in today.items() if not _same(kept.get(name), values))
+    recorded, today = record.get("first") or {}, probe(figure)
+    return tuple(name for name, values in today.items() if not _same(recorded.get(name), values))
 
 
 def lines_to_mend(figure: Figure, record: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -377,8 +377,8 @@ def _chunk(run: Run, start: int, stop: int, only: tuple[str, ...] | None = None)
     setting = dict(run.setting)
     if only is not None and "tried" in setting:
         setting["only"] = only  # a series has its own stream of noise, whether the others are drawn or not
-    found = [task(seed, **setting) for seed in range(start, stop)]
-    return found if only is None else [{k: v for k, v in errors.items() if k in only} for errors in found]
+    measured = [task(seed, **setting) for seed in range(start, stop)]
+    return measured if only is None else [{k: v for k, v in errors.items() if k in only} for errors in measured]
 
 
 def _timed(run: Run, start: int, stop: int, only: tuple[str, ...] | None) -> tuple[list[Errors], float]:
@@ -440,7 +440,7 @@ def load_stored(figure: Figure, only: Path | None = None) -> dict[str, Any] | No
     Args:
         only: the one directory to look in; the cache of this machine and what ships if ``None``.
     """
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for directory in (cache_directory(), _ASSETS) if only is None else (only,):
         path = directory / f"{figure.id}.json"
         try:
@@ -451,8 +451,8 @@ def load_stored(figure: Figure, only: Path | None = None) -> dict[str, Any] | No
             curves = [Curve.from_dict(fields) for fields in record["series"]]
             record["claim"] = figure.claim
             record["verdict"] = figure.verdict({curve.name: curve for curve in curves})  # by the checks of today
-            found.append(record)
-    return max(found, key=lambda record: (record["trials"], record["computed"]), default=None)
+            records.append(record)
+    return max(records, key=lambda record: (record["trials"], record["computed"]), default=None)
 
 
 def _finite(value: Any) -> Any:

@@ -222,10 +222,10 @@ class Trial:
     def released(self, plan: ErmPlan) -> np.ndarray:
         """Return the coefficients (1, p) of a plan of ours under the paper's relation, at epsilon and no delta."""
         mechanism = plan.in_lab(add_remove(self.epsilon, 0.0))
-        found = mechanism.release(
+        minimizers = mechanism.release(
             plan.ground.clipped(mechanism, self.drawn.rows), len(self.drawn.y), SeededNoise(self.seed, 5), 1
         )
-        return plan.ground.table(found)
+        return plan.ground.table(minimizers)
 
     def own(self, id: str, values: Mapping[str, Any], lams: Sequence[float]) -> np.ndarray:
         """Return the coefficients (len(lams), p) of the public fit, or of ``napp-public`` with each Lambda a lasso."""
@@ -245,12 +245,12 @@ def coefficients(trials: Sequence[Trial], tried: Tried, lams: Sequence[float]) -
     Args:
         trials: budgets of one draw of the data; all fits of the paper's methods are made together.
     """
-    found: dict[str, list[np.ndarray]] = {}
+    by_series: dict[str, list[np.ndarray]] = {}
     plans: list[tuple[str, Trial, NoiseSource, PrintedPlan]] = []
     for series, id, values in tried:
         for at in trials:
             if id in ("public-only", "napp-public"):
-                found.setdefault(series, []).append(at.own(id, values, lams))
+                by_series.setdefault(series, []).append(at.own(id, values, lams))
                 continue
             plan = at.published(id, values)
             plans += [(series, at, at.source(id), plan if "target" in values else plan.aimed(lam)) for lam in lams]
@@ -259,8 +259,8 @@ def coefficients(trials: Sequence[Trial], tried: Tried, lams: Sequence[float]) -
         rows = trials[0].drawn.rows
         outcomes = fit_together([plan for *_, plan in alike], rows, [source for _, _, source, _ in alike])
         for (series, *_), outcome in zip(alike, outcomes, strict=True):
-            found.setdefault(series, []).append(outcome.coefficients)
-    return {series: np.vstack(theta).reshape(len(trials), len(lams), -1) for series, theta in found.items()}
+            by_series.setdefault(series, []).append(outcome.coefficients)
+    return {series: np.vstack(theta).reshape(len(trials), len(lams), -1) for series, theta in by_series.items()}
 
 
 def _at(
@@ -304,9 +304,9 @@ def prediction_trial(
         floor: Lambda0, or ``1/epsilon``; what the claim needs if ``None``.
     """
     trials = _at(seed, kind, n, epsilons, delta=delta, floor=floor)
-    found = coefficients(trials, _only(tried, only), lams)
+    fits = coefficients(trials, _only(tried, only), lams)
     p = trials[0].drawn.x.shape[1]
-    return {series: trials[0].drawn.error(theta.reshape(-1, p)).tolist() for series, theta in found.items()}
+    return {series: trials[0].drawn.error(theta.reshape(-1, p)).tolist() for series, theta in fits.items()}
 
 
 def selection_trial(
@@ -322,8 +322,8 @@ def selection_trial(
 ) -> Errors:
     """Area under the ROC curve of selection at each epsilon, Lambda running through ``lams`` (figure 4)."""
     trials = _at(seed, kind, n, epsilons, delta=delta)
-    found, truth = coefficients(trials, _only(tried, only), lams), _truth(trials[0].drawn)
-    return {series: [area(*rates(each, truth)) for each in theta] for series, theta in found.items()}
+    fits, truth = coefficients(trials, _only(tried, only), lams), _truth(trials[0].drawn)
+    return {series: [area(*rates(each, truth)) for each in theta] for series, theta in fits.items()}
 
 
 def corner_trial(
@@ -417,8 +417,8 @@ def moor_trial(seed: int, *, kind: str, n: int, lams: Sequence[float], floors: S
     ]
     outcomes = fit_together([*plain, *iterated], drawn.rows, [ZeroNoise() for _ in [*plain, *iterated]])
     theta = np.vstack([outcome.coefficients for outcome in outcomes])
-    target, found = theta[: len(lams)], theta[len(lams) :].reshape(2, len(lams), len(floors), -1)
-    far = np.linalg.norm(found - target[:, None], axis=-1)
+    target, fits = theta[: len(lams)], theta[len(lams) :].reshape(2, len(lams), len(floors), -1)
+    far = np.linalg.norm(fits - target[:, None], axis=-1)
     return {
         f"{words}, Lambda = {lam:g}": far[k, i].tolist() for k, words in enumerate(names) for i, lam in enumerate(lams)
     }

@@ -95,8 +95,8 @@ def trial(
         mus = [mu_from_epsilon(epsilon, n**-power) for epsilon in epsilons]
         for name, id, values in series:
             budgets = mus[:1] if id == "ldp-whitened" else mus
-            found = collected(id, public, rows, budgets, values=_known(id, target, power) | dict(values), seed=seed)
-            far = np.linalg.norm(found - drawn.truth, order, axis=1) / np.linalg.norm(drawn.truth, order)
+            releases = collected(id, public, rows, budgets, values=_known(id, target, power) | dict(values), seed=seed)
+            far = np.linalg.norm(releases - drawn.truth, order, axis=1) / np.linalg.norm(drawn.truth, order)
             far = np.where(np.isnan(far), np.inf, far**2 if squared else far)
             for epsilon, error in zip(epsilons, far, strict=False):
                 errors.setdefault(f"{name}, eps = {epsilon:g}", []).append(float(error))

@@ -202,10 +202,10 @@ def _false_features(id: str, kind: str, delta: float) -> Figure:
     tried = _SELECTING + _FITTING
     names = [name for name, _, _ in tried]
     lams = (50.0, 10_000.0)
-    kept = ("sets all to zero when Lambda is large", "keeps at least one however large Lambda is")
+    readings = ("sets all to zero when Lambda is large", "keeps at least one however large Lambda is")
     claims = [
         Claim(
-            f"When n or epsilon is small, {name} {kept[at >= 2]}.",
+            f"When n or epsilon is small, {name} {readings[at >= 2]}.",
             unstated="how small n or epsilon must be, and how large Lambda may be: far above the noise it leaves "
             "nothing with any method; counted are features without effect, the paper counts all",
             readings={

@@ -144,8 +144,8 @@ def _sound(plan: Plan, rows: PrivateRows, epsilon: float, trials: int, *, seed: 
     if not isinstance(plan, ErmPlan):
         raise TypeError("not a perturbed objective")
     mechanism = plan.in_lab(add_remove(epsilon, 0.0))
-    found = mechanism.release(plan.ground.clipped(mechanism, rows), rows.n, SeededNoise(seed, 7), trials)
-    return plan.ground.table(found)
+    minimizers = mechanism.release(plan.ground.clipped(mechanism, rows), rows.n, SeededNoise(seed, 7), trials)
+    return plan.ground.table(minimizers)
 
 
 def _mean_rates(theta: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -60,7 +60,7 @@ def overview(found: Mapping[str, Audit]) -> go.Figure:
     # Whole marks at 0, and room beyond the largest.
     most = max((one.lower_bound / one.claimed for one in found.values() if one.claimed > 0), default=1.0)
     figure.update_xaxes(range=[-0.03 * most, 1.03 * most])
-    return finish(figure, "lower bound found by the attack, as a share of the claimed mu", "", 300).update_layout(
+    return finish(figure, "mu that the attack proves at least, in multiples of the claimed mu", "", 300).update_layout(
         showlegend=False
     )
 
@@ -75,12 +75,12 @@ def overview_table(found: Mapping[str, Audit]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "method or fault": name,
-            "id": id,
-            "standing": standing,
-            "claimed mu": None if one is None else one.claimed,
-            "lower bound": None if one is None else one.lower_bound,
-            "smallest leak that would show": None if one is None else one.smallest,
             "result": result_words(one),
+            "standing": standing,
+            "lower bound": None if one is None else one.lower_bound,
+            "claimed mu": None if one is None else one.claimed,
+            "smallest leak that would show": None if one is None else one.smallest,
+            "id": id,
         }
         for name, id, standing, one in rows
     )
@@ -123,4 +123,9 @@ def tally(found: Mapping[str, Audit]) -> str:
     bad = sum(one.violated for one in sound)
     verdict = "none refuted" if not bad else f"{bad} refuted: do not use these"
     caught = sum(one.violated for one in faults)
-    return f"Sound methods audited: {len(sound)}, {verdict}. Planted faults caught: {caught} of {len(faults)}."
+    lab = [found[e.id] for e in methods() if e.standing is not ReleaseStatus.SOUND and e.id in found]
+    beyond = sum(one.violated for one in lab)
+    published = f" Lab methods, as published and never released here: {beyond} of {len(lab)} refuted." if lab else ""
+    return (
+        f"Sound methods audited: {len(sound)}, {verdict}. Planted faults caught: {caught} of {len(faults)}.{published}"
+    )

@@ -30,12 +30,14 @@ ORDERS = {
 # From so many rows on, the clearest come first and the levels of a column are folded into one row.
 MANY = 20
 # An effect whose band ends beyond this multiple of what four in five rows need is drawn at the edge, with its figure.
-_EDGE, _INSIDE = 3.0, 0.8
+_EDGE, _INSIDE, _STRETCH = 3.0, 0.8, 2.0
 _RATIOS = {"logistic": "odds ratio", "boosting": "odds ratio (approximate)", "poisson": "rate ratio"}
 _SCALES = {"gaussian": "", "logistic": "the log-odds of ", "boosting": "the score of ", "poisson": "the log of "}
+_SHORT = {"gaussian": "", "logistic": "log-odds", "boosting": "score", "poisson": "log"}
 _ROW, _EDGES = 26, 120  # pixels of a row, and of legend and axis together
 # Small pictures beside each other, their height in pixels, levels in each, and characters of a title.
 _ACROSS, _PANEL, _LEVELS, _PANEL_TITLE = 3, 185, 8, 44
+_PARTS = ("privacy", "sampling", "truncation")
 _LIMITS = ("low (95 %)", "high (95 %)")
 # Behind a figure at the edge, so that it is read over a band in either theme.
 _PAPER = "rgba(128,128,128,0.25)"
@@ -50,6 +52,8 @@ class Unit:
     words: str
     per_spread: bool  # for one standard deviation of the feature, else for one unit of the table
     ratio: bool  # e to the power of the coefficient
+    short: str = ""  # in a list to choose from
+    scale: str = ""  # what changes, or what is multiplied
 
     @property
     def neutral(self) -> float:
@@ -62,15 +66,22 @@ def units(release: Release) -> dict[str, Unit]:
     family = release.ground.family
     what = f"{_SCALES.get(family, '')}{release.modelled}"
     choices = [
-        Unit("sd", f"change of {what} for one standard deviation of the feature", True, False),
-        Unit("table", f"change of {what} for one unit of the feature", False, False),
+        _unit("sd", what, _SHORT[family], True, False),
+        _unit("table", what, _SHORT[family], False, False),
     ]
     if family in _RATIOS:
         name = _RATIOS[family]
-        of = f"{name} of {release.modelled}"
-        choices.append(Unit("sd-ratio", f"{of} for one standard deviation of the feature", True, True))
-        choices.append(Unit("table-ratio", f"{of} for one unit of the feature", False, True))
+        choices.append(_unit("sd-ratio", release.modelled, name, True, True))
+        choices.append(_unit("table-ratio", release.modelled, name, False, True))
     return {unit.id: unit for unit in choices}
+
+
+def _unit(id: str, scale: str, short: str, per_spread: bool, ratio: bool) -> Unit:
+    """Return a unit with its words for an axis and for a list."""
+    of = "standard deviation" if per_spread else "unit"
+    listed = f"{short}, for one {of}" if short else f"for one {of} of the feature"
+    words = f"{short} of {scale}" if ratio else f"change of {scale}"
+    return Unit(id, f"{words} for one {of} of the feature", per_spread, ratio, listed, scale)
 
 
 def table(release: Release, unit: Unit) -> pd.DataFrame:
@@ -98,6 +109,13 @@ def table(release: Release, unit: Unit) -> pd.DataFrame:
         frame[of_role("public").title.lower()] = shown(release.ground.public_fit)
     last = frame["coefficient"] == INTERCEPT
     return pd.concat([frame[~last], frame[last]], ignore_index=True)
+
+
+def displayed(coefficients: pd.DataFrame, unit: Unit) -> pd.DataFrame:
+    """Return the table as it is shown: beside ratios the standard errors say that they are of the logarithm."""
+    if not unit.ratio:
+        return coefficients
+    return coefficients.rename(columns={f"{part} sd": f"{part} sd of the log" for part in _PARTS})
 
 
 def source(name: str) -> str:
@@ -154,7 +172,7 @@ def forest(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
             x=rows[public.title.lower()],
             y=names,
             mode="markers",
-            name=public.title,
+            name=f"{public.title} (its band is not drawn)",
             marker={"size": 9, "color": public.colour, "symbol": "diamond-open", "line": {"width": 1.5}},
         )
     figure.add_scatter(
@@ -242,9 +260,15 @@ def _at_the_edge(figure: go.Figure, rows: pd.DataFrame) -> None:
         return
     reach = np.max(np.abs(ends), axis=1)
     limit = _EDGE * float(np.quantile(reach, _INSIDE, method="lower"))
-    if not 0 < limit < reach.max():
+    # An axis of up to twice that length still shows every row; beyond it the others would be squeezed.
+    if not 0 < _STRETCH * limit < reach.max():
         return
-    figure.update_xaxes(range=[-1.05 * limit, 1.05 * limit])
+    inside = ends[reach <= limit]
+    beyond = rows["value"].to_numpy(dtype=float)[reach > limit]
+    low = -limit if np.any(beyond < 0) else min(float(inside.min()), 0.0)
+    high = limit if np.any(beyond > 0) else max(float(inside.max()), 0.0)
+    margin = 0.05 * (high - low)
+    figure.update_xaxes(range=[low - margin, high + margin])
     # By its place, not by its name: the axis shows names as they are written, and another text would be another place.
     for place in np.flatnonzero(reach > limit):
         value = float(rows["value"].iloc[place])

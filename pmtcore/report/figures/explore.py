@@ -36,7 +36,7 @@ _UNIT = "response, in sd, for one sd more"
 def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:
     """Coefficients with their parts and limits."""
     bands = fit.corrected(correction, models)
-    found = pd.DataFrame(
+    rows = pd.DataFrame(
         {
             "coefficient": list(fit.names),
             "value": fit.fit.coefficients,
@@ -47,8 +47,8 @@ def table(fit: Regression, correction: str, models: int) -> pd.DataFrame:
         }
     )
     if bands.truncation is not None:
-        found["truncation sd"] = bands.truncation
-    return found
+        rows["truncation sd"] = bands.truncation
+    return rows
 
 
 def in_deviations(moment: Moment, fit: Regression) -> dict[str, float]:
@@ -135,18 +135,18 @@ def shares_table(fit: Regression) -> pd.DataFrame:
 
 def fit_words(fit: Regression, models: int, correction: str) -> str:
     """Describe how well it fits, and what the bands are worth after so many models."""
-    found = []
+    parts = []
     share = fit.r_squared
     if share is not None:
-        found.append(
+        parts.append(
             f"Explains {100 * share.values[0]:.1f} % of the variance of {fit.response} "
             f"(95 %: {100 * share.bands.low[0]:.1f} to {100 * share.bands.high[0]:.1f})."
         )
     if models > 1 and correction == "none":
-        found.append(
+        parts.append(
             f"{models} models were looked at: a 95 % band holds for one chosen beforehand, not for the best of them."
         )
-    return " ".join(found)
+    return " ".join(parts)
 
 
 def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequence[str]) -> pd.DataFrame:
@@ -181,8 +181,8 @@ def side_by_side(fits: Mapping[str, Regression], moment: Moment) -> tuple[go.Fig
     marks = ("circle", "diamond", "square", "triangle-up", "x", "cross", "star", "triangle-down")
     figure, tables = go.Figure(), []
     for at, (name, fit) in enumerate(fits.items()):
-        found, scales = table(fit, "none", 1), in_deviations(moment, fit)
-        rows = found[found["coefficient"].isin(list(scales))]
+        with_noise, scales = table(fit, "none", 1), in_deviations(moment, fit)
+        rows = with_noise[with_noise["coefficient"].isin(list(scales))]
         scale = rows["coefficient"].map(scales).to_numpy(dtype=float)
         figure.add_scatter(
             x=rows["value"] * scale,
@@ -194,13 +194,13 @@ def side_by_side(fits: Mapping[str, Regression], moment: Moment) -> tuple[go.Fig
             name=name,
             marker={"color": COLOURS[at % len(COLOURS)], "symbol": marks[at % len(marks)], "size": 9},
         )
-        tables.append(found[["coefficient", "value", "low", "high"]].assign(model=name))
+        tables.append(with_noise[["coefficient", "value", "low", "high"]].assign(model=name))
     figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
     figure.update_yaxes(autorange="reversed")
     figure.update_layout(scattermode="group")
-    whole = pd.concat(tables, ignore_index=True)
-    lines = whole["coefficient"].nunique() * max(_ROW, _BESIDE * len(fits))
-    return finish(figure, _UNIT, "", 110 + lines), whole
+    joined = pd.concat(tables, ignore_index=True)
+    lines = joined["coefficient"].nunique() * max(_ROW, _BESIDE * len(fits))
+    return finish(figure, _UNIT, "", 110 + lines), joined
 
 
 _BESIDE_WORDS = (
@@ -209,12 +209,15 @@ _BESIDE_WORDS = (
 
 
 def regression_table(fits: Mapping[str, Regression]) -> pd.DataFrame:
-    """Return models in columns and coefficients in rows, as papers print regressions; what a model lacks is blank."""
+    """Return models in columns and coefficients in rows, as papers print regressions; what a model lacks is blank.
+
+    Beside each value stands half the width of its 95 % band, with its sign of plus and minus: no standard error.
+    """
     columns: dict[str, dict[str, str]] = {}
     for name, fit in fits.items():
         rows = table(fit, "none", 1).to_dict("records")
         cells = {
-            str(row["coefficient"]): f"{said(row['value'])} ({said((row['high'] - row['low']) / 2, 2)})" for row in rows
+            str(row["coefficient"]): f"{said(row['value'])} ± {said((row['high'] - row['low']) / 2, 2)}" for row in rows
         }
         share = fit.r_squared
         cells["R^2"] = "" if share is None else said(float(share.values[0]))
@@ -233,8 +236,8 @@ def factor_tests(fit: Regression) -> pd.DataFrame:
     rows = []
     for column, names in levels.items():
         if len(names) > 1:
-            found = fit.test(names)
-            rows.append({"column": column, "levels": len(names) + 1, "F": found.statistic, "p": found.p})
+            test = fit.test(names)
+            rows.append({"column": column, "levels": len(names) + 1, "F": test.statistic, "p": test.p})
     return pd.DataFrame(rows, columns=["column", "levels", "F", "p"])
 
 
@@ -252,7 +255,9 @@ def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
         go.Heatmap(z=values, x=names, y=names, zmin=-1, zmax=1, colorscale="RdBu", colorbar={"title": "r"})
     )
     figure.update_yaxes(autorange="reversed")
-    shown = pd.DataFrame(rows)[["first", "second", "value", "low", "high", "told"]]
+    shown = pd.DataFrame(rows)[["first", "second", "value", "low", "high", "told"]].rename(
+        columns={"told": "clear of zero"}
+    )
     return finish(figure, "", "", 160 + 26 * len(names)), shown
 
 
@@ -294,16 +299,16 @@ def network(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
 
 def scree(moment: Moment) -> tuple[go.Figure, pd.DataFrame]:
     """Shares of variance of the principal components, with bands; loadings in the table."""
-    found, loadings = moment.components()
-    names = [f"component {k + 1}" for k in range(len(found.values))]
+    variances, loadings = moment.components()
+    names = [f"component {k + 1}" for k in range(len(variances.values))]
     half = {
         "type": "data",
-        "array": found.bands.high - found.values,
-        "arrayminus": found.values - found.bands.low,
+        "array": variances.bands.high - variances.values,
+        "arrayminus": variances.values - variances.bands.low,
     }
-    figure = go.Figure(go.Bar(x=names, y=found.values, error_y=half, marker={"color": AFTER}))
+    figure = go.Figure(go.Bar(x=names, y=variances.values, error_y=half, marker={"color": AFTER}))
     shown = pd.DataFrame(loadings, columns=names, index=moment.columns).reset_index(names="column")
-    shares = pd.DataFrame([["share of variance", *found.values]], columns=shown.columns)
+    shares = pd.DataFrame([["share of variance", *variances.values]], columns=shown.columns)
     return finish(figure, "", "share of variance"), pd.concat([shares, shown], ignore_index=True)
 
 
@@ -320,12 +325,12 @@ def paths(path: Path, spread: Mapping[str, float]) -> go.Figure:
 
 def path_table(path: Path) -> pd.DataFrame:
     """Return the path, and for a lasso the share of draws in which each feature is chosen."""
-    found = pd.DataFrame(path.coefficients, columns=list(path.names))
-    found.insert(0, "penalty", path.lam)
+    frame = pd.DataFrame(path.coefficients, columns=list(path.names))
+    frame.insert(0, "penalty", path.lam)
     if path.chosen is not None:
         for j, name in enumerate(path.names[1:]):
-            found[f"chosen: {name}"] = path.chosen[:, j]
-    return found
+            frame[f"chosen: {name}"] = path.chosen[:, j]
+    return frame
 
 
 def logistic_table(found: Logistic) -> pd.DataFrame:
@@ -345,20 +350,20 @@ def logistic_table(found: Logistic) -> pd.DataFrame:
 
 def prospects_words(facts: Facts) -> str:
     """Say what to expect of a typical and of the worst regression, in standard errors of the non-private fit."""
-    found = facts.regressions
-    if found is None:
+    prospects = facts.regressions
+    if prospects is None:
         return "Without public rows there is no prediction of a typical regression."
     typical, worst, public = (
         said(value, 2) if value <= _FAR else f"more than {_FAR:,}"
         for value in (
-            found.typical_error_in_standard_errors,
-            found.worst_error_in_standard_errors,
-            found.public_error_in_standard_errors,
+            prospects.typical_error_in_standard_errors,
+            prospects.worst_error_in_standard_errors,
+            prospects.public_error_in_standard_errors,
         )
     )
     return (
-        f"A regression among the columns is expected within {typical} standard errors of the non-private fit "
-        f"(worst of 120 coefficients {worst}; the public fit alone {public})."
+        f"Coefficients of a regression among the columns are expected within {typical} standard errors of the fit "
+        f"without privacy as a rule (in the worst of 120 trial regressions {worst}; by the public fit alone {public})."
     )
 
 

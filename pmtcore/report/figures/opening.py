@@ -29,13 +29,14 @@ def coefficients(shown: Opening, mu: float) -> go.Figure:
         y=[name for name in names for _ in range(3)],
         mode="lines",
         name="95 % band",
-        line={"color": _BAND, "width": 7},
+        # Taller than the marks: a band that is narrower than they are is seen above and below them.
+        line={"color": _BAND, "width": 24},
         hoverinfo="skip",
     )
     for name, x, marker in (
-        ("fit without privacy", shown.private, {"symbol": "circle-open", "size": 15, "color": QUIET}),
-        (public.title, shown.public, {"symbol": "diamond-open", "size": 9, "color": public.colour}),
-        ("released", values, {"symbol": "circle", "size": 9, "color": PRIVACY}),
+        ("fit without privacy", shown.private, {"symbol": "circle-open", "size": 13, "color": QUIET}),
+        (public.title.lower(), shown.public, {"symbol": "diamond-open", "size": 9, "color": public.colour}),
+        ("released", values, {"symbol": "circle", "size": 6, "color": PRIVACY}),
     ):
         figure.add_scatter(x=x, y=names, mode="markers", name=name, marker={**marker, "line": {"width": 2}})
     # The axis stays where it is while the slider moves: the range of both fits, a little wider.
@@ -62,7 +63,7 @@ def errors(shown: Opening, mu: float) -> go.Figure:
         x=[budgets[0], budgets[-1]],
         y=[shown.public_distance] * 2,
         mode="lines",
-        name=public.title,
+        name=public.title.lower(),
         line={"color": public.colour, "dash": "dash"},
     )
     figure.add_vline(x=mu, line={"color": QUIET, "dash": "dash"})

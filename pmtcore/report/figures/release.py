@@ -31,8 +31,8 @@ def predicted(preview: Preview) -> go.Figure | None:
         return None
     names = list(preview.names)[:_MOST_EXPECTED]
     figure = _bars(names, _relative(preview.predicted, preview.public_alone))
-    figure.add_vline(x=1, line={"color": QUIET, "dash": "dash"})
-    return finish(figure, "standard error, public fit alone = 1 (dashed)", "", _tall(len(names)))
+    figure.add_vline(x=1, line={"color": QUIET, "dash": "dash"}, name="public fit alone", showlegend=True)
+    return finish(figure, "standard error over that of the public fit", "", _tall(len(names)))
 
 
 def _bars(names: Sequence[str], parts: Mapping[str, np.ndarray]) -> go.Figure:
@@ -57,17 +57,17 @@ def predicted_words(preview: Preview) -> str:
         return "This is the public fit itself: its error comes from the few public rows, not from privacy."
     share = float(np.median(preview.predicted.total / np.maximum(preview.public_alone.total, 1e-300)))
     longer = float(np.median(preview.predicted.total / np.maximum(preview.predicted.sampling, 1e-300)))
-    start = (
-        f"Expected for the typical coefficient: {said(1 / share, 2)} times as precise as the public fit alone"
+    start = "If private rows are like the public ones, the typical coefficient " + (
+        f"is {said(1 / share, 2)} times as precise as in the public fit alone"
         if 0 < share < 1
-        else f"Expected for the typical coefficient: {said(share, 2)} times the standard error of the public fit alone"
+        else f"has {said(share, 2)} times the standard error that it has in the public fit alone"
     )
     if not math.isfinite(longer):
         return f"{start}. Privacy noise is all there is of it."
     if longer <= 1.005:
         return f"{start}. Privacy costs next to nothing beside sampling."
     price = f"by {percent(longer - 1)}" if longer < 2 else f"to {said(longer)} times what sampling alone gives"
-    return f"{start}. Privacy (noise, and rows that are shortened) widens error bars {price}."
+    return f"{start}. Noise and truncated rows widen error bars {price}."
 
 
 def predicted_note(preview: Preview) -> str:
@@ -82,10 +82,10 @@ def facts_words(facts: Facts) -> str:
     """Return the public figures of a plan in one line; empty where it has none."""
     if facts.passes is not None:
         return _two_passes_words(facts, facts.passes)
-    found = [] if facts.radius is None else [f"radius {facts.radius:.3g} in whitened units"]
+    phrases = [] if facts.radius is None else [f"radius {facts.radius:.3g} in whitened units"]
     if facts.noise_sd is not None:
-        found.append(f"noise sd {facts.noise_sd:.2g} on each entry of the main statistic, a mean over rows")
-    return ", ".join(found)
+        phrases.append(f"noise sd {facts.noise_sd:.2g} on each entry of the main statistic, a mean over rows")
+    return ", ".join(phrases)
 
 
 def _two_passes_words(facts: Facts, passes: Passes) -> str:
@@ -192,8 +192,8 @@ def ridge_path(release: Release, lam: float | None = None) -> go.Figure:
 def ridge_words(release: Release) -> str:
     """Say what the path is, and where on it the release itself stands."""
     return (
-        "Read off the same release: any penalty, at no further cost. The picture is per standard deviation of the "
-        "feature, the tables per unit of it; the "
+        "Read off the same release: any penalty, at no further cost. The picture is for one standard deviation of "
+        "each feature, the row below it for one unit. The "
         f"coefficients above have penalty {release.parameters.get('lam', 0.0):g}."
     )
 
@@ -258,12 +258,12 @@ def penalties(release: Release) -> list[float]:
 def results(release: Release) -> dict[str, str]:
     """Single figures released beside the coefficients, with their titles; only those there are."""
     released = release.released
-    found = {
+    fields = {
         "Residual sd": released.get("residual_sd"),
         "R squared": released.get("r_squared"),
         "Condition number, whitened": released.get("after_whitening", {}).get("kappa"),
     }
-    return {title: said(value) for title, value in found.items() if value is not None}
+    return {title: said(value) for title, value in fields.items() if value is not None}
 
 
 def _tall(rows: int) -> int:

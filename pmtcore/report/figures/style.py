@@ -56,10 +56,10 @@ def _axis_title(text: str) -> str:
 
 def harmless(figure: go.Figure) -> go.Figure:
     """Every string in the figure made to be shown as it is written: names of columns come from somebody's file."""
-    kept: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for part in (*figure.data, figure.layout):
         for name, value in part.to_plotly_json().items():
-            shown = value if name in _OURS else _shown(value, name, kept)
+            shown = value if name in _OURS else _shown(value, name, labels)
             if shown is not value:
                 part[name] = shown
     return figure
@@ -71,8 +71,8 @@ def _shown(value: Any, key: str, kept: dict[str, str]) -> Any:
     ``kept`` holds what stands beside marks, so that two names stay two.
     """
     if isinstance(value, dict):
-        found = {name: part if name in _OURS else _shown(part, name, kept) for name, part in value.items()}
-        return found if any(found[name] is not value[name] for name in value) else value
+        parts = {name: part if name in _OURS else _shown(part, name, kept) for name, part in value.items()}
+        return parts if any(parts[name] is not value[name] for name in value) else value
     if isinstance(value, list | tuple) or getattr(getattr(value, "dtype", None), "kind", "") in ("O", "U", "T"):
         items = [_shown(part, key, kept) for part in value]
         return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
@@ -153,7 +153,7 @@ _PROJECTED = 400
 
 def projected(figure: go.Figure) -> go.Figure:
     """Return the figure in large print: to be read from the last row, and with its knob on one screen of 720 lines."""
-    figure.update_layout(font={"size": 22}, height=_PROJECTED)
+    figure.update_layout(font={"size": 22}, height=_PROJECTED, legend={"font": {"size": 20}})
     figure.update_traces(line={"width": 5}, selector={"mode": "lines"})
     figure.update_xaxes(title_font_size=22, tickfont_size=20)
     figure.update_yaxes(title_font_size=22, tickfont_size=20)

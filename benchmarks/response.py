@@ -1,0 +1,76 @@
+"""Error of ``response-moment`` over that of ``joint-pmt`` at the same budget: what public covariates buy.
+
+    PYTHONPATH=. PMT_DATA_DIR=DATA python benchmarks/response.py
+
+Distance to the non-private fit in units of the public whitening, root mean square over trials; geometric mean of the
+ratio over draws of public and private rows. Cond-DP (arXiv 2606.18773) was not at hand and is not compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+import pandas as pd
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.base.records import Curator
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.methods.baselines import exact_fit
+from pmtcore.methods.registry import make_parameters, method
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.named import load
+from pmtcore.tables.problem import Problem, prepare
+from pmtcore.tables.table import table_from
+
+IDS = ("response-moment", "joint-pmt")
+TABLES = {"demo": "", "white-wine": "quality", "power-plant": "PE"}
+_LOOK = Curator("a benchmark of public tables")
+
+
+def problem(name: str, n: int, m: int, seed: int) -> Problem:
+    """Return a draw of so many private and public rows, without replacement where the table is a real one."""
+    if name == "demo":
+        private, public, _ = load(name, n=n, m=m, seed=seed)
+        return prepare(private, public, Choices(target="y", covariates="public"))
+    whole = [table.frame for table in load(name)[:2]]
+    rows = pd.concat(whole, ignore_index=True).sample(n + m, random_state=seed)
+    first, second = table_from(rows[m:], "private", "private"), table_from(rows[:m], "public", "public")
+    return prepare(first, second, Choices(target=TABLES[name], covariates="public"))
+
+
+def errors(found: Problem, mu: float, trials: int, seed: int) -> dict[str, float]:
+    """Return the error of each method."""
+    exact = exact_fit(found.public, found.private).reveal(_LOOK)
+    made = {}
+    for id in IDS:
+        entry = method(id)
+        plan = entry.plan(found.public, found.private.n, Budget(mu), make_parameters(entry, {}))
+        away = plan.run(found.private, SeededNoise(seed), trials).coefficients - exact
+        made[id] = float(np.sqrt(np.mean(np.sum((away @ found.public.feature_root) ** 2, axis=1))))
+    return made
+
+
+def main() -> None:
+    """Print the ratio by table, public rows and budget."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=12)
+    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--rows", type=int, default=3000)
+    parser.add_argument("--mu", type=float, nargs="+", default=[0.15, 0.5, 1.5, 5.0])
+    chosen = parser.parse_args()
+    for name in TABLES:
+        for m in (60, 300):
+            ratios = np.empty((chosen.draws, len(chosen.mu)))
+            for draw in range(chosen.draws):
+                found = problem(name, chosen.rows, m, draw)
+                for k, mu in enumerate(chosen.mu):
+                    each = errors(found, mu, chosen.trials, draw)
+                    ratios[draw, k] = each[IDS[0]] / each[IDS[1]]
+            means = np.exp(np.log(ratios).mean(axis=0))
+            shown = ", ".join(f"mu {mu:g}: {mean:.3f}" for mu, mean in zip(chosen.mu, means, strict=True))
+            print(f"{name}, {m} public rows: {shown}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

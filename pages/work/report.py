@@ -1,0 +1,104 @@
+"""Report: a release as its stakeholders get it, to read here and to take along."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from pages.common import workflow_state
+from pages.common.actors import actor
+from pages.common.session import begun, session
+from pages.common.widgets import show_error
+from pmtcore.base.checks import InputError
+from pmtcore.base.numbers import figure
+from pmtcore.base.roles import Action
+from pmtcore.ledger.log import Ledger, default_url
+from pmtcore.report.embedded import embedded
+from pmtcore.report.html import report
+from pmtcore.report.names import title
+
+
+@dataclass(frozen=True)
+class Filed:
+    """A release that has a report.
+
+    Attributes:
+        words: in a list to choose from.
+        record: the release in plain fields.
+        account: of its data set in the ledger, or ``None`` where it is in none.
+    """
+
+    words: str
+    record: Mapping[str, Any]
+    account: Mapping[str, Any] | None = None
+
+
+def releases(book: Ledger | None) -> dict[str, Filed]:
+    """Return all releases with a report by their key, newest last: the ledger's, and this session's in no ledger."""
+    filed: dict[str, Filed] = {}
+    if book is not None and actor().may(Action.REPORT):
+        for account in book.accounts():
+            for entry in account.entries:
+                if entry.record is not None:
+                    when = entry.at[:16].replace("T", " ")
+                    parts = (account.dataset, when, title(entry.method), f"mu = {figure(entry.mu, 4)}", entry.purpose)
+                    words = " · ".join(part for part in parts if part)
+                    filed[entry.key] = Filed(words, entry.record, account.as_dict())
+    for key, made in session().releases.items():
+        mu = f"mu = {figure(made.guarantee.person.mu, 4)}"
+        words = f"this session, in no ledger · {title(made.method)} · {mu} · {made.target}"
+        filed.setdefault(key, Filed(words, made.as_dict()))
+    return filed
+
+
+def ledger() -> Ledger | None:
+    """Return the ledger; ``None`` where there is none yet."""
+    with suppress(InputError):
+        return Ledger(default_url(), make=False)
+    return None
+
+
+def page() -> None:
+    """Draw the whole page: which release, its downloads, its report."""
+    if begun() and (problem := session().problem) is not None:
+        workflow_state.steps("report", problem)
+    book = ledger()
+    filed = releases(book)
+    if not filed:
+        st.info("There is no release yet: a report is made of one.", icon=":material/info:")
+        st.page_link("pages/work/release.py", label="Go to Release", icon=":material/verified_user:")
+        return
+    keys = list(filed)
+    last = session().next_request
+    left, middle, right = st.columns([4, 1, 1], vertical_alignment="bottom")
+    key = left.selectbox(
+        "Release",
+        keys,
+        index=keys.index(last) if last in filed else len(keys) - 1,
+        format_func=lambda key: filed[key].words,
+        help="Of this session, and those that the ledger keeps.",
+    )
+    chosen = filed[key]
+    head = None if book is None or chosen.account is None else book.verify()["head"]
+    arguments = (chosen.record, chosen.account, head)
+    more: dict[str, Any] = {"on_click": "ignore", "width": "stretch"}
+    middle.download_button(
+        "Report (HTML)", lambda: report(*arguments), "report.html", "text/html", icon=":material/description:", **more
+    )
+    right.download_button(
+        "Record (JSON)", lambda: json.dumps(dict(chosen.record), indent=2), "release.json", "application/json", **more
+    )
+    with st.container(key="report-text", border=True):
+        st.html(embedded(*arguments))
+
+
+st.title("Report")
+try:
+    page()
+except InputError as error:
+    show_error(error)

@@ -1,0 +1,88 @@
+"""The four papers that are implemented here, and how each is cited: the one place that pages and reports read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import final
+
+from pmtcore.base.numbers import listing
+
+
+@final
+@dataclass(frozen=True)
+class Citation:
+    """One paper.
+
+    Attributes:
+        letter: the short name that it has here.
+        authors: full names, in the order of the title page.
+        arxiv: its number on arXiv, whose first two digits are the year.
+    """
+
+    letter: str
+    authors: tuple[str, ...]
+    title: str
+    arxiv: str
+
+    @property
+    def year(self) -> int:
+        """Year in which it was put on arXiv."""
+        return 2000 + int(self.arxiv[:2])
+
+    @property
+    def link(self) -> str:
+        """Address of the paper."""
+        return f"https://arxiv.org/abs/{self.arxiv}"
+
+    @property
+    def short(self) -> str:
+        """Family names and year, as in running text."""
+        families = [name.rsplit(" ", 1)[-1] for name in self.authors]
+        return f"{listing(families) if len(families) <= 3 else f'{families[0]} et al.'} ({self.year})"
+
+    @property
+    def words(self) -> str:
+        """Authors, title and number, as in a list of references."""
+        return f"{listing(list(self.authors))}, {self.title}, arXiv {self.arxiv}"
+
+
+CITATIONS = {
+    one.letter: one
+    for one in (
+        Citation(
+            "A",
+            ("Zilong Cao", "Xuan Bi", "Hai Zhang"),
+            "Differentially Private Truncation of Unbounded Data via Public Second Moments",
+            "2602.22282",
+        ),
+        Citation(
+            "B",
+            ("Zilong Cao", "Hai Zhang"),
+            "Enhancing Differentially Private Linear Regression via Public Second-Moment",
+            "2508.18037",
+        ),
+        Citation(
+            "C",
+            ("Di Wang", "Lijie Hu", "Huanyu Zhang", "Marco Gaboardi", "Jinhui Xu"),
+            "Estimating Smooth GLM in Non-interactive Local Differential Privacy Model with Public Unlabeled Data",
+            "1910.00482",
+        ),
+        Citation(
+            "D",
+            ("Yinan Li", "Fang Liu"),
+            "Noise-Augmented Privacy-Preserving Empirical Risk Minimization with Dual-purpose Regularizer and Privacy "
+            "Budget Retrieval and Recycling",
+            "2110.08676",
+        ),
+    )
+}
+
+
+def letters(source: str) -> tuple[str, ...]:
+    """Return the letters of the papers that a source names, in their order.
+
+    >>> letters("B, Algorithm 2; A, Theorem 3.2"), letters("A, B, D, data"), letters("baseline")
+    (('A', 'B'), ('A', 'B', 'D'), ())
+    """
+    return tuple(sorted(set(re.findall(r"(?<![A-Za-z])([A-D])(?=,| and |;|$)", source))))

@@ -1,0 +1,284 @@
+"""``response-moment``: least squares where only the responses are private (label privacy; proofs/response.md).
+
+    H = (1/n) sum x_i x_i'                              exact: the covariates are declared public
+    q = (1/n) sum z_i r_i min(1, R/(||z_i|| |r_i|)) + g,   z = C^{-1} x,  CC' = H,  r = (y - x'beta_B)/s_B - z'delta
+
+A response moves its own summand along ``z_i`` alone and by at most 2R, whatever it is: one clipped cross moment is all
+that is paid for (equation 1 of the proof), at the public fit first and then at what that gave, each with a histogram
+that chooses R, as the gradients of ``joint-pmt`` have it. A residual is clipped at ``R/||z_i||``, of all public bounds
+with that sensitivity the widest (equation 2). In z the Gram matrix is the identity, so q over the unclipped share is
+the way to the fit itself; public fit and passes are combined by precision (equation 3).
+Neighbours: the response of one row replaced. Public: the covariates, as the user declares; public rows, n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from pmtcore.accounting.budgets import Budget, Neighbours
+from pmtcore.accounting.spends import Spend
+from pmtcore.base.messages import ReleaseMessage
+from pmtcore.base.records import Bands, Curator, Private, PrivateRows, RowCache
+from pmtcore.base.refusals import Refusal, RefusedError
+from pmtcore.mechanisms.grid import from_words, in_words
+from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, Quantizer
+from pmtcore.mechanisms.whitening import Whitening
+from pmtcore.methods.baselines import NoParameters
+from pmtcore.methods.facts import Facts
+from pmtcore.methods.joint.plan import sizes_of
+from pmtcore.methods.joint.second_pass import COUNTING, Gradient, SecondPass, Shares
+from pmtcore.methods.registry import Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
+from pmtcore.public.bands import Part, limits, robust_part
+from pmtcore.public.gaussian_update import gaussian_update
+from pmtcore.public.moments import PublicData, back_transform, whiten
+from pmtcore.public.ridge_regularized import ridge_regularized_public
+from pmtcore.public.sizes import harmless_bound
+
+_DECLARED = Curator("the user has declared the covariates public, and it depends on nothing else")
+# Whitened rows count as no longer in H, so that a sum of 2^21 rows fits into 63 bits.
+LONGEST = 2.0**11
+# Steps of a product of two whitened coordinates: H is wrong by less than a millionth.
+PRODUCT = 2.0**20
+# Added to the eigenvalues of H in the whitening, in units of their mean: a column may be constant in the private rows.
+LEAST_EIGENVALUE = 1e-6
+# Of what the histograms leave of mu^2, for the pass at the public fit: on the demo a share of .1, .25 or .5 changes the
+# error by a tenth at most (40 and 200 public rows, mu .1 to 5).
+FIRST_SHARE = 0.4
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """The coordinates z of the private rows: public, since the covariates are.
+
+    Attributes:
+        moment: H (d, d), in the coordinates that the public rows whiten.
+    """
+
+    public: PublicData
+    moment: np.ndarray
+
+    @property
+    def whitening(self) -> np.ndarray:
+        """Return C (d, d), ``CC' = H`` with a millionth of the mean eigenvalue added."""
+        least = LEAST_EIGENVALUE * np.trace(self.moment) / self.public.d + np.finfo(float).tiny
+        return np.asarray(np.linalg.cholesky(self.moment + least * np.eye(self.public.d)))
+
+    @property
+    def design(self) -> np.ndarray:
+        """Return the Gram matrix (d, d) in z: the identity, but for directions that no private row has."""
+        return whiten(self.whitening, whiten(self.whitening, self.moment).T)
+
+    @property
+    def quantizer(self) -> Quantizer:
+        """Return what makes ``(z, (y - x'beta_B)/s_B)`` of a row."""
+        d, factor = self.public.d, self.public.factor.copy()
+        factor[:, :d] = factor[:, :d] @ self.whitening
+        return Quantizer(Whitening(factor, self.public.has_intercept).through(np.eye(d + 1), d + 1), d)
+
+    def to_table(self, step: np.ndarray) -> np.ndarray:
+        """Return steps (k, d) in coefficients of the table."""
+        root = self.public.feature_root @ self.whitening
+        return self.public.residual_scale * back_transform(root, step)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """What is known of the way from the public fit to the private one: mean (T, d), covariances (T, d, d) by source."""
+
+    mean: np.ndarray
+    public: np.ndarray
+    noise: np.ndarray
+    clipping: np.ndarray
+
+    @classmethod
+    def at_start(cls, where: Coordinates, n: int, trials: int) -> Estimate:
+        """Return the public fit with its own error and that of a fit to n rows."""
+        d, root = where.public.d, where.whitening
+        prior = root.T @ (where.public.fit_covariance + np.eye(d) / n) @ root
+        nothing = np.zeros((trials, d, d))
+        return cls(np.zeros((trials, d)), nothing + prior, nothing, nothing)
+
+    def after(self, where: Coordinates, gradient: Gradient) -> Estimate:
+        """Return the estimate combined with a clipped cross moment at its mean (proofs/response.md, 4)."""
+        unit, share = np.eye(self.mean.shape[1]), gradient.whole[:, None]
+        noise, clipping = (
+            (variance[:, None] / share**2)[..., None] * unit for variance in (gradient.noise**2, gradient.lost)
+        )
+        m, d = where.public.m or 0, where.public.d
+        update = gaussian_update(
+            self.public + self.noise + self.clipping,
+            where.design,
+            gradient.score / share,
+            noise + clipping,
+            prior_dof=max(m - d, 1),
+        )
+        return Estimate(
+            self.mean + update.step,
+            update.of_prior(self.public),
+            update.of_prior(self.noise) + update.of_observation(noise),
+            update.of_prior(self.clipping) + update.of_observation(clipping),
+        )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """H (d, d), of the covariates alone; the rows, whose passes depend on the noise before them."""
+
+    moment: np.ndarray
+    rows: RowCache[QuantizedRows]
+
+
+@final
+@dataclass(frozen=True)
+class ResponsePlan(StatisticPlan[Measured]):
+    """``response-moment`` with its passes fixed."""
+
+    public: PublicData
+    n: int
+    mu: float
+    passes: tuple[SecondPass, ...]
+
+    @property
+    def looks(self) -> int:
+        """Return the number of looks: the covariates; a histogram and a cross moment in each pass."""
+        return 1 + 2 * len(self.passes)
+
+    @property
+    def clusters_errors(self) -> bool:
+        """Return True: sampling errors are summed over groups first."""
+        return True
+
+    def measure(self, rows: PrivateRows) -> Private[Measured]:
+        """Return H, into which no response enters, and the rows in the coordinates that it whitens."""
+        covariates = Quantizer.features_only(self.public.feature_root, self.public.has_intercept)
+        words = rows.sum(lambda x, y: covariate_moment(covariates(x, np.zeros(len(y))), self.public.d))
+        moment = from_words(words.reveal(_DECLARED)).astype(float) / (PRODUCT * self.n)
+        return Private(Measured(moment, Coordinates(self.public, moment).quantizer.pieces(rows)))
+
+    def perturb(self, statistic: Private[Measured], source: NoiseSource, trials: int) -> ResponseOutcome:
+        """Return estimates from H, histograms and noisy cross moments.
+
+        Guarantee: mu-GDP where the response of one row is replaced, for the bits that leave: in each pass a histogram
+        of sensitivity ``sqrt(2)`` and a mean in which one row moves by at most 2R, composed adaptively
+        (proofs/response.md, 1 and 3).
+        """
+        where = Coordinates(self.public, statistic.map(lambda found: found.moment).reveal(_DECLARED))
+        rows, gradients = statistic.map(lambda found: found.rows), []
+        estimate = Estimate.at_start(where, self.n, trials)
+        for each in self.passes:
+            gradients.append(each.release(rows, estimate.mean, source))
+            estimate = estimate.after(where, gradients[-1])
+        return ResponseOutcome(self, where, estimate, tuple(gradients))
+
+    def errors(self, where: Coordinates, estimate: Estimate) -> tuple[Part, Part, Part]:
+        """Return what noise and public fit, sampling, and clipping leave, in the units of the table, first trial."""
+        public = self.public
+        rows = whiten(where.whitening, public.whitened_in_sample[:, :-1] * public.left_out_residual[:, None])
+        sampling = robust_part(where.to_table(rows - rows.mean(axis=0)), 1.0, self.n, public.clusters)
+        noise, clipping = (
+            Part.of(where.to_table(where.to_table(covariance[0]).T))
+            for covariance in (estimate.public + estimate.noise, estimate.clipping)
+        )
+        return noise, sampling, clipping
+
+    def predicted(self) -> Prediction | None:
+        """Return the errors to expect where the private rows are as the public ones."""
+        where = Coordinates(self.public, np.eye(self.public.d))
+        estimate = Estimate.at_start(where, self.n, 1)
+        for each in self.passes:
+            rows = each.sizes.whole_rows(self.n)[None]
+            estimate = estimate.after(where, Gradient(each, rows, np.array([each.expected_bound]), estimate.mean))
+        noise, sampling, clipping = self.errors(where, estimate)
+        return Prediction(noise.sd, sampling.sd, clipping.sd)
+
+    def parts(self) -> tuple[Spend, ...]:
+        """Return histogram and clipped cross moment of each pass; the covariates cost nothing."""
+        return tuple(part for each in self.passes for part in each.parts())
+
+    def facts(self) -> Facts:
+        """Return bound and noise of the last pass, and the share of rows to expect beyond the bound."""
+        passes, beyond = self.passes[-1].facts()
+        return Facts(
+            noise_sd=passes.gradient_noise_sd,
+            predicted_truncation_rate=beyond,
+            more={"clipping_bound_expected": passes.expected_clipping_bound},
+        )
+
+
+def covariate_moment(pieces: Iterable[QuantizedRows], d: int) -> np.ndarray:
+    """Return ``sum x x'`` of one block in steps of 2^-20, as words (2, d, d): the same wherever blocks are cut."""
+    total = np.zeros((d, d), dtype=np.int64)
+    for piece in pieces:
+        directions = piece.directions
+        squares = (np.minimum(piece.lengths, LONGEST) / STEPS) ** 2 * PRODUCT
+        for j in range(d):
+            products = directions[j] * directions[: j + 1]
+            total[j, : j + 1] += np.rint(products * squares).astype(np.int64).sum(axis=1)
+    return in_words(total + np.tril(total, -1).T)
+
+
+@final
+class ResponseOutcome(Outcome):
+    """Estimates from what the passes released, in coordinates that are public."""
+
+    def __init__(
+        self, plan: ResponsePlan, where: Coordinates, estimate: Estimate, gradients: tuple[Gradient, ...]
+    ) -> None:
+        self.plan, self.where, self.estimate, self.gradients = plan, where, estimate, gradients
+
+    def seen(self) -> np.ndarray:
+        """Return all released histograms and cross moments; H is known anyway."""
+        return np.column_stack([part for each in self.gradients for part in each.seen])
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """See :class:`Outcome`."""
+        return np.asarray(self.plan.public.fit + self.where.to_table(self.estimate.mean))
+
+    def bands(self) -> Bands | None:
+        """Return limits of noise, sampling and clipping together."""
+        estimate = self.coefficients[0]
+        return limits(estimate, estimate, *self.plan.errors(self.where, self.estimate))
+
+    def released(self) -> Mapping[str, Any]:
+        """Return the last bound, and the share of rows beyond it."""
+        return self.gradients[-1].released()
+
+
+def _plan(public: PublicData, n: int, budget: Budget, parameters: NoParameters) -> ResponsePlan:
+    """``response-moment`` for these public data.
+
+    Raises:
+        RefusedError: no public rows.
+    """
+    if public.rows is None:
+        raise RefusedError(Refusal.PUBLIC_COVARIATES, ReleaseMessage.RESPONSES_NEED_ROWS)
+    public, left = ridge_regularized_public(public), 1 - 2 * COUNTING
+    sizes, passes = sizes_of(public, n, budget.mu), []
+    for at, share in enumerate((FIRST_SHARE * left, (1 - FIRST_SHARE) * left), 1):
+        shares = Shares(budget.mu, 1 - share - COUNTING, COUNTING)
+        name = f"clipped cross moment {at}, in units of its bound"
+        passes.append(SecondPass(sizes, n, shares, 0.0, harmless_bound(n, shares.gradient_mu), name))
+    return ResponsePlan(public, n, budget.mu, tuple(passes))
+
+
+register(
+    Method(
+        id="response-moment",
+        title="Responses alone private",
+        summary="Least squares where covariates are public and only responses private: an exact Gram matrix and "
+        "clipped cross moments.",
+        origin=Origin("beyond the papers", names=("label-DP",)),
+        claim=sound(Neighbours.REPLACE_RESPONSE, "Gaussian mechanisms on residuals clipped by public leverage"),
+        plan=_plan,
+        colour="#8B5A00",
+    )
+)
