@@ -79,7 +79,7 @@ def _open(table: str, asked: dict[str, str]) -> None:
         st.session_state.update({f"demo-{name}": value for name, value in knobs.items()})
     else:
         st.session_state["table-name"] = table
-    state.choices = _choices(tables.first, asked, schema_summary(tables.private, tables.public)["column"].tolist())
+    state.take(_choices(tables.first, asked, schema_summary(tables.private, tables.public)["column"].tolist()))
     if "method" in asked:
         mu = _number("mu", asked.get("mu", "1"))
         workflow_state.fill(Request(asked["method"], Budget(mu)))

@@ -71,15 +71,14 @@ def show(found: Release, request: Request) -> None:
     # The button that had the keyboard is gone after a release: the verdict takes it.
     with st.container(key="verdict"):
         standing(found)
-        report_link, _, again = st.columns([2, 3, 2], vertical_alignment="center")
-        report_link.page_link("pages/work/report.py", label="Next: Report", icon=":material/arrow_forward:")
-        if again.button("New release", key="release-new", icon=":material/add:", width="stretch"):
-            session().next_request = uuid4().hex
-            st.rerun()
         if st.session_state.pop(FOCUS, False):
             scripts.run(scripts.TO_VERDICT)
-    if found.names:
-        coefficients(found)
+    left, right = st.columns([5, 2], gap="medium")
+    with right:
+        about(found)
+    with left:
+        if found.names:
+            coefficients(found)
     free(found)
     if found.facts.retrieved_epsilon is not None:
         retrieved(found)
@@ -99,7 +98,7 @@ def coefficients(found: Release) -> None:
     """Draw all coefficients with bands: search, order, unit; picture and table are in the same unit."""
     units = forest.units(found)
     st.header("Coefficients")
-    a, b, c = st.columns([4, 3, 3], vertical_alignment="bottom")
+    a, b, c = st.columns([5, 2, 3], vertical_alignment="bottom")
     id = a.selectbox(
         "Unit",
         list(units),
@@ -181,7 +180,7 @@ def retrieved(found: Release) -> None:
 
 
 def standing(found: Release) -> None:
-    """Draw whether the figures may leave, the guarantee, how strong it is."""
+    """Draw whether the figures may leave."""
     if found.standing is ReleaseStatus.SOUND:
         st.success(f"{badge(Label.RELEASED)} These figures may be published.", icon=":material/verified_user:")
     else:
@@ -190,17 +189,25 @@ def standing(found: Release) -> None:
             f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}. What it spent counts all the same.",
             icon=":material/science:",
         )
-    head = " · ".join(f"{name} {value}" for name, value in figures.results(found).items())
-    rows = f"n = {count(found.n)}" + ("" if found.public_rows is None else f", {count(found.public_rows)} public rows")
-    line = f"**{plain(found.title)}** · {rows}{' · ' * bool(head)}{head}"
+
+
+def about(found: Release) -> None:
+    """Draw the single figures of a release, its guarantee and how strong it is, and the ways on."""
+    st.page_link("pages/work/report.py", label="Next: Report", icon=":material/arrow_forward:")
+    st.markdown(f"**{plain(found.title)}**")
+    rows = "" if found.public_rows is None else f", {count(found.public_rows)} public rows"
+    lines = [f"n = {count(found.n)}{rows}", *(f"{name}: {value}" for name, value in figures.results(found).items())]
     if found.guarantee.mu > 0:
-        line += f" · {shortened_words(found.facts.as_dict(), found.released)}"
-    st.markdown(line)
+        lines.append(shortened_words(found.facts.as_dict(), found.released))
+    st.markdown("\n".join(f"- {line}" for line in lines))
     if found.guarantee.mu > 0:
         strength_line(found.guarantee.person.mu)
-    with st.expander(guarantee_line(found.guarantee), icon=":material/shield:"):
-        st.markdown(plain(found.guarantee.words))
+    with st.expander("The guarantee", icon=":material/shield:"):
+        st.markdown(f"{plain(guarantee_line(found.guarantee))}. {plain(found.guarantee.words)}")
         deployments()
+    if st.button("New release", key="release-new", icon=":material/add:", width="stretch"):
+        session().next_request = uuid4().hex
+        st.rerun()
 
 
 def free(found: Release) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -90,6 +91,7 @@ class Session:
     releases: dict[str, Release] = field(default_factory=dict)
     requests: dict[str, Request] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)  # request id: digest of the private table it was spent on
+    titles: dict[str, str] = field(default_factory=dict)  # request id: of which table, and when
     next_request: str = field(default_factory=lambda: uuid4().hex)
     comparison: Comparison | None = None
     showcase: Comparison | None = None
@@ -117,6 +119,8 @@ class Session:
             source = self.tables.private.sha256
         id = self.next_request if id is None else id
         self.requests[id], self.releases[id], self.sources[id] = request, release, source
+        title = "a table" if self.tables is None else self.tables.title
+        self.titles[id] = f"{title}, released {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
     def open(self, tables: Tables) -> None:
         """Take up new tables; what was computed from the old ones is dropped.
@@ -140,6 +144,14 @@ class Session:
             self.tables.schema, self.problem = schema, None
             self._drop()
 
+    def take(self, choices: Choices) -> None:
+        """Go on with these choices; what was prepared with others is dropped.
+
+        Nobody else writes ``choices``: :meth:`choose` prepares anew only where they differ from the last ones.
+        """
+        self.choices, self.problem = choices, None
+        self._drop()
+
     def choose(self, choices: Choices) -> Problem:
         """Return the problem for these choices, prepared once.
 
@@ -149,8 +161,7 @@ class Session:
         if self.tables is None:
             raise InputError("No tables are open; choose them on the Data page.")
         if self.problem is None or choices != self.choices:
-            self.choices, self.problem = choices, None
-            self._drop()
+            self.take(choices)
             self.problem = self.tables.problem(choices)
         return self.problem
 

@@ -94,7 +94,7 @@ def taken_along(account: Account) -> None:
 
 
 def unwritten(written: set[str]) -> None:
-    """Draw what this session spent and no ledger has: lab figures, whose report is on Release.
+    """Draw what this session spent and no ledger has: lab figures; their reports are on Report.
 
     Args:
         written: keys of the spends that the ledger has.

@@ -65,7 +65,12 @@ def glance() -> None:
         width="stretch",
         height=330,
         alt="Columns with their part in the fit, kind, missing values and spread in the public rows",
-        column_config={"public rows": st.column_config.BarChartColumn("public rows", width="medium", y_min=0)},
+        column_config={
+            "part": st.column_config.TextColumn(width=70),
+            "kind": st.column_config.TextColumn(width=75),
+            "missing in public rows": st.column_config.NumberColumn("missing", width=75, help="In public rows."),
+            "public rows": st.column_config.BarChartColumn("public rows", width="small", y_min=0),
+        },
     )
 
 

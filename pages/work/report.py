@@ -12,7 +12,7 @@ import streamlit as st
 
 from pages.common import workflow_state
 from pages.common.actors import actor
-from pages.common.session import begun, session
+from pages.common.session import current_problem, session
 from pages.common.widgets import show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.numbers import figure
@@ -65,8 +65,8 @@ def ledger() -> Ledger | None:
 
 def page() -> None:
     """Draw the whole page: which release, its downloads, its report."""
-    if begun() and (problem := session().problem) is not None:
-        workflow_state.steps("report", problem)
+    with suppress(InputError):
+        workflow_state.steps("report", current_problem())
     book = ledger()
     filed = releases(book)
     if not filed:

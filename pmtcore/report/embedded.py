@@ -8,6 +8,7 @@ from typing import Any
 
 from pmtcore.report.html import report
 
+# Levels of the report's headings.
 _LEVELS = (1, 2, 3)
 
 

@@ -72,8 +72,10 @@ class Problem:
 
     @property
     def other_label(self) -> str | None:
-        """Return the one level that counts as 0, where there is just one."""
+        """Return the one level that counts as 0, where there is just one; of a declared label the public rows say."""
         others = None if self.coder is None else self.coder.target.others
+        if others is None and self.design is not None and self.positive is not None:
+            others = tuple(label for label in self.design.labels if label != self.positive)
         return others[0] if others is not None and len(others) == 1 else None
 
     def __repr__(self) -> str:

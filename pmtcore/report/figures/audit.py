@@ -60,9 +60,7 @@ def overview(found: Mapping[str, Audit]) -> go.Figure:
     # Whole marks at 0, and room beyond the largest.
     most = max((one.lower_bound / one.claimed for one in found.values() if one.claimed > 0), default=1.0)
     figure.update_xaxes(range=[-0.03 * most, 1.03 * most])
-    return finish(figure, "mu that the attack proves at least, in multiples of the claimed mu", "", 300).update_layout(
-        showlegend=False
-    )
+    return finish(figure, "mu proved by the attack, over the claimed mu", "", 300).update_layout(showlegend=False)
 
 
 def overview_table(found: Mapping[str, Audit]) -> pd.DataFrame:
