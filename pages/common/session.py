@@ -154,6 +154,11 @@ class Session:
             self.problem = self.tables.problem(choices)
         return self.problem
 
+    def revise(self, choices: Choices) -> None:
+        """Take up other choices, to be prepared when asked for; what was computed for the old ones is dropped."""
+        self.choices, self.problem = choices, None
+        self._drop()
+
 
 def session() -> Session:
     """Return this browser session's state; a new one opens on the demo."""

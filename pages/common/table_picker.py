@@ -176,7 +176,7 @@ def _repairs(one: Finding, choices: Choices, key: str) -> None:
 
 def take(choices: Choices) -> None:
     """Go on with these choices; their widgets start anew."""
-    state.session().choices = choices
+    state.session().revise(choices)
     st.session_state["choices-made"] = st.session_state.get("choices-made", 0) + 1
     st.rerun()
 
