@@ -40,14 +40,16 @@ def linear(problem: Problem) -> Problem:
 
 def releasing(problem: Problem) -> Release | None:
     """Draw columns, derived columns, budget, what to expect, the confirmation and the button."""
-    label, problem = problem.positive, linear(problem)
+    label, problem, tables = problem.positive, linear(problem), session().tables
+    here = "" if tables is None else tables.key
     target = problem.public.target if label is None else f"{problem.public.target} (1 where it is {label}, else 0)"
     names = [name for name in problem.public.names if name != "(intercept)"]
     those = ", ".join(names) if len(names) <= _NAMED else plural(len(names), "column")
     st.caption(plain(f"What goes in: {target} and {those}, as chosen on the Data page."))
     budget, delta = budget_input("explore", problem.private.n)
     with st.expander("Derived columns and parameters", icon=":material/tune:"):
-        values = parameter_form(method("joint-moment"), "explore")
+        # Columns derived from one table mean nothing on another.
+        values = parameter_form(method("joint-moment"), f"explore-{here}")
     request = Request("joint-moment", budget, values, delta)
     prospect = preview(problem, request)
     st.markdown(f"{badge(Label.PUBLIC)} **{plain(figures.prospects_words(prospect.facts))}**")

@@ -12,14 +12,16 @@ from pages.common.explore_release import confirming
 from pages.common.widgets import PLAIN, at_first, badge, chart, download_table, frame, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.numbers import p_value
 from pmtcore.base.records import Label
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
 from pmtcore.report.figures import explore as figures
 from pmtcore.report.sheet import csv
 
-_KEY, _CLICKS = "explore-held", "explore-clicks"
+_KEY, _RECORDS, _CLICKS = "explore-held", "explore-records", "explore-clicks"
 _MOST_PILLS = 40
+_REFERENCE = "the reference level"
 _FEATURES = "The columns that explain it: any of them, at no further cost."
 _WORDS = {
     "none": "a model chosen beforehand",
@@ -36,6 +38,7 @@ class Held:
     title: str
     names: dict[str, str] = field(default_factory=dict)
     pinned: list[str] = field(default_factory=list)
+    features: dict[str, list[str]] = field(default_factory=dict)  # chosen last, by response
 
     @property
     def label(self) -> Label:
@@ -50,8 +53,9 @@ def held() -> Held | None:
 
 
 def take_up(moment: Moment, title: str) -> None:
-    """Open a record."""
-    st.session_state[_KEY] = Held(moment, title)
+    """Open a record; one that was open before in this session comes back with its models and their count."""
+    records: dict[str, Held] = st.session_state.setdefault(_RECORDS, {})
+    st.session_state[_KEY] = records.setdefault(str(moment.record.as_dict()["digest"]), Held(moment, title))
     for key in ("explore-response", "explore-features", "explore-family"):
         st.session_state.pop(key, None)
 
@@ -102,7 +106,7 @@ def question(here: Held) -> Regression | None:
         help="After a search, 95 % bands no longer hold; these are wider by what the search costs.",
     )
     choice = [name for name in moment.columns if name != response]
-    first = [moment.names[j] for j in moment.record.features if moment.names[j] in choice]
+    first = here.features.get(response) or figures.first_features(moment, response, _MOST_PILLS)
     key = f"explore-features-{response}"
     if len(choice) <= _MOST_PILLS:
         pills, clear = st.columns([7, 1], vertical_alignment="bottom")
@@ -119,10 +123,13 @@ def question(here: Held) -> Regression | None:
             **at_first(key, default=first or choice),
         )
     else:
-        many = at_first(key, default=first[:_MOST_PILLS])
+        many = at_first(key, default=first)
         chosen = st.multiselect("Features", choice, key=key, help=_FEATURES, **many)
+    here.features[response] = chosen = [name for name in choice if name in chosen]
+    if words := figures.left_out_words(choice, chosen):
+        st.caption(plain(words))
     try:
-        return moment.regress(response=response, features=list(chosen), ridge=float(lam))
+        return moment.regress(response=response, features=chosen, ridge=float(lam))
     except InputError as error:
         show_error(error)
         return None
@@ -216,11 +223,11 @@ def models(here: Held, fit: Regression) -> None:
     ):
         (here.pinned.remove if key in here.pinned else here.pinned.append)(key)
         st.rerun()
-    looked = here.moment.looked
+    looked, many = here.moment.looked, here.moment.models
     pinned = {here.names.get(figures.key_of(f), f.formula): f for f in looked if figures.key_of(f) in here.pinned}
     right.download_button(
         "Report section",
-        lambda: figures.section(pinned or {here.names.get(key, "model"): fit}, here.moment, here.moment.models),
+        lambda: figures.section(pinned or {here.names.get(key, fit.response): fit}, here.moment, many, here.title),
         "explored.html",
         "text/html",
         key="explore-report",
@@ -279,23 +286,13 @@ def _test(here: Held, fit: Regression) -> None:
     if tested:
         found = fit.test(tested)
         st.markdown(
-            f"{badge(here.label)} F = {found.statistic:.4g} on {found.among}, p = {found.p:.3g} (all three parts)."
+            f"{badge(here.label)} F = {found.statistic:.4g} on {found.among}, p: {p_value(found.p)} (privacy, sampling "
+            "and truncation together)."
         )
     given = [name for name in here.moment.record.derived.base if name in here.moment.columns and name != fit.response]
     with st.form("explore-predict"):
         st.caption("Prediction at these values; derived columns are computed.")
-        means = {row["column"]: row["mean"] for row in here.moment.summary()} if here.moment.has_constant else {}
-        columns = st.columns(4)
-        values = {
-            name: columns[j % 4].number_input(
-                plain(name),
-                value=float(f"{means.get(name, 0.0):.4g}"),
-                format="%g",
-                key=f"explore-at-{name}",
-                help="Starts at the released mean.",
-            )
-            for j, name in enumerate(given)
-        }
+        values = _values(here, given)
         asked = st.form_submit_button("Predict", key="explore-predict-go")
     if asked:
         at = here.moment.predict(fit, values)
@@ -303,6 +300,28 @@ def _test(here: Held, fit: Regression) -> None:
             f"{badge(here.label)} **{at.value:.5g}**; the mean there lies in [{at.low:.5g}, {at.high:.5g}], a new row "
             f"in [{at.new_low:.5g}, {at.new_high:.5g}] (95 %)."
         )
+
+
+def _values(here: Held, given: list[str]) -> dict[str, float]:
+    """Draw a list for each column with levels and a number for each other column; return values by name."""
+    means = {row["column"]: row["mean"] for row in here.moment.summary()} if here.moment.has_constant else {}
+    columns, values = st.columns(4), dict[str, float]()
+    for j, (name, levels) in enumerate(figures.by_source(given).items()):
+        place = columns[j % 4]
+        if not levels:
+            start, help = float(f"{means.get(name, 0.0):.4g}"), "Starts at the released mean."
+            values[name] = place.number_input(
+                plain(name), value=start, format="%g", key=f"explore-at-{name}", help=help
+            )
+            continue
+        level = place.selectbox(
+            plain(name),
+            [_REFERENCE, *levels],
+            key=f"explore-at-{name}",
+            help="The level that has no column of its own.",
+        )
+        values |= {f"{name}={each}": float(each == level) for each in levels}
+    return values
 
 
 def _paths(here: Held, fit: Regression) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -90,6 +91,7 @@ class Session:
     releases: dict[str, Release] = field(default_factory=dict)
     requests: dict[str, Request] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)  # request id: digest of the private table it was spent on
+    titles: dict[str, str] = field(default_factory=dict)  # request id: of which table, and when
     next_request: str = field(default_factory=lambda: uuid4().hex)
     comparison: Comparison | None = None
     showcase: Comparison | None = None
@@ -117,6 +119,8 @@ class Session:
             source = self.tables.private.sha256
         id = self.next_request if id is None else id
         self.requests[id], self.releases[id], self.sources[id] = request, release, source
+        title = "a table" if self.tables is None else self.tables.title
+        self.titles[id] = f"{title}, released {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
     def open(self, tables: Tables) -> None:
         """Take up new tables; what was computed from the old ones is dropped.

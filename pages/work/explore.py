@@ -38,21 +38,26 @@ def opening() -> None:
         try:
             found = releasing(current_problem())
             if found is not None:
-                parts.take_up(Moment.of(found.as_dict()), "released just now")
+                parts.take_up(Moment.of(found.as_dict()), title_of(list(session().releases)[-1]))
                 st.rerun()
         except InputError as error:
             show_error(error)
+
+
+def title_of(id: str) -> str:
+    """Return of which table a release of this session is, and when it was made."""
+    return session().titles.get(id, "a release of this session")
 
 
 def earlier() -> None:
     """Draw the joint moments released in this session."""
     for id, found in session().releases.items():
         if "joint_moment" in found.released and st.button(
-            f"Open the release of {found.n:,} rows at mu = {found.guarantee.person.mu:.4g}",
+            f"Open {title_of(id)}: {found.n:,} rows at mu = {found.guarantee.person.mu:.4g}",
             key=f"explore-open-{id}",
             icon=":material/folder_open:",
         ):
-            parts.take_up(Moment.of(found.as_dict()), "release of this session")
+            parts.take_up(Moment.of(found.as_dict()), title_of(id))
             st.rerun()
 
 

@@ -8,6 +8,8 @@ import math
 _LARGEST_WRITTEN_OUT = 1e9
 # Below this a figure would have too many zeros and is written with a power of ten.
 _SMALLEST_WRITTEN_OUT = 1e-4
+# Below this a p-value says nothing more: no normal approximation holds that far out.
+_LEAST_P_VALUE = 1e-12
 
 
 def count(value: float) -> str:
@@ -56,6 +58,15 @@ def percent(share: float, digits: int = 2) -> str:
         return "more than 99.99 %"
     text = figure(100 * share, digits)
     return f"{figure(100 * share, 4) if text == '100' and share < 1 else text} %"
+
+
+def p_value(p: float) -> str:
+    """Write a p-value: three digits that count, and never as zero.
+
+    >>> p_value(0.03121), p_value(2e-7), p_value(0.0), p_value(float("nan"))
+    ('0.0312', '2e-7', 'less than 1e-12', 'unknown')
+    """
+    return f"less than {power_of_ten(_LEAST_P_VALUE)}" if p < _LEAST_P_VALUE else figure(p)
 
 
 def power_of_ten(delta: float) -> str:

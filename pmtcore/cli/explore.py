@@ -10,6 +10,7 @@ from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import one_line
 from pmtcore.base.messages import CommandMessage
+from pmtcore.base.numbers import p_value
 from pmtcore.base.records import Label
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import number_from
@@ -129,9 +130,9 @@ def _text(record: Mapping[str, Any], moment: Any) -> str:
             f"adjusted R^2 {record['adjusted_r_squared']:.4f}, AIC {record['aic']:.5g}, BIC {record['bic']:.5g}"
         )
     for name, test in record.get("first_stage", {}).items():
-        lines.append(f"first stage of {one_line(name)}: F = {test['statistic']:.4g}, p = {test['pvalue']:.3g}")
+        lines.append(f"first stage of {one_line(name)}: F = {test['statistic']:.4g}, p: {p_value(test['pvalue'])}")
     if "nested" in record:
-        lines.append(f"nested: F = {record['nested']['statistic']:.4g}, p = {record['nested']['pvalue']:.3g}")
+        lines.append(f"nested: F = {record['nested']['statistic']:.4g}, p: {p_value(record['nested']['pvalue'])}")
     if "test" in record:
         lines.append(f"joint test: F = {record['test']['statistic']:.4g}, p = {record['test']['p']:.3g}")
     if "prediction" in record:

@@ -177,7 +177,7 @@ class Moment:
             features = [self.names[j] for j in self.record.features if self.names[j] not in (response, INTERCEPT)]
         fit = regression(self.state, self.names, response, features, ridge, intercept and self.has_constant)
         fit = replace(fit, design=self._design, guarantee=self.record.guarantee)
-        if all((fit.formula, fit.lam) != (other.formula, other.lam) for other in self._looked):
+        if all(_identity(fit) != _identity(other) for other in self._looked):
             self._looked.append(fit)
         return fit
 
@@ -367,3 +367,8 @@ class Moment:
             InputError: as :func:`synthetic.rows`.
         """
         return synthetic.rows(self.marginals, self.record.derived, count, seed, self.labels)
+
+
+def _identity(fit: Regression) -> tuple[Any, ...]:
+    """Return what tells two models apart: the order in which features were named does not."""
+    return fit.response, frozenset(fit.features), fit.constant, fit.lam

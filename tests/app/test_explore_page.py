@@ -81,11 +81,27 @@ def test_a_record_opens_without_a_table(explored, tmp_path):
 
 
 def test_the_record_can_be_put_away(explored):
-    """Close, and open the release of this session again."""
+    """Close, and open the release of this session again: it is named, and its models are still counted."""
+    explored.selectbox(key="explore-response").set_value("x1").run()
     explored.button(key="explore-close").click().run()
-    (button,) = [b for b in explored.button if b.label.startswith("Open the release")]
+    (button,) = [b for b in explored.button if b.label.startswith("Open Synthetic demo, released 2")]
     button.click().run()
     assert not explored.exception and "free" in words(explored)
+    assert "2 models were looked at" in words(explored), "closing a record undid the search"
+
+
+def test_the_order_of_a_choice_is_no_other_model(explored):
+    """The same features clicked in another order: the same model, looked at once; what was chosen stays chosen."""
+    pills = "explore-features-y"
+    for chosen in (["x1", "x2"], ["x2", "x1"]):
+        explored.session_state[pills] = chosen
+        explored.run()
+    assert "Models looked at: 2" in words(explored)
+    go(explored, "plan")
+    go(explored, "explore")
+    held = explored.session_state["explore-held"]
+    assert held.features["y"] == ["x1", "x2"] and "Models looked at: 2" in words(explored)
+    assert "Not in the model: x3" in words(explored)
 
 
 def test_pinned_models_become_one_table(explored):

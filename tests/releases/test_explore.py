@@ -435,6 +435,20 @@ def test_levels_of_a_column_are_tested_together():
 
         def test(self, names):
             assert list(names) == ["town=north", "town=south"]
-            return SimpleNamespace(statistic=4.5, p=0.01)
+            return SimpleNamespace(statistic=4.5, p=0.0)
 
-    assert figures.factor_tests(Fit()).to_dict("records") == [{"column": "town", "levels": 3, "F": 4.5, "p": 0.01}]
+    (row,) = figures.factor_tests(Fit()).to_dict("records")
+    assert row == {"column": "town", "levels": 3, "F": 4.5, "p": "less than 1e-12"}, "a p-value is never zero"
+
+
+def test_a_wide_table_begins_with_whole_factors():
+    """A factor is in with all its levels or not at all; what is left out, and what is in by halves, is said."""
+    names = ("(intercept)", "age", "town=a", "town=b", "town=c", "sex=m", "y")
+    record = SimpleNamespace(features=(1, 2, 3, 4, 5))
+    moment = SimpleNamespace(names=names, columns=names[1:], record=record)
+    assert figures.first_features(moment, "y", 5) == list(names[1:6])
+    assert figures.first_features(moment, "y", 3) == ["age", "sex=m"]
+    assert figures.first_features(moment, "age", 2) == ["town=a", "town=b", "town=c"], "one factor at least"
+    assert figures.left_out_words(names[1:6], ["age", "sex=m"]) == "Not in the model: town."
+    assert figures.left_out_words(names[1:6], ["age", "town=a"]).endswith("In by some of their levels: town.")
+    assert figures.left_out_words(names[1:6], names[1:6]) == ""

@@ -13,6 +13,9 @@ import plotly.graph_objects as go
 from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.base import escaping
 from pmtcore.base.numbers import figure as said
+from pmtcore.base.numbers import listing as english
+from pmtcore.base.numbers import p_value, plural
+from pmtcore.base.records import Label
 from pmtcore.explore.confirm import Confirmed
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
@@ -144,9 +147,14 @@ def fit_words(fit: Regression, models: int, correction: str) -> str:
         )
     if models > 1 and correction == "none":
         parts.append(
-            f"{models} models were looked at: a 95 % band holds for one chosen beforehand, not for the best of them."
+            f"{_looked_words(models)[:-1]}: a 95 % band holds for one chosen beforehand, not for the best of them."
         )
     return " ".join(parts)
+
+
+def _looked_words(models: int) -> str:
+    """Return how many models were looked at, in a sentence."""
+    return f"{plural(models, 'model')} {'was' if models == 1 else 'were'} looked at."
 
 
 def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequence[str]) -> pd.DataFrame:
@@ -237,8 +245,55 @@ def factor_tests(fit: Regression) -> pd.DataFrame:
     for column, names in levels.items():
         if len(names) > 1:
             test = fit.test(names)
-            rows.append({"column": column, "levels": len(names) + 1, "F": test.statistic, "p": test.p})
+            rows.append({"column": column, "levels": len(names) + 1, "F": test.statistic, "p": p_value(test.p)})
     return pd.DataFrame(rows, columns=["column", "levels", "F", "p"])
+
+
+def first_features(moment: Moment, response: str, most: int) -> list[str]:
+    """Return the features to begin with: the record's own, factors whole, as many columns as the picture holds.
+
+    Args:
+        moment: the record.
+        response: the column to be explained, which is no feature.
+        most: columns at most; the first factor alone may have more.
+    """
+    names = [moment.names[j] for j in moment.record.features]
+    names = [name for name in names if name in moment.columns and name != response]
+    features: list[str] = []
+    for column in dict.fromkeys(source(name) for name in names or moment.columns if name != response):
+        levels = [name for name in names or moment.columns if source(name) == column and name != response]
+        if not features or len(features) + len(levels) <= most:
+            features += levels
+    return features
+
+
+def left_out_words(columns: Sequence[str], features: Sequence[str]) -> str:
+    """Say which columns of the table are in no feature, and which factors are in by some of their levels only."""
+    levels = by_source(columns)
+    inside = {source(name) for name in features}
+    out = [column for column in levels if column not in inside]
+    split = [
+        column
+        for column in levels
+        if column in inside and any(f"{column}={each}" not in features for each in levels[column])
+    ]
+    words = f"Not in the model: {english(out)}." if out and features else ""
+    return f"{words} In by some of their levels: {english(split)}.".strip() if split else words
+
+
+def by_source(names: Sequence[str]) -> dict[str, list[str]]:
+    """Return columns of the table with the levels among these names; none for a column of numbers.
+
+    >>> by_source(["age", "town=north", "town=south"])
+    {'age': [], 'town': ['north', 'south']}
+    """
+    levels: dict[str, list[str]] = {}
+    for name in names:
+        column, _, level = name.partition("=")
+        levels.setdefault(column, [])
+        if level:
+            levels[column].append(level)
+    return levels
 
 
 def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
@@ -390,14 +445,23 @@ def code(fit: Regression) -> dict[str, str]:
     }
 
 
-def section(fits: Mapping[str, Regression], moment: Moment, models: int) -> str:
-    """Return a report section: one HTML page of the models given, public and released figures only."""
+def section(fits: Mapping[str, Regression], moment: Moment, models: int, title: str = "") -> str:
+    """Return a report section: one HTML page of the models given, public and released figures only.
+
+    Args:
+        fits: the models, by name.
+        moment: the record that answers them.
+        models: how many were looked at.
+        title: what the record is of.
+    """
+    standing = "" if moment.label is Label.RELEASED else "<p><strong>For study only, not to be published.</strong></p>"
     parts = [
         "<!doctype html><meta charset='utf-8'><title>Explored models</title>",
         "<style>body{font:16px sans-serif;max-width:60em;margin:2em auto}td,th{padding:.2em .8em;text-align:right}"
         "td:first-child,th:first-child{text-align:left}</style><h1>Explored models</h1>",
-        f"<p>{escaping.html(record_words(moment))}</p>",
-        f"<p>{models} models were looked at in this session. Bands are 95 % for a model chosen beforehand.</p>",
+        standing,
+        f"<p>{escaping.html(f'{title}: ' if title else '')}{escaping.html(record_words(moment))}</p>",
+        f"<p>{_looked_words(models)} Bands are 95 % for a model chosen beforehand.</p>",
     ]
     if len(fits) > 1:
         parts.append(f"<h2>Side by side</h2><p>{_BESIDE_WORDS}</p>{_html(regression_table(fits))}")
