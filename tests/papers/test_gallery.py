@@ -49,10 +49,7 @@ def public_only(public):
 
 TRIALS = 60
 # Figures whose first trials take minutes: `gallery --all` computes them, and the page says that nobody has yet.
-LONG = {"A10", "A10b", "C1", "C1b", "C3", "C4", "C5", "C6", "C7", "C7b", "D6", "D6b", "D6c"} | {
-    *("D4g", "D5d", "D5k", "D5l", "D5m", "D7e", "D7f", "D7g"),
-    *("DS1d", "DS1e", "DS1f", "DS1g", "DS2d", "DS2e", "DS2f", "DS3c", "DS4c"),
-}
+LONG = {"C6", "C7", "C7b", "D6", "D6b", "D6c", "DS1d", "DS1e", "DS1f", "DS1g", "DS4c"}
 
 
 def curve(name: str, y, x=None, spread: float = 0.01, seed: int = 0, common: np.ndarray | None = None) -> Curve:
