@@ -705,8 +705,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "radius: what is kept of rows is taken off as if the radius were one",
         "public/radius.py",
-        "moves = self.whole / radius**2 - self.kept",
-        "moves = self.whole - self.kept",
+        "moves = self.uncut_moves / radius**2 - self.kept_moves",
+        "moves = self.uncut_moves - self.kept_moves",
         "tests/public/test_radius.py -k alone",
     )
     plant(
@@ -715,6 +715,34 @@ def _mutants() -> list[Mutant]:
         'if self._family.id == "gaussian":',
         "if True:",
         "tests/public/test_ridge.py -k everywhere",
+    )
+    plant(
+        "one parse: numbers are handed on whatever decimal mark they were read with",
+        "tables/fingerprint.py",
+        "if parsed is not None and parsed.decimal != mark:",
+        "if parsed is not None and False:",
+        "tests/tables/test_parsed.py -k again",
+    )
+    plant(
+        "one parse: numbers of some rows are handed on",
+        "tables/parsed.py",
+        "        self._blocks.clear()\n        self._complete = False\n",
+        "        self._blocks.clear()\n        self._complete = True\n",
+        "tests/tables/test_parsed.py -k stopped",
+    )
+    plant(
+        "one parse: numbers stay after a refused release",
+        "releases/release.py",
+        "            problem.parsed.begin()  #",
+        "            pass  #",
+        "tests/tables/test_parsed.py -k refused",
+    )
+    plant(
+        "sites: a coordinator that is started again begins anew",
+        "sites/transcript.py",
+        "message.attempt, dict(self.arrivals)",
+        "message.attempt, {}",
+        "tests/sites/test_study_runs.py -k 'goes_on_from and begin-0'",
     )
     plant(
         "fingerprint: no noise",

@@ -226,7 +226,10 @@ def drawn(
     except InputError:
         return None
     rows = PrivateRows.from_arrays(x[mine], y[mine], names)
-    exact = exact_fit(public, rows).reveal(HARMLESS)
+    try:
+        exact = exact_fit(public, rows).reveal(HARMLESS)
+    except RuntimeError:  # Newton's method runs off where labels are separated
+        return None
     fitted = x[mine] @ exact
     if family is GAUSSIAN:
         slope = np.full(len(mine), 1 / max(float(np.sum((y[mine] - fitted) ** 2)) / (len(mine) - len(names)), 1e-300))

@@ -79,11 +79,12 @@ def _open(table: str, asked: dict[str, str]) -> None:
         st.session_state.update({f"demo-{name}": value for name, value in knobs.items()})
     else:
         st.session_state["table-name"] = table
-    state.choices = _choices(tables.first, asked, schema_summary(tables.private, tables.public)["column"].tolist())
+    choices = _choices(tables.first, asked, schema_summary(tables.private, tables.public)["column"].tolist())
+    state.take(choices)
     if "method" in asked:
         mu = _number("mu", asked.get("mu", "1"))
         workflow_state.fill(Request(asked["method"], Budget(mu)))
-        st.session_state[f"plan-method-{state.choices.family}"] = asked["method"]
+        st.session_state[f"plan-method-{choices.family}"] = asked["method"]
         st.session_state["plan-mu"] = mu
 
 

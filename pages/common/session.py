@@ -144,6 +144,14 @@ class Session:
             self.tables.schema, self.problem = schema, None
             self._drop()
 
+    def take(self, choices: Choices) -> None:
+        """Go on with these choices; what was prepared with others is dropped.
+
+        Nobody else writes ``choices``: :meth:`choose` prepares anew only where they differ from the last ones.
+        """
+        self.choices, self.problem = choices, None
+        self._drop()
+
     def choose(self, choices: Choices) -> Problem:
         """Return the problem for these choices, prepared once.
 
@@ -153,8 +161,7 @@ class Session:
         if self.tables is None:
             raise InputError("No tables are open; choose them on the Data page.")
         if self.problem is None or choices != self.choices:
-            self.choices, self.problem = choices, None
-            self._drop()
+            self.take(choices)
             self.problem = self.tables.problem(choices)
         return self.problem
 

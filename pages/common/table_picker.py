@@ -176,7 +176,7 @@ def _repairs(one: Finding, choices: Choices, key: str) -> None:
 
 def take(choices: Choices) -> None:
     """Go on with these choices; their widgets start anew."""
-    state.session().choices = choices
+    state.session().take(choices)
     st.session_state["choices-made"] = st.session_state.get("choices-made", 0) + 1
     st.rerun()
 
@@ -301,7 +301,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         exposure=more["exposure"] if family == POISSON.id else "",
         cluster=more["cluster"],
         collinear=more["collinear"],
-        covariates=more["covariates"],
+        covariates=more["covariates"] if family == GAUSSIAN.id else COVARIATES[0],
         kinds=kinds_from_text(line for line in more["kinds"].splitlines() if line.strip()),
     )
 

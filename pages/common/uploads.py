@@ -105,6 +105,6 @@ def _open_own(private: Table, public: Table | MomentTable, rows: int | None) -> 
         first = tables.first
         if before is not None and before.target in names:
             first = replace(before, features=tuple(name for name in before.features or () if name in names) or None)
-        found.choices = repaired(private, public, first)
+        found.take(repaired(private, public, first))
     except InputError:
         return  # nothing to start from; the chooser says why

@@ -89,6 +89,7 @@ FACTS: Mapping[str, str] = {
     "status": "the exit status of a process",
     "step": "a step of a command",
     "table": "'public' or 'private'",
+    "table_id": "the name of a table of the list",
     "thing": "what is named",
     "title": "the title of a table of the list",
     "unit": "the unit of protection, in words",
@@ -902,3 +903,90 @@ class LossMessage(Message):
         "The predictor bound {bound:g} allows means up to {mean:.4g} only, below the response bound {limit:g}; choose "
         "at least {least:.4g}."
     )
+
+
+@unique
+class MethodMessage(Message):
+    """Why a method or one of its parameters does not suit."""
+
+    NO_METHOD = "There is no method {method!r}; did you mean {methods:joined}? 'methods' lists all {count}."
+    NO_PARAMETER = "{method} has no parameter {names:listed}; it has: {present:joined}."
+    TEXT_TOO_LONG = "{name} takes at most {limit} characters."
+    OTHER_FAMILY = (
+        "{method} fits {allowed:listed} regression, not {family!r}; choose {methods:listed}, or another family."
+    )
+    LABELS_NEEDED = "{method} needs public rows with the target {column!r}; choose another method."
+    LOSSES_UNWEIGHTED = (
+        "{method} takes labels and counts that count the same; with weights or an exposure choose {methods:listed}."
+    )
+    ROWS_NEEDED = "{method} needs public rows; with a moment matrix choose pmt-objective."
+    BOUNDS_NEED_ROWS = "{method} takes its bounds from public rows; a moment matrix has none."
+    TINY_BOUND = "{name} must be 0 (automatic) or at least {least:g}, got {given}."
+    PASSES_NEED_ROWS = "More than one pass needs public rows to choose its bound from; choose passes=1."
+    MEAN_UNBOUNDED = (
+        "The mean of a {family} regression is not bounded within this coefficient bound; set a smaller one."
+    )
+    RESPONSE_BOUND_NEEDED = (
+        "{method} needs a bound on the responses of {family} regression: set response_bound, or give public rows with "
+        "the target."
+    )
+    PUBLIC_FIT_NEEDED = "{method} needs labelled public rows; choose dp-erm or pmt-objective."
+    LASSO_WHITENED = "A lasso selects columns, so it needs scaled coordinates; choose coordinates = scaled."
+    HINGE_NEEDS_LABELS = "The smoothed hinge needs labels, not a {family} response; choose loss = family."
+    BOUND_NEEDED = "Without public responses the bound on residuals or counts must be given (bound)."
+    TARGET_NOT_CONVEX = "A direct fit needs napp-erm and a convex target: ridge, lasso or elastic-net."
+    INTERCEPT_IN_LINK = "A nonlinear regression y = f(x'w) has no intercept; switch the intercept off."
+    MOMENT_TOO_WIDE = "The moment would have {count} columns; at most {limit} can be used."
+    IMPORTANT_NEED_ROWS = (
+        "Columns that matter most need public rows; a moment matrix does not say what they would gain."
+    )
+    NO_IMPORTANT_COLUMN = "Columns that matter most: there is no {columns:listed}; the columns are {present:listed 12}."
+    DERIVED_NEED_ROWS = "Derived columns need public rows; a moment matrix does not say what their moments are."
+    DERIVED_WEIGHTED = "Derived columns of weighted rows need the intercept, which has the weight."
+    DERIVED_NOT_FINITE = "A derived column is not finite in the public rows; leave it out."
+    DERIVED_TWICE = "Derived column {columns:listed} is declared twice; leave one out."
+    DERIVED_TOO_MANY = "{count} derived columns are declared; at most {limit} can be used."
+    DERIVED_UNREADABLE = (
+        "{expression!r} declares no derived column: write log(a), square(a), a:b or spline(a, 4), separated by "
+        "semicolons, with names of chosen columns."
+    )
+    DERIVED_OF_UNKNOWN = "A derived column names {expression!r}; the columns are {present:listed}."
+    PRODUCT_OF_TWO = "The product of {expression!r} needs two chosen columns, as in product(a, b)."
+    LOG_OF_NOTHING = "The logarithm of {column!r} needs positive public values."
+    SPLINE_OF_FEW = (
+        "A spline of {column!r} with {count} knots needs more different public values; use fewer, or dummies."
+    )
+    NO_FIGURE = "There is no figure {id!r}; choose one of {present:joined}."
+    TABLE_NOT_HERE = (
+        "Figure {id} needs the table {table_id!r}, which is not on this machine: get {title} from "
+        "archive.ics.uci.edu and put it as {file} into the folder that PMT_DATA_DIR names."
+    )
+
+
+@unique
+class RecordMessage(Message):
+    """Why a file is no record of a joint moment."""
+
+    UNREADABLE = (
+        "The file is no record of a joint moment that can be read; make one with 'release --method joint-moment "
+        "--out FILE'."
+    )
+    NO_RECORD = "The file is no record of a joint moment; make one with 'release --method joint-moment --out FILE'."
+    NOT_JSON = "The record is not JSON; make one with 'release --method joint-moment --out FILE'."
+    TOO_LARGE = "The record has more than {megabytes} MB; records are much smaller."
+    OTHER_VERSION = "The record is of another format or version; this program reads {form}, version {version}."
+    DIGEST_DIFFERS = "The record was changed after it was written: its digest does not fit. Ask for the original."
+    DEGENERATE = "The record's coordinates are degenerate; it was changed, or made by another program."
+    INDEFINITE = "The record's expected moment is not positive definite; it was changed."
+    DEFAULT_COLUMNS = "The record's default regression must name columns that it has."
+    LABEL_COLUMNS = "The record's 0/1 columns must be among its columns."
+    COLUMN_NAMES = "A record has 2 to {limit} columns with names of at most {count} characters; this one has others."
+    COLUMN_TWICE = "The record has two columns of one name; each needs a name of its own."
+    ROWS_MISFIT = "The record's public rows must fit its columns."
+    ROWS_NOT_FINITE = "The record's public rows must be finite numbers."
+    NO_INFLUENCE = "The record must say what its bands stand on."
+    GROUPS_MISNUMBERED = "The record's groups of public rows must be numbered from 0 on."
+    NUMBERS_NEEDED = "The record's {name!r} must be {count} finite numbers."
+    POSITIVE_NEEDED = "The record's {name!r} must be a positive number."
+    COUNT_NEEDED = "The record's {name!r} must be a whole number from 2 on."
+    RULE_UNREADABLE = "A derived column of the record needs a rule that can be read."

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pmtcore.accounting.budgets import ONLY_RESPONSES
 from pmtcore.base.checks import InputError, whole_number_between
 from pmtcore.base.messages import CommandMessage
 from pmtcore.base.records import Label
@@ -44,6 +45,7 @@ def plan(chosen: argparse.Namespace) -> Answer:
         for row in rows
         if row["method"] in shown
     ]
+    lines += [f"{id}: {ONLY_RESPONSES}" for id in shown if method(id).protects_responses_only]
     if len(shown) < len(order):
         lines.append(f"{len(order) - len(shown)} other methods with --all.")
     id = first

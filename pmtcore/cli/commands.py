@@ -24,7 +24,7 @@ def list_methods(chosen: argparse.Namespace) -> Answer:
         source = entry.origin.source
         names = "; ".join([source, *(name for name in entry.origin.names if not name.startswith(source))])
         relation = entry.claim.neighbours.value
-        lines.append(f"{entry.id:16} {entry.standing.value:6} {relation:12} {entry.title}  ({names})")
+        lines.append(f"{entry.id:16} {entry.standing.value:6} {relation:20} {entry.title}  ({names})")
     return {"methods": [entry.as_dict() for entry in entries]}, "\n".join(lines)
 
 

@@ -135,6 +135,8 @@ def _line(one: Asked) -> str:
 
 
 def _shown(book: Ledger, dataset: str | None) -> Answer:
+    from pmtcore.accounting.budgets import ONLY_RESPONSES, Neighbours  # noqa: PLC0415
+
     accounts = [account for account in book.accounts() if dataset in (None, account.dataset)]
     lines = []
     for account in accounts:
@@ -142,6 +144,7 @@ def _shown(book: Ledger, dataset: str | None) -> Answer:
         more = f", together with {listed(account.together)}" if account.together else ""
         more += f", retired: {account.retired}" if account.retired else ""
         more += ", a second person agrees to each release" if account.second else ""
+        more += f". {ONLY_RESPONSES}" if account.neighbours is Neighbours.REPLACE_RESPONSE else ""
         lines.append(f"{account.dataset}: spent mu {account.spent:.4g}, {cap}{more}")
         lines += [f"  {unit.words}" for unit in account.units]
         lines += [f"  {e.at}  {e.method:16} mu {e.mu:<8.4g} {e.state:9} {e.purpose}" for e in account.entries]

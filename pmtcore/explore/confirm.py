@@ -40,7 +40,7 @@ class _Chosen:
 
 
 def problem_of(problem: Problem, record: Record, fit: Regression) -> Problem:
-    """The regression as a problem of its own on the same tables, for ``joint-pmt``; derived columns among its features.
+    """Return the regression as a problem of its own for ``joint-pmt``, derived columns among its features.
 
     Raises:
         InputError: other tables, no public rows, a penalty, or no intercept where the record has one.
@@ -114,7 +114,7 @@ class Confirmed:
 
 
 def confirmed(mine: Regression, other: Mapping[str, Any]) -> Confirmed:
-    """A regression combined with the record of a ``joint-pmt`` release of the same question on the same rows.
+    """Return a regression combined with the record of a ``joint-pmt`` release of the same question on the same rows.
 
     Each estimate counts by the inverse of its covariance of noise and truncation, whole matrices: the second by
     ``W = A (A + B)^{-1}``. Their noises are independent; truncation takes the same far rows from both, so its parts are

@@ -202,6 +202,6 @@ class Marginals:
 
 
 def _both(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The symmetric matrix J with ``tr(J dM) = a' dM b``."""
+    """Return the symmetric matrix J with ``tr(J dM) = a' dM b``."""
     product = np.outer(a, b)
     return np.asarray((product + product.T) / 2)

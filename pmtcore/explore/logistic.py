@@ -58,7 +58,7 @@ class Logistic:
 
 
 def logistic(linear: Regression) -> Logistic:
-    """The logistic model behind a linear probability model.
+    """Return the logistic model behind a linear probability model.
 
     Raises:
         InputError: no public rows in the record, a response that is not 0/1 in them, or too few rows.

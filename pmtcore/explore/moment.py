@@ -114,7 +114,7 @@ class Moment:
 
     @cached_property
     def state(self) -> State:
-        """The moment ready for questions."""
+        """Return the moment ready for questions."""
         return self.record.state()
 
     @property
@@ -129,7 +129,7 @@ class Moment:
 
     @property
     def has_constant(self) -> bool:
-        """Whether the first column is the constant 1."""
+        """Return whether the first column is the constant 1."""
         return self.names[0] == INTERCEPT
 
     @property
@@ -139,7 +139,7 @@ class Moment:
 
     @property
     def has_rows(self) -> bool:
-        """Whether public rows lie in the record: logistic regressions need them."""
+        """Return whether public rows lie in the record: logistic regressions need them."""
         return isinstance(self.record.influence, Rows)
 
     @property
@@ -149,7 +149,7 @@ class Moment:
 
     @property
     def models(self) -> int:
-        """How many that are, with all that best subsets tried: what a Bonferroni correction needs."""
+        """Return how many that are, with all that best subsets tried: what a Bonferroni correction needs."""
         return len(self._looked) + sum(self._searches.values())
 
     def regress(
@@ -161,7 +161,7 @@ class Moment:
         ridge: float = 0.0,
         intercept: bool = True,
     ) -> Regression:
-        """A regression by formula (``y ~ a + b + a:b``) or by names; without either, the default one.
+        """Return a regression by formula (``y ~ a + b + a:b``) or by names; without either, the default one.
 
         Args:
             ridge: penalty in the units of the table, the intercept excepted.
@@ -212,7 +212,7 @@ class Moment:
         return InstrumentalFit(replace(second, fit=fit), stages)
 
     def _unlisted(self, response: str, features: Sequence[str], constant: bool) -> Regression:
-        """A regression that is a step of another question, and counts as no model looked at."""
+        """Return a regression that is a step of another question and counts as no model looked at."""
         return regression(self.state, self.names, response, features, 0.0, constant)
 
     def nested(self, small: str, large: str) -> NestedTest:
@@ -241,7 +241,7 @@ class Moment:
         return made
 
     def logistic(self, formula: str | None = None, **asked: Any) -> Logistic:
-        """A logistic regression of a 0/1 column, through the public rows; its floor is in the bands.
+        """Fit a logistic regression of a 0/1 column, through the public rows; its floor is in the bands.
 
         Raises:
             InputError: as :meth:`regress`; a response that is not 0/1; a record without public rows.
@@ -285,7 +285,7 @@ class Moment:
         return lasso_path(self.state, fit.names, fit.fit.response, fit.fit.features, draws)
 
     def best_subsets(self, fit: Regression) -> list[Subset]:
-        """The best features of each number among those of a regression; all subsets count as looked at."""
+        """Return the best features of each number of a regression; all subsets count as looked at."""
         free = self._free(fit)
         subsets = best_subsets(self.state, fit.names, fit.fit.response, fit.fit.features, free)
         self._searches[fit.fit.response, tuple(sorted(fit.fit.features))] = 2 ** (len(fit.fit.features) - len(free))

@@ -77,7 +77,7 @@ class Regression(Reported):
 
     @property
     def state(self) -> State:
-        """The moment it was computed from."""
+        """Return the moment it was computed from."""
         return self.fit.state
 
     @property
@@ -165,7 +165,7 @@ class Regression(Reported):
         return float(np.min(np.minimum(total**2 / np.maximum(own, 1e-300), 1e6)))
 
     def contrast(self, weights: Mapping[str, float]) -> tuple[float, Bands]:
-        """A weighted sum of coefficients with its parts and limits (arrays of one).
+        """Return a weighted sum of coefficients with its parts and limits (arrays of one).
 
         Raises:
             InputError: a name that is no coefficient.
@@ -318,7 +318,7 @@ class Regression(Reported):
 
     @property
     def formula(self) -> str:
-        """The regression in words that :func:`read` takes."""
+        """Return the regression in words that :func:`read` takes."""
         right = " + ".join(map(quoted, self.features)) if self.features else "1"
         return f"{quoted(self.response)} ~ {right}" + ("" if self.constant else " - 1")
 
@@ -352,7 +352,7 @@ def _stacked(found: list[np.ndarray], state: State) -> np.ndarray:
 
 
 def quoted(name: str) -> str:
-    """A name as a formula takes it."""
+    """Return a name as a formula takes it."""
     return name if name.replace("_", "a").replace(":", "a").isalnum() else f"`{name}`"
 
 

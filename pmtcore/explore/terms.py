@@ -76,7 +76,7 @@ def _factor(factor: Factor, names: Sequence[str]) -> list[str]:
 
 
 def _product(parts: tuple[str, ...], names: Sequence[str]) -> str:
-    """The derived column that is the product of these."""
+    """Return the derived column that is the product of these."""
     if len(parts) == 1:
         return parts[0]
     for name in (":".join(parts), ":".join(reversed(parts))):

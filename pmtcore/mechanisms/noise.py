@@ -227,24 +227,6 @@ def symmetric_noise(source: NoiseSource, trials: int, d: int, form: Form) -> np.
     return matrices
 
 
-def release_symmetric(
-    statistic: Private[np.ndarray], sigma: float, source: NoiseSource, trials: int, form: Form
-) -> np.ndarray:
-    """Return a private symmetric matrix plus independent noise, shape (trials, d, d).
-
-    Args:
-        statistic: private matrix (d, d), or one for each trial.
-        sigma: standard deviation of the noise on the diagonal.
-        source: source of the noise.
-        trials: number of independent releases.
-        form: shape of the noise, see :func:`symmetric_noise`.
-
-    Guarantee: mu-GDP for ``sigma = sensitivity / mu``, sensitivity in Frobenius norm (``docs/proofs/gaussian.md``, 2).
-    """
-    value = statistic.reveal(_MECHANISM)
-    return value + sigma * symmetric_noise(source, trials, value.shape[-1], form)
-
-
 def release_vector(statistic: Private[np.ndarray], sigma: float, source: NoiseSource, trials: int) -> np.ndarray:
     """Return a private vector plus independent noise, shape (trials, k).
 

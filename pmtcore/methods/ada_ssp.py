@@ -19,6 +19,7 @@ from scipy.special import ndtri
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Private, PrivateRows
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
 from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric, noisy_vector
@@ -126,7 +127,7 @@ class AdaptiveOutcome(Outcome):
 
 def _plan(public: PublicData, n: int, budget: Budget, parameters: PmtParameters) -> AdaptivePlan:
     if public.rows is None:
-        raise InputError("ada-ssp takes its bounds from public rows; a moment matrix has none.")
+        raise InputError(MethodMessage.BOUNDS_NEED_ROWS, method="ada-ssp")
     longest = float(np.max(np.linalg.norm(public.rows[:, :-1], axis=1)))
     response = float(np.max(np.abs(public.rows[:, -1])))
     return AdaptivePlan(public, n, budget.mu, _ROOM * longest, _ROOM * response, parameters.eta, parameters.calibration)

@@ -29,6 +29,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Private, PrivateRows
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, Family
 from pmtcore.mechanisms.grid import SLACK
@@ -256,9 +257,7 @@ def _pmt_glm(public: PublicData, n: int, budget: Budget, parameters: BoundedNewt
     score = 1.0 if family.binary else response + family.largest_mean(bound * radius)
     slope = family.largest_slope(bound * radius)
     if not math.isfinite(score * slope * radius) or slope > 1e100:
-        raise InputError(
-            f"The mean of a {family.title} regression is not bounded within this coefficient bound; set a smaller one."
-        )
+        raise InputError(MethodMessage.MEAN_UNBOUNDED, family=family.title)
     steps = Steps(root, radius, score, slope, penalty, bound, response)
     return NewtonPlan(public, n, budget.mu, steps, parameters)
 
@@ -270,10 +269,7 @@ def _response_bound(public: PublicData) -> float:
         return 1.5 * float(np.max(np.abs(public.rows[:, -1])))
     if public.family is GAUSSIAN and public.labelled:
         return 4 * public.response_scale
-    raise InputError(
-        f"pmt-glm needs a bound on the responses of {public.family.title} regression: set response_bound, or give "
-        f"public rows with the target."
-    )
+    raise InputError(MethodMessage.RESPONSE_BOUND_NEEDED, method="pmt-glm", family=public.family.title)
 
 
 def _untransformed(

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pmtcore.base.checks import InputError, number_between, one_of, whole_number_between
+from pmtcore.base.messages import MethodMessage
 
 _LONGEST_TEXT = 10_000  # characters: two hundred derived columns with long names
 
@@ -115,7 +116,7 @@ def _checked(item: dataclasses.Field[Any], value: str | float) -> str | int | fl
     meta = item.metadata
     if isinstance(item.default, str) and not meta["choices"]:
         if len(str(value)) > _LONGEST_TEXT:
-            raise InputError(f"{item.name} takes at most {_LONGEST_TEXT} characters.")
+            raise InputError(MethodMessage.TEXT_TOO_LONG, name=item.name, limit=_LONGEST_TEXT)
         return str(value)
     if meta["choices"]:
         return one_of(item.name, str(value), meta["choices"])

@@ -19,6 +19,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Bands, Private, PrivateRows
 from pmtcore.glm.newton import Rows
 from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors
@@ -203,7 +204,7 @@ class ScoreOutcome(Outcome):
 
 def _plan(public: PublicData, n: int, budget: Budget, parameters: GlmParameters) -> ScorePlan:
     if public.rows is None:
-        raise InputError("pmt-score needs public rows; with a moment matrix choose pmt-objective.")
+        raise InputError(MethodMessage.ROWS_NEEDED, method="pmt-score")
     bound = 1.0
     if not public.family.binary:
         residual = public.rows[:, -1] - public.family.mean(public.rows[:, :-1] @ public.fit)

@@ -24,8 +24,8 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.checks import InputError, listed
-from pmtcore.base.messages import ReleaseMessage
+from pmtcore.base.checks import InputError
+from pmtcore.base.messages import MethodMessage, ReleaseMessage
 from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
@@ -319,18 +319,17 @@ class Method:
             ]
             fitting = [m.id for m in sorted(sound, key=lambda m: not m.recommended)]
             raise InputError(
-                f"{self.id} fits {listed(self.families)} regression, not {public.family.id!r}; choose "
-                f"{listed(fitting)}, or another family."
+                MethodMessage.OTHER_FAMILY,
+                method=self.id,
+                allowed=self.families,
+                family=public.family.id,
+                methods=fitting,
             )
         if self.needs_labels and not public.labelled:
-            raise InputError(f"{self.id} needs public rows with the target {public.target!r}; choose another method.")
+            raise InputError(MethodMessage.LABELS_NEEDED, method=self.id, column=public.target)
         if public.weights is not None and not self.weighs_losses:
             weighing = [m.id for m in methods() if m.weighs_losses and m.standing is ReleaseStatus.SOUND]
-            raise RefusedError(
-                Refusal.WEIGHTS,
-                f"{self.id} takes labels and counts that count the same; with weights or an exposure choose "
-                f"{listed(weighing)}.",
-            )
+            raise RefusedError(Refusal.WEIGHTS, MethodMessage.LOSSES_UNWEIGHTED, method=self.id, methods=weighing)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entry in plain types (the ``methods`` command)."""
@@ -445,9 +444,7 @@ def method(id: str) -> Method:
     entry = entries.get(id) or named.get(id.lower())
     if entry is None:
         near = get_close_matches(id, entries, 3, 0.4) or list(entries)[:5]
-        raise InputError(
-            f"There is no method {id!r}; did you mean {', '.join(near)}? 'methods' lists all {len(entries)}."
-        )
+        raise InputError(MethodMessage.NO_METHOD, method=id, methods=near, count=len(entries))
     return entry
 
 
@@ -470,6 +467,5 @@ def make_parameters(entry: Method, values: Mapping[str, Any]) -> Parameters:
     fields = {item.name: item for item in dataclasses.fields(entry.parameters)}
     unknown = [name for name in values if name not in fields]
     if unknown:
-        known = ", ".join(fields) or "none"
-        raise InputError(f"{entry.id} has no parameter {listed(unknown)}; it has: {known}.")
+        raise InputError(MethodMessage.NO_PARAMETER, method=entry.id, names=unknown, present=fields or ["none"])
     return entry.parameters(**values)

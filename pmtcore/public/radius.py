@@ -203,13 +203,13 @@ class _AllCut:
     Then ``P_w = R^2 P_u``, and what is cut off is ``x r - R^2 u x r``: one inverse serves all these radii.
 
     Attributes:
-        whole: ``(x r) P_u^{-1}`` of each row (m, d).
-        kept: ``(u x r) P_u^{-1}`` of each row (m, d).
+        uncut_moves: ``(x r) P_u^{-1}`` of each row (m, d).
+        kept_moves: ``(u x r) P_u^{-1}`` of each row (m, d).
         square: ``||P_u^{-1}||_F^2``.
     """
 
-    whole: np.ndarray
-    kept: np.ndarray
+    uncut_moves: np.ndarray
+    kept_moves: np.ndarray
     square: float
 
     @classmethod
@@ -217,13 +217,13 @@ class _AllCut:
         """Return it for whitened joint rows (m, d + 1) and weights u (m,)."""
         inverse = _inverse_gram(rows, unit)
         gradients = rows[:, :-1] * rows[:, -1:]
-        whole = gradients @ inverse
-        return cls(whole, whole * unit[:, None], float(np.sum(inverse**2)))
+        uncut_moves = gradients @ inverse
+        return cls(uncut_moves, uncut_moves * unit[:, None], float(np.sum(inverse**2)))
 
     def priced(self, radius: float) -> tuple[float, float]:
         """Return what :func:`_priced` does at a radius."""
-        m = len(self.whole)
-        moves = self.whole / radius**2 - self.kept
+        m = len(self.uncut_moves)
+        moves = self.uncut_moves / radius**2 - self.kept_moves
         return _bias(np.sum(moves, axis=0) / m, np.sum(np.abs(moves), axis=0) / m), self.square / radius**4
 
 

@@ -149,7 +149,7 @@ def prior_of(
     path, fit, gram = [], np.zeros(x.shape[1]), _Gram(family, rows)
     for a in _PENALTY_PATH:
         penalty_matrix = np.diag(a * spread + lam * free + _STABILIZING_RIDGE * np.maximum(spread, _STEP_TOLERANCE))
-        fit = _ridge_fit(family, rows, gram, penalty_matrix, fit)
+        fit = _ridge_fit(family, rows, gram, penalty_matrix, start=fit)
         path.append(_left_out(family, rows, gram, float(a), penalty_matrix, fit))
     best = min(path, key=lambda point: float(np.mean(point.losses)))
     excess_losses = [point.losses - best.losses for point in path]
@@ -185,7 +185,7 @@ class _Gram:
         return np.asarray(hessian)
 
 
-def _ridge_fit(family: Family, rows: Rows, gram: _Gram, penalty_matrix: np.ndarray, start: np.ndarray) -> np.ndarray:
+def _ridge_fit(family: Family, rows: Rows, gram: _Gram, penalty_matrix: np.ndarray, *, start: np.ndarray) -> np.ndarray:
     """Minimize the penalized mean loss by Newton's method, from ``start``.
 
     A step that would move a prediction by more than 1 is damped.

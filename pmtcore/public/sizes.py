@@ -195,13 +195,6 @@ class Sizes:
         cut = np.maximum(self.lengths - self._bounds[:, None], 0.0)
         return float(np.min(np.mean(cut**2, axis=1) / n + self._noise(n, mu)))
 
-    def foreseen(self, n: int, bounds: np.ndarray) -> np.ndarray:
-        """Squared error that bounds (B,) are expected to cause, the tail that no public row shows included."""
-        apart, alike = beyond(self._ordered[None], bounds[None])
-        share = np.mean(self._ordered > bounds[:, None], axis=1)
-        share = np.where(bounds > self.tail.start, self.tail.beyond(bounds) / len(self._ordered), share)
-        return np.asarray(apart[0] / n + common_direction(share) * alike[0] ** 2)
-
     def _noise(self, n: int, mu: float) -> np.ndarray:
         """Squared error (B,) of the noise that each bound takes."""
         return np.asarray(self.d * (2 * self._bounds / (mu * n)) ** 2)

@@ -254,9 +254,28 @@ def recorded_release(
         InputError: as :func:`release`; LedgerError where the ledger refuses, and then nothing was released.
         SpendFailure: something failed after the spend; it names the spend, its key and what to do.
     """
-    entry, _, plan = _plan(problem, request)
-    if entry.standing is ReleaseStatus.LAB:
+    if method(request.method).standing is ReleaseStatus.LAB:
         release(problem, request, source)  # raises, with the reason
+    try:
+        return _recorded_release(problem, request, source, ledger, dataset, key, purpose, by, progress)
+    finally:
+        if problem.parsed is not None:
+            problem.parsed.begin()  # nothing is kept for a pass that does not come
+
+
+def _recorded_release(
+    problem: Problem,
+    request: Request,
+    source: NoiseSource,
+    ledger: Ledger,
+    dataset: str,
+    key: str,
+    purpose: str,
+    by: str,
+    progress: Progress | None,
+) -> Recorded:
+    """Release once for each key; see :func:`recorded_release`."""
+    entry, _, plan = _plan(problem, request)
     with before_spend():
         admit(problem, ledger, dataset, progress)
         agreed = tables_digest(problem, ledger) if ledger.account(dataset).second else ""
@@ -367,7 +386,7 @@ def admit(problem: Problem, ledger: Ledger, dataset: str, watch: PassObserver | 
         mark = (ledger.url, dataset.strip(), problem.table.sha256)
         if mark not in _ADMITTED:
             key, most = ledger.fingerprint_key, ledger.most_rows_hashed
-            ledger.admit(dataset, hashed(problem.table, key, problem.dialect, watch, most))
+            ledger.admit(dataset, hashed(problem.table, key, problem.dialect, watch, most, problem.parsed))
             _ADMITTED.add(mark)
 
 

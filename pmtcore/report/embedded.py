@@ -8,7 +8,7 @@ from typing import Any
 
 from pmtcore.report.html import report
 
-# Levels of the report's headings.
+# Headings of the report, each of which goes down one level in a page of somebody else.
 _LEVELS = (1, 2, 3)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -334,7 +333,6 @@ class Coordinator:
         ground.study.require_keys()
         self._ground, self._study, self._board = ground, ground.study, board
         self._transcript = Transcript(ground.study, board)
-        self._arrivals: Mapping[str, int] = {}
 
     def run(self) -> dict[str, Any]:
         """Lead the study to its release, and compute it from the opened totals, as anybody who reads them may.
@@ -376,7 +374,6 @@ class Coordinator:
             raise StudyError(Kind.TOO_FEW_SITES, *names)
         self._post("begin", self._transcript.attempt + 1, ",".join(names))
         self._transcript.update()
-        self._arrivals = dict(self._transcript.arrivals)
 
     def _idle(self) -> float:
         return monotonic() - self._transcript.changed
@@ -408,7 +405,7 @@ class Coordinator:
         attempt, names, step = transcript.attempt, transcript.names, self._step()
         ready = set(transcript.sent("ready", attempt, step))
         failed = set(names) & transcript.failed
-        came_back = any(transcript.arrivals.get(name, 0) > self._arrivals.get(name, 0) for name in names)
+        came_back = any(transcript.arrivals.get(name, 0) > transcript.arrivals_before.get(name, 0) for name in names)
         # After an opening a site's rows are missed, so it has longer to come back.
         patience = self._study.patience * (1 if step == 0 else _GIVES_UP)
         if ready >= set(names):  # being opened: every site may have published, so nobody begins again

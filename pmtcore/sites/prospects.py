@@ -6,12 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
+from weakref import WeakKeyDictionary
 
 from pmtcore.accounting.budgets import MU_RANGE
 from pmtcore.public.moments import PublicData
 from pmtcore.releases.planning import planned
 
 COUNTS = (2, 3, 5, 10, 30)  # sites of a picture
+# Predictions of a table that are kept: those of a dozen pictures.
+_MOST_KEPT = 256
+# Public figures only.
+_CACHE: WeakKeyDictionary[PublicData, dict[tuple[int, str, float], tuple[float, ...]]] = WeakKeyDictionary()
 
 
 @final
@@ -55,10 +60,23 @@ def prospects(
     Raises:
         InputError: the method predicts nothing from these public data.
     """
-    alone = planned(public, rows, id, mu).half_width(coefficient)
-    found = [Prospect(1, "alone", alone)]
+    found = [Prospect(1, "alone", _half_widths(public, rows, id, mu)[coefficient])]
     for sites in counts:
         for who, noise_mu in noise_mus(mu, rows, sites).items():
-            width = planned(public, rows * sites, id, noise_mu).half_width(coefficient)
+            width = _half_widths(public, rows * sites, id, noise_mu)[coefficient]
             found.append(Prospect(sites, who, width))
     return found
+
+
+def _half_widths(public: PublicData, n: int, id: str, mu: float) -> tuple[float, ...]:
+    """Return the predicted half-width of every coefficient; computed once for each table, size, method and budget.
+
+    ``pmt-gradients`` acts its passes out on public rows for a prediction, which takes a second or more.
+    """
+    kept = _CACHE.setdefault(public, {})
+    if (n, id, mu) not in kept:
+        if len(kept) >= _MOST_KEPT:
+            kept.clear()
+        made = planned(public, n, id, mu)
+        kept[n, id, mu] = tuple(made.half_width(j) for j in range(public.d))
+    return kept[n, id, mu]

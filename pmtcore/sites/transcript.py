@@ -52,6 +52,7 @@ class Transcript:
         self.done: set[str] = set()  # sites that have the release
         self.failed: set[str] = set()  # sites that refused, or stopped
         self.arrivals: dict[str, int] = {}  # how often each site said that it is here
+        self.arrivals_before: dict[str, int] = {}  # the same, of those before the newest attempt was begun
         self.attempt = 0
         self._names: dict[int, tuple[str, ...]] = {0: ()}  # sites of each attempt
         self._opened: dict[int, Opened] = {}
@@ -100,7 +101,7 @@ class Transcript:
         elif message.kind == "begin":
             if message.attempt > self.attempt:
                 named = set(message.body.split(","))
-                self.attempt = message.attempt
+                self.attempt, self.arrivals_before = message.attempt, dict(self.arrivals)
                 self._names[message.attempt] = tuple(name for name in self.study.names if name in named)
         else:
             place = (message.kind, message.attempt, message.step)

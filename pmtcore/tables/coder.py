@@ -20,6 +20,7 @@ from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature
 from pmtcore.tables.limits import KEPT_BYTES, KEPT_STREAM_BYTES, MAX_FEATURES, MAX_NAME
+from pmtcore.tables.parsed import ParsedNumbers
 from pmtcore.tables.schema import Column
 from pmtcore.tables.sources import Cells, Source
 from pmtcore.tables.targets import Coding
@@ -116,6 +117,11 @@ class Coder:
         return every if self.kept is None else tuple(every[j] for j in self.kept)
 
     @property
+    def reads_numbers_alone(self) -> bool:
+        """Return True where every column is read as numbers: no dates, no levels, no labels."""
+        return self.target.positive is None and all(feature.column.kind == "number" for feature in self.features)
+
+    @property
     def has_loss_weights(self) -> bool:
         """Whether rows have a weight of their loss beside the response."""
         return self.weights is not None and not self.weights.in_rows
@@ -210,11 +216,20 @@ def check_width(coder: Coder) -> None:
         raise InputError(TableMessage.NAME_TOO_LONG, columns=long, count=len(long[0]), limit=MAX_NAME)
 
 
-def row_blocks(source: Source, coder: Coder, dialect: Dialect, n: int) -> Callable[[], Iterator[Block]]:
+def row_blocks(
+    source: Source, coder: Coder, dialect: Dialect, n: int, parsed: ParsedNumbers | None = None
+) -> Callable[[], Iterator[Block]]:
     """Return what :class:`pmtcore.base.records.PrivateRows` calls once a pass.
 
     Nothing is read before the first pass. Where the numbers fit (a public figure: rows times columns), the first
     pass keeps them for the next ones.
+
+    Args:
+        source: of the table.
+        coder: how its rows become numbers.
+        dialect: how its text is read.
+        n: number of rows.
+        parsed: where another pass may have left the numbers of all rows; a pass that finds them there reads nothing.
     """
     room = KEPT_BYTES if source.in_memory else KEPT_STREAM_BYTES
     keep = n * (len(coder.names) + 1) * 8 <= room
@@ -225,7 +240,8 @@ def row_blocks(source: Source, coder: Coder, dialect: Dialect, n: int) -> Callab
             yield from kept
             return
         fresh: list[Block] = []
-        for block in source.blocks(coder.columns(), dialect):
+        known = parsed if parsed is not None and parsed.is_complete else None
+        for block in source.blocks(coder.columns(), dialect) if known is None else known.taken():
             rows = coder.rows(block)
             if keep:
                 fresh.append((rows.x, rows.response))

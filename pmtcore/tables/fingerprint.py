@@ -15,6 +15,7 @@ from pmtcore.base.records import PassObserver
 from pmtcore.ledger.fingerprint import Cells, hashed_texts, mixed
 from pmtcore.tables.cells import numbers, texts
 from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.parsed import ParsedNumbers
 from pmtcore.tables.table import Table
 
 MOST_CELLS = 1_000_000  # hashes kept: 8 MB, and a few times that while they are sorted
@@ -32,6 +33,7 @@ def hashed(
     dialect: Dialect | None = None,
     watch: PassObserver | None = None,
     most_rows: int | None = None,
+    parsed: ParsedNumbers | None = None,
 ) -> Cells:
     """Hash the cells of a table by their content, under the ledger's key: of all rows, or of chosen ones.
 
@@ -42,16 +44,26 @@ def hashed(
         watch: observer of the progress.
         most_rows: rows that are hashed where columns tell rows apart, see :attr:`Ledger.most_rows_hashed`; ``None``: as
             many as :data:`MOST_CELLS` allows.
+        parsed: where the numbers that are read are left for the next pass; ``None``: nowhere.
     """
     if watch is not None:
         watch.begin()
     names = table.columns
+    mark = "." if table.source.separator in (None, ",") else None
+    if parsed is not None and parsed.decimal != mark:
+        parsed = None
+    if parsed is not None:
+        parsed.begin()
     chosen = _Chosen(MOST_CELLS // max(len(names), 1), most_rows)
     for block in table.source.blocks(names, dialect or Dialect()):
-        words = [_said(block.columns[name], table.source.separator, key) for name in names]
-        chosen.add(words, key)
+        values = {name: numbers(block.columns[name], mark) for name in names}
+        chosen.add([_said(block.columns[name], values[name], key) for name in names], key)
+        if parsed is not None:
+            parsed.add(block.rows, values)
         if watch is not None:
             watch.rows(block.rows)
+    if parsed is not None:
+        parsed.end()
     folded = tuple(name.strip().casefold() for name in names)
     return Cells(folded, chosen.hashes(len(names), key), chosen.first())
 
@@ -143,9 +155,8 @@ def _spread(words: np.ndarray, k0: np.uint64, k1: np.uint64) -> np.ndarray:
     return h
 
 
-def _said(cells: pa.Array, separator: str | None, key: bytes) -> np.ndarray:
+def _said(cells: pa.Array, value: np.ndarray, key: bytes) -> np.ndarray:
     """Return a column's words (k,): of the number that a cell is, or of its text; of a missing cell, of nothing."""
-    value = numbers(cells, "." if separator in (None, ",") else None)
     words = _rounded(value)
     other = np.isnan(value)
     if np.any(other):

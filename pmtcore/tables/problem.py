@@ -29,9 +29,10 @@ from pmtcore.tables.design import Design
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.features import Feature, category_notes, feature, numeric
 from pmtcore.tables.identifiers import identifiers, in_order_met
+from pmtcore.tables.parsed import ParsedNumbers, fits
 from pmtcore.tables.persons import by_person
 from pmtcore.tables.schema import Schema, frequencies
-from pmtcore.tables.sources import ArrowSource, Cells, TextSource
+from pmtcore.tables.sources import ArrowSource, Cells, ParquetSource, TextSource
 from pmtcore.tables.table import MomentTable, Table
 from pmtcore.tables.targets import coding
 
@@ -61,6 +62,8 @@ class Problem:
     dialect: Dialect | None = None  # how it is read
     unit: Unit | None = None  # what an identifier column keeps of each person; None without one
     design: Design | None = None  # how rows of the user's own tables become features
+    # Numbers that the ledger's fingerprint read, for the first pass; None where it reads the table anew.
+    parsed: ParsedNumbers | None = None
 
     @property
     def positive(self) -> str | None:
@@ -69,8 +72,10 @@ class Problem:
 
     @property
     def other_label(self) -> str | None:
-        """Return the one level that counts as 0, where there is just one."""
+        """Return the one level that counts as 0, where there is just one; of a declared label the public rows say."""
         others = None if self.coder is None else self.coder.target.others
+        if others is None and self.design is not None and self.positive is not None:
+            others = tuple(label for label in self.design.labels if label != self.positive)
         return others[0] if others is not None and len(others) == 1 else None
 
     def __repr__(self) -> str:
@@ -90,11 +95,21 @@ class PublicSide:
     dialect: Dialect
     notes: tuple[str, ...] = ()
 
-    def read(self, private: Table, cluster: Cluster | None = None) -> PrivateRows:
+    def shared_numbers(self, private: Table) -> ParsedNumbers | None:
+        """Return where passes over a file can leave its numbers for the next one; ``None`` where they cannot."""
+        decimal, names = self.dialect.mark(private.source.separator), self.coder.columns()
+        if not isinstance(private.source, TextSource | ParquetSource) or not self.coder.reads_numbers_alone:
+            return None
+        if not fits(private.source.rows(self.dialect), len(names), len(private.columns)):
+            return None
+        return ParsedNumbers(names, decimal)
+
+    def read(self, private: Table, cluster: Cluster | None = None, parsed: ParsedNumbers | None = None) -> PrivateRows:
         """Private rows, to be read row by row when they are summed; only the strict policies read them now.
 
         Args:
             cluster: where sums are taken; ``None``: here.
+            parsed: where another pass may leave the numbers of all rows.
 
         Raises:
             InputError: a strict policy refuses a row.
@@ -104,7 +119,7 @@ class PublicSide:
             coder.check(private.source.blocks(coder.columns(), self.dialect), "private")
         n = private.source.rows(self.dialect)
         adder = None if cluster is None else cluster.adder(private.source, coder, self.dialect)
-        blocks, beside = row_blocks(private.source, coder, self.dialect, n), coder.has_loss_weights
+        blocks, beside = row_blocks(private.source, coder, self.dialect, n, parsed), coder.has_loss_weights
         return PrivateRows(blocks, n, coder.names, adder, weighted=beside)
 
 
@@ -161,8 +176,9 @@ def prepare(
     )
     if choices.overlap:
         notes += (Note(TableNote.SHARED_ROWS, reason=choices.overlap),)
+    parsed = side.shared_numbers(private) if choices.unit is None and cluster is None else None
     if choices.unit is None:
-        rows = side.read(private, cluster)
+        rows = side.read(private, cluster, parsed)
         # Of people's rows the number is private: one person may have any.
         notes += (Note(TableNote.MORE_PUBLIC_ROWS),) if isinstance(public, Table) and public.n > rows.n else ()
     else:
@@ -173,7 +189,7 @@ def prepare(
     design = design_of(side.coder, public)
     lab_reasons += reasons
     return Problem(
-        rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, choices.unit, design
+        rows, side.data, choices, notes, lab_reasons, side.coder, private, side.dialect, choices.unit, design, parsed
     )
 
 

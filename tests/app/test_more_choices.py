@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
 
 from pmtcore.tables.choices import Choices
+from tests.app.conftest import go, words
 from tests.app.test_pages import upload
 
 
@@ -62,3 +63,26 @@ def test_no_choice_is_left_out_of_the_page():
     tree = ast.parse(inspect.getsource(table_picker._choices))
     (call,) = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "replace")
     assert {field.name for field in fields(Choices)} <= {keyword.arg for keyword in call.keywords}
+
+
+def test_a_repair_is_what_is_modelled_from_then_on(app) -> None:
+    """One click on the other level: the sentence, the button, the problem and the next page follow, there and back."""
+    app.segmented_control(key="source").set_value("name").run()
+    app.selectbox(key="table-name").set_value("demo-labels").run()
+    state = app.session_state["second_moment"]
+    before = state.problem.positive
+    for expected in (state.problem.other_label, before):
+        app.button(key="swap-label").click().run()
+        assert not app.exception
+        assert state.problem.positive == state.choices.positive == expected
+        assert f"is **{expected}**" in words(app)
+    go(app, "release")
+    assert state.problem.positive == before
+
+
+def test_choices_taken_are_never_answered_from_the_problem_before(app) -> None:
+    """Whatever a button changes, the problem that is drawn and released has it."""
+    state = app.session_state["second_moment"]
+    for changed in ({"missing": "public-median"}, {"features": ("x1", "x2")}, {"intercept": False}):
+        state.take(replace(state.problem.choices, **changed))
+        assert state.choose(state.choices).choices == state.choices

@@ -544,3 +544,20 @@ def test_a_page_without_tables_that_fit_keeps_its_title(app):
         session(app).problem = None
         go(app, page)
         assert [line.value for line in app.title] == [name] and len(app.error) == 1
+
+
+def test_a_click_swaps_the_label_that_is_modelled(app):
+    """The sentence follows the swap: no problem of earlier choices stays."""
+    go(app, "data")
+    app.segmented_control(key="source").set_value("upload").run()
+    lines = [f"{k % 7},{k % 5},{'dear' if k % 3 else 'cheap'}\n" for k in range(300)]
+    app.file_uploader(key="upload-private").set_value(("p.csv", ("a,b,price\n" + "".join(lines)).encode(), "text/csv"))
+    app.file_uploader(key="upload-public-rows").set_value(
+        ("q.csv", ("a,b,price\n" + "".join(lines[:90])).encode(), "text/csv")
+    )
+    app.run()
+    next(box for box in app.selectbox if box.label == "Target").set_value("price").run()
+    next(button for button in app.button if button.label.startswith("Logistic")).click().run()
+    assert session(app).problem.positive == "dear"
+    app.button(key="swap-label").click().run()
+    assert session(app).problem.positive == "cheap" and "**cheap**" in words(app)

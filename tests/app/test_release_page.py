@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from pmtcore.accounting.budgets import ONLY_RESPONSES
 from tests.app.conftest import go, words
 from tests.app.test_pages import do_release, session, upload
 
@@ -43,6 +44,28 @@ def test_a_tick_counts_only_for_what_was_ticked(app, change):
     change(app)
     assert not confirmation(app).value
     assert next(b for b in app.button if b.label == "Release").disabled
+
+
+def test_responses_alone_are_protected_only_where_that_was_declared(app):
+    """Offered once the covariates are declared public, never chosen first, and what it does not protect is said."""
+    go(app, "release")
+    method = app.selectbox(key="release-method-gaussian")
+    assert not any("response-moment" in option for option in method.options)
+    session(app).choose(replace(session(app).choices, covariates="public"))
+    app.run()
+    method = app.selectbox(key="release-method-gaussian")
+    assert method.value == "joint-pmt" and any("response-moment" in option for option in method.options)
+    method.set_value("response-moment").run()
+    assert not app.exception and not app.error
+    assert ONLY_RESPONSES in words(app)
+    confirmation(app).check().run()
+    do_release(app)
+    assert not app.exception and words(app).count(ONLY_RESPONSES) >= 1
+    assert "replace-one-response" in " ".join(box.label for box in app.expander)
+    session(app).choose(replace(session(app).choices, covariates="private"))
+    go(app, "plan")
+    go(app, "release")
+    assert not app.exception
 
 
 def test_more_rows_of_a_person_than_any_budget_protects(app):

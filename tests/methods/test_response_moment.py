@@ -18,6 +18,7 @@ from pmtcore.auditing.lower_bound import audit
 from pmtcore.base.messages import ReleaseMessage, TableMessage
 from pmtcore.base.records import PrivateRows
 from pmtcore.base.refusals import RefusedError
+from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.grid import from_words
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
@@ -164,6 +165,26 @@ def test_a_column_that_is_constant_in_private_rows_does_no_harm():
     assert found.bands.high[at] - found.bands.low[at] > 3 * (found.bands.high - found.bands.low)[0]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "rows",
+    [
+        frame(50, 2).assign(a=np.nan),
+        frame(50, 2).assign(a=1e300),
+        frame(50, 2).assign(b=lambda f: 1e6 * f["b"]),
+        frame(50, 2).assign(b=lambda f: f["a"]),
+        frame(1, 2),
+        frame(50, 2).assign(y=np.nan),
+        frame(50, 2).assign(y=1e300),
+    ],
+    ids=["empty", "huge", "far", "collinear", "one row", "no response", "huge responses"],
+)
+def test_odd_covariates_and_responses_give_finite_figures(rows):
+    """A release never fails, and its limits are finite: after the spend it would be too late."""
+    found = release(problem(rows), Request(ID, Budget(1.0)), SeededNoise(1))
+    assert np.all(np.isfinite([found.coefficients, found.bands.low, found.bands.high]))
+
+
 def test_rows_without_a_response_count_as_the_public_fit_predicts():
     """With half of them missing the fit lies half way between the public fit and that of the rows there are."""
     rows = frame(4000, 5)
@@ -266,6 +287,27 @@ def test_the_responses_of_a_person():
     """With several rows a person's responses are what is protected, at so many times the budget."""
     words = Guarantee(1.0, Neighbours.REPLACE_RESPONSE, 1e-6, Unit(3)).words
     assert "the responses of all rows of one person" in words and words.endswith(ONLY_RESPONSES)
+
+
+def test_the_command_line_says_it_wherever_it_shows_it(tmp_path, capsys):
+    """Refused without the declaration; release, plan and ledger name what is not protected."""
+    frame(300, 5).to_csv(tmp_path / "p.csv", index=False)
+    frame(80, 1).to_csv(tmp_path / "b.csv", index=False)
+    public = ["--public", str(tmp_path / "b.csv"), "--target", "y"]
+    ask = ["release", "--private", str(tmp_path / "p.csv"), *public, "--method", ID, "--mu", "1"]
+    ledger = ["--ledger", str(tmp_path / "l.db")]
+    Ledger(ledger[1]).cap("survey", 3.0)
+    ask += ["--dataset", "survey"]
+    assert main([*ask, *ledger]) == 2 and not capsys.readouterr().out
+    for words in (
+        [*ask, *ledger, "--covariates", "public"],
+        ["plan", *public, "--covariates", "public", "--rows", "1000", "--mu", "1", "--all"],
+        ["ledger", "show", *ledger],
+    ):
+        assert main(words) == 0
+        assert ONLY_RESPONSES in capsys.readouterr().out
+    assert main(["plan", *public, "--rows", "1000", "--mu", "1", "--all"]) == 0
+    assert ID not in capsys.readouterr().out
 
 
 def test_python_takes_it():

@@ -29,7 +29,9 @@ def test_left_out_losses_are_those_of_fits_without_the_row(penalty, seed):
     held = np.diag(penalty * FREE * np.var(x, axis=0))
     rows = Rows(x, y, np.ones(12))
     gram = _Gram(GAUSSIAN, rows)
-    found = _left_out(GAUSSIAN, rows, gram, penalty, held, _ridge_fit(GAUSSIAN, rows, gram, held, np.zeros(4))).losses
+    found = _left_out(
+        GAUSSIAN, rows, gram, penalty, held, _ridge_fit(GAUSSIAN, rows, gram, held, start=np.zeros(4))
+    ).losses
     labels = (y > np.median(y)).astype(float)
     rows = Rows(x, labels, np.ones(12))
     near = _left_out(LOGISTIC, rows, _Gram(LOGISTIC, rows), 0.1, held + 0.05 * np.diag(FREE), np.zeros(4))

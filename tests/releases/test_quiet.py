@@ -16,7 +16,7 @@ import pmtcore as sm
 from pmtcore.base.checks import InputError
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
-from pmtcore.tables.sources import TextSource
+from pmtcore.tables.parsed import ParsedNumbers
 
 SECRET, NAME = "98765.4321", "diagnosis_of_ward_7"
 EVENTS = {"cap", "table", "reserve", "release", "fail", "join"}
@@ -111,17 +111,12 @@ def test_an_errors_text_is_kept_and_told_nowhere(error, asked, tmp_path, capfd, 
     """An error after the spend may quote a cell: not in the ledger's file, its log, the sentence, or a chained error;
     the sentence names spend and key."""
     order = asked("--method", "joint-pmt")
-    inner = TextSource.blocks
-    looks = []
 
-    def blocks(source, names, dialect):
-        if source._private:
-            looks.append(names)
-            if len(looks) == 2:  # the first is the fingerprint's, before the spend
-                raise error
-        return inner(source, names, dialect)
+    def taken(numbers):
+        raise error
 
-    monkeypatch.setattr(TextSource, "blocks", blocks)
+    # The first pass after the spend starts from the numbers that the fingerprint read before it.
+    monkeypatch.setattr(ParsedNumbers, "taken", taken)
     with caplog.at_level(logging.NOTSET):
         assert main(order) in (2, 3, 70, 130)
     said = capfd.readouterr()

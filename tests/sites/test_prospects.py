@@ -7,6 +7,7 @@ import math
 import pytest
 
 from pmtcore.releases.planning import planned
+from pmtcore.sites import prospects as module
 from pmtcore.sites.prospects import noise_mus, prospects
 from tests.helpers import make
 
@@ -21,3 +22,16 @@ def test_more_sites_narrow_the_band_and_colluders_widen_it():
     mus = noise_mus(1.0, 400, 5)
     assert mus["all"] == pytest.approx(1 / math.sqrt(5))
     assert mus["local"] == pytest.approx(1 / math.sqrt(2000))
+
+
+def test_another_coefficient_is_predicted_from_the_same_plans(monkeypatch):
+    """Plans of one table are made once, whichever coefficient is drawn; another budget's are others."""
+    _, public, _ = make(100, 200, 5)
+    plans = []
+    monkeypatch.setattr(module, "planned", lambda *each: plans.append(each[1:]) or planned(*each))
+    first, second = (prospects(public, 400, "joint-pmt", 1.0, at, (2, 5)) for at in (1, 2))
+    assert len(plans) == len(set(plans)) and [each.half_width for each in first] != [each.half_width for each in second]
+    assert second[0].half_width == planned(public, 400, "joint-pmt", 1.0).half_width(2)
+    before = len(plans)
+    prospects(public, 400, "joint-pmt", 0.5, 1, (2,))
+    assert len(plans) > before

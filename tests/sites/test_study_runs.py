@@ -19,7 +19,7 @@ from pmtcore.sites import parties, seals, sharing
 from pmtcore.sites.boards import FolderBoard, HttpBoard, MemoryBoard, Message, served
 from pmtcore.sites.errors import Kind, StudyError
 from pmtcore.sites.noise_shares import NoiseShares, share_scale
-from pmtcore.sites.parties import join
+from pmtcore.sites.parties import Coordinator, join
 from pmtcore.sites.rounds import Openings, Replay, SharedNoise
 from pmtcore.sites.study import GroundOfStudy, Site, Study
 from pmtcore.sites.transcript import Opened, Transcript
@@ -134,6 +134,75 @@ def test_ten_sites_of_which_one_is_killed(study):
     rest = tuple(name for name in setup.ground.study.names if name != "s4")
     assert_same_bits(answers[""], curator(setup, rest, ZeroNoise()))
     assert answers[""]["study"]["noise_mu"] == pytest.approx(np.sqrt(6 / 9))
+
+
+class Leaves(FolderBoard):
+    """A folder's board under which the coordinator is killed: at its own message, or when it reads a site's.
+
+    A message of its own is written before it is killed where ``after`` says so.
+    """
+
+    def __init__(self, folder, kind, step=0, after=False):
+        super().__init__(folder)
+        self.kind, self.step, self.after = kind, step, after
+
+    def post(self, message):
+        if message.kind != self.kind or self.after:
+            super().post(message)
+        if message.kind == self.kind:
+            raise Killed
+
+    def read(self, after, reader):
+        found = super().read(after, reader)
+        if any(message.sender and (message.kind, message.step) == (self.kind, self.step) for message in found[0]):
+            raise Killed
+        return found
+
+
+@pytest.mark.parametrize(
+    "phase",
+    [
+        ("here",),
+        ("begin",),
+        ("begin", 0, True),
+        ("share",),
+        ("ready",),
+        ("sum",),
+        ("share", 1),
+        ("sum", 2),
+        ("done",),
+        ("stop",),
+        ("stop", 0, True),
+    ],
+    ids=lambda phase: "-".join(map(str, phase)),
+)
+def test_a_coordinator_that_was_killed_goes_on_from_its_folder(study, phase):
+    """In every phase: another one, with nothing but the study and the messages, leads to the curator's bits."""
+    setup, answers = study(), {}
+    folder = setup.folder / "board"
+    folder.mkdir()
+
+    def take_part(name):
+        answers[name] = setup.site(name).run(FolderBoard(folder))
+
+    threads = [threading.Thread(target=take_part, args=(name,)) for name in setup.ground.study.names]
+    for thread in threads:
+        thread.start()
+    with pytest.raises(Killed):
+        Coordinator(setup.ground, Leaves(folder, *phase)).run()
+    ground = GroundOfStudy.of(setup.ground.study, str(setup.folder))
+    answers[""] = Coordinator(ground, FolderBoard(folder)).run()
+    for thread in threads:
+        thread.join(60)
+    found = curator(setup, setup.ground.study.names, Shares([SeededNoise(1, at) for at in range(3)]))
+    assert set(answers) == {"", *setup.ground.study.names}
+    for name, record in answers.items():
+        assert_same_bits(record, found)
+        if name:
+            entry = setup.ledger(name).entry(setup.ground.study.key(name))
+            assert (entry.mu, entry.state) == (1.0, "released")
+    begun = [message for message in FolderBoard(folder).read(0, "")[0] if message.kind == "begin"]
+    assert len(begun) == 1, "it goes on with the attempt that was begun"
 
 
 @pytest.mark.parametrize("curious", ["s0", "s2"])

@@ -24,6 +24,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Bands, Private, PrivateRows, RowCache
 from pmtcore.glm import newton
 from pmtcore.glm.families import GAUSSIAN
@@ -293,7 +294,7 @@ def _plan(public: PublicData, n: int, budget: Budget, parameters: GradientParame
         InputError: no public rows.
     """
     if public.rows is None or public.m is None:
-        raise InputError("pmt-gradients needs public rows; with a moment matrix choose pmt-objective.")
+        raise InputError(MethodMessage.ROWS_NEEDED, method="pmt-gradients")
     passes, growth, curvature, before = _schedule(public, n, budget.mu)
     if parameters.passes > passes:
         # the first share stays what it is of the last

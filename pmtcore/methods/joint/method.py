@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import MethodMessage
 from pmtcore.methods.joint.parameters import JointParameters
 from pmtcore.methods.joint.plan import JointPlan, one_pass, two_passes
 from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, register, sound
@@ -22,9 +23,9 @@ def plan(public: PublicData, n: int, budget: Budget, parameters: JointParameters
     for name in ("radius", "clip", "response_scale"):
         value = getattr(parameters, name)
         if 0 < value < _LEAST:
-            raise InputError(f"{name} must be 0 (automatic) or at least {_LEAST:g}, got {value:g}.")
+            raise InputError(MethodMessage.TINY_BOUND, name=name, least=_LEAST, given=f"{value:g}")
     if parameters.passes in ("2", "3") and public.rows is None:
-        raise InputError("More than one pass needs public rows to choose its bound from; choose passes=1.")
+        raise InputError(MethodMessage.PASSES_NEED_ROWS)
     public = ridge_regularized_public(public)
     if public.rows is not None and parameters.passes != "1":
         return two_passes(public, n, budget, parameters)

@@ -13,7 +13,8 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.base.checks import InputError, listed, whole_number_between
+from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.messages import MethodMessage, RecordMessage
 
 _KINDS = ("log", "square", "product", "spline")
 _CALL = re.compile(r"^(log|square|product|spline)\s*\((.*)\)$", re.DOTALL)
@@ -66,14 +67,14 @@ class Rule:
                 tuple(float(value) for value in found["constants"]),
             )
         except (KeyError, TypeError, ValueError):
-            raise InputError("A derived column of the record has no rule that can be read.") from None
+            raise InputError(RecordMessage.RULE_UNREADABLE) from None
         parts = {"log": 1, "square": 1, "product": 2, "spline": 1}.get(rule.kind)
         wanted = {"log": (1, 1), "spline": (_FEWEST_KNOTS + 1, _MOST_KNOTS + 1)}.get(rule.kind, (0, 0))
         fits = parts == len(rule.of) and wanted[0] <= len(rule.constants) <= wanted[1] and set(rule.of) <= set(known)
         if not fits or not np.all(np.isfinite(rule.constants)):
-            raise InputError("A derived column of the record has no rule that can be read.")
+            raise InputError(RecordMessage.RULE_UNREADABLE)
         if rule.kind == "spline" and not 0 <= rule.constants[-1] <= len(rule.constants) - 4:
-            raise InputError("A derived column of the record has no rule that can be read.")
+            raise InputError(RecordMessage.RULE_UNREADABLE)
         return rule
 
 
@@ -131,9 +132,9 @@ def parse(text: str, base: tuple[str, ...], rows: np.ndarray, weighted: bool = F
     names = [rule.name for rule in rules]
     twice = sorted({name for name in names if names.count(name) > 1 or name in base})
     if twice:
-        raise InputError(f"Derived column {listed(twice)} is declared twice; leave one out.")
+        raise InputError(MethodMessage.DERIVED_TWICE, columns=twice)
     if len(rules) > _MOST:
-        raise InputError(f"{len(rules)} derived columns are declared; at most {_MOST} can be used.")
+        raise InputError(MethodMessage.DERIVED_TOO_MANY, count=len(rules), limit=_MOST)
     return Derived(base, tuple(rules), weighted)
 
 
@@ -143,16 +144,13 @@ def _rules(part: str, base: tuple[str, ...], rows: np.ndarray) -> list[Rule]:
     if found is None:
         pair = _pair(part, ":", base)
         if pair is None:
-            raise InputError(
-                f"{part[:80]!r} declares no derived column: write log(a), square(a), a:b or spline(a, 4), separated "
-                f"by semicolons, with names of chosen columns."
-            )
+            raise InputError(MethodMessage.DERIVED_UNREADABLE, expression=part[:80])
         return [Rule(f"{pair[0]}:{pair[1]}", "product", pair)]
     kind, inside = found.group(1), found.group(2).strip()
     if kind == "product":
         pair = _pair(inside, ",", base)
         if pair is None:
-            raise InputError(f"product({inside[:80]}) needs two chosen columns, as in product(a, b).")
+            raise InputError(MethodMessage.PRODUCT_OF_TWO, expression=inside[:80])
         return [Rule(f"{pair[0]}:{pair[1]}", "product", pair)]
     if kind == "spline":
         return _spline_rules(inside, base, rows)
@@ -162,7 +160,7 @@ def _rules(part: str, base: tuple[str, ...], rows: np.ndarray) -> list[Rule]:
         return [Rule(f"square({name})", "square", (name,))]
     positive = values[values > 0]
     if not len(positive):
-        raise InputError(f"log({name}) needs positive public values.")
+        raise InputError(MethodMessage.LOG_OF_NOTHING, column=name)
     return [Rule(f"log({name})", "log", (name,), (float(np.min(positive)) / 2,))]
 
 
@@ -176,7 +174,7 @@ def _spline_rules(inside: str, base: tuple[str, ...], rows: np.ndarray) -> list[
     edge = 0.1 if k == _FEWEST_KNOTS else 0.05
     knots = np.quantile(rows[:, base.index(name)], np.linspace(edge, 1 - edge, k))
     if np.any(np.diff(knots) <= 0):
-        raise InputError(f"spline({name}, {k}) needs more different public values; use fewer knots, or dummies.")
+        raise InputError(MethodMessage.SPLINE_OF_FEW, column=name, count=k)
     return [Rule(f"spline({name})[{j + 1}]", "spline", (name,), (*map(float, knots), float(j))) for j in range(k - 2)]
 
 
@@ -195,7 +193,7 @@ def _spline(x: np.ndarray, knots: np.ndarray, j: int) -> np.ndarray:
 
 def _column(text: str, base: tuple[str, ...]) -> str:
     if text not in base:
-        raise InputError(f"A derived column names {text[:80]!r}; the columns are {listed(base)}.")
+        raise InputError(MethodMessage.DERIVED_OF_UNKNOWN, expression=text[:80], present=base)
     return text
 
 

@@ -22,7 +22,8 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.checks import InputError, listed
+from pmtcore.base.checks import InputError
+from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Bands, Private, PrivateRows
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
@@ -298,21 +299,19 @@ def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameter
         InputError: derived columns without public rows, or that are collinear; a radius of next to nothing.
     """
     if 0 < parameters.radius < _LEAST:
-        raise InputError(f"radius must be 0 (automatic) or at least {_LEAST:g}, got {parameters.radius:g}.")
+        raise InputError(MethodMessage.TINY_BOUND, name="radius", least=_LEAST, given=f"{parameters.radius:g}")
     base = (*public.names, public.target)
     if parameters.public_rows == "no":
         public = replace(public, clusters=None)
     whole, derived = _with_derived(public, base, parameters.derived)
     if len(derived.names) > MOST_COLUMNS:
-        raise InputError(f"The moment would have {len(derived.names)} columns; at most {MOST_COLUMNS} can be used.")
+        raise InputError(MethodMessage.MOMENT_TOO_WIDE, count=len(derived.names), limit=MOST_COLUMNS)
     rows = measured(whole, parameters.weights)
     responses = _responses(parameters.important, derived.names)
     if rows is not None:
         rows = leaning(rows, responses, n, budget.mu)
     elif responses:
-        raise InputError(
-            "Columns that matter most need public rows; a moment matrix does not say what they would gain."
-        )
+        raise InputError(MethodMessage.IMPORTANT_NEED_ROWS)
     radius = chosen(rows, len(derived.names), n, budget.mu, parameters)
     places = tuple(range(public.d))
     return MomentPlan(whole, derived, public.target, places, n, budget.mu, radius, rows, parameters)
@@ -328,9 +327,7 @@ def _responses(text: str, names: tuple[str, ...]) -> tuple[int, ...]:
     known = [name for name in names if name != INTERCEPT]
     unknown = [name for name in wanted if name not in known]
     if unknown:
-        raise InputError(
-            f"Columns that matter most: there is no {listed(unknown)}; the columns are {listed(known, 12)}."
-        )
+        raise InputError(MethodMessage.NO_IMPORTANT_COLUMN, columns=unknown, present=known)
     return tuple(names.index(name) for name in wanted)
 
 
@@ -339,15 +336,13 @@ def _with_derived(public: PublicData, base: tuple[str, ...], text: str) -> tuple
     if not text.strip():
         return public, Derived(base, weighted=public.rows_are_weighted)
     if public.rows is None:
-        raise InputError("Derived columns need public rows; a moment matrix does not say what their moments are.")
+        raise InputError(MethodMessage.DERIVED_NEED_ROWS)
     if public.rows_are_weighted and not public.has_intercept:
-        raise RefusedError(
-            Refusal.WEIGHTS, "Derived columns of weighted rows need the intercept, which has the weight."
-        )
+        raise RefusedError(Refusal.WEIGHTS, MethodMessage.DERIVED_WEIGHTED)
     derived = parse(text, base, public.rows, public.rows_are_weighted)
     rows = derived.extend(public.rows)
     if not np.all(np.isfinite(rows)):
-        raise InputError("A derived column is not finite in the public rows; leave it out.")
+        raise InputError(MethodMessage.DERIVED_NOT_FINITE)
     names = derived.names
     whole = public_from_rows(rows[:, :-1], rows[:, -1], names[:-1], names[-1], clusters=public.clusters)
     return replace(whole, rows_are_weighted=public.rows_are_weighted), derived

@@ -16,6 +16,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import RecordMessage
 from pmtcore.base.records import ReleaseStatus
 from pmtcore.base.strict_json import parsed
 from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
@@ -119,10 +120,7 @@ class Record:
         except InputError:
             raise
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError, np.linalg.LinAlgError):
-            raise InputError(
-                "The file is no record of a joint moment that can be read; make one with 'release --method "
-                "joint-moment --out FILE'."
-            ) from None
+            raise InputError(RecordMessage.UNREADABLE) from None
 
 
 def record_from_bytes(data: bytes) -> tuple[Record, bool]:
@@ -132,19 +130,17 @@ def record_from_bytes(data: bytes) -> tuple[Record, bool]:
         InputError: too long, not JSON, or not a record.
     """
     if len(data) > MOST_BYTES:
-        raise InputError(f"The record has more than {MOST_BYTES // 1_000_000} MB; records are much smaller.")
+        raise InputError(RecordMessage.TOO_LARGE, megabytes=MOST_BYTES // 1_000_000)
     try:
         found = parsed(data)
     except (ValueError, RecursionError):
-        raise InputError("The record is not JSON; make one with 'release --method joint-moment --out FILE'.") from None
+        raise InputError(RecordMessage.NOT_JSON) from None
     inside = found.get("released") if isinstance(found, dict) else None
     sound = not (isinstance(found, dict) and found.get("standing") == ReleaseStatus.LAB.value)
     if isinstance(inside, dict) and isinstance(inside.get("joint_moment"), dict):
         found = inside["joint_moment"]
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise InputError(
-            "The file is no record of a joint moment; make one with 'release --method joint-moment --out FILE'."
-        )
+        raise InputError(RecordMessage.NO_RECORD)
     return Record.from_dict(found), sound
 
 
@@ -185,23 +181,23 @@ def combined(noisy: np.ndarray, expected: np.ndarray, prior: np.ndarray, sigma: 
 
 def _checked(found: Mapping[str, Any]) -> Record:
     if found.get("format") != FORMAT or found.get("version") != VERSION:
-        raise InputError(f"The record is of another format or version; this program reads {FORMAT}, version {VERSION}.")
+        raise InputError(RecordMessage.OTHER_VERSION, form=FORMAT, version=VERSION)
     if found.get("digest") != _digest({name: value for name, value in found.items() if name != "digest"}):
-        raise InputError("The record was changed after it was written: its digest does not fit. Ask for the original.")
+        raise InputError(RecordMessage.DIGEST_DIFFERS)
     derived = _columns(found)
     d = len(derived.names)
     root, noisy = _whole(found["root"], d, "root", lower=True), _whole(found["moment"], d, "moment")
     if not np.all(np.diag(root) > 0) or np.linalg.cond(root / np.linalg.norm(root, axis=1)[:, None]) > 1e12:
-        raise InputError("The record's coordinates are degenerate; it was changed, or made by another program.")
+        raise InputError(RecordMessage.DEGENERATE)
     expected, prior = _whole(found["expected"], d, "expected"), _whole(found["prior_variance"], d, "prior_variance")
     if not np.all(prior > 0) or np.linalg.eigvalsh(expected)[0] <= 0:
-        raise InputError("The record's expected moment is not positive definite; it was changed.")
+        raise InputError(RecordMessage.INDEFINITE)
     features = tuple(int(j) for j in found["features"])
     if not features or any(not 0 <= j < d for j in features) or found["target"] not in derived.names:
-        raise InputError("The record's default regression names columns that it does not have.")
+        raise InputError(RecordMessage.DEFAULT_COLUMNS)
     labels = tuple(found.get("labels", ()))
     if not set(labels) <= set(derived.names):
-        raise InputError("The record's 0/1 columns are not among its columns.")
+        raise InputError(RecordMessage.LABEL_COLUMNS)
     m = None if found["m"] is None else _count(found["m"], "m")
     radius, n = _positive(found["radius"], "radius"), _count(found["n"], "n")
     return Record(
@@ -228,11 +224,11 @@ def _columns(found: Mapping[str, Any]) -> Derived:
     base = tuple(found["columns"])
     bad = [name for name in base if not isinstance(name, str) or not 0 < len(name) <= MOST_NAME]
     if bad or len(base) < 2 or len(base) + len(found["derived"]) > MOST_COLUMNS:
-        raise InputError(f"A record has 2 to {MOST_COLUMNS} columns with names of at most {MOST_NAME} characters.")
+        raise InputError(RecordMessage.COLUMN_NAMES, limit=MOST_COLUMNS, count=MOST_NAME)
     rules = tuple(Rule.from_dict(rule, base) for rule in found["derived"])
     derived = Derived(base, rules, bool(found.get("weighted", False)))
     if len(set(derived.names)) < len(derived.names):
-        raise InputError("The record has two columns of one name.")
+        raise InputError(RecordMessage.COLUMN_TWICE)
     return derived
 
 
@@ -269,10 +265,10 @@ def _influence(found: Mapping[str, Any], n: int, radius: float, expected: np.nda
     if found["kind"] == "rows":
         rows = np.asarray(found["rows"], dtype=float)
         if rows.ndim != 2 or rows.shape[1] != d or not 2 <= len(rows) <= 100_000:
-            raise InputError("The record's public rows do not fit its columns.")
+            raise InputError(RecordMessage.ROWS_MISFIT)
         factor = _numbers(found["factor"], (len(rows),), "factor")
         if not np.all(factor > 0) or not np.all(np.isfinite(rows)) or np.max(np.abs(rows)) > 1e9:
-            raise InputError("The record's public rows are not finite numbers.")
+            raise InputError(RecordMessage.ROWS_NOT_FINITE)
         return Rows(rows, factor, radius, n, _clusters(found.get("clusters"), len(rows)))
     if found["kind"] == "moments":
         kept, lost = _whole(found["kept"], d, "kept"), _whole(found["lost"], d, "lost")
@@ -281,7 +277,7 @@ def _influence(found: Mapping[str, Any], n: int, radius: float, expected: np.nda
         return Moments(_count(found["m"], "m"), kept, fours[0], lost, fours[1], fours[2])
     if found["kind"] == "none":
         return Gaussian(expected)
-    raise InputError("The record does not say what its bands stand on.")
+    raise InputError(RecordMessage.NO_INFLUENCE)
 
 
 def _clusters(found: Any, m: int) -> np.ndarray | None:
@@ -290,7 +286,7 @@ def _clusters(found: Any, m: int) -> np.ndarray | None:
         return None
     groups = _numbers(found, (m,), "clusters")
     if np.any(groups != np.rint(groups)) or np.any(groups < 0) or np.any(groups >= m):
-        raise InputError("The record's groups of public rows are not numbered from 0 on.")
+        raise InputError(RecordMessage.GROUPS_MISNUMBERED)
     return groups.astype(int)
 
 
@@ -310,19 +306,19 @@ def _whole(values: Any, d: int, name: str, lower: bool = False) -> np.ndarray:
 def _numbers(values: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     found = np.asarray(values, dtype=float)
     if found.shape != shape or not np.all(np.isfinite(found)) or np.max(np.abs(found), initial=0.0) > 1e150:
-        raise InputError(f"The record's {name!r} must be {shape[0]} finite numbers.")
+        raise InputError(RecordMessage.NUMBERS_NEEDED, name=name, count=shape[0])
     return found
 
 
 def _positive(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e150:
-        raise InputError(f"The record's {name!r} must be a positive number.")
+        raise InputError(RecordMessage.POSITIVE_NEEDED, name=name)
     return float(value)
 
 
 def _count(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 2 <= value <= 10**12:
-        raise InputError(f"The record's {name!r} must be a whole number from 2 on.")
+        raise InputError(RecordMessage.COUNT_NEEDED, name=name)
     return value
 
 

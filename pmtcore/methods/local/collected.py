@@ -23,6 +23,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, pure_epsilon_from_mu
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Bands, Private, PrivateRows
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.glm.newton import Rows
@@ -285,7 +286,7 @@ def _glm(gaussian: bool) -> Planner:
 def _regression(gaussian: bool) -> Planner:
     def plan(public: PublicData, n: int, budget: Budget, parameters: RegressionParameters) -> LocalPlan:
         if public.has_intercept:
-            raise InputError("A nonlinear regression y = f(x'w) has no intercept; switch the intercept off.")
+            raise InputError(MethodMessage.INTERCEPT_IN_LINK)
         link, bound = LINKS[parameters.link], parameters.response_bound
         if parameters.noise_bound and not bound:
             radius = setup.moments_radius(public, n, gaussian, parameters.zeta)

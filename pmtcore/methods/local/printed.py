@@ -18,6 +18,7 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Private, PrivateRows
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS
@@ -140,7 +141,7 @@ def _longest(public: PublicData, shift: np.ndarray) -> float:
 def _regression(gaussian: bool) -> Planner:
     def plan(public: PublicData, n: int, budget: Budget, parameters: PrintedRegressionParameters) -> PrintedPlan:
         if public.has_intercept:
-            raise InputError("A nonlinear regression y = f(x'w) has no intercept; switch the intercept off.")
+            raise InputError(MethodMessage.INTERCEPT_IN_LINK)
         link = LINKS[parameters.link]
         made = setup.moments(public, n, budget.mu, gaussian, parameters.zeta, 1.0)  # the bound follows the radius
         radius = made.radius if gaussian else _longest(public, made.shift)

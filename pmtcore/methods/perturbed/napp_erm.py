@@ -23,6 +23,7 @@ from pmtcore.accounting.budgets import Budget, Neighbours, epsilon_from_mu, pure
 from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, equation_4, noise_for
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Curator, Private, PrivateRows
 from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, recycled, retrieved_share
 from pmtcore.glm.solvers import Data, Penalty, minimize
@@ -281,7 +282,7 @@ def _planned(public: PublicData, budget: Budget, parameters: PrintedParameters, 
     if parameters.row_bound:
         ground = replace(ground, radius=parameters.row_bound)
     if parameters.fit == "direct" and (selection != "none" or parameters.regularizer == "bridge"):
-        raise InputError("A direct fit needs napp-erm and a convex target: ridge, lasso or elastic-net.")
+        raise InputError(MethodMessage.TARGET_NOT_CONVEX)
     pure = parameters.noise == "pure"
     epsilon = (
         min(pure_epsilon_from_mu(budget.mu), 500.0) if pure else max(epsilon_from_mu(budget.mu, parameters.delta), 1e-6)

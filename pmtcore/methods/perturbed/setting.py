@@ -14,6 +14,7 @@ from typing import final
 import numpy as np
 
 from pmtcore.base.checks import InputError, one_of
+from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Private, PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.losses import Loss
@@ -86,7 +87,7 @@ class Setting:
         if public.rows is not None and public.labelled:
             return public_fit(self.loss, self.rows(public.rows[:, :-1]), public.rows[:, -1], self.penalty)
         if public.family.id != "gaussian" or not public.labelled:
-            raise InputError("napp-public needs labelled public rows; choose dp-erm or pmt-objective.")
+            raise InputError(MethodMessage.PUBLIC_FIT_NEEDED, method="napp-public")
         hessian = self.back.T @ public.moment[: public.d, : public.d] @ self.back
         m = public.m or 2 * (public.d + 1)
         spread = public.residual_scale**2 * m / max(m - public.d, 1)
@@ -100,7 +101,7 @@ class Setting:
             InputError: a lasso in whitened coordinates, where it selects no column.
         """
         if lasso > 0 and not np.allclose(self.back, np.diag(np.diag(self.back))):
-            raise InputError("A lasso selects columns, so it needs scaled coordinates; choose coordinates = scaled.")
+            raise InputError(MethodMessage.LASSO_WHITENED)
         return lasso * self.public.penalized
 
 
@@ -142,12 +143,12 @@ def chosen_loss(public: PublicData, loss: str, bound: float, centred: bool) -> L
     family = public.family
     if loss == "hinge":
         if not family.binary:
-            raise InputError(f"The smoothed hinge needs labels, not a {family.title} response; choose loss = family.")
+            raise InputError(MethodMessage.HINGE_NEEDS_LABELS, family=family.title)
         return losses.HINGE
     if family.binary:
         return losses.loss(family.id)
     if not bound and not public.labelled:
-        raise InputError("Without public responses the bound on residuals or counts must be given (bound).")
+        raise InputError(MethodMessage.BOUND_NEEDED)
     if family.id == "poisson":
         most = bound or (1.0 if public.rows is None else _COUNT * max(float(np.max(public.rows[:, -1])), 1.0))
         return losses.poisson(most, math.log(most))

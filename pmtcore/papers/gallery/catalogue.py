@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import MethodMessage
 from pmtcore.papers.gallery import paper_a, paper_b, paper_c, paper_d
 from pmtcore.papers.gallery.engine import Figure
 
@@ -22,5 +23,5 @@ def figure(id: str) -> Figure:
         InputError: there is none.
     """
     if id not in _FIGURES:
-        raise InputError(f"There is no figure {id!r}; choose one of {', '.join(_FIGURES)}.")
+        raise InputError(MethodMessage.NO_FIGURE, id=id, present=_FIGURES)
     return _FIGURES[id]

@@ -26,6 +26,7 @@ import numpy as np
 
 from pmtcore import __version__
 from pmtcore.base.checks import InputError, whole_number_between
+from pmtcore.base.messages import MethodMessage
 from pmtcore.base.numbers import plural
 from pmtcore.base.paths import assets, cache_directory
 from pmtcore.papers.gallery.claims import Claim, Curve, Curves
@@ -367,8 +368,7 @@ def needed(figure: Figure) -> None:
         table = named.entry(figure.needs)
         if not table.available:
             raise InputError(
-                f"Figure {figure.id} needs the table {figure.needs!r}, which is not on this machine: get {table.title} "
-                f"from archive.ics.uci.edu and put it as {table.file} into the folder that PMT_DATA_DIR names."
+                MethodMessage.TABLE_NOT_HERE, id=figure.id, table_id=figure.needs, title=table.title, file=table.file
             )
 
 

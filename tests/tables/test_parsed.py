@@ -1,0 +1,125 @@
+"""One parse of a text serves the fingerprint and the first pass: the same numbers, read once, and dropped after use."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pmtcore.accounting.budgets import Budget
+from pmtcore.ledger.log import Ledger, LedgerError
+from pmtcore.mechanisms.noise import SeededNoise
+from pmtcore.releases.release import Request, recorded_release
+from pmtcore.tables import parsed, problem
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.fingerprint import hashed
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.sources import TextSource
+from pmtcore.tables.table import read_table
+
+KEY = bytes(range(32))
+ODD = ("", "NA", "nan", "inf", "-inf", "1e200", "1,234.5", " 7 ", "true", "x", "0x10", "1e-400", '"3"', "+.5e1")
+
+
+def text(n, seed=1, odd=False, separator=",", town=False):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.standard_normal((n, 3)), columns=["a", "b", "y"]).round(6).astype(object)
+    if town:
+        frame["town"] = rng.choice(["north", "south"], n)
+    if odd:
+        for at, cell in enumerate(ODD):
+            frame.iloc[7 * at + 3, at % 3] = cell
+    quoting = {"quoting": 3, "escapechar": "\\"} if separator != "," else {}
+    return frame.to_csv(index=False, sep=separator, **quoting).encode()
+
+
+def problem_of(data, **choices):
+    public = read_table(text(60, 9, town=b"town" in data), "public", "public")
+    return prepare(read_table(data, "private", "private"), public, Choices(target="y", **choices))
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_the_numbers_are_those_of_reading_again(separator):
+    """Cells that are no number, too large, or written in unusual ways among them; block by block."""
+    made = problem_of(text(40_000, odd=True, separator=separator))
+    read = list(made.private._blocks())
+    made = problem_of(text(40_000, odd=True, separator=separator))
+    hashed(made.table, KEY, made.dialect, parsed=made.parsed)
+    handed_on = list(made.private._blocks())
+    assert [len(y) for _, y in read] == [len(y) for _, y in handed_on]
+    for (x, y), (features, response) in zip(read, handed_on, strict=True):
+        assert np.array_equal(x, features) and np.array_equal(y, response)
+
+
+def test_the_numbers_of_a_parquet_file_are_handed_on():
+    """Single precision, whole numbers and gaps: as reading them again."""
+    rng, out = np.random.default_rng(2), io.BytesIO()
+    frame = pd.DataFrame({"a": rng.standard_normal(40_000).astype("float32"), "b": rng.integers(0, 9, 40_000)})
+    frame["y"] = np.where(rng.random(40_000) < 0.1, np.nan, frame["a"] + frame["b"])
+    frame.to_parquet(out)
+    read, handed_on = problem_of(out.getvalue()), problem_of(out.getvalue())
+    hashed(handed_on.table, KEY, handed_on.dialect, parsed=handed_on.parsed)
+    assert handed_on.parsed.is_complete
+    for one, other in zip(read.private._blocks(), handed_on.private._blocks(), strict=True):
+        assert all(np.array_equal(*each) for each in zip(one, other, strict=True))
+
+
+def test_a_release_reads_a_text_once(tmp_path, monkeypatch):
+    """The same release with and without what was handed on; with it, one pass over the text in all."""
+    passes, blocks = [], TextSource.blocks
+
+    def counted(self, names, dialect):
+        passes.append(self._private)
+        return blocks(self, names, dialect)
+
+    monkeypatch.setattr(TextSource, "blocks", counted)
+    records = []
+    for shares in (True, False):
+        monkeypatch.setattr(problem, "fits", parsed.fits if shares else lambda *_: False)
+        ledger = Ledger(str(tmp_path / f"{shares}.db"))
+        ledger.cap("d", 5.0)
+        made = problem_of(text(3000, odd=True))
+        passes.clear()
+        found = recorded_release(made, Request("joint-pmt", Budget(1.0)), SeededNoise(3), ledger, "d", "k")
+        records.append((found.release.as_dict()["coefficients"], sum(passes)))
+        assert made.parsed is None or not (made.parsed.is_complete or made.parsed._blocks)
+    assert records[0][0] == records[1][0]
+    assert records[0][1] == 1 < records[1][1]
+
+
+def test_a_refused_release_keeps_no_number(tmp_path):
+    """The cap is reached after the fingerprint: nothing waits for a pass that does not come."""
+    ledger, made = Ledger(str(tmp_path / "l.db")), problem_of(text(500))
+    ledger.cap("d", 0.5)
+    with pytest.raises(LedgerError):
+        recorded_release(made, Request("joint-pmt", Budget(1.0)), SeededNoise(3), ledger, "d", "k")
+    assert not made.parsed.is_complete and not made.parsed._blocks
+
+
+def test_a_pass_that_was_stopped_hands_nothing_on():
+    """Half of the rows are no table: the next pass reads the text."""
+
+    class Stops:
+        def begin(self):
+            self.count = 0
+
+        def rows(self, count):
+            self.count += 1
+            if self.count == 2:
+                raise KeyboardInterrupt
+
+    made = problem_of(text(80_000))
+    with pytest.raises(KeyboardInterrupt):
+        hashed(made.table, KEY, made.dialect, Stops(), parsed=made.parsed)
+    assert not made.parsed.is_complete
+    assert sum(len(y) for _, y in made.private._blocks()) == 80_000
+
+
+def test_what_is_kept_is_decided_by_what_is_public():
+    """Levels are read anew, and so are more rows than there is room for."""
+    assert problem_of(text(500)).parsed is not None
+    assert problem_of(text(500, town=True)).parsed is None
+    assert parsed.fits(10**6, 11, 11) and not parsed.fits(2 * 10**6, 11, 11)
+    assert not parsed.fits(1000, 11, 100), "blocks are cut elsewhere"
