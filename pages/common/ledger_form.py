@@ -12,6 +12,7 @@ from pages.common.session import Tables, session
 from pages.common.widgets import show_error
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.numbers import figure
 from pmtcore.base.roles import Action
 from pmtcore.ledger.account import START_CAP, Account
 from pmtcore.ledger.agreements import Asked
@@ -23,6 +24,7 @@ from pmtcore.releases.outcome import before_spend
 from pmtcore.releases.progress import Progress
 from pmtcore.releases.record import Release
 from pmtcore.releases.release import Request, recorded_release, release
+from pmtcore.report.strength import strength
 from pmtcore.tables.fingerprint import hashed
 from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import Table
@@ -128,6 +130,9 @@ def spend_form(mu: float) -> Spend | None:
         st.caption(f"The spend is written to {plain(book.place)} before a private row is used.")
         return Spend(name, purpose, float(cap), account.second)
     st.caption(plain(f"{balance(account)} Written to {book.place}."))
+    if account.spent:
+        total = account.total_with(mu)
+        st.markdown(f"With the releases before it, mu = {figure(total)} in all. {strength(total).sentence}")
     return Spend(name, purpose, second=account.second)
 
 

@@ -499,6 +499,10 @@ class TableNote(Message):
     REFUSES_ROWS = (
         "The policy 'refuse' answers about private rows before anything is recorded; that is outside the guarantee."
     )
+    DECIMAL_COMMA = (
+        "Numbers of the public file have a decimal comma, so 16,734 is read as 16.734; a file that means thousands by "
+        "it needs a declared schema."
+    )
     BROKEN_LINES = (
         "Public cells have line breaks. Of a private text file every line is a row, so a row with such a cell is "
         "missing: write it as Parquet, or without line breaks."

@@ -83,9 +83,13 @@ class Account:
         """Return the largest single mu that the cap still allows."""
         return 0.0 if self.cap is None else math.sqrt(max(self.cap**2 - self.spent**2, 0.0))
 
+    def total_with(self, counted: float) -> float:
+        """Return the total mu with one more spend, under replace-one."""
+        return math.hypot(self.spent, counted)
+
     def fits(self, counted: float) -> bool:
         """Return True where one more spend, under replace-one, stays within the cap, or where there is no cap yet."""
-        return self.cap is None or math.hypot(self.spent, counted) <= self.cap * _ROOM
+        return self.cap is None or self.total_with(counted) <= self.cap * _ROOM
 
     @property
     def neighbours(self) -> Neighbours:

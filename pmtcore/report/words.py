@@ -239,12 +239,15 @@ def _price(parts: Mapping[str, float]) -> str:
 def comparison_words(summaries: Sequence[Summary], axis: str = "budget") -> str:
     """Who is closest where along the axis, and how far the others are in its middle; no method is left out."""
     real = [s for s in summaries if method(s.method).role != "reference"]  # that one is at distance 0 from itself
-    failed = sorted({s.method for s in real if not math.isfinite(s.error_median)})
+    failed: dict[str, list[float]] = {}
     by_place: dict[float, dict[str, float]] = {}
     for s in real:
         if math.isfinite(s.error_median):
             by_place.setdefault(s.x, {})[s.method] = s.error_median
-    note = f" No finite result: {listing([spoken(id) for id in failed])}." if failed else ""
+        else:
+            failed.setdefault(s.method, []).append(s.x)
+    told = [f"{spoken(id)} has no finite result at {_places(sorted(at), axis)}" for id, at in sorted(failed.items())]
+    note = f" {'; '.join(told)}." if told else ""
     if not by_place:
         return note.strip()
     return f"{_closest(by_place, axis)} {_middle(by_place, axis)}{note}".strip()
@@ -293,6 +296,13 @@ def _middle(by_place: Mapping[float, Mapping[str, float]], axis: str) -> str:
 def _further(ratio: float) -> str:
     """Return how many times as far off one is as the best."""
     return "about as far off" if ratio < _TIE else f"{figure(ratio)} times as far off"
+
+
+def _places(at: Sequence[float], axis: str) -> str:
+    """Describe several places on the axis, the smallest and the largest where they are many."""
+    if len(at) > 3:
+        return f"{plural(len(at), 'place')} from {_place(at[0], axis)} to {_place(at[-1], axis)}"
+    return listing([_place(x, axis) for x in at])
 
 
 def _place(x: float, axis: str) -> str:

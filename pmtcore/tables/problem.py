@@ -172,7 +172,7 @@ def prepare(
     notes = (
         side.notes
         + ((Note(TableNote.REFUSES_ROWS),) if _STRICT_LAB in reasons else ())
-        + _line_breaks(private, public, side.dialect)
+        + _of_text(private, public, side.dialect)
     )
     if choices.overlap:
         notes += (Note(TableNote.SHARED_ROWS, reason=choices.overlap),)
@@ -225,7 +225,7 @@ def _by_formula(
     design = replace(design_of(made.coder, public), expansion=expansion)
     # How the table beneath is read decides too: the inner call saw only what the formula makes of it.
     reasons = tuple(dict.fromkeys((*made.lab_reasons, *_lab_reasons(private, choices, expansion.dialect))))
-    notes = tuple(dict.fromkeys((*made.notes, *_line_breaks(private, public, expansion.dialect))))
+    notes = tuple(dict.fromkeys((*made.notes, *_of_text(private, public, expansion.dialect))))
     return replace(made, table=private, choices=asked, design=design, lab_reasons=reasons, notes=notes)
 
 
@@ -250,6 +250,13 @@ def _lab_reasons(private: Table, choices: Choices, dialect: Dialect) -> tuple[st
     strict = "refuse" in (choices.missing, choices.unseen)
     multiline = private.source.separator is not None and dialect.quoting == "multiline"
     return ((_STRICT_LAB,) if strict else ()) + ((_MULTILINE,) if multiline else ())
+
+
+def _of_text(private: Table, public: Table | MomentTable, dialect: Dialect) -> tuple[str, ...]:
+    """Return what the writing of a public text file lets expect of a private one: decimal commas, line breaks."""
+    text = isinstance(public, Table) and isinstance(public.source, TextSource)
+    commas = (Note(TableNote.DECIMAL_COMMA),) if text and dialect.decimal == "," else ()
+    return commas + _line_breaks(private, public, dialect)
 
 
 def _line_breaks(private: Table, public: Table | MomentTable, dialect: Dialect) -> tuple[str, ...]:

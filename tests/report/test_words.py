@@ -92,8 +92,8 @@ def test_a_comparison_names_every_method():
         ({}, ""),
         ({"non-private": 0.0}, ""),
         ({"joint-pmt": 1.0}, "comes closest"),
-        ({"joint-pmt": math.nan}, "No finite result"),
-        ({"joint-pmt": 1.0, "pmt-ridge": math.inf}, "No finite result: “Whitened ridge”"),
+        ({"joint-pmt": math.nan}, "has no finite result at mu = 1."),
+        ({"joint-pmt": 1.0, "pmt-ridge": math.inf}, "“Whitened ridge” has no finite result at mu = 1."),
         ({"joint-pmt": 1.0, "pmt-ridge": 1.02}, "about as far"),
         ({"joint-pmt": 0.0, "pmt-ridge": 1.0}, "no distance at all"),
         ({"joint-pmt": 1e-6, "pmt-ridge": 1.0}, "1,000,000 times"),
@@ -103,6 +103,16 @@ def test_a_comparison_at_the_extremes(errors, must):
     """Nothing, one method, failures, ties, zero distance and huge ratios each have their sentence."""
     found = words.comparison_words([summary(id, 1.0, e) for id, e in errors.items()])
     assert must in found and "nan" not in found and "inf " not in found and "e+" not in found
+
+
+def test_a_method_that_fails_at_some_places_fails_there_alone():
+    """Its distance elsewhere and its failures are two statements, each with its places."""
+    errors = {1.0: 1.0, 2.0: 2.0, 3.0: math.inf, 4.0: math.nan}
+    rows = [summary("pmt-ridge", x, e) for x, e in errors.items()] + [summary("joint-pmt", x, 0.5) for x in errors]
+    found = words.comparison_words(rows)
+    assert "“Whitened ridge” has no finite result at mu = 3 and mu = 4." in found
+    many = [summary("pmt-ridge", float(x), math.nan) for x in range(1, 7)]
+    assert words.comparison_words(many) == "“Whitened ridge” has no finite result at 6 places from mu = 1 to mu = 6."
 
 
 def released(privacy, sampling, truncation=None, mu=1.0, low=(-1, 1), high=(1, 2), **more):

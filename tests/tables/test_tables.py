@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.messages import TableMessage, TableNote
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.choices import Choices, levels_from_text
 from pmtcore.tables.problem import default_choices, prepare, schema_summary
@@ -239,6 +239,16 @@ def test_three_digits_after_one_mark_are_thousands_where_other_numbers_say_so():
     for more, value in (("1,5", 2050.0), ("1.5", 2.05), ("7", 2.05)):
         table = read_table(f"a;y\n2.050;1\n{more};2\n".encode(), "b.csv", "public")
         assert table.schema["a"].read(pa.array(["2.050"]), table.decimal)[0] == value
+
+
+@pytest.mark.parametrize(("separator", "mark", "noted"), [(";", ",", True), (";", ".", False), (",", ".", False)])
+def test_a_decimal_comma_is_said(separator, mark, noted):
+    """How the public file writes numbers decides how private ones are read, so a comma is named before a spend."""
+    rows = [separator.join(cells) for cells in (("a", "y"), *((f"{60 + j}{mark}{j % 7}", str(j)) for j in range(30)))]
+    public = read_table("\n".join(rows).encode(), "b.csv", "public")
+    private = read_table("\n".join([*rows, rows[-1]]).encode(), "p.csv", "private")
+    notes = prepare(private, public, Choices(target="y")).notes
+    assert noted is any(getattr(note, "kind", None) is TableNote.DECIMAL_COMMA for note in notes)
 
 
 def test_dates_with_points():
