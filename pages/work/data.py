@@ -9,12 +9,12 @@ import streamlit as st
 from pages.common import table_picker, workflow_state
 from pages.common.session import session
 from pages.common.showcase import quick
-from pages.common.widgets import badge, chart, show_error
+from pages.common.widgets import badge, chart, show_error, warn_of_labels
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import count, percent
 from pmtcore.base.records import Label
-from pmtcore.report.columns import at_a_glance, one_label
+from pmtcore.report.columns import at_a_glance
 from pmtcore.report.figures import compare as figures
 from pmtcore.report.words import columns_words, comparison_words
 from pmtcore.tables.problem import Problem
@@ -78,13 +78,7 @@ def modelled(problem: Problem) -> None:
     """Say which level of a label is modelled, with a swap where there are two."""
     if problem.positive is None:
         return
-    opened = session().tables
-    if opened is not None and one_label(opened.public, problem.choices):
-        st.warning(
-            f"All public rows have one label: the public fit knows nothing of **{plain(problem.public.target)}**, and "
-            "predictions from it mean nothing. Give public rows with both labels.",
-            icon=":material/warning:",
-        )
+    warn_of_labels(problem)
     left, right = st.columns([4, 1], vertical_alignment="center")
     left.markdown(
         f"{badge(Label.PUBLIC)} Modelled: the chance that **{plain(problem.public.target)}** is "

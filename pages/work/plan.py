@@ -9,7 +9,7 @@ import streamlit as st
 from pages.common import retrieved, workflow_state
 from pages.common.live import redrawn
 from pages.common.session import prediction_curves
-from pages.common.widgets import at_first, badge, chart, on_tables, strength_line, take_along
+from pages.common.widgets import at_first, badge, chart, on_tables, strength_line, take_along, warn_of_labels
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.numbers import figure, power_of_ten
@@ -76,6 +76,7 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
 def page(problem: Problem) -> None:
     """Draw the whole page: controls, verdict, picture and figures on one screen."""
     workflow_state.steps("plan", problem)
+    warn_of_labels(problem)
     curves = prediction_curves(problem)
     curves.first(str(st.session_state.get(f"plan-method-{problem.public.family.id}", "")))
     curves.first(of_role("public").id)  # the axis of half-widths is known from it

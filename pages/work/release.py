@@ -10,7 +10,7 @@ from pages.common.agreements import ask_for, waiting
 from pages.common.ledger_form import SURE, Spend, spend_form
 from pages.common.persons import declared
 from pages.common.session import prospect, session
-from pages.common.widgets import budget_input, on_tables, parameter_form, show_error
+from pages.common.widgets import budget_input, on_tables, parameter_form, show_error, warn_of_labels
 from pmtcore.base.checks import InputError
 from pmtcore.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 from pmtcore.methods.registry import method
@@ -97,6 +97,7 @@ def page(problem: Problem) -> None:
     """Draw the whole page: the confirmation card, or the release it led to."""
     state = session()
     workflow_state.steps("release", problem)
+    warn_of_labels(problem)
     if state.job is not None:
         if not state.job.over:
             jobs.show(state.job)

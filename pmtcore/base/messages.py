@@ -525,6 +525,10 @@ class TableNote(Message):
     MODELLED = "Modelled: the chance that {column} is {label}."
     PUBLIC_ROW_LEFT_OUT = "One public row with missing values was left out."
     PUBLIC_ROWS_LEFT_OUT = "{count:,} public rows with missing values were left out."
+    ONE_PUBLIC_LABEL = (
+        "All public rows have one value of {column!r}: the public fit knows nothing of it, and predictions from it "
+        "mean nothing. Give public rows with both."
+    )
     UNLABELLED = "The public rows have no target: they serve to whiten and to choose the radius."
     CLUSTERED = "Errors are clustered by {column!r}, with the correlation that public rows of one group show."
     COVARIATES_PUBLIC = (

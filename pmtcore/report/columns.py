@@ -43,13 +43,6 @@ def at_a_glance(
     return summary.reset_index(drop=True)
 
 
-def one_label(public: Table | MomentTable, choices: Choices) -> bool:
-    """Return whether all public rows have the same value of the target; False where they have no target."""
-    if not isinstance(public, Table) or choices.target not in public.columns:
-        return False
-    return public.typed.column(choices.target).to_pandas().dropna().nunique() == 1
-
-
 def _part(name: str, choices: Choices) -> str:
     if name == choices.target:
         return "target"

@@ -364,6 +364,8 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         notes += (Note(TableNote.PUBLIC_ROW_LEFT_OUT if many == 1 else TableNote.PUBLIC_ROWS_LEFT_OUT, count=many),)
     if not labelled:
         notes += (Note(TableNote.UNLABELLED),)
+    elif choices.model.binary and np.ptp(rows.y[whole]) == 0:
+        notes += (Note(TableNote.ONE_PUBLIC_LABEL, column=choices.target),)
     coder, x, dropped = _independent(coder, rows.x[whole])
     if choices.groups in public.columns:
         notes += (Note(TableNote.CLUSTERED, column=choices.groups),)

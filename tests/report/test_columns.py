@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 
-from pmtcore.report.columns import at_a_glance, one_label
+from pmtcore.base.messages import TableNote
+from pmtcore.report.columns import at_a_glance
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.problem import prepare
 from pmtcore.tables.table import read_table
@@ -47,9 +49,13 @@ def test_a_column_that_is_left_out_of_the_fit_says_so():
     assert list(found.loc[["age", "months", "one"], "part"]) == ["feature", "left out", "left out"]
 
 
-def test_public_rows_of_one_label_are_noticed():
-    """One value of the target, gaps aside, is one label; two are not, and public rows without a target have none."""
-    choices = Choices(target="bought", family="logistic")
-    assert one_label(_table("p", bought=["yes", "yes", None], age=[1, 2, 3]), choices)
-    assert not one_label(_table("p", bought=["yes", "no", "no"], age=[1, 2, 3]), choices)
-    assert not one_label(_table("p", age=[1, 2, 3], pay=[1, 2, 4]), choices)
+@pytest.mark.parametrize(("labels", "noted"), [(["yes"] * 6, True), (["yes", "no"] * 3, False)])
+def test_public_rows_of_one_label_are_noted(labels, noted):
+    """On every face: a fit to them knows nothing of the label. Two labels are no note."""
+    age = [1.0, 2.0, 4.0, 3.0, 6.0, 5.0]
+    public, private = (
+        _table("public", bought=labels, age=age),
+        _table("private", bought=["no", "yes"] * 3, age=age[::-1]),
+    )
+    notes = prepare(private, public, Choices(target="bought", family="logistic", positive="yes")).notes
+    assert noted is any(getattr(note, "kind", None) is TableNote.ONE_PUBLIC_LABEL for note in notes)

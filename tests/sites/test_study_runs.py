@@ -303,7 +303,8 @@ def test_a_site_lost_after_the_first_opening_is_done_without(study, monkeypatch,
     transcript = Transcript(study_of, setup.board)
     transcript.update()
     monkeypatch.setattr(Study, "widening", lambda *_: 1.0)
-    plain = parties._run(setup.ground, transcript.planned, SharedNoise(study_of, Replay(transcript), None)).as_dict()
+    names, replayed = transcript.planned, SharedNoise(study_of, Replay(transcript), None)
+    plain = parties._run(study_of, names, replayed, setup.ground.problem(names)).as_dict()
     for name, band in record["bands"].items():
         other = plain["bands"][name]
         assert band["high"] - band["low"] == pytest.approx(expected * (other["high"] - other["low"]))
