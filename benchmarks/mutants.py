@@ -726,8 +726,8 @@ def _mutants() -> list[Mutant]:
     plant(
         "one parse: numbers of some rows are handed on",
         "tables/parsed.py",
-        "        self._blocks.clear()\n        self._complete = False\n",
-        "        self._blocks.clear()\n        self._complete = True\n",
+        "        self._pending.clear()\n        self._complete = False\n",
+        "        self._pending.clear()\n        self._complete = True\n",
         "tests/tables/test_parsed.py -k stopped",
     )
     plant(

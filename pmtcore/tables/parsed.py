@@ -34,17 +34,17 @@ class ParsedNumbers:
 
     def __init__(self, names: Sequence[str], decimal: str | None) -> None:
         self.names, self.decimal = tuple(names), decimal
-        self._blocks: deque[Cells] = deque()
+        self._pending: deque[Cells] = deque()
         self._complete = False
 
     def begin(self) -> None:
         """Start a pass that reads all rows: what an earlier one left is dropped."""
-        self._blocks.clear()
+        self._pending.clear()
         self._complete = False
 
     def add(self, rows: int, columns: Mapping[str, np.ndarray]) -> None:
         """Keep the numbers (k,) of a block's columns, NaN where a cell has none."""
-        self._blocks.append(Cells(rows, {name: pa.array(columns[name]) for name in self.names}))
+        self._pending.append(Cells(rows, {name: pa.array(columns[name]) for name in self.names}))
 
     def end(self) -> None:
         """Note that all rows were read."""
@@ -59,10 +59,10 @@ class ParsedNumbers:
         """Yield the blocks in the order of the table, once; each is dropped when the next is asked for."""
         self._complete = False
         try:
-            while self._blocks:
-                yield self._blocks.popleft()
+            while self._pending:
+                yield self._pending.popleft()
         finally:
-            self._blocks.clear()
+            self._pending.clear()
 
     def __repr__(self) -> str:
         return f"<numbers of {len(self.names)} columns>"

@@ -84,7 +84,7 @@ def test_a_release_reads_a_text_once(tmp_path, monkeypatch):
         passes.clear()
         found = recorded_release(made, Request("joint-pmt", Budget(1.0)), SeededNoise(3), ledger, "d", "k")
         records.append((found.release.as_dict()["coefficients"], sum(passes)))
-        assert made.parsed is None or not (made.parsed.is_complete or made.parsed._blocks)
+        assert made.parsed is None or not (made.parsed.is_complete or made.parsed._pending)
     assert records[0][0] == records[1][0]
     assert records[0][1] == 1 < records[1][1]
 
@@ -95,7 +95,7 @@ def test_a_refused_release_keeps_no_number(tmp_path):
     ledger.cap("d", 0.5)
     with pytest.raises(LedgerError):
         recorded_release(made, Request("joint-pmt", Budget(1.0)), SeededNoise(3), ledger, "d", "k")
-    assert not made.parsed.is_complete and not made.parsed._blocks
+    assert not made.parsed.is_complete and not made.parsed._pending
 
 
 def test_a_pass_that_was_stopped_hands_nothing_on():
