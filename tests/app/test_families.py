@@ -91,7 +91,7 @@ def test_the_gallery_opens_with_a_result(app):
 def test_the_local_page_collects_and_compares(app):
     """It opens on an example where the target is a number, on the open table where it is a label."""
     app.switch_page("pages/study/local.py").run(timeout=120)
-    assert not app.exception and "On the synthetic demo with labels" in words(app) and app.get("plotly_chart")
+    assert not app.exception and "Shown on the synthetic demo with labels" in words(app) and app.get("plotly_chart")
     by_name(app.switch_page("pages/work/data.py").run(), "demo-labels")
     app.switch_page("pages/study/local.py").run(timeout=120)
     assert not app.exception and "have no label" not in words(app)
