@@ -733,7 +733,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "one parse: numbers stay after a refused release",
         "releases/release.py",
-        "            problem.parsed.begin()  #",
+        "            stack.callback(problem.parsed.begin)  #",
         "            pass  #",
         "tests/tables/test_parsed.py -k refused",
     )

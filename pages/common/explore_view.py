@@ -306,9 +306,9 @@ def _values(here: Held, given: list[str]) -> dict[str, float]:
     """Draw a list for each column with levels and a number for each other column; return values by name."""
     means = {row["column"]: row["mean"] for row in here.moment.summary()} if here.moment.has_constant else {}
     columns, values = st.columns(4), dict[str, float]()
-    for j, (name, levels) in enumerate(figures.by_source(given).items()):
+    for j, (name, dummies) in enumerate(figures.by_source(given).items()):
         place = columns[j % 4]
-        if not levels:
+        if dummies == [name]:
             start, help = float(f"{means.get(name, 0.0):.4g}"), "Starts at the released mean."
             values[name] = place.number_input(
                 plain(name), value=start, format="%g", key=f"explore-at-{name}", help=help
@@ -316,11 +316,12 @@ def _values(here: Held, given: list[str]) -> dict[str, float]:
             continue
         level = place.selectbox(
             plain(name),
-            [_REFERENCE, *levels],
+            [_REFERENCE, *dummies],
+            format_func=lambda dummy: dummy.partition("=")[2] or dummy,
             key=f"explore-at-{name}",
             help="The level that has no column of its own.",
         )
-        values |= {f"{name}={each}": float(each == level) for each in levels}
+        values |= {dummy: float(dummy == level) for dummy in dummies}
     return values
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -216,27 +217,18 @@ def _choices(tables: Tables, current: Choices) -> Choices:
             help="The columns that explain it; those that both tables have.",
         )
     a, b, c, d = st.columns(4)
-    with a:
-        missing = st.selectbox(
-            "Missing values",
-            MISSING_POLICIES,
-            format_func=_MISSING.__getitem__,
-            index=MISSING_POLICIES.index(current.missing),
-            key=f"missing-{key}",
-            persist_state="session",
-            help="refuse: say where they are; empty-row: such a private row counts as zeros, so that n stays public; "
-            "public-median: fill in medians of the public rows.",
-        )
-    with b:
-        unseen = st.selectbox(
-            "Unseen categories",
-            UNSEEN_POLICIES,
-            index=UNSEEN_POLICIES.index(current.unseen),
-            key=f"unseen-{key}",
-            persist_state="session",
-            help="Categories that only private rows have: refuse them, or count them as 'other', which is missing "
-            "where the public rows have no such category.",
-        )
+    help = (
+        "refuse: say where they are; empty-row: such a private row counts as zeros, so that n stays public; "
+        "public-median: fill in medians of the public rows."
+    )
+    missing = _policy(
+        a, "Missing values", MISSING_POLICIES, current.missing, f"missing-{key}", help, _MISSING.__getitem__
+    )
+    help = (
+        "Categories that only private rows have: refuse them, or count them as 'other', which is missing where the "
+        "public rows have no such category."
+    )
+    unseen = _policy(b, "Unseen categories", UNSEEN_POLICIES, current.unseen, f"unseen-{key}", help)
     with c:
         ridge = st.number_input(
             "Ridge on the public moment",
@@ -325,23 +317,13 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> dict[
         help = "Rows of one group are alike: stated errors allow for it. A column of the public table."
         groups = _public_columns(tables, names)
         cluster = _column(right, "Cluster", groups, current.cluster, f"cluster-{key}", help)
-        collinear = left.selectbox(
-            "Collinear columns",
-            COLLINEAR_POLICIES,
-            index=COLLINEAR_POLICIES.index(current.collinear),
-            key=f"collinear-{key}",
-            persist_state="session",
-            help="Columns that others give away in the public rows: left out with a note, or refused.",
+        help = "Columns that others give away in the public rows: left out with a note, or refused."
+        collinear = _policy(left, "Collinear columns", COLLINEAR_POLICIES, current.collinear, f"collinear-{key}", help)
+        help = (
+            "Public: all columns but the target are known anyway, of every private row. Then a method may protect the "
+            "responses alone."
         )
-        covariates = middle.selectbox(
-            "Covariates",
-            COVARIATES,
-            index=COVARIATES.index(current.covariates),
-            key=f"covariates-{key}",
-            persist_state="session",
-            help="Public: all columns but the target are known anyway, of every private row. Then a method may protect "
-            "the responses alone.",
-        )
+        covariates = _policy(middle, "Covariates", COVARIATES, current.covariates, f"covariates-{key}", help)
         kinds = st.text_area(
             "Kinds of columns",
             "\n".join(f"{name} = {kind}" for name, kind in current.kinds.items()),
@@ -366,12 +348,24 @@ def _more(tables: Tables, current: Choices, names: list[str], key: str) -> dict[
 
 def _column(place: DeltaGenerator, label: str, names: list[str], current: str, key: str, help: str) -> str:
     """Draw the choice of one column, or none."""
-    options = ["", *names]
+    return _policy(place, label, ["", *names], current, key, help, lambda name: name or "none")
+
+
+def _policy(
+    place: DeltaGenerator,
+    label: str,
+    options: Sequence[str],
+    current: str,
+    key: str,
+    help: str,
+    words: Callable[[str], str] = str,
+) -> str:
+    """Draw the choice of one of several words, the first where the current one is none of them."""
     chosen: str = place.selectbox(
         label,
         options,
         index=options.index(current) if current in options else 0,
-        format_func=lambda name: name or "none",
+        format_func=words,
         key=key,
         persist_state="session",
         help=help,

@@ -15,7 +15,7 @@ from pages.common import session as state
 from pmtcore.accounting.budgets import Budget, Guarantee, person_note, reporting_delta
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.messages import Note, TableNote
+from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import power_of_ten
 from pmtcore.base.records import Label
@@ -119,7 +119,7 @@ def figure_first(key: str) -> DeltaGenerator:
 def warn_of_labels(problem: Problem) -> None:
     """Warn where all public rows have one label, so that no prediction means anything."""
     for note in problem.notes:
-        if isinstance(note, Note) and note.kind is TableNote.ONE_PUBLIC_LABEL:
+        if kind_of(note) is TableNote.ONE_PUBLIC_LABEL:
             st.warning(plain(note), icon=":material/warning:")
 
 

@@ -17,6 +17,7 @@ from pages.common.widgets import show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.numbers import figure
 from pmtcore.base.roles import Action
+from pmtcore.ledger.account import Account
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.report.embedded import embedded
 from pmtcore.report.html import report
@@ -35,7 +36,7 @@ class Filed:
 
     words: str
     record: Mapping[str, Any]
-    account: Mapping[str, Any] | None = None
+    account: Account | None = None
 
 
 def releases(book: Ledger | None) -> dict[str, Filed]:
@@ -48,7 +49,7 @@ def releases(book: Ledger | None) -> dict[str, Filed]:
                     when = entry.at[:16].replace("T", " ")
                     parts = (account.dataset, when, title(entry.method), f"mu = {figure(entry.mu, 4)}", entry.purpose)
                     words = " · ".join(part for part in parts if part)
-                    filed[entry.key] = Filed(words, entry.record, account.as_dict())
+                    filed[entry.key] = Filed(words, entry.record, account)
     for key, made in session().releases.items():
         mu = f"mu = {figure(made.guarantee.person.mu, 4)}"
         words = f"this session, in no ledger · {title(made.method)} · {mu} · {made.target}"
@@ -85,7 +86,7 @@ def page() -> None:
     )
     chosen = filed[key]
     head = None if book is None or chosen.account is None else book.verify()["head"]
-    arguments = (chosen.record, chosen.account, head)
+    arguments = (chosen.record, None if chosen.account is None else chosen.account.as_dict(), head)
     more: dict[str, Any] = {"on_click": "ignore", "width": "stretch"}
     middle.download_button(
         "Report (HTML)", lambda: report(*arguments), "report.html", "text/html", icon=":material/description:", **more

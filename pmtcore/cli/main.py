@@ -100,7 +100,7 @@ def _hand_out(record: Mapping[str, Any], text: str, chosen: argparse.Namespace) 
     output = as_json() if chosen.json else terminal(text)
     path = getattr(chosen, "out", None)
     if path:
-        write_small(path, (as_json() if path.endswith(".json") else output) + "\n")
+        write_small(path, (as_json() if path.endswith(".json") and not chosen.json else output) + "\n")
     if chosen.quiet and not chosen.json:
         return
     if sys.stdout is None:  # closed by whoever started this

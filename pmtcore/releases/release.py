@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 from weakref import WeakKeyDictionary
@@ -256,44 +256,30 @@ def recorded_release(
     """
     if method(request.method).standing is ReleaseStatus.LAB:
         release(problem, request, source)  # raises, with the reason
-    try:
-        return _recorded_release(problem, request, source, ledger, dataset, key, purpose, by, progress)
-    finally:
+    with ExitStack() as stack:
         if problem.parsed is not None:
-            problem.parsed.begin()  # nothing is kept for a pass that does not come
-
-
-def _recorded_release(
-    problem: Problem,
-    request: Request,
-    source: NoiseSource,
-    ledger: Ledger,
-    dataset: str,
-    key: str,
-    purpose: str,
-    by: str,
-    progress: Progress | None,
-) -> Recorded:
-    """Release once for each key; see :func:`recorded_release`."""
-    entry, _, plan = _plan(problem, request)
-    with before_spend():
-        admit(problem, ledger, dataset, progress)
-        agreed = tables_digest(problem, ledger) if ledger.account(dataset).second else ""
-    if progress is not None:
-        progress.spend()
-    fields = _spend(problem, request, entry, plan, purpose, by, agreed)
-    place = SpendPlace(ledger, dataset.strip(), key, fields["mu"])
-    earlier = _reserved(place, fields, record_room(problem))
-    if earlier is not None and earlier.record is not None:
-        return Recorded(earlier.record, earlier.dataset, key, Release.from_dict(earlier.record))
-    with after_spend(place):
-        try:
-            made = once_recorded(release(problem, request, source, progress))
-        except BaseException as error:
-            with suppress(LedgerError):  # the spend stands without this note, and the first error is the one to show
-                ledger.fail(key, type(error).__name__)
-            raise
-        return Recorded(_kept(place, made), place.dataset, key, made)
+            stack.callback(problem.parsed.begin)  # nothing is kept for a pass that does not come
+        entry, _, plan = _plan(problem, request)
+        with before_spend():
+            admit(problem, ledger, dataset, progress)
+            agreed = tables_digest(problem, ledger) if ledger.account(dataset).second else ""
+        if progress is not None:
+            progress.spend()
+        fields = _spend(problem, request, entry, plan, purpose, by, agreed)
+        place = SpendPlace(ledger, dataset.strip(), key, fields["mu"])
+        earlier = _reserved(place, fields, record_room(problem))
+        if earlier is not None and earlier.record is not None:
+            return Recorded(earlier.record, earlier.dataset, key, Release.from_dict(earlier.record))
+        with after_spend(place):
+            try:
+                made = once_recorded(release(problem, request, source, progress))
+            except BaseException as error:
+                with suppress(
+                    LedgerError
+                ):  # the spend stands without this note, and the first error is the one to show
+                    ledger.fail(key, type(error).__name__)
+                raise
+            return Recorded(_kept(place, made), place.dataset, key, made)
 
 
 def _reserved(place: SpendPlace, fields: Mapping[str, Any], room: int) -> Entry | None:

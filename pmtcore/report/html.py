@@ -136,13 +136,18 @@ def _left(record: Mapping[str, Any]) -> str:
 _PUBLIC_PARTS = ("names",)
 
 
+def _figures(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the single figures among fields, shares of truncated rows apart, with their names in words."""
+    return [
+        (escape(name.replace("_", " ")), number(value))
+        for name, value in fields.items()
+        if isinstance(value, int | float) and name not in SOURCES
+    ]
+
+
 def _plan(record: Mapping[str, Any]) -> str:
     """Return the public figures that the plan chose, for whoever repeats or checks the release."""
-    facts = [
-        (escape(k.replace("_", " ")), number(v))
-        for k, v in record["public"].items()
-        if isinstance(v, int | float) and k not in SOURCES
-    ]
+    facts = _figures(record["public"])
     if not facts:
         return ""
     return "<h2>Figures of the plan</h2>\n" + table(
@@ -235,11 +240,7 @@ def _coefficients(record: Mapping[str, Any]) -> str:
         return "<h2>Released</h2>\n<pre>" + escape(json.dumps(record["released"], indent=1)[:20_000]) + "</pre>"
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in record["notes"])
     extra = [(NAME, escape(share.words)) for share in shortened(record["released"])]
-    extra += [
-        (escape(k.replace("_", " ")), number(v))
-        for k, v in record["released"].items()
-        if isinstance(v, int | float) and k not in SOURCES
-    ]
+    extra += _figures(record["released"])
     head = ("coefficient", "value", *(f"{part} sd" for part in parts), "95 % limits")
     return (
         "<h2>Coefficients</h2>\n"

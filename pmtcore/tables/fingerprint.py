@@ -49,7 +49,7 @@ def hashed(
     if watch is not None:
         watch.begin()
     names = table.columns
-    mark = "." if table.source.separator in (None, ",") else None
+    mark = Dialect().mark(table.source.separator)
     if parsed is not None and parsed.decimal != mark:
         parsed = None
     if parsed is not None:

@@ -254,17 +254,12 @@ def _lab_reasons(private: Table, choices: Choices, dialect: Dialect) -> tuple[st
 
 def _of_text(private: Table, public: Table | MomentTable, dialect: Dialect) -> tuple[str, ...]:
     """Return what the writing of a public text file lets expect of a private one: decimal commas, line breaks."""
-    text = isinstance(public, Table) and isinstance(public.source, TextSource)
-    commas = (Note(TableNote.DECIMAL_COMMA),) if text and dialect.decimal == "," else ()
-    return commas + _line_breaks(private, public, dialect)
-
-
-def _line_breaks(private: Table, public: Table | MomentTable, dialect: Dialect) -> tuple[str, ...]:
-    """Return what line breaks in public cells let expect of a private text file."""
-    if private.source.separator is None or dialect.quoting != "double" or not isinstance(public, Table):
+    if not isinstance(public, Table) or not isinstance(public.source, TextSource):
         return ()
-    source = public.source
-    return (Note(TableNote.BROKEN_LINES),) if isinstance(source, TextSource) and source.has_line_breaks(dialect) else ()
+    one_line = private.source.separator is not None and dialect.quoting == "double"
+    broken = one_line and public.source.has_line_breaks(dialect)
+    notes = ((dialect.decimal == ",", TableNote.DECIMAL_COMMA), (broken, TableNote.BROKEN_LINES))
+    return tuple(Note(kind) for holds, kind in notes if holds)
 
 
 def public_side(

@@ -271,15 +271,15 @@ def test_claims_of_this_project_are_not_the_papers():
 
 
 def test_each_unstated_setting_is_said_once():
-    """Claims that depend on the same setting share its letter; the answers have signs of their own."""
+    """Claims that depend on the same setting share its letter; theirs is an answer of its own."""
     entry = figure("A1")
     record = load_stored(entry)
     settings = pictures.reasons(record["verdict"])
     depending = [one for one in pictures.verdicts(record["verdict"]) if one.reason]
     assert len(depending) > len(settings) >= 1 and {one.reason for one in depending} == set(settings)
-    signs = {one.text.split(" ")[0] for one in depending}
-    assert len(signs) == 1 and signs.isdisjoint(
-        one.text.split(" ")[0] for one in pictures.verdicts(record["verdict"]) if not one.reason
+    answers = {one.answer for one in depending}
+    assert len(answers) == 1 and answers.isdisjoint(
+        one.answer for one in pictures.verdicts(record["verdict"]) if not one.reason
     )
     with_claim = Claim("So.", lambda _: Finding(Answer.FAILS, "3 times"), "T").answer({})
     assert any("does not hold" in line for line in with_claim["lines"]), "what came out is said, whatever it depends on"
@@ -553,7 +553,8 @@ def test_every_shipped_result_belongs_to_its_figure(tmp_path, monkeypatch):
         assert record is not None, f"{entry.id} has no stored result of its description"
         assert record["trials"] >= min(FEWEST_TRIALS, entry.trials), entry.id
         assert len(pictures.picture(entry, record).data) == 3 * len(record["series"])
-        assert len(pictures.table(record)) and len(pictures.verdict_words(record["verdict"])) == len(entry.claims)
+        claims = [one for ours in (False, True) for one in pictures.verdicts(record["verdict"], ours=ours)]
+        assert len(pictures.table(record)) and len(claims) == len(entry.claims)
 
 
 @pytest.mark.slow

@@ -92,9 +92,6 @@ def table(record: Mapping[str, Any]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-_MARKS = {Answer.HOLDS: "✓", Answer.FAILS: "✗", Answer.OPEN: "?", Answer.UNSTATED: "◇"}
-
-
 @final
 @dataclass(frozen=True)
 class Verdict:
@@ -110,12 +107,6 @@ class Verdict:
     words: str
     lines: tuple[str, ...]
     reason: str
-
-    @property
-    def text(self) -> str:
-        """Everything in one line, its mark first."""
-        setting = f" ({self.reason})" if self.reason else ""
-        return f"{_MARKS[self.answer]} {self.words}{setting} {_sentence('; '.join(self.lines))}"
 
 
 def reasons(verdict: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -142,11 +133,6 @@ def verdicts(verdict: Sequence[Mapping[str, Any]], *, ours: bool = False) -> lis
 def _sentence(words: str) -> str:
     """Return words as a sentence; a name that begins with a small letter is none of ours to change."""
     return f"{words[:1].upper()}{words[1:].rstrip('.')}."
-
-
-def verdict_words(verdict: Sequence[Mapping[str, Any]]) -> list[str]:
-    """One line for each claim, the paper's first."""
-    return [one.text for ours in (False, True) for one in verdicts(verdict, ours=ours)]
 
 
 def wanting_words(figure: Figure) -> str:

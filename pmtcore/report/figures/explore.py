@@ -146,15 +146,13 @@ def fit_words(fit: Regression, models: int, correction: str) -> str:
             f"(95 %: {100 * share.bands.low[0]:.1f} to {100 * share.bands.high[0]:.1f})."
         )
     if models > 1 and correction == "none":
-        parts.append(
-            f"{_looked_words(models)[:-1]}: a 95 % band holds for one chosen beforehand, not for the best of them."
-        )
+        parts.append(f"{_looked_words(models)}: a 95 % band holds for one chosen beforehand, not for the best of them.")
     return " ".join(parts)
 
 
 def _looked_words(models: int) -> str:
-    """Return how many models were looked at, in a sentence."""
-    return f"{plural(models, 'model')} {'was' if models == 1 else 'were'} looked at."
+    """Return how many models were looked at, without a full stop."""
+    return f"{plural(models, 'model')} {'was' if models == 1 else 'were'} looked at"
 
 
 def listing(looked: Sequence[Regression], names: Mapping[str, str], pinned: Sequence[str]) -> pd.DataFrame:
@@ -238,11 +236,8 @@ def regression_table(fits: Mapping[str, Regression]) -> pd.DataFrame:
 
 def factor_tests(fit: Regression) -> pd.DataFrame:
     """Return the joint test of each column that has several levels in the model: one row for each such factor."""
-    levels: dict[str, list[str]] = {}
-    for name in fit.features:
-        levels.setdefault(source(name), []).append(name)
     rows = []
-    for column, names in levels.items():
+    for column, names in by_source(fit.features).items():
         if len(names) > 1:
             test = fit.test(names)
             rows.append({"column": column, "levels": len(names) + 1, "F": test.statistic, "p": p_value(test.p)})
@@ -257,43 +252,34 @@ def first_features(moment: Moment, response: str, most: int) -> list[str]:
         response: the column to be explained, which is no feature.
         most: columns at most; the first factor alone may have more.
     """
-    names = [moment.names[j] for j in moment.record.features]
-    names = [name for name in names if name in moment.columns and name != response]
+    others = [name for name in moment.columns if name != response]
+    own = [name for name in (moment.names[j] for j in moment.record.features) if name in others]
     features: list[str] = []
-    for column in dict.fromkeys(source(name) for name in names or moment.columns if name != response):
-        levels = [name for name in names or moment.columns if source(name) == column and name != response]
-        if not features or len(features) + len(levels) <= most:
-            features += levels
+    for names in by_source(own or others).values():
+        if not features or len(features) + len(names) <= most:
+            features += names
     return features
 
 
 def left_out_words(columns: Sequence[str], features: Sequence[str]) -> str:
     """Say which columns of the table are in no feature, and which factors are in by some of their levels only."""
-    levels = by_source(columns)
-    inside = {source(name) for name in features}
-    out = [column for column in levels if column not in inside]
-    split = [
-        column
-        for column in levels
-        if column in inside and any(f"{column}={each}" not in features for each in levels[column])
-    ]
+    inside, every = by_source(features), by_source(columns)
+    out = [column for column in every if column not in inside]
+    split = [column for column, names in every.items() if column in inside and len(inside[column]) < len(names)]
     words = f"Not in the model: {english(out)}." if out and features else ""
     return f"{words} In by some of their levels: {english(split)}.".strip() if split else words
 
 
 def by_source(names: Sequence[str]) -> dict[str, list[str]]:
-    """Return columns of the table with the levels among these names; none for a column of numbers.
+    """Group columns of the moment by the column of the table that they come from.
 
     >>> by_source(["age", "town=north", "town=south"])
-    {'age': [], 'town': ['north', 'south']}
+    {'age': ['age'], 'town': ['town=north', 'town=south']}
     """
-    levels: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name in names:
-        column, _, level = name.partition("=")
-        levels.setdefault(column, [])
-        if level:
-            levels[column].append(level)
-    return levels
+        groups.setdefault(source(name), []).append(name)
+    return groups
 
 
 def heat(moment: Moment, partial: bool) -> tuple[go.Figure, pd.DataFrame]:
@@ -461,7 +447,7 @@ def section(fits: Mapping[str, Regression], moment: Moment, models: int, title: 
         "td:first-child,th:first-child{text-align:left}</style><h1>Explored models</h1>",
         standing,
         f"<p>{escaping.html(f'{title}: ' if title else '')}{escaping.html(record_words(moment))}</p>",
-        f"<p>{_looked_words(models)} Bands are 95 % for a model chosen beforehand.</p>",
+        f"<p>{_looked_words(models)}. Bands are 95 % for a model chosen beforehand.</p>",
     ]
     if len(fits) > 1:
         parts.append(f"<h2>Side by side</h2><p>{_BESIDE_WORDS}</p>{_html(regression_table(fits))}")
