@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,10 +11,12 @@ from pmtcore.report.html import report
 
 # Headings of the report, each of which goes down one level in a page of somebody else.
 _LEVELS = (1, 2, 3)
+# What a drawing needs as a file of its own, where the style of the report is not.
+_ALONE = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13" '
 
 
 def embedded(record: Mapping[str, Any], account: Mapping[str, Any] | None = None, head: str | None = None) -> str:
-    """Return what the report says, without its frame and style; headings are one level lower.
+    """Return what the report says, without its frame and style; headings are one level lower, drawings are images.
 
     Args:
         record: a release in plain fields.
@@ -28,4 +31,13 @@ def embedded(record: Mapping[str, Any], account: Mapping[str, Any] | None = None
     # Every "<" of a name or a value is escaped, so these are headings of the report alone.
     for level in reversed(_LEVELS):
         body = re.sub(rf"<(/?)h{level}>", rf"<\g<1>h{level + 1}>", body)
-    return body.strip()
+    return re.sub(r"<svg .*?</svg>", _as_image, body, flags=re.DOTALL).strip()
+
+
+def _as_image(drawing: re.Match[str]) -> str:
+    """Return a drawing as an image: a page that takes only text and tables from others leaves inline drawings out."""
+    text = drawing.group()
+    label = re.search(r'aria-label="([^"]*)"', text)
+    small = ' class="small"' if 'class="small"' in text else ""
+    data = base64.b64encode(text.replace("<svg ", _ALONE, 1).encode()).decode()
+    return f'<img{small} alt="{label.group(1) if label else ""}" src="data:image/svg+xml;base64,{data}">'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import re
@@ -21,6 +22,7 @@ from pmtcore.releases.planning import planned
 from pmtcore.releases.release import Request, recorded_release, release
 from pmtcore.report import deployment, reproduce
 from pmtcore.report.checklist import checklist
+from pmtcore.report.embedded import embedded
 from pmtcore.report.html import report
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.named import entry, load
@@ -105,6 +107,18 @@ def test_names_cannot_inject(problem):
     record["coefficients"] = {evil: 1.0}
     record["bands"], record["target"] = {}, evil
     assert "<script" not in report(record)
+
+
+def test_on_a_page_its_drawings_are_images(problem):
+    """A page leaves inline drawings out: each is an image with the same words and marks, and nothing else changes."""
+    record = release(problem, Request("joint-pmt", Budget(1.0)), SecureNoise()).as_dict()
+    whole, page = report(record), embedded(record)
+    drawings = re.findall(r"<svg .*?</svg>", whole, re.DOTALL)
+    images = re.findall(r'<img[^>]* alt="([^"]*)" src="data:image/svg\+xml;base64,([^"]*)">', page)
+    assert len(drawings) == len(images) == 2 and "<svg" not in page
+    for drawing, (label, data) in zip(drawings, images, strict=True):
+        assert f'aria-label="{label}"' in drawing and label
+        assert base64.b64decode(data).decode().endswith(drawing.removeprefix("<svg "))
 
 
 def test_a_private_figure_is_refused(problem):
