@@ -92,6 +92,7 @@ FACTS: Mapping[str, str] = {
     "table_id": "the name of a table of the list",
     "thing": "what is named",
     "title": "the title of a table of the list",
+    "total": "how many rows there are in all",
     "unit": "the unit of protection, in words",
     "version": "the version of a file",
     "where": "the name of a file, with its role",
@@ -413,6 +414,10 @@ class PublicMessage(Message):
     TOO_FEW_ROWS = (
         "The public table has {rows} usable rows for {count} columns (intercept and category columns counted); "
         "whitening needs at least {limit}: add public rows, or choose fewer features."
+    )
+    TOO_FEW_COMPLETE_ROWS = (
+        "Only {rows} of {total} public rows have a value in every chosen column, and {count} columns (intercept and "
+        "category columns counted) need at least {limit}: leave out {columns:listed}, or fill gaps with public medians."
     )
     MOMENT_TOO_FEW_ROWS = (
         "The moment matrix rests on {rows} rows for {count} features; whitening needs at least {limit}."

@@ -32,7 +32,7 @@ from pmtcore.methods.registry import (
     sound,
 )
 from pmtcore.public.bands import Part, limits, robust_part
-from pmtcore.public.moments import PublicData, back_transform, joint, whiten
+from pmtcore.public.moments import PublicData, back_transform, joint, ridge_from_least_squares, whiten
 from pmtcore.public.shape import Shape
 
 _LAB = Curator("the non-private fit, lab only")
@@ -66,14 +66,12 @@ def least_squares(public: PublicData, rows: PrivateRows, lam: float = 0.0) -> Pr
 
     def solve(total: np.ndarray) -> np.ndarray:
         moment = total / rows.n
-        gram = moment[:d, :d]
-        inverse_root = np.linalg.solve(root, np.eye(d))
-        level = public.factor[-1, :d]  # the public fit in whitened coordinates
-        right = gram @ level + public.residual_scale * moment[:d, d]
-        if lam == 0:  # only the correction is solved for: exact where the public fit is
-            correction = np.linalg.lstsq(gram, moment[:d, d], rcond=None)[0]
-            return public.fit + public.residual_scale * back_transform(root, correction)
-        return back_transform(root, np.linalg.solve(gram + lam * inverse_root @ inverse_root.T, right))
+        # Only the correction is solved for: exact where the public fit is.
+        correction = np.linalg.lstsq(moment[:d, :d], moment[:d, d], rcond=None)[0]
+        fit = public.fit + public.residual_scale * back_transform(root, correction)
+        if lam == 0:
+            return fit
+        return ridge_from_least_squares(fit, root @ moment[:d, :d] @ root.T, np.full(d, lam))
 
     return rows.sum(block).map(solve)
 

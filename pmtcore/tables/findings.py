@@ -46,6 +46,7 @@ _STOPPING: Mapping[Message | None, About] = {
     PublicMessage.ZERO_COLUMNS: "collinear",
     PublicMessage.MOMENT_COLLINEAR: "collinear",
     PublicMessage.TOO_FEW_ROWS: "rows",
+    PublicMessage.TOO_FEW_COMPLETE_ROWS: "rows",
 }
 
 
@@ -275,6 +276,10 @@ def _stopping(error: InputError, private: Table, public: Table | MomentTable, ch
         repairs.append(Repair("Missing values become empty rows", {"missing": "empty-row", "unseen": "other"}))
     elif about == "collinear":
         repairs.append(Repair("Leave out what others give away", {"collinear": "drop"}))
+    elif kind is PublicMessage.TOO_FEW_COMPLETE_ROWS:
+        columns = tuple(error.facts["columns"])
+        repairs.append(_without(private, public, choices, columns))
+        repairs.append(Repair("Fill gaps with public medians", {"missing": "public-median"}))
     elif kind is PublicMessage.TOO_FEW_ROWS:
         repairs += _fewer(private, public, choices)
     elif error.facts.get("column") in (choices.features or ()) and len(choices.features or ()) > 1:

@@ -17,7 +17,7 @@ import pyarrow.types as pt
 
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
-from pmtcore.base.messages import Note, TableMessage, TableNote
+from pmtcore.base.messages import Note, PublicMessage, TableMessage, TableNote
 from pmtcore.base.records import PrivateRows
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
@@ -356,6 +356,16 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     whole = rows.whole
     if not np.all(whole):
         many = int(np.sum(~whole))
+        complete, width = len(whole) - many, rows.x.shape[1]
+        if complete <= width < len(whole) and (gappy := coder.gappy(block)):
+            raise InputError(
+                PublicMessage.TOO_FEW_COMPLETE_ROWS,
+                rows=complete,
+                total=len(whole),
+                count=width,
+                limit=width + 1,
+                columns=gappy,
+            )
         notes += (Note(TableNote.PUBLIC_ROW_LEFT_OUT if many == 1 else TableNote.PUBLIC_ROWS_LEFT_OUT, count=many),)
     if not labelled:
         notes += (Note(TableNote.UNLABELLED),)
