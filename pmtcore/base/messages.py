@@ -553,6 +553,14 @@ class TableNote(Message):
     ZERO = "{column!r} is zero in every public row: left out."
     CONSTANT = "{column!r} is constant in the public rows: left out."
     COLLINEAR = "{column!r} is a combination of {columns:listed} in the public rows (collinear): left out."
+    IDENTIFIER_LEFT_OUT = (
+        "{column!r} has another whole number in every public row, as row numbers and identifiers have: left out. "
+        "Choose it among the features to keep it."
+    )
+    LIKE_IDENTIFIER = (
+        "{column!r} has another whole number in every public row, as row numbers and identifiers have; its coefficient "
+        "says nothing about other rows."
+    )
     DATES = "Dates of {column!r} count as days since 1970-01-01."
     UNREADABLE_CELL = "One public cell of {column!r} is no {form} and counts as missing."
     UNREADABLE_CELLS = "{count:,} public cells of {column!r} are no {form}s and count as missing."

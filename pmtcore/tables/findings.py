@@ -31,6 +31,7 @@ _ROUNDS = 12  # repairs that follow from one another
 # What the notes of a public side are about; those that are not listed are no findings.
 _ABOUT: Mapping[Message | None, About] = {
     TableNote.LEFT_OUT: "features",
+    TableNote.IDENTIFIER_LEFT_OUT: "features",
     TableNote.ZERO: "collinear",
     TableNote.CONSTANT: "collinear",
     TableNote.COLLINEAR: "collinear",
@@ -234,9 +235,15 @@ def _features(private: Table, public: Table, choices: Choices) -> Iterator[Findi
             levels = Repair(f"Read {name!r} as categories", {"kinds": {**choices.kinds, name: "level"}})
             note = Note(TableNote.SOME_NOT_NUMBERS, column=name)
             yield Finding("numbers", note, (name,), False, (levels,))
+        leave = _without(private, public, choices, (name,))
         if kind == "date":
-            leave = _without(private, public, choices, (name,))
             yield Finding("dates", Note(TableNote.DATES, column=name), (name,), False, (leave,))
+        elif (
+            kind == "number"
+            and choices.features
+            and schema.like_identifier(schema.values(column, "number", public.decimal))
+        ):
+            yield Finding("features", Note(TableNote.LIKE_IDENTIFIER, column=name), (name,), False, (leave,))
 
 
 def _without(private: Table, public: Table | MomentTable, choices: Choices, names: tuple[str, ...]) -> Repair:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pmtcore.base.checks import InputError
-from pmtcore.base.messages import PublicMessage
+from pmtcore.base.messages import PublicMessage, TableNote, kind_of
 from pmtcore.base.records import PrivateRows
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import findings, repaired
@@ -78,6 +78,42 @@ def test_too_few_complete_rows_name_the_columns_whose_gaps_take_them():
     assert caught.value.facts == {"rows": 2, "total": 60, "count": 4, "limit": 5, "columns": ["b"]}
     for repair in findings(private, public, chosen)[0].repairs:
         assert prepare(private, public, repair.apply(chosen)).public.m == 60
+
+
+IDENTIFIERS = {
+    "row numbers": np.arange(60),
+    "identifiers in any order": 105_000 + np.random.default_rng(3).permutation(200)[:60],
+    "with gaps": np.where(np.arange(60) % 9 == 0, np.nan, np.arange(60) * 3),
+}
+MEASURED = {
+    "ages": np.random.default_rng(3).integers(18, 90, 60),
+    "incomes": np.random.default_rng(3).permutation(90_000)[:60],
+    "measured": np.random.default_rng(3).normal(size=60),
+    "a constant": np.ones(60),
+}
+
+
+@pytest.mark.parametrize("name", IDENTIFIERS)
+def test_identifiers_are_left_out_unless_they_are_chosen(name):
+    """Nobody chose it: left out and said. Chosen: kept, with a finding whose repair leaves it out."""
+    private, public = tables(lambda t: t.assign(code=IDENTIFIERS[name]), lambda t: t.assign(code=range(len(t))))
+    every, some = Choices(target="y"), Choices(target="y", features=("a", "code"))
+    problem = prepare(private, public, every)
+    assert "code" not in problem.public.names and "a" in problem.public.names
+    assert TableNote.IDENTIFIER_LEFT_OUT in map(kind_of, problem.notes)
+    assert any(kind_of(one.sentence) is TableNote.IDENTIFIER_LEFT_OUT for one in findings(private, public, every))
+    assert "code" in prepare(private, public, some).public.names
+    one = next(one for one in findings(private, public, some) if one.columns == ("code",))
+    assert one.repairs[0].apply(some).features == ("a",) and not one.stops
+    assert prepare(private, public, Choices(target="y", features=("code",))).public.d == 2
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_measured_columns_are_no_identifiers(name):
+    """Whole numbers with repeats, or spread so far that none are expected, and broken ones."""
+    private, public = tables(lambda t: t.assign(code=MEASURED[name]), lambda t: t.assign(code=1.5))
+    said = [kind_of(note) for note in prepare(private, public, Choices(target="y")).notes]
+    assert TableNote.IDENTIFIER_LEFT_OUT not in said and TableNote.LIKE_IDENTIFIER not in said
 
 
 def test_several_at_once():
