@@ -1351,6 +1351,16 @@ def _noise_mutants() -> list[Mutant]:
     )
     found += _of(
         "glm/solvers.py",
+        "tests/glm/test_solvers.py",
+        (
+            "solver: the matrix pulls half as much as its curvature says",
+            "theta @ self.matrix)\n\n    def sharp",
+            "theta @ self.matrix / 2)\n\n    def sharp",
+        ),
+        ("solver: a fit ends by the length of its gradient", "start, measure=decrement)", "start)"),
+    )
+    found += _of(
+        "glm/solvers.py",
         ENDS,
         ("ends: sweeps' end taken as it is", "end[t] = _exact_step(level, hessian[t], lasso[t])", "pass"),
         (

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pmtcore.glm.newton import Rows
+from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.truncation import bounded, length_weights
 from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.radius import ABSOLUTE_SHARE, moment_only_ball

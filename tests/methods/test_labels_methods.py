@@ -15,9 +15,9 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from pmtcore.accounting.budgets import delta_from_mu
 from pmtcore.accounting.objective import delta_any_sign, delta_sign_fixed, least_modulus, noise_sd
 from pmtcore.base.records import PrivateRows
-from pmtcore.glm import newton
+from pmtcore.glm import solvers
 from pmtcore.glm.families import BOOSTING, FAMILIES, LOGISTIC, POISSON, family
-from pmtcore.glm.newton import Rows
+from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.methods.baselines import exact_fit, public_bands
@@ -65,8 +65,8 @@ def test_a_fit_converges_from_anywhere(seed):
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((500, 3)) * 3
     rows = Rows(x, (rng.random(500) < expit(x @ [1, -1, 0.5])).astype(float), np.ones(500))
-    best = newton.fit(LOGISTIC, rows, 1e-3 * np.eye(3))
-    far = newton.fit(LOGISTIC, rows, 1e-3 * np.eye(3), np.array([40.0, 40.0, -40.0]))
+    best = solvers.fit(LOGISTIC, rows, 1e-3 * np.eye(3))
+    far = solvers.fit(LOGISTIC, rows, 1e-3 * np.eye(3), np.array([40.0, 40.0, -40.0]))
     assert np.allclose(best, far, atol=1e-7)
 
 

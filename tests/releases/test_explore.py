@@ -23,8 +23,8 @@ from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import regression
 from pmtcore.explore.terms import read
 from pmtcore.glm.families import family
-from pmtcore.glm.newton import Rows as NewtonRows
-from pmtcore.glm.newton import fit as newton
+from pmtcore.glm.rows import Rows as NewtonRows
+from pmtcore.glm.solvers import fit as newton
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.registry import make_parameters, method

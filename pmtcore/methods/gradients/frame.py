@@ -16,7 +16,7 @@ from typing import final
 import numpy as np
 
 from pmtcore.glm.families import GAUSSIAN
-from pmtcore.glm.newton import unpacked
+from pmtcore.glm.rows import unpacked
 from pmtcore.mechanisms.truncation import length_weights
 from pmtcore.public.moments import PublicData, back_transform, left_out_norm, whiten
 from pmtcore.public.ridge import RidgePrior, ridge_prior
