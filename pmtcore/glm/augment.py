@@ -296,7 +296,7 @@ def recycled(
 
 
 def _loose(data: Data[Loss]) -> float:
-    return 1e-6 * max(float(np.sqrt(len(data.y))), 1.0)
+    return 1e-6 * max(float(np.sqrt(data.count)), 1.0)
 
 
 def retrieved_share(

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar, final
+from typing import Generic, Protocol, TypeVar, final
 
 import numpy as np
 
@@ -102,20 +102,47 @@ class Solution:
     residual: np.ndarray
 
 
+class Losses(Protocol[_Loss_co]):
+    """A sum of losses over rows, as far as a solver needs it."""
+
+    @property
+    def loss(self) -> _Loss_co:
+        """Return the loss of a row."""
+
+    @property
+    def count(self) -> int:
+        """Return the number of rows."""
+
+    @property
+    def most_curvature(self) -> np.ndarray:
+        """Return an upper bound (p, p) of the Hessian of the sum, anywhere."""
+
+    def value(self, theta: np.ndarray) -> np.ndarray:
+        """Return the sum (t,) at coefficients (t, p)."""
+
+    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradients (t, p) and Hessians (t, p, p) of the sum at coefficients (t, p)."""
+
+
 @final
 @dataclass(frozen=True)
 class Data(Generic[_Loss_co]):
-    """Rows (n, p), responses (n,), the loss, and its weight in each row (n,); ``None``: 1."""
+    """Rows (n, p) in memory, responses (n,), the loss, and its weight in each row (n,); ``None``: 1."""
 
     loss: _Loss_co
     x: np.ndarray
     y: np.ndarray
     weights: np.ndarray | None = None
 
+    @property
+    def count(self) -> int:
+        """Return the number of rows."""
+        return len(self.y)
+
     @cached_property
     def most_curvature(self) -> np.ndarray:
         """Return an upper bound (p, p) of the Hessian of the sum of losses, anywhere."""
-        return np.asarray(self.loss.curvature * (self.x * self.rows.weights[:, None]).T @ self.x)
+        return np.asarray(self.loss.curvature * weighted_gram(self.rows))
 
     @cached_property
     def rows(self) -> Rows:
@@ -123,16 +150,26 @@ class Data(Generic[_Loss_co]):
         return Rows(self.x, self.y, np.ones(len(self.y)) if self.weights is None else self.weights)
 
     def value(self, theta: np.ndarray) -> np.ndarray:
-        """Sum of losses (t,) at coefficients (t, p)."""
-        total = np.zeros(len(theta))
-        for part in self.rows.parts(len(theta)):
-            losses = self.loss.value(self.x[part] @ theta.T, self.y[part, None])
-            total += (self.rows.weights[part, None] * losses).sum(axis=0)
-        return total
+        """Return the sum of losses (t,) at coefficients (t, p)."""
+        return loss_values(self.loss, self.rows, theta)
 
     def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gradients (t, p) and Hessians (t, p, p) of the sum of losses."""
+        """Return gradients (t, p) and Hessians (t, p, p) of the sum of losses."""
         return self.rows.sums(self.loss, theta)
+
+
+def weighted_gram(rows: Rows) -> np.ndarray:
+    """Return ``sum w x x'`` (p, p)."""
+    return np.asarray((rows.features * rows.weights[:, None]).T @ rows.features)
+
+
+def loss_values(loss: RowLoss, rows: Rows, theta: np.ndarray) -> np.ndarray:
+    """Return the sum of losses (t,) at coefficients (t, p)."""
+    total = np.zeros(len(theta))
+    for part in rows.parts(len(theta)):
+        losses = loss.value(rows.features[part] @ theta.T, rows.response[part, None])
+        total += (rows.weights[part, None] * losses).sum(axis=0)
+    return total
 
 
 def tolerance_at(tolerance: Tolerance, theta: np.ndarray) -> np.ndarray:
@@ -152,7 +189,7 @@ def decrement(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
 
 
 def minimize(
-    data: Data[RowLoss],
+    data: Losses[RowLoss],
     penalty: Penalty,
     tolerance: Tolerance,
     start: np.ndarray | None = None,
@@ -202,8 +239,7 @@ def minimize(
 
 
 def fit(
-    loss: RowLoss,
-    rows: Rows,
+    data: Losses[RowLoss],
     penalty: np.ndarray,
     start: np.ndarray | None = None,
     *,
@@ -212,20 +248,18 @@ def fit(
     """Return the coefficients (d,) that minimize ``mean loss + theta' penalty theta / 2``, to rounding.
 
     Args:
-        loss: loss of one row.
-        rows: the rows.
+        data: rows and their loss.
         penalty: (d, d).
         start: first coefficients (d,); 0 if None.
         least_ridge: added to the penalty.
     """
-    n, d = rows.features.shape
-    data = Data(loss, rows.features, rows.response, rows.weights)
-    terms = Penalty.of(np.zeros((1, d)), n * least_ridge, matrix=n * penalty)
+    n = data.count
+    terms = Penalty.of(np.zeros((1, len(penalty))), n * least_ridge, matrix=n * penalty)
     return np.asarray(minimize(data, terms, _FITTED * math.sqrt(n), start, measure=decrement).theta[0])
 
 
 def _model(
-    data: Data[RowLoss], penalty: Penalty, theta: np.ndarray, measure: Measure, *, bounded: bool = False
+    data: Losses[RowLoss], penalty: Penalty, theta: np.ndarray, measure: Measure, *, bounded: bool = False
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return gradients (t, p) and Hessians (t, p, p) of the smooth part, and sizes (t,) of the shortest subgradients.
 
@@ -327,7 +361,7 @@ def _finished(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np
 
 
 def _searched(
-    data: Data[RowLoss], penalty: Penalty, theta: np.ndarray, step: np.ndarray, *, gradient: np.ndarray
+    data: Losses[RowLoss], penalty: Penalty, theta: np.ndarray, step: np.ndarray, *, gradient: np.ndarray
 ) -> np.ndarray:
     """Halve the step in each fit until the objective falls by enough of what the model predicts."""
     before = data.value(theta) + penalty.smooth(theta) + penalty.sharp(theta)
@@ -347,7 +381,7 @@ def _searched(
     return np.asarray(theta + length[:, None] * step)
 
 
-def _flattened(data: Data[RowLoss], penalty: Penalty, theta: np.ndarray, step: np.ndarray) -> np.ndarray:
+def _flattened(data: Losses[RowLoss], penalty: Penalty, theta: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Return the end of each step (t, p), halved between overshooting and not until the slope along it is small.
 
     The slope grows along a step, since the objective is convex. A gradient is known to more digits than a difference of
@@ -368,7 +402,7 @@ def _flattened(data: Data[RowLoss], penalty: Penalty, theta: np.ndarray, step: n
     return np.asarray(theta + length[:, None] * step)
 
 
-def _slope(data: Data[RowLoss], penalty: Penalty, theta: np.ndarray, step: np.ndarray) -> np.ndarray:
+def _slope(data: Losses[RowLoss], penalty: Penalty, theta: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Return the derivative (t,) of the objective along a step."""
     gradient = data.derivatives(theta)[0] + penalty.gradient(theta)
     return np.asarray(np.sum((gradient + penalty.lasso * np.sign(theta)) * step, axis=1))

@@ -22,7 +22,7 @@ from pmtcore.base.messages import PublicMessage
 from pmtcore.base.records import Private, PrivateRows
 from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN, Family
-from pmtcore.glm.rows import Rows
+from pmtcore.glm.solvers import Data
 from pmtcore.public import cholesky
 from pmtcore.public.cholesky import column_scale, positive_root, ridge_rows
 from pmtcore.public.deduplicate import one_copy
@@ -174,7 +174,7 @@ class PublicData:
         if self.rows is None or self.m is None or not self.labelled:
             return np.zeros(self.d)
         z = whiten(self.feature_root, self.rows[:, :-1])
-        return solvers.fit(self.family, Rows(z, self.rows[:, -1], self.loss_weights), self.penalty)
+        return solvers.fit(Data(self.family, z, self.rows[:, -1], self.loss_weights), self.penalty)
 
     @cached_property
     def loss_weights(self) -> np.ndarray:

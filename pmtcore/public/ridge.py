@@ -23,6 +23,7 @@ import numpy as np
 from pmtcore.glm import solvers
 from pmtcore.glm.families import Family
 from pmtcore.glm.rows import Rows
+from pmtcore.glm.solvers import Data
 from pmtcore.public.moments import PublicData
 
 # Penalties in units of the spread, from one that leaves no coefficient to one without effect.
@@ -151,7 +152,7 @@ def prior_of(
         if family.id == "gaussian":
             fit = np.linalg.solve(gram.at(x @ fit) + penalty_matrix, x.T @ (rows.weights * y) / m)
         else:
-            fit = solvers.fit(family, rows, penalty_matrix, fit, least_ridge=0.0)
+            fit = solvers.fit(Data(family, x, y, weights), penalty_matrix, fit, least_ridge=0.0)
         path.append(_left_out(family, rows, gram, float(a), penalty_matrix, fit))
     best = min(path, key=lambda point: float(np.mean(point.losses)))
     excess_losses = [point.losses - best.losses for point in path]

@@ -16,7 +16,7 @@ import numpy as np
 
 from pmtcore.glm import solvers
 from pmtcore.glm.families import Family
-from pmtcore.glm.rows import Rows
+from pmtcore.glm.solvers import Data
 
 # Standard deviations of whitened coefficients and of the intercept on the scale of the linear predictor.
 COEFFICIENT_SD, INTERCEPT_SD = 1.0, 10.0
@@ -59,8 +59,7 @@ def weakly_informed_fit(
     """
     amount, shape = ridge
     own = penalty + dispersion / rows * prior_precision(features)
-    sample = Rows(features, response, weights)
-    mode = solvers.fit(family, sample, own + amount * shape)
+    mode = solvers.fit(Data(family, features, response, weights), own + amount * shape)
     hessian = (features * (weights * family.slope(features @ mode))[:, None]).T @ features / len(features)
     believed = hessian + own + min(amount, _MOST_BELIEVED) * shape
     return mode, dispersion / rows * np.linalg.inv(believed)

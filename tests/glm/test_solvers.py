@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 
 from pmtcore.glm import families
-from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Data, Penalty, decrement, fit, minimize
 
 
-def sample(family: families.Family, n: int, d: int, seed: int) -> Rows:
+def sample(family: families.Family, n: int, d: int, seed: int) -> Data:
     """Return weighted rows of a family, with coefficients of size 1."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((n, d))
     mean = family.mean(x @ rng.uniform(-1, 1, d))
     y = {"gaussian": mean, "poisson": rng.poisson(np.abs(mean))}.get(family.id, rng.random(n) < mean)
-    return Rows(x, np.asarray(y, dtype=float), rng.uniform(0.2, 2.0, n))
+    return Data(family, x, np.asarray(y, dtype=float), rng.uniform(0.2, 2.0, n))
 
 
 EVERY_FAMILY = pytest.mark.parametrize("family", families.FAMILIES.values(), ids=list(families.FAMILIES))
@@ -25,16 +24,15 @@ EVERY_FAMILY = pytest.mark.parametrize("family", families.FAMILIES.values(), ids
 @EVERY_FAMILY
 def test_the_gradient_vanishes_at_the_minimizer(family, seed):
     """With a linear term, a ridge around a centre, and a matrix: by finite differences of the objective as written."""
-    rows, rng = sample(family, 80, 3, seed), np.random.default_rng(seed)
+    data, rng = sample(family, 80, 3, seed), np.random.default_rng(seed)
     root = rng.standard_normal((3, 3))
     b, q, c, matrix = rng.standard_normal(3), rng.uniform(1, 2, 3), rng.standard_normal(3), root @ root.T
 
     def objective(theta):
-        z = rows.features @ theta
-        losses = rows.weights * (family.loss(z) - rows.response * z)
+        z = data.x @ theta
+        losses = data.weights * (family.loss(z) - data.y * z)
         return losses.sum() + b @ theta + q @ (theta - c) ** 2 / 2 + theta @ matrix @ theta / 2
 
-    data = Data(family, rows.features, rows.response, rows.weights)
     theta = minimize(data, Penalty.of(b, q, c, matrix=matrix), 1e-9).theta[0]
     for axis in 1e-4 * np.eye(3):
         assert (objective(theta + axis) - objective(theta - axis)) / 2e-4 == pytest.approx(0.0, abs=1e-4)
@@ -43,12 +41,11 @@ def test_the_gradient_vanishes_at_the_minimizer(family, seed):
 @EVERY_FAMILY
 def test_a_fit_is_the_same_in_all_units(family, seed):
     """Columns in units in which no gradient is longer than rounding: the predictions agree."""
-    rows = sample(family, 120, 4, seed)
+    data = sample(family, 120, 4, seed)
     units = np.array([1e-12, 1e-9, 1e-11, 1e-10])
-    plain = fit(family, rows, 0.01 * np.eye(4))
-    other = fit(
-        family, Rows(rows.features * units, rows.response, rows.weights), 0.01 * np.diag(units**2), least_ridge=0.0
-    )
+    plain = fit(data, 0.01 * np.eye(4))
+    scaled = Data(family, data.x * units, data.y, data.weights)
+    other = fit(scaled, 0.01 * np.diag(units**2), least_ridge=0.0)
     assert other * units == pytest.approx(plain, rel=1e-5, abs=1e-7)
 
 
@@ -63,7 +60,7 @@ def test_the_decrement_is_the_same_in_all_units(seed):
 @EVERY_FAMILY
 def test_no_start_is_too_far(family, seed):
     """From coefficients at which every label is predicted with certainty, or counts overflow: the same end."""
-    rows = sample(family, 60, 3, seed)
-    near = fit(family, rows, 0.01 * np.eye(3))
-    far = fit(family, rows, 0.01 * np.eye(3), np.array([40.0, -40.0, 40.0]))
+    data = sample(family, 60, 3, seed)
+    near = fit(data, 0.01 * np.eye(3))
+    far = fit(data, 0.01 * np.eye(3), np.array([40.0, -40.0, 40.0]))
     assert far == pytest.approx(near, abs=1e-7)

@@ -28,7 +28,7 @@ from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Bands, Private, PrivateRows, RowCache
 from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN
-from pmtcore.glm.rows import Rows
+from pmtcore.glm.solvers import Data
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
 from pmtcore.mechanisms.passes import (
     CURVATURE_SENSITIVITY,
@@ -181,7 +181,7 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
         for draw in range(_DRAWS):
             at = rng.integers(0, m, m)
             x, y = frame.rows[at], frame.response[at]
-            target = solvers.fit(family, Rows(x, y, frame.weights[at]), frame.penalty, frame.start[0])
+            target = solvers.fit(Data(family, x, y, frame.weights[at]), frame.penalty, frame.start[0])
             response = y if self.public.weights is None else np.column_stack([y, frame.weights[at]])
             rows = as_they_are.pieces(PrivateRows.from_arrays(x, response, self.public.names))
             state = self._passes(Private(rows), SeededNoise(0, draw), 1, m).state
