@@ -1350,6 +1350,12 @@ def _noise_mutants() -> list[Mutant]:
         ),
     )
     found += _of(
+        "public/tails.py",
+        "tests/public/test_tails.py",
+        ("tails: the prior is counted on one side alone", "self.many + PRIOR_ROWS", "self.many"),
+        ("tails: no floor of the power", "np.maximum(hill, self.least_power)", "hill"),
+    )
+    found += _of(
         "glm/solvers.py",
         "tests/glm/test_solvers.py",
         (
