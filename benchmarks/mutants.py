@@ -1676,7 +1676,7 @@ def _run_tests(mutant: Mutant, root: Path) -> NoReturn:
 
 
 def judged(planted: Planted, status: int) -> bool:
-    """Whether a fault survived, by how its tests ended.
+    """Return whether a fault survived, by how its tests ended.
 
     Raises:
         SystemExit: the tests did not run.
@@ -1737,7 +1737,7 @@ class Progress:
 
 
 def copied(root: Path) -> Path:
-    """A copy of the code and its tests."""
+    """Return a copy of the code and its tests."""
     root.mkdir()
     for part in _PARTS:
         source = ROOT / part

@@ -80,7 +80,7 @@ def test_poisson_that_falls_for_ever_is_refused():
 
 
 def split_reference(data, b, q, c, lam):
-    """The same convex problem in a well-kept solver: theta = u - v with u, v >= 0, L-BFGS-B."""
+    """Return the same convex problem in a well-kept solver: theta = u - v with u, v >= 0, L-BFGS-B."""
     p = len(b)
 
     def f(w):

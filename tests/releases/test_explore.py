@@ -51,7 +51,7 @@ def table(n, seed):
 
 
 def opened(n=20_000, m=2000, mu=50.0, noise=None, **values):
-    """The moment of a table, hardly any noise by default, and the rows (n, 5)."""
+    """Return the moment of a table, hardly any noise by default, and the rows (n, 5)."""
     x, y = table(m, 1)
     px, py = table(n, 2)
     found = plan(
