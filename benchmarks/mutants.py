@@ -1350,6 +1350,22 @@ def _noise_mutants() -> list[Mutant]:
         ),
     )
     found += _of(
+        "public/tails.py",
+        "tests/public/test_tails.py",
+        ("tails: the prior is counted on one side alone", "self.many + PRIOR_ROWS", "self.many"),
+        ("tails: no floor of the power", "np.maximum(hill, self.least_power)", "hill"),
+    )
+    found += _of(
+        "glm/solvers.py",
+        "tests/glm/test_solvers.py",
+        (
+            "solver: the matrix pulls half as much as its curvature says",
+            "theta @ self.matrix)\n\n    def sharp",
+            "theta @ self.matrix / 2)\n\n    def sharp",
+        ),
+        ("solver: a fit ends by the length of its gradient", "start, measure=decrement)", "start)"),
+    )
+    found += _of(
         "glm/solvers.py",
         ENDS,
         ("ends: sweeps' end taken as it is", "end[t] = _exact_step(level, hessian[t], lasso[t])", "pass"),
@@ -1660,7 +1676,7 @@ def _run_tests(mutant: Mutant, root: Path) -> NoReturn:
 
 
 def judged(planted: Planted, status: int) -> bool:
-    """Whether a fault survived, by how its tests ended.
+    """Return whether a fault survived, by how its tests ended.
 
     Raises:
         SystemExit: the tests did not run.
@@ -1721,7 +1737,7 @@ class Progress:
 
 
 def copied(root: Path) -> Path:
-    """A copy of the code and its tests."""
+    """Return a copy of the code and its tests."""
     root.mkdir()
     for part in _PARTS:
         source = ROOT / part

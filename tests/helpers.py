@@ -55,7 +55,7 @@ def weather(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def suited(entry, *problems):
-    """The first of the problems whose family a method fits; without intercept where it has none.
+    """Return the first of the problems whose family a method fits; without intercept where it has none.
 
     Where a method protects the responses alone, the covariates are declared public.
     """

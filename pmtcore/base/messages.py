@@ -800,6 +800,18 @@ class LocalMessage(Message):
 
 
 @unique
+class SiteMessage(Message):
+    """Why a study of several sites cannot be made, or a folder of one not used."""
+
+    STUDY_EXISTS = "There is a study in {place!r} already; take another folder."
+    SITE_NAME_FORM = "A site's name must have 1 to 40 letters, digits, '-' or '_'."
+    SITES_FORM = "A study needs 2 to {limit} sites, each with a name of its own."
+    NO_BOARD = "There is no folder {place!r} for the messages of the study; make it first."
+    NO_KEYS = "There are no keys of this site at {place!r}; 'study join' makes them."
+    KEYS_EXIST = "There are keys at {place!r} already; take another folder."
+
+
+@unique
 class AuditMessage(Message):
     """Why a comparison or an audit cannot be run."""
 

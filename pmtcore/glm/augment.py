@@ -154,7 +154,13 @@ def augmented(
 
 
 def literal(
-    data: Data, b: np.ndarray, weights: np.ndarray, count: int, *, rng: np.random.Generator, tolerance: float = 1e-8
+    data: Data[Loss],
+    b: np.ndarray,
+    weights: np.ndarray,
+    count: int,
+    *,
+    rng: np.random.Generator,
+    tolerance: float = 1e-8,
 ) -> np.ndarray:
     """One fit (p,) without any penalty to rows and augmented rows together: step 5 of Algorithm 1."""
     rows, responses = augmented(data.loss, b, weights, count, rng=rng)
@@ -162,7 +168,7 @@ def literal(
     return minimize(both, Penalty.of(np.zeros((1, len(b))), 1e-12), tolerance).theta[0]
 
 
-def limit(data: Data, b: np.ndarray, weights: np.ndarray, tolerance: float, start: np.ndarray) -> np.ndarray:
+def limit(data: Data[Loss], b: np.ndarray, weights: np.ndarray, tolerance: float, start: np.ndarray) -> np.ndarray:
     """Return the limit of :func:`literal` as rows are added: weighted ridge fits (t, p) (Prop. 1)."""
     return minimize(data, Penalty.of(b, 2 * weights), tolerance, start).theta
 
@@ -177,7 +183,7 @@ class Iterated:
 
 
 def iterate(
-    data: Data,
+    data: Data[Loss],
     b: np.ndarray,
     targets: list[Target],
     rounds: int = 80,
@@ -226,7 +232,7 @@ class Augmentation:
 
 
 def _literally(
-    data: Data, b: np.ndarray, targets: list[Target], rounds: int, *, absolute: np.ndarray, rows: Augmentation
+    data: Data[Loss], b: np.ndarray, targets: list[Target], rounds: int, *, absolute: np.ndarray, rows: Augmentation
 ) -> Iterated:
     """Run steps 3 to 8 of Algorithm 1; for the selection signs are turned, and what has no settled sign is set to 0."""
     t, p = b.shape
@@ -246,7 +252,7 @@ def _literally(
 
 
 def recycled(
-    data: Data,
+    data: Data[Loss],
     b: np.ndarray,
     targets: list[Target],
     epsilon: float | np.ndarray,
@@ -289,8 +295,8 @@ def recycled(
     return fitted
 
 
-def _loose(data: Data) -> float:
-    return 1e-6 * max(float(np.sqrt(len(data.y))), 1.0)
+def _loose(data: Data[Loss]) -> float:
+    return 1e-6 * max(float(np.sqrt(data.count)), 1.0)
 
 
 def retrieved_share(

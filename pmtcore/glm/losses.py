@@ -137,7 +137,7 @@ def _labels(family: Family) -> Loss:
         0.0,
         1.0,
         1.0,
-        family.largest_slope(math.inf),
+        family.curvature,
         signed=True,
         free=True,
         augmented=(0.0, 1.0),

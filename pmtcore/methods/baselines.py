@@ -14,8 +14,9 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Bands, Curator, Private, PrivateRows
-from pmtcore.glm import newton
+from pmtcore.glm import solvers
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
+from pmtcore.glm.solvers import Data
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.parameters import Parameters, penalty
 from pmtcore.methods.registry import (
@@ -45,9 +46,9 @@ def exact_fit(public: PublicData, rows: PrivateRows, lam: float | None = None) -
     penalty = public.penalty if lam is None else lam * public.unit_penalty
 
     def solve(z: np.ndarray) -> np.ndarray:
-        weights = z[:, public.d + 1] if rows.weighted else np.ones(len(z))
-        sample = newton.Rows(z[:, : public.d], z[:, public.d], weights)
-        fitted = newton.fit(public.family, sample, penalty, public.centre)
+        weights = z[:, public.d + 1] if rows.weighted else None
+        data = Data(public.family, z[:, : public.d], z[:, public.d], weights)
+        fitted = solvers.fit(data, penalty, public.centre)
         return back_transform(public.feature_root, fitted)
 
     return rows.concatenate(lambda x, y: joint(whiten(public.feature_root, x), y)).map(solve)

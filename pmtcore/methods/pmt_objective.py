@@ -21,7 +21,7 @@ from pmtcore.accounting.objective import noise_sd
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.distributions import chi2
 from pmtcore.base.records import Bands, Private, PrivateRows
-from pmtcore.glm.newton import Rows
+from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation
 from pmtcore.mechanisms.truncation import SHORTER, bounded

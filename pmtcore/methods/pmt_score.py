@@ -21,7 +21,7 @@ from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Bands, Private, PrivateRows
-from pmtcore.glm.newton import Rows
+from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors
 from pmtcore.mechanisms.integers import noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for

@@ -121,7 +121,7 @@ class Plan(ABC):
 
     @property
     def clusters_errors(self) -> bool:
-        """Whether stated sampling errors allow for public rows of one group being alike."""
+        """Return whether stated sampling errors allow for public rows of one group being alike."""
         return False
 
     @property

@@ -20,8 +20,9 @@ from scipy.linalg import block_diag, solve_triangular
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import PublicMessage
 from pmtcore.base.records import Private, PrivateRows
-from pmtcore.glm import newton
+from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN, Family
+from pmtcore.glm.solvers import Data
 from pmtcore.public import cholesky
 from pmtcore.public.cholesky import column_scale, positive_root, ridge_rows
 from pmtcore.public.deduplicate import one_copy
@@ -173,7 +174,7 @@ class PublicData:
         if self.rows is None or self.m is None or not self.labelled:
             return np.zeros(self.d)
         z = whiten(self.feature_root, self.rows[:, :-1])
-        return newton.fit(self.family, newton.Rows(z, self.rows[:, -1], self.loss_weights), self.penalty)
+        return solvers.fit(Data(self.family, z, self.rows[:, -1], self.loss_weights), self.penalty)
 
     @cached_property
     def loss_weights(self) -> np.ndarray:

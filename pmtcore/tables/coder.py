@@ -123,7 +123,7 @@ class Coder:
 
     @property
     def has_loss_weights(self) -> bool:
-        """Whether rows have a weight of their loss beside the response."""
+        """Return whether rows have a weight of their loss beside the response."""
         return self.weights is not None and not self.weights.in_rows
 
     def columns(self, labelled: bool = True, weighted: bool = True) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ def csv(n: int, seed: int) -> bytes:
 
 
 def widget(app, kind: str, name: str):
-    """The one widget of the Data page whose key begins so; keys carry the tables' own mark."""
+    """Return the one widget of the Data page whose key begins so; keys carry the tables' own mark."""
     (found,) = (one for one in getattr(app, kind) if one.key and one.key.startswith(f"{name}-"))
     return found
 

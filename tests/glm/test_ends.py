@@ -49,7 +49,7 @@ def responses(loss: losses.Loss, x: np.ndarray, seed: int) -> np.ndarray:
 
 
 def counted(monkeypatch) -> list[int]:
-    """How often the rows were looked at."""
+    """Return how often the rows were looked at."""
     calls = [0]
     inner = Data.derivatives
 

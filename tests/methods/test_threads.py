@@ -36,12 +36,12 @@ def rows(chosen):
 
 
 def cut(x, y, size):
-    """The same rows in blocks of a size; each block is slower than the one after it."""
+    """Return the same rows in blocks of a size; each block is slower than the one after it."""
     return PrivateRows(lambda: ((x[at : at + size], y[at : at + size]) for at in range(0, len(y), size)), len(y), NAMES)
 
 
 def released(entry, many, size, keeps=MOST_KEPT):
-    """The coefficients at one seed, with so many threads and blocks of a size."""
+    """Return the coefficients at one seed, with so many threads and blocks of a size."""
     x, y = rows(entry.families[0])
     public = public_from_rows(x[:PUBLIC] + 0.01, y[:PUBLIC], NAMES, "y", family=family(entry.families[0]))
     threads.use(many)

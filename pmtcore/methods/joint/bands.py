@@ -54,7 +54,7 @@ def _with_step(truncation: Part | None, moved: np.ndarray) -> Part | None:
 
 
 def alone(first: FirstFit, fit: Fit) -> dict[str, list[Any]]:
-    """What the private rows say by themselves, in the units of the table: for combining with another release of them.
+    """Return what the private rows say by themselves, in the units of the table, for combining two releases of them.
 
     Coefficients (d,) of the first trial without the public fit, the covariance (d, d) of their noise, and variances
     (d,) for truncation.

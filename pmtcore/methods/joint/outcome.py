@@ -86,11 +86,11 @@ class JointOutcome(Outcome):
 
     @property
     def disagrees(self) -> bool:
-        """Whether a note says that the samples do not look alike."""
+        """Return whether a note says that the samples do not look alike."""
         return looks_shifted(self.pilot, self.fit) or bool(self._likeness())
 
     def _likeness(self) -> list[str]:
-        """What the released Gram matrix says of the two samples, where there are public rows."""
+        """Return what the released Gram matrix says of the two samples, where there are public rows."""
         first = self.pilot.first
         if first.public.rows is None:
             return []
@@ -98,7 +98,7 @@ class JointOutcome(Outcome):
         return [said] if (said := words(chance)) else []
 
     def notes(self) -> tuple[str, ...]:
-        """What the noise did to this release."""
+        """Return the notes: what the noise did to this release."""
         found = []
         if conditioning(self.pilot.gram[0]).lambda_min <= 0:
             found.append(

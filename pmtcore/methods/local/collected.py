@@ -26,7 +26,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Bands, Private, PrivateRows
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
-from pmtcore.glm.newton import Rows
+from pmtcore.glm.rows import Rows
 from pmtcore.local import estimators, setup
 from pmtcore.local.estimators import LINKS, Link
 from pmtcore.local.protocol import Configuration, unfold

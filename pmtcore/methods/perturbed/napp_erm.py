@@ -26,6 +26,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Curator, Private, PrivateRows
 from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, recycled, retrieved_share
+from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.noise import NoiseSource, in_the_lab
 from pmtcore.mechanisms.perturbed import draw, draw_above, draw_sampled
@@ -216,7 +217,7 @@ def fit_together(
     ]
 
 
-def _fitted(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
+def _fitted(data: Data[Loss], plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
     """Fits (t, d) of one plan each, those with as many iterations in one stack."""
     fits = Iterated(np.empty_like(b), np.empty_like(b))
     ways = [(p.fit, p.share, p.iterations) for p in (plan.parameters for plan in plans)]
@@ -227,7 +228,7 @@ def _fitted(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augme
     return fits
 
 
-def _alike(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
+def _alike(data: Data[Loss], plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmentation | None) -> Iterated:
     parameters, targets = plans[0].parameters, [plan.target for plan in plans]
     if parameters.fit == "direct":
         return _direct(data, targets, b)
@@ -247,7 +248,7 @@ def _alike(data: Data, plans: Sequence[PrintedPlan], b: np.ndarray, rows: Augmen
     )
 
 
-def _direct(data: Data, targets: Sequence[Target], b: np.ndarray) -> Iterated:
+def _direct(data: Data[Loss], targets: Sequence[Target], b: np.ndarray) -> Iterated:
     """Return the target and ``Lambda0 ||theta||^2`` in one convex objective (D, equation 2)."""
     ridge = np.asarray([target.floor + target.square for target in targets])[:, None] + 0 * b
     lasso = np.asarray([target.lam if target.sharp else 0.0 for target in targets])[:, None] + 0 * b

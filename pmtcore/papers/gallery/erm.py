@@ -336,7 +336,7 @@ def corner_trial(
     lams: Sequence[float],
     delta: float,
 ) -> Errors:
-    """How many features without effect are kept at large Lambda, at each epsilon (the text on figure 4)."""
+    """Count the features without effect that are kept at large Lambda, at each epsilon (the text on figure 4)."""
     trials = _at(seed, kind, n, epsilons, delta=delta)
     wrong = _truth(trials[0].drawn) == 0
     return {
