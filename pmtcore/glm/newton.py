@@ -15,6 +15,7 @@ from typing import Protocol, final
 
 import numpy as np
 
+from pmtcore.base.records import Arena
 from pmtcore.glm.families import Family
 
 Curve = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -58,6 +59,11 @@ class Rows:
     features: np.ndarray
     response: np.ndarray
     weights: np.ndarray
+
+    def kept(self, store: Arena) -> Rows:
+        """Return the same rows in memory of the store."""
+        copies = (store.copy(values, np.float64) for values in (self.features, self.response, self.weights))
+        return Rows(*copies)
 
     def sums(self, loss: Differentiable, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return ``sum w l' x`` (t, d) and ``sum w l'' x x'`` (t, d, d) at coefficients (t, d)."""
@@ -152,21 +158,38 @@ def minimize(derivatives: Derivatives, start: np.ndarray, reach: float, toleranc
 def fit(family: Family, rows: Rows, penalty: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
     """Return the coefficients (d,) that minimize ``mean loss + theta' penalty theta / 2``, to rounding.
 
-    A ridge of ``1e-8`` is added, so that a direction without curvature (separable labels and no penalty) has a minimum.
-
     Args:
         family: family of the responses.
         rows: the rows.
         penalty: (d, d).
         start: first coefficients (d,); 0 if None.
     """
-    n, d = rows.features.shape
+    reach = float(np.max(np.linalg.norm(rows.features, axis=1)))
+    level = float(np.mean(np.abs(rows.weights * rows.response)))
+    return fit_sums(lambda theta: rows.sums(family, theta), len(rows.response), reach, level, penalty, start)
+
+
+def fit_sums(
+    sums: Derivatives, n: int, reach: float, level: float, penalty: np.ndarray, start: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the same coefficients (d,), where rows are known by sums over them alone.
+
+    A ridge of ``1e-8`` is added, so that a direction without curvature (separable labels and no penalty) has a minimum.
+
+    Args:
+        sums: from coefficients (1, d) to gradient and Hessian of the sum of losses.
+        n: number of rows.
+        reach: length of the longest row.
+        level: mean size of the weighted responses.
+        penalty: (d, d).
+        start: first coefficients (d,); 0 if None.
+    """
+    d = len(penalty)
     penalty_matrix = penalty + 1e-8 * np.eye(d)
 
     def derivatives(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        gradient, hessian = rows.sums(family, theta)
+        gradient, hessian = sums(theta)
         return gradient / n + theta @ penalty_matrix, hessian / n + penalty_matrix
 
-    reach = float(np.max(np.linalg.norm(rows.features, axis=1)))
-    scale = float(np.mean(np.abs(rows.weights * rows.response)) + 1.0) * reach
+    scale = (level + 1.0) * reach
     return minimize(derivatives, np.zeros((1, d)) if start is None else start[None], reach, 1e-10 * scale)[0]

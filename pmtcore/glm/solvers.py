@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 
@@ -77,6 +77,28 @@ class Solution:
     residual: np.ndarray
 
 
+class Losses(Protocol):
+    """A sum of losses over rows, as far as a solver needs it: rows in memory, or passes over private rows."""
+
+    @property
+    def loss(self) -> Loss:
+        """Return the loss of a row."""
+
+    @property
+    def count(self) -> int:
+        """Return the number of rows."""
+
+    @property
+    def most_curvature(self) -> np.ndarray:
+        """Return an upper bound (p, p) of the Hessian of the sum, anywhere."""
+
+    def value(self, theta: np.ndarray) -> np.ndarray:
+        """Return the sum (t,) at coefficients (t, p)."""
+
+    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradients (t, p) and Hessians (t, p, p) of the sum at coefficients (t, p)."""
+
+
 @final
 @dataclass(frozen=True)
 class Data:
@@ -87,10 +109,15 @@ class Data:
     y: np.ndarray
     weights: np.ndarray | None = None
 
+    @property
+    def count(self) -> int:
+        """Return the number of rows."""
+        return len(self.y)
+
     @cached_property
     def most_curvature(self) -> np.ndarray:
         """Return an upper bound (p, p) of the Hessian of the sum of losses, anywhere."""
-        return np.asarray(self.loss.curvature * (self.x * self.rows.weights[:, None]).T @ self.x)
+        return np.asarray(self.loss.curvature * weighted_gram(self.rows))
 
     @cached_property
     def rows(self) -> Rows:
@@ -99,18 +126,28 @@ class Data:
 
     def value(self, theta: np.ndarray) -> np.ndarray:
         """Sum of losses (t,) at coefficients (t, p)."""
-        total = np.zeros(len(theta))
-        for part in self.rows.parts(len(theta)):
-            losses = self.loss.value(self.x[part] @ theta.T, self.y[part, None])
-            total += (self.rows.weights[part, None] * losses).sum(axis=0)
-        return total
+        return loss_values(self.loss, self.rows, theta)
 
     def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradients (t, p) and Hessians (t, p, p) of the sum of losses."""
         return self.rows.sums(self.loss, theta)
 
 
-def minimize(data: Data, penalty: Penalty, tolerance: Tolerance, start: np.ndarray | None = None) -> Solution:
+def weighted_gram(rows: Rows) -> np.ndarray:
+    """Return ``sum w x x'`` (p, p)."""
+    return np.asarray((rows.features * rows.weights[:, None]).T @ rows.features)
+
+
+def loss_values(loss: Loss, rows: Rows, theta: np.ndarray) -> np.ndarray:
+    """Return the sum of losses (t,) at coefficients (t, p)."""
+    total = np.zeros(len(theta))
+    for part in rows.parts(len(theta)):
+        losses = loss.value(rows.features[part] @ theta.T, rows.response[part, None])
+        total += (rows.weights[part, None] * losses).sum(axis=0)
+    return total
+
+
+def minimize(data: Losses, penalty: Penalty, tolerance: Tolerance, start: np.ndarray | None = None) -> Solution:
     """Minimizers of the stack, each with a subgradient no longer than ``tolerance``.
 
     Args:
@@ -150,7 +187,7 @@ def minimize(data: Data, penalty: Penalty, tolerance: Tolerance, start: np.ndarr
 
 
 def _model(
-    data: Data, penalty: Penalty, theta: np.ndarray, *, bounded: bool = False
+    data: Losses, penalty: Penalty, theta: np.ndarray, *, bounded: bool = False
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return gradients (t, p) and Hessians (t, p, p) of the smooth part, and lengths (t,) of the shortest subgradients.
 
@@ -249,7 +286,9 @@ def _finished(level: np.ndarray, hessian: np.ndarray, end: np.ndarray, lasso: np
     return np.where(agrees[:, None], solved, end)
 
 
-def _searched(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray, *, gradient: np.ndarray) -> np.ndarray:
+def _searched(
+    data: Losses, penalty: Penalty, theta: np.ndarray, step: np.ndarray, *, gradient: np.ndarray
+) -> np.ndarray:
     """Halve the step in each fit until the objective falls by enough of what the model predicts."""
     before = data.value(theta) + penalty.smooth(theta) + penalty.sharp(theta)
     predicted = np.sum(gradient * step, axis=1) + penalty.sharp(theta + step) - penalty.sharp(theta)
@@ -268,7 +307,7 @@ def _searched(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray,
     return np.asarray(theta + length[:, None] * step)
 
 
-def _flattened(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray) -> np.ndarray:
+def _flattened(data: Losses, penalty: Penalty, theta: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Return the end of each step (t, p), halved between overshooting and not until the slope along it is small.
 
     The slope grows along a step, since the objective is convex. A gradient is known to more digits than a difference of
@@ -289,7 +328,7 @@ def _flattened(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray
     return np.asarray(theta + length[:, None] * step)
 
 
-def _slope(data: Data, penalty: Penalty, theta: np.ndarray, step: np.ndarray) -> np.ndarray:
+def _slope(data: Losses, penalty: Penalty, theta: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Return the derivative (t,) of the objective along a step."""
     gradient = data.derivatives(theta)[0] + penalty.linear + penalty.ridge * (theta - penalty.centre)
     return np.asarray(np.sum((gradient + penalty.lasso * np.sign(theta)) * step, axis=1))

@@ -16,6 +16,7 @@ from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Bands, Curator, Private, PrivateRows
 from pmtcore.glm import newton
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
+from pmtcore.mechanisms.loss_sums import bytes_kept, derivative_sums, reach_and_level, row_pieces
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.parameters import Parameters, penalty
 from pmtcore.methods.registry import (
@@ -44,13 +45,19 @@ def exact_fit(public: PublicData, rows: PrivateRows, lam: float | None = None) -
         return least_squares(public, rows, lam or 0.0)
     penalty = public.penalty if lam is None else lam * public.unit_penalty
 
-    def solve(z: np.ndarray) -> np.ndarray:
-        weights = z[:, public.d + 1] if rows.weighted else np.ones(len(z))
-        sample = newton.Rows(z[:, : public.d], z[:, public.d], weights)
-        fitted = newton.fit(public.family, sample, penalty, public.centre)
-        return back_transform(public.feature_root, fitted)
+    def prepare(x: np.ndarray, y: np.ndarray) -> newton.Rows:
+        response, weights = (y[:, 0], y[:, 1]) if rows.weighted else (y, np.ones(len(y)))
+        return newton.Rows(whiten(public.feature_root, x), response, weights)
 
-    return rows.concatenate(lambda x, y: joint(whiten(public.feature_root, x), y)).map(solve)
+    pieces = row_pieces(rows, prepare)
+
+    def sums(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return derivative_sums(pieces, public.family, theta)
+
+    with np.errstate(all="ignore"):  # whether something overflowed is private too
+        reach, level = reach_and_level(pieces, rows.n)
+        fitted = newton.fit_sums(sums, rows.n, reach, level, penalty, public.centre)
+        return Private(back_transform(public.feature_root, fitted))
 
 
 def least_squares(public: PublicData, rows: PrivateRows, lam: float = 0.0) -> Private[np.ndarray]:
@@ -172,10 +179,9 @@ class NonPrivatePlan(StatisticPlan[np.ndarray]):
     lam: float
     mu: float = 0.0
 
-    @property
-    def requires_in_memory(self) -> bool:
-        """Return whether the fit is iterated: least squares need sums alone."""
-        return self.public.family is not GAUSSIAN
+    def bytes_kept(self, d: int) -> int:
+        """Return none for least squares, which need sums alone; else what an iterated fit keeps."""
+        return 0 if self.public.family is GAUSSIAN else bytes_kept(d)
 
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """Return the exact fit (d,), private."""

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.records import PrivateRows
 from pmtcore.explore.confirm import problem_of
 from pmtcore.explore.moment import Moment
 from pmtcore.mechanisms.noise import SeededNoise
@@ -137,7 +137,8 @@ def test_the_lattice_is_that_of_the_declared_rows(id, monkeypatch):
     monkeypatch.setattr(Mechanism, "optimum", lambda self, n: called.append(n) or optimum(self, n))
     found = problem(frame(300, 2), choices(entry))
     plan = entry.plan(found.public, 300, Budget(2.0), make_parameters(entry, {}))
-    clipped = plan.clipped(found.private).reveal(TEST)
+    z = found.private.concatenate(lambda x, y: np.column_stack([x, y])).reveal(TEST)
     for at_hand in (300, 299):
-        plan.release(Private(clipped[:at_hand]), SeededNoise(3), 1)
+        fewer = PrivateRows(lambda at_hand=at_hand: [(z[:at_hand, :-1], z[:at_hand, -1])], 300, found.private.names)
+        plan.run(fewer, SeededNoise(3), 1)
     assert set(called) == {300}
