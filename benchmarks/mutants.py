@@ -1277,7 +1277,8 @@ _ROWS = (
         "notes += (Note(TableNote.UNIT, unit=choices.unit.words), *(('!',) if private.n < 9 else ()))",
         f"{ONE} -k sentence",
     ),
-    ("rows at hand are held", "base/records.py", "while lacking > 0:", "while lacking > 10**9:", f"{EMPTY} -k hides"),
+    ("rows at hand are held", "base/records.py", "if lacking > 0:", "if lacking > 10**9:", f"{EMPTY} -k hides"),
+    ("rows at hand are summed", "base/records.py", "while lacking > 0:", "while False:", f"{EMPTY} -k hides"),
     (
         "the lattice of rows at hand",
         "mechanisms/perturbed.py",

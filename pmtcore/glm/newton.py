@@ -166,11 +166,13 @@ def fit(family: Family, rows: Rows, penalty: np.ndarray, start: np.ndarray | Non
     """
     reach = float(np.max(np.linalg.norm(rows.features, axis=1)))
     level = float(np.mean(np.abs(rows.weights * rows.response)))
-    return fit_sums(lambda theta: rows.sums(family, theta), len(rows.response), reach, level, penalty, start)
+    return fit_sums(
+        lambda theta: rows.sums(family, theta), len(rows.response), penalty, start, reach=reach, level=level
+    )
 
 
 def fit_sums(
-    sums: Derivatives, n: int, reach: float, level: float, penalty: np.ndarray, start: np.ndarray | None = None
+    sums: Derivatives, n: int, penalty: np.ndarray, start: np.ndarray | None, *, reach: float, level: float
 ) -> np.ndarray:
     """Return the same coefficients (d,), where rows are known by sums over them alone.
 
@@ -179,10 +181,10 @@ def fit_sums(
     Args:
         sums: from coefficients (1, d) to gradient and Hessian of the sum of losses.
         n: number of rows.
-        reach: length of the longest row.
-        level: mean size of the weighted responses.
         penalty: (d, d).
         start: first coefficients (d,); 0 if None.
+        reach: length of the longest row.
+        level: mean size of the weighted responses.
     """
     d = len(penalty)
     penalty_matrix = penalty + 1e-8 * np.eye(d)

@@ -21,6 +21,7 @@ from pmtcore.glm.solvers import loss_values, weighted_gram
 from pmtcore.mechanisms.truncation import bounded
 
 _SOLVER = Curator("sums of losses: a solver sees them, and only its minimizer leaves, by a mechanism or for the lab")
+# A double.
 _BYTES_PER_NUMBER = 8
 
 

@@ -46,6 +46,7 @@ _NODES = 400
 _MIRRORS = 4
 # Scores in memory at once; rows of one chunk share their directions, so not many at a time.
 _CHUNK = 200_000
+# A double.
 _BYTES_PER_NUMBER = 8
 
 

@@ -56,7 +56,7 @@ def exact_fit(public: PublicData, rows: PrivateRows, lam: float | None = None) -
 
     with np.errstate(all="ignore"):  # whether something overflowed is private too
         reach, level = reach_and_level(pieces, rows.n)
-        fitted = newton.fit_sums(sums, rows.n, reach, level, penalty, public.centre)
+        fitted = newton.fit_sums(sums, rows.n, penalty, public.centre, reach=reach, level=level)
         return Private(back_transform(public.feature_root, fitted))
 
 
