@@ -100,6 +100,38 @@ def _mutants() -> list[Mutant]:
         "yield waiting.pop().result()\n            while",
         pool,
     )
+    plant(
+        "a solver's blocks are the table's",
+        "base/records.py",
+        "return _recut(self._with_lacking(), size)",
+        "return self._with_lacking()",
+        f"{pool} -k cuts",
+    )
+    plant(
+        "recut rows lose their order",
+        "base/records.py",
+        "x[start : start + part]",
+        "x[:part]",
+        f"{pool} -k public_size",
+    )
+    plant(
+        "products stay with kept rows", "mechanisms/loss_sums.py", "function(replace(block))", "function(block)", pool
+    )
+    plant("the longest row of the first block", "base/records.py", "np.maximum)", "np.minimum)", f"{pool} -k longest")
+    plant(
+        "PrivUnit draws as threads come",
+        "mechanisms/randomizers.py",
+        "vectors.sum(reports, in_order=True)",
+        "vectors.sum(reports)",
+        f"{pool} -k cuts",
+    )
+    plant(
+        "rows of another radius pass",
+        "mechanisms/perturbed.py",
+        "data.radius > self.terms.radius",
+        "data.radius > 1e9",
+        PERTURBED,
+    )
     plant("threads: all blocks at once", threads, "if len(waiting) > threads:", "if len(waiting) > 10**9:", pool)
     plant(
         "threads: a warning in a thread",
@@ -1246,11 +1278,12 @@ _ROWS = (
         f"{ONE} -k sentence",
     ),
     ("rows at hand are held", "base/records.py", "if lacking > 0:", "if lacking > 10**9:", f"{EMPTY} -k hides"),
+    ("rows at hand are summed", "base/records.py", "while lacking > 0:", "while False:", f"{EMPTY} -k hides"),
     (
         "the lattice of rows at hand",
         "mechanisms/perturbed.py",
         "len(self.ridge), self.optimum(n)",
-        "len(self.ridge), self.optimum(len(value))",
+        "len(self.ridge), self.optimum(data.count + 1)",
         f"{EMPTY} -k lattice",
     ),
 )

@@ -595,8 +595,7 @@ class ArgumentMessage(Message):
     NEGATIVE_MU = "mu must be at least 0, got {given}."
     TOO_MANY_ROWS_AT_ONCE = (
         "{rows:,} rows are too many to hold at once: {count:,} numbers of each come to more than {limit:,} million. "
-        "Choose another method, as the recommended ones hold some rows at a time; or, where a person has room for "
-        "many rows, fewer of them."
+        "A release never holds them; this figure for the curator or the lab does. Take a part of the rows."
     )
     ROLES_FORM = 'The list of roles must be JSON such as {{"name": "analyst"}}, each name once; nobody has a role.'
     FORBIDDEN = "{person} {role} and may not {action}; ask a curator."
