@@ -214,6 +214,22 @@ def _mutants() -> list[Mutant]:
     plant(
         "gradients: a curvature that runs off", filter_passes, "is not None:\n        root", "is 0:\n        root", LAWS
     )
+    rehearsal, foreseen = "methods/gradients/rehearsal.py", "tests/methods/test_gradients_prediction.py"
+    plant("gradients: one ratio for all schedules", method, "(self.schedule, n), ", "n, ", f"{foreseen} -k schedule")
+    plant(
+        "gradients: a ratio for every budget",
+        rehearsal,
+        "not in stored:\n                stored[key",
+        "is not None:\n                stored[key",
+        f"{foreseen} -k curve",
+    )
+    plant(
+        "gradients: few private rows like many",
+        method,
+        "np.trace(reference.expected.covariance[0])",
+        "np.trace(self.expected.covariance[0])",
+        f"{foreseen} -k near",
+    )
     plant("gradients: a curvature costs nothing", "methods/gradients/method.py", "(1 - curvature) * s", "s", LAWS)
     plant(
         "gradients: unlike rows pass",
