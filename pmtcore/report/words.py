@@ -179,7 +179,7 @@ def example_words(shown: pd.DataFrame, unit: Unit) -> str:
     low, high = figure(row["low (95 %)"]), figure(row["high (95 %)"])
     limits = f"95 % limits {low} to {high}"
     more = "one standard deviation more" if unit.per_spread else "one unit more"
-    name = row["coefficient"].split(" (clearest of")[0]
+    name = row["coefficient"]
     if unit.ratio:
         odds = "rate" if unit.short.startswith("rate") else "odds"
         effect = f"{figure(row['value'])} times the {odds} of {unit.scale}"

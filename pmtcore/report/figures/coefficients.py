@@ -17,7 +17,7 @@ from pmtcore.base.numbers import figure as said
 from pmtcore.methods.registry import of_role
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.releases.record import Release
-from pmtcore.report.figures.style import PRIVACY, QUIET, finish, log_axis
+from pmtcore.report.figures.style import PRIVACY, QUIET, finish, finish_rows, log_axis
 
 MOST = 120  # rows drawn at once: a taller picture is no picture
 ORDERS = {
@@ -34,7 +34,6 @@ _EDGE, _INSIDE, _STRETCH = 3.0, 0.8, 2.0
 _RATIOS = {"logistic": "odds ratio", "boosting": "odds ratio (approximate)", "poisson": "rate ratio"}
 _SCALES = {"gaussian": "", "logistic": "the log-odds of ", "boosting": "the score of ", "poisson": "the log of "}
 _SHORT = {"gaussian": "", "logistic": "log-odds", "boosting": "score", "poisson": "log"}
-_ROW, _EDGES = 26, 120  # pixels of a row, and of legend and axis together
 # Small pictures beside each other, their height in pixels, levels in each, and characters of a title.
 _ACROSS, _PANEL, _LEVELS, _PANEL_TITLE = 3, 185, 8, 44
 _PARTS = ("privacy", "sampling", "truncation")
@@ -156,7 +155,7 @@ def folded(coefficients: pd.DataFrame, unit: Unit) -> pd.DataFrame:
         places = np.flatnonzero(coefficients["column"] == name)
         row = coefficients.iloc[int(places[np.argmax(strength[places])])].copy()
         if len(places) > 1:
-            row["coefficient"] = f"{row['coefficient']} (clearest of {len(places)} levels of {name})"
+            row["coefficient"] = f"{row['coefficient']} (clearest of {len(places)} levels)"
         rows.append(row)
     return pd.DataFrame(rows, columns=coefficients.columns).reset_index(drop=True)
 
@@ -172,7 +171,7 @@ def forest(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
             x=rows[public.title.lower()],
             y=names,
             mode="markers",
-            name=f"{public.title} (its band is not drawn)",
+            name=f"{public.title.lower()} (its band is not drawn)",
             marker={"size": 9, "color": public.colour, "symbol": "diamond-open", "line": {"width": 1.5}},
         )
     figure.add_scatter(
@@ -188,13 +187,11 @@ def forest(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
     if "low (95 %)" in rows:
         figure.add_scatter(**_bands(rows, names), name="95 % band")
     figure.add_vline(x=unit.neutral, line={"color": QUIET, "width": 1})
-    rows_shown = [len(names) - 0.5, -0.5]  # the first on top, no margin however many
-    figure.update_yaxes(range=rows_shown, categoryorder="array", categoryarray=names)
     if unit.ratio:
         log_axis(figure, "x")
     else:
         _at_the_edge(figure, rows)
-    return finish(figure, unit.words, "", _EDGES + _ROW * max(len(names), 3))
+    return finish_rows(figure, names, unit.words)
 
 
 def multiples(coefficients: pd.DataFrame, unit: Unit) -> go.Figure:
@@ -273,7 +270,11 @@ def _at_the_edge(figure: go.Figure, rows: pd.DataFrame) -> None:
     for place in np.flatnonzero(reach > limit):
         value = float(rows["value"].iloc[place])
         side = "right" if value > 0 else "left"
-        text = f"{said(value)} →" if value > 0 else f"← {said(value)}"
+        shown = said(value)
+        if _LIMITS[0] in rows:
+            ends_shown = (said(float(rows[name].iloc[place])) for name in _LIMITS)
+            shown = f"{shown} ({' to '.join(ends_shown)})"
+        text = f"{shown} →" if value > 0 else f"← {shown}"
         figure.add_annotation(
             x=math.copysign(limit, value), y=int(place), text=text, showarrow=False, xanchor=side, bgcolor=_PAPER
         )
