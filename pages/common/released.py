@@ -49,6 +49,7 @@ from pmtcore.report.words import (
     leaning_words,
     parts_words,
     penalty_words,
+    reference_levels,
     release_words,
 )
 
@@ -118,7 +119,8 @@ def coefficients(found: Release) -> None:
     unit = units[id]
     table = forest.table(found, unit)
     shown = forest.chosen(table, unit, search, order)
-    st.markdown(f"{badge(label(found))} **{plain(release_words(found))}** {plain(example_words(shown, unit))}")
+    example = example_words(shown, unit, reference_levels(found.notes))
+    st.markdown(f"{badge(label(found))} **{plain(release_words(found, unit.per_spread))}** {plain(example)}")
     few = forest.folded(shown, unit)
     view = "all" if len(few) == len(shown) or len(shown) <= forest.MANY else views()
     drawn = few if view == "columns" else shown
@@ -140,7 +142,7 @@ def coefficients(found: Release) -> None:
             "a penalty or of an iteration that is cut short. Methods that Plan lists have bands."
         )
         return
-    error_parts(shown, unit)
+    error_parts(drawn, unit)
     leaning = leaning_words(table, unit)
     if leaning:
         st.caption(leaning)
@@ -186,9 +188,18 @@ def standing(found: Release) -> None:
     else:
         reasons = "; ".join(found.standing_reasons)
         st.warning(
-            f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}. What it spent counts all the same.",
+            f"{badge(Label.LAB)} A lab figure, not a release: {plain(reasons)}.{_counted(found)}",
             icon=":material/science:",
         )
+
+
+def _counted(found: Release) -> str:
+    """Say who counts what a lab figure spent."""
+    if found.guarantee.mu == 0:
+        return ""
+    if filed(found)[2] is not None:
+        return " What it spent is in the ledger all the same."
+    return f" Add its mu of {said(found.guarantee.person.mu)} yourself to what was spent on these rows before."
 
 
 def about(found: Release) -> None:

@@ -90,6 +90,15 @@ class Prediction:
     clipping_in_privacy: bool = field(default=False, kw_only=True)
     interval_factors: tuple[float, float] | None = field(default=None, kw_only=True)
 
+    def is_complete(self, truncation_rate: float | None) -> bool:
+        """Return whether no part of the error is left out.
+
+        Args:
+            truncation_rate: share of rows that are expected to be truncated, where it is predicted; without any, a
+                missing part for truncation is a part of zero.
+        """
+        return np.ndim(self.truncation) > 0 or self.clipping_in_privacy or truncation_rate == 0
+
     @property
     def to_exact(self) -> np.ndarray:
         """Distance to the non-private fit to expect: all but sampling."""

@@ -171,7 +171,7 @@ def test_one_large_effect_does_not_squeeze_the_others():
     assert drawn.layout.xaxis.range[1] < 50 and "500 →" in [a.text for a in drawn.layout.annotations]
     assert forest.forest(table.head(4), unit).layout.xaxis.range is None
     limits = table.assign(**{"low (95 %)": table["value"] - 0.1, "high (95 %)": table["value"] + 0.1})
-    assert "500 (500 to 500) →" in [a.text for a in forest.forest(limits, unit).layout.annotations]
+    assert "released: 500 (500 to 500) →" in [a.text for a in forest.forest(limits, unit).layout.annotations]
 
 
 @pytest.mark.parametrize("ratio", [False, True])

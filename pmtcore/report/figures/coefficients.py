@@ -273,7 +273,7 @@ def _at_the_edge(figure: go.Figure, rows: pd.DataFrame) -> None:
         shown = said(value)
         if _LIMITS[0] in rows:
             ends_shown = (said(float(rows[name].iloc[place])) for name in _LIMITS)
-            shown = f"{shown} ({' to '.join(ends_shown)})"
+            shown = f"released: {shown} ({' to '.join(ends_shown)})"
         text = f"{shown} →" if value > 0 else f"← {shown}"
         figure.add_annotation(
             x=math.copysign(limit, value), y=int(place), text=text, showarrow=False, xanchor=side, bgcolor=_PAPER
@@ -303,5 +303,6 @@ def _hover(row: Mapping[Hashable, Any]) -> list[str]:
 
 def note(coefficients: pd.DataFrame, shown: pd.DataFrame) -> str:
     """Say how many of how many coefficients are shown, so that nothing is left out in silence."""
-    most = f"; the picture holds the first {MOST}" if len(shown) > MOST else ""
-    return f"{len(shown)} of {len(coefficients)} coefficients{most}."
+    drawn, every = ((names["coefficient"] != INTERCEPT).sum() for names in (shown, coefficients))
+    most = f"; the picture holds the first {MOST}" if drawn > MOST else ""
+    return f"{drawn} of {every} coefficients{most}."

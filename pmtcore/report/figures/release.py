@@ -83,6 +83,8 @@ def predicted_words(preview: Preview) -> str:
     if longer <= 1.005:
         return f"{start}. Privacy costs next to nothing beside sampling."
     price = f"by {percent(longer - 1)}" if longer < 2 else f"to {said(longer)} times what sampling alone gives"
+    if not preview.predicted.is_complete(preview.facts.predicted_truncation_rate):
+        return f"{start}. Noise widens error bars {price}; what truncated rows add is not predicted."
     return f"{start}. Noise and truncated rows widen error bars {price}."
 
 
