@@ -65,6 +65,11 @@ class Outcome(ABC):
         """Return what an attacker gets of each trial, (trials, k): the coefficients, or all they were made from."""
         return self.coefficients
 
+    @property
+    def disagrees(self) -> bool:
+        """Return whether the first trial shows that private rows are not like the public ones; a note says why."""
+        return False
+
     def notes(self) -> tuple[str, ...]:
         """Stated outcomes of the first trial, a sentence each."""
         return ()

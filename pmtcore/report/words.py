@@ -217,17 +217,6 @@ def pull_words(pull: Pull, penalty: float) -> str:
     )
 
 
-def penalty_words(release: Release) -> str:
-    """Say that coefficients are those of a penalized fit, where the problem has a ridge; empty otherwise."""
-    penalty = release.facts.penalty
-    if not penalty:
-        return ""
-    return (
-        f"The fit has a ridge penalty of {figure(penalty)}: coefficients, of rare categories above all, are drawn "
-        "towards 0, and bands are about the penalized fit. Data has the penalty among its choices."
-    )
-
-
 def release_words(release: Release, per_spread: bool = True) -> str:
     """Describe the release in one sentence.
 
@@ -248,8 +237,9 @@ def release_words(release: Release, per_spread: bool = True) -> str:
     if not all(math.isfinite(part) for part in parts.values()):
         return "The noise swamped this release: its bands are without end for the typical coefficient."
     largest = max(parts, key=lambda name: parts[name])
+    more = "" if release.disagrees else ": a larger budget would narrow the bands"
     advice = {
-        "privacy": "the privacy noise is the largest part of the error: a larger budget would narrow the bands.",
+        "privacy": f"the privacy noise is the largest part of the error{more}.",
         "sampling": f"sampling is the largest part of the error; {_price(parts)}.",
         "truncation": "truncated rows are the largest part of the error: choose the inference radius, or a wider one.",
     }[largest]

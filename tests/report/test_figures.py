@@ -25,6 +25,7 @@ from pmtcore.report.figures import coefficients as forest
 from pmtcore.report.figures import compare, style
 from pmtcore.report.figures import release as figures
 from pmtcore.report.names import title
+from pmtcore.report.rows import source
 from pmtcore.tables.named import entry, load
 from pmtcore.tables.problem import Problem, default_choices, prepare
 from tests.helpers import suited
@@ -102,9 +103,7 @@ def test_all_coefficients_can_be_found():
     """None is left out in silence: search, orders and groups keep every row that fits."""
     names = ["town=north", "town=south", "age", "agent"]
     unit = forest.Unit("sd", "w", True, False)
-    table = pd.DataFrame(
-        {"coefficient": names, "column": [forest.source(n) for n in names], "value": [0.1, -3.0, 2.0, 1.0]}
-    )
+    table = pd.DataFrame({"coefficient": names, "column": [source(n) for n in names], "value": [0.1, -3.0, 2.0, 1.0]})
     assert list(forest.chosen(table, unit, "AGE")["coefficient"]) == ["age", "agent"]
     assert list(forest.chosen(table, unit, order="size")["coefficient"]) == ["town=south", "age", "agent", "town=north"]
     assert list(forest.chosen(table, unit, order="source")["column"]) == ["age", "agent", "town", "town"]
@@ -120,7 +119,7 @@ def test_many_levels_fold_into_the_clearest():
     table = pd.DataFrame(
         {
             "coefficient": names,
-            "column": [forest.source(n) for n in names],
+            "column": [source(n) for n in names],
             "value": [1.0, 5.0, 1.0, -0.5],
             "low (95 %)": [0.5, -5.0, 0.8, -1.5],
             "high (95 %)": [1.5, 15.0, 1.2, 0.5],
@@ -138,7 +137,7 @@ def test_small_pictures_hold_every_column_on_one_axis():
     unit = forest.Unit("sd", "w", True, False)
     names = ["age", "pay", *(f"town=t{j}" for j in range(12)), "<b>=x", "<b>=y"]
     values = np.linspace(-1, 1, len(names))
-    table = pd.DataFrame({"coefficient": names, "column": [forest.source(n) for n in names], "value": values})
+    table = pd.DataFrame({"coefficient": names, "column": [source(n) for n in names], "value": values})
     table["low (95 %)"], table["high (95 %)"] = values - 0.1, values + 0.1
     for drawn in (forest.multiples(table, unit), forest.multiples(table.assign(value=np.exp(values)), unit)):
         titles = [part.text for part in drawn.layout.annotations]
