@@ -66,6 +66,11 @@ class Outcome(ABC):
         """Return what an attacker gets of each trial, (trials, k): the coefficients, or all they were made from."""
         return self.coefficients
 
+    @property
+    def disagrees(self) -> bool:
+        """Return whether the first trial shows that private rows are not like the public ones; a note says why."""
+        return False
+
     def notes(self) -> tuple[str, ...]:
         """Stated outcomes of the first trial, a sentence each."""
         return ()
@@ -90,6 +95,15 @@ class Prediction:
     truncation: np.ndarray | float = 0.0
     clipping_in_privacy: bool = field(default=False, kw_only=True)
     interval_factors: tuple[float, float] | None = field(default=None, kw_only=True)
+
+    def is_complete(self, truncation_rate: float | None) -> bool:
+        """Return whether no part of the error is left out.
+
+        Args:
+            truncation_rate: share of rows that are expected to be truncated, where it is predicted; without any, a
+                missing part for truncation is a part of zero.
+        """
+        return np.ndim(self.truncation) > 0 or self.clipping_in_privacy or truncation_rate == 0
 
     @property
     def to_exact(self) -> np.ndarray:
