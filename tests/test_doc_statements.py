@@ -16,6 +16,7 @@ from pmtcore.cli import main as cli
 from pmtcore.cli.parser import parser
 from pmtcore.ledger import engines
 from pmtcore.ledger.account import START_CAP
+from pmtcore.methods.registry import ReleaseStatus, methods
 from pmtcore.tables import limits
 from pmtcore.tables.identifiers import canonical
 
@@ -163,6 +164,26 @@ def test_a_limit_of_a_page_is_that_of_the_code(page, phrase, stated, code):
     """The phrase stands on the page, and the code works with its value."""
     assert phrase in " ".join(PAGES[page].split())
     assert code == stated
+
+
+def test_the_overview_of_the_proofs_has_every_page():
+    """Number and title of each page, as the page itself has them, and the menu names the page."""
+    pages = {name: text for name, text in PAGES.items() if name.startswith("docs/proofs/") and "index" not in name}
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for name, text in pages.items():
+        number, title = re.match(r"# (?:(\d+)\. )?(.*)\n", text).groups()
+        stem = Path(name).stem
+        assert f"| {number or ''} | [{stem}]({stem}.md) | {title} |" in PAGES["docs/proofs/index.md"], name
+        assert f"proofs/{stem}.md" in menu, name
+
+
+def test_every_sound_method_leads_to_its_proof():
+    """The page of methods finds a proof by its heading, which names the method."""
+    heads = re.findall(r"^#+ \d.*$", "\n".join(PAGES.values()), re.MULTILINE)
+    named = set(re.findall(r"`([a-z-]+)`", " ".join(heads)))
+    for entry in methods():
+        if entry.standing is ReleaseStatus.SOUND and entry.role == "method" and not entry.id.startswith("dp-"):
+            assert entry.id in named, entry.id
 
 
 BUTTONS = [
