@@ -32,6 +32,9 @@ _ENOUGH = 1e-4  # share of the predicted decrease that a step has to bring
 _ROUNDING = 1e-13  # of the gradient: what double precision leaves of a solved quadratic model
 
 
+Derivatives = tuple[np.ndarray, np.ndarray]  # gradients (t, p) and Hessians (t, p, p)
+
+
 @final
 @dataclass(frozen=True)
 class Penalty:
@@ -71,10 +74,16 @@ class Penalty:
 @final
 @dataclass(frozen=True)
 class Solution:
-    """Minimizers (t, p) and the length (t,) of the shortest subgradient at each."""
+    """Minimizers (t, p), the length (t,) of the shortest subgradient and the derivatives of the sum of losses at each.
+
+    Attributes:
+        derivatives: gradients (t, p) and Hessians (t, p, p) of the losses alone, which a next fit that begins here
+            with other penalties need not compute again.
+    """
 
     theta: np.ndarray
     residual: np.ndarray
+    derivatives: Derivatives
 
 
 @final
@@ -105,16 +114,24 @@ class Data:
             total += (self.rows.weights[part, None] * losses).sum(axis=0)
         return total
 
-    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def derivatives(self, theta: np.ndarray) -> Derivatives:
         """Gradients (t, p) and Hessians (t, p, p) of the sum of losses."""
         return self.rows.sums(self.loss, theta)
 
 
-def minimize(data: Data, penalty: Penalty, tolerance: Tolerance, start: np.ndarray | None = None) -> Solution:
+def minimize(
+    data: Data,
+    penalty: Penalty,
+    tolerance: Tolerance,
+    start: np.ndarray | None = None,
+    *,
+    begun: Derivatives | None = None,
+) -> Solution:
     """Minimizers of the stack, each with a subgradient no longer than ``tolerance``.
 
     Args:
         start: (t, p); the centre where there is none.
+        begun: derivatives of the losses at the start, where they are known.
 
     Raises:
         RuntimeError: not reached within thousands of steps, which rounding alone can cause.
@@ -125,42 +142,49 @@ def minimize(data: Data, penalty: Penalty, tolerance: Tolerance, start: np.ndarr
     """
     theta = np.array(penalty.centre if start is None else np.broadcast_to(start, penalty.linear.shape), dtype=float)
     live, now, here = np.arange(len(theta)), penalty, theta
-    gradient, hessian, left = _model(data, now, here)
+    losses = data.derivatives(here) if begun is None else begun
+    at_end = (losses[0].copy(), losses[1].copy())
+    gradient, hessian, left = _model(losses, now, here)
     residual = left.copy()
     for count in range(_MOST_STEPS):
         going = left > tolerance_at(tolerance, here)
         if not np.any(going):
-            return Solution(theta, residual)
+            return Solution(theta, residual, at_end)
         if not np.all(going):
             live, now, here, left = live[going], now.at(going), here[going], left[going]
             gradient, hessian = gradient[going], hessian[going]
         step = _step(gradient, hessian, here, now.lasso)
         tried = _flattened(data, now, here, step) if _SEARCHED_BY_VALUE <= count < _NEWTON_STEPS else here + step
-        model = _model(data, now, tried, bounded=count + 1 >= _NEWTON_STEPS)
+        losses = data.derivatives(tried)
+        bound = data.most_curvature if count + 1 >= _NEWTON_STEPS else None
+        model = _model(losses, now, tried, bound)
         if count < _SEARCHED_BY_VALUE:
             # A full step that halves the subgradient needs no look at the objective, which costs as much again.
             slow = model[2] > np.maximum(left / 2, tolerance_at(tolerance, tried))
             if np.any(slow):
                 tried[slow] = _searched(data, now.at(slow), here[slow], step[slow], gradient=gradient[slow])
-                for part, again in zip(model, _model(data, now.at(slow), tried[slow]), strict=True):
+                nearer = data.derivatives(tried[slow])
+                for part, again in zip(losses, nearer, strict=True):
+                    part[slow] = again
+                for part, again in zip(model, _model(nearer, now.at(slow), tried[slow]), strict=True):
                     part[slow] = again
         here, (gradient, hessian, left) = tried, model
         theta[live], residual[live] = here, left
+        at_end[0][live], at_end[1][live] = losses
     raise RuntimeError("the fit did not converge to the wanted precision")
 
 
 def _model(
-    data: Data, penalty: Penalty, theta: np.ndarray, *, bounded: bool = False
+    losses: Derivatives, penalty: Penalty, theta: np.ndarray, bound: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return gradients (t, p) and Hessians (t, p, p) of the smooth part, and lengths (t,) of the shortest subgradients.
 
     Args:
-        bounded: the Hessian is an upper bound of the curvature.
+        losses: derivatives of the sum of losses at theta, which are left as they are.
+        bound: an upper bound (p, p) of the curvature of the losses, to take in place of it.
     """
-    gradient, hessian = data.derivatives(theta)
-    if bounded:
-        hessian = np.repeat(data.most_curvature[None], len(theta), axis=0)
-    gradient += penalty.linear + penalty.ridge * (theta - penalty.centre)
+    gradient = losses[0] + (penalty.linear + penalty.ridge * (theta - penalty.centre))
+    hessian = losses[1].copy() if bound is None else np.repeat(bound[None], len(theta), axis=0)
     each = np.arange(theta.shape[1])
     hessian[:, each, each] += penalty.ridge
     return gradient, hessian, np.linalg.norm(shortest(gradient, theta, penalty.lasso), axis=1)
