@@ -347,7 +347,9 @@ def _register(
             id=id,
             title=f"{title} (as published)",
             summary="Weights iterated on the private fit; the target regularizer does double duty.",
-            origin=Origin(source, names=(name,), errata=errata),
+            origin=Origin(
+                source, names=(name,), errata=errata, also=("D, Algorithm 1", "D, Algorithm 2 (recycle=yes)")
+            ),
             claim=_LEAKS,
             plan=plan,
             colour=colour,
