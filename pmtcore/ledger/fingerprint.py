@@ -349,13 +349,14 @@ def _paired(cells: Cells, known: Sketch) -> list[tuple[int, int]]:
 def _independent(pairs: list[tuple[int, int]], known: Sketch) -> list[tuple[int, int]]:
     """Return the pairs without columns that others give away: age in months says nothing beside age in years.
 
-    Asked of columns whose values repeat in the sample: of a column without repeats everything is a function.
+    Asked of columns whose values repeat in the sample: of a column without repeats everything is a function. Of two
+    columns that hold the same cells one is enough: row numbers and identifiers from 1 on are in many tables together.
     """
     coded = {k: np.unique(known.sample[:, k], return_inverse=True)[1].reshape(-1) for k, _ in pairs}
     kept: list[tuple[int, int]] = []
     for k, at in sorted(pairs, key=lambda pair: -int(coded[pair[0]].max())):
         levels = int(coded[k].max()) + 1
-        given = False
+        given = any(2 * np.sum(known.sample[:, k] == known.sample[:, other]) > len(known.sample) for other, _ in kept)
         for other, _ in kept:
             finer = int(coded[other].max()) + 1
             if 2 * finer <= len(known.sample):
