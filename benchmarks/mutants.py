@@ -885,7 +885,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "a loss weight that is not a number",
         "tables/coder.py",
-        "whole &= np.isfinite(weights)",
+        "finite &= np.isfinite(weights)",
         "whole &= True",
         f"{weights} -k their_row_alone",
     )
@@ -1555,7 +1555,7 @@ def _ledger_mutants() -> list[Mutant]:
     found += _of(
         "tables/digests.py",
         exchanged,
-        ("agreement: names of columns bound alone", "found.update(sink.getvalue())", "pass"),
+        ("agreement: names of columns bound alone", "digest.update(sink.getvalue())", "pass"),
         (
             "agreement: a digest without the key",
             "hmac.new(key, repr(table.columns)",

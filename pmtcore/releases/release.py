@@ -128,11 +128,6 @@ class Preview:
     public_alone: Prediction | None
     verdict: tuple[str, ...]
 
-    @property
-    def worthwhile(self) -> bool:
-        """Return True where the public figures raise no objection."""
-        return not self.verdict
-
 
 def planned_guarantee(problem: Problem, request: Request) -> Guarantee:
     """Return what a release of this request would cost; free, and no prediction is made."""

@@ -107,8 +107,8 @@ class Coder:
     @property
     def all_names(self) -> tuple[str, ...]:
         """Names of the design's columns before any was left out."""
-        found = tuple(name for feature in self.features for name in feature.names)
-        return (INTERCEPT, *found) if self.choices.intercept else found
+        every = tuple(name for feature in self.features for name in feature.names)
+        return (INTERCEPT, *every) if self.choices.intercept else every
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -160,13 +160,13 @@ class Coder:
                     x, y, weights = x * roots[:, None], y * roots, None
         if self.expected is not None and labelled:
             y = np.where(np.isfinite(y), y, _predicted(x, self.expected))
-        whole = np.isfinite(y) & np.all(np.isfinite(x), axis=1)
+        finite = np.isfinite(y) & np.all(np.isfinite(x), axis=1)
         if weights is not None:
-            whole &= np.isfinite(weights)
-            weights[~whole] = 0.0
-        if not np.all(whole):
-            x[~whole], y[~whole] = 0.0, 0.0
-        return Rows(x, y, whole, weights)
+            finite &= np.isfinite(weights)
+            weights[~finite] = 0.0
+        if not np.all(finite):
+            x[~finite], y[~finite] = 0.0, 0.0
+        return Rows(x, y, finite, weights)
 
     def check(self, blocks: Iterable[Cells], whose: str, labelled: bool = True) -> None:
         """Refuse gaps under the strict policies, naming columns that are public.
@@ -233,11 +233,11 @@ def row_blocks(
     """
     room = KEPT_BYTES if source.in_memory else KEPT_STREAM_BYTES
     keep = n * (len(coder.names) + 1) * 8 <= room
-    kept: list[Block] = []
+    waiting: list[Block] = []
 
     def blocks() -> Iterator[Block]:
-        if kept:
-            yield from kept
+        if waiting:
+            yield from waiting
             return
         fresh: list[Block] = []
         known = parsed if parsed is not None and parsed.is_complete else None
@@ -246,6 +246,6 @@ def row_blocks(
             if keep:
                 fresh.append((rows.x, rows.response))
             yield rows.x, rows.response
-        kept.extend(fresh)
+        waiting.extend(fresh)
 
     return blocks

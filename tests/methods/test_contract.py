@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend, gaussian_mu, pure_epsilon, total_mu
+from pmtcore.accounting.spends import Spend, gaussian_mu, pure_epsilon
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import PrivateRows, ReleaseStatus
 from pmtcore.mechanisms.noise import SeededNoise
@@ -21,7 +21,7 @@ from pmtcore.releases.release import Request, preview, release
 from pmtcore.tables.named import entry as entry_of
 from pmtcore.tables.named import load
 from pmtcore.tables.problem import Problem, prepare
-from tests.helpers import suited
+from tests.helpers import suited, total_mu
 
 SOUND = [entry for entry in methods() if entry.standing is ReleaseStatus.SOUND]
 

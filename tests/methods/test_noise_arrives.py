@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import total_mu
 from pmtcore.base import records
 from pmtcore.base.records import PrivateRows, ReleaseStatus
 from pmtcore.glm.families import FAMILIES, LOGISTIC
@@ -22,7 +21,7 @@ from pmtcore.releases.release import Request, preview, release
 from pmtcore.tables.named import entry as entry_of
 from pmtcore.tables.named import load
 from pmtcore.tables.problem import prepare
-from tests.helpers import TEST, names
+from tests.helpers import TEST, names, total_mu
 
 MU, D, ROWS, TRIALS = 1.3, 2, 2, 4000
 # what one release consists of is all seen, as statistic plus noise: (method, parameters, least share of mu reached)

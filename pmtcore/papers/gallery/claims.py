@@ -266,9 +266,9 @@ class Claim:
         }
 
     def _read(self, curves: Curves) -> Finding:
-        found = {name: _checked(check, curves) for name, check in self.readings.items()}
-        answers = {each.answer for each in found.values()}
-        lines = tuple(f"{name}: {each.answer.value}; {each.figures}" for name, each in found.items())
+        checked = {name: _checked(check, curves) for name, check in self.readings.items()}
+        answers = {each.answer for each in checked.values()}
+        lines = tuple(f"{name}: {each.answer.value}; {each.figures}" for name, each in checked.items())
         answer = Answer.OPEN if Answer.OPEN in answers else next(iter(answers))
         if {Answer.HOLDS, Answer.FAILS} <= answers:
             answer = Answer.UNSTATED
