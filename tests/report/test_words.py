@@ -13,7 +13,7 @@ import pytest
 from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, mu_from_epsilon
 from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis
-from pmtcore.base.checks import InputError
+from pmtcore.base.messages import ArgumentMessage
 from pmtcore.base.numbers import figure, percent
 from pmtcore.base.records import Bands, Label, ReleaseStatus
 from pmtcore.methods.registry import methods
@@ -23,6 +23,7 @@ from pmtcore.report import glossary, words
 from pmtcore.report.figures import coefficients
 from pmtcore.report.names import option, spoken, title
 from pmtcore.report.strength import strength
+from tests.helpers import refused
 
 
 def diagnosis(before, after=None, norms=(), radius=3.0):
@@ -188,7 +189,7 @@ def test_strength():
         assert not set(odds.sentence.lower().split()) & {"good", "strong", "weak", "moderate", "deniable"}
     assert strength(0.0).times_guessing == 1.0 and "nothing is spent" in strength(0.0).sentence
     for bad in (-1.0, math.nan):
-        with pytest.raises(InputError, match="mu"):
+        with refused(ArgumentMessage.NEGATIVE_MU):
             strength(bad)
 
 
