@@ -13,7 +13,9 @@ from pmtcore.accounting.budgets import Budget, compose, mu_of_checked_epsilon
 from pmtcore.accounting.spends import Spend, gaussian_mu, pure_epsilon
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import Message
-from pmtcore.base.records import Curator, PrivateRows
+from pmtcore.base.records import Curator, PrivateRows, RowCache
+from pmtcore.glm.rows import Rows
+from pmtcore.mechanisms.loss_sums import LossSums, row_pieces
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_rows
 from pmtcore.tables.synthetic import Synthetic, synthetic
@@ -73,6 +75,31 @@ def suited(entry, *problems):
     return dataclasses.replace(
         found, public=public, private=PrivateRows.from_arrays(z[:, 1:-1], z[:, -1], found.public.names[1:])
     )
+
+
+def gathered(pieces: RowCache[Rows]) -> Rows:
+    """All rows that a solver goes through in blocks."""
+    parts: list[Rows] = []
+
+    def take(blocks: Iterable[Rows]) -> np.ndarray:
+        parts.extend(blocks)
+        return np.zeros(())
+
+    pieces.sum(take, in_order=True)
+    every = ([getattr(part, name) for part in parts] for name in ("features", "response", "weights"))
+    return Rows(*(np.concatenate(values) for values in every))
+
+
+def in_pieces(rows: Rows) -> RowCache[Rows]:
+    """These rows as a solver goes through them."""
+    table = PrivateRows.from_arrays(rows.features, rows.response, names(rows.features.shape[1]))
+    return row_pieces(table, lambda x, y: Rows(x, y, rows.weights))
+
+
+def clipped_table(data: LossSums) -> np.ndarray:
+    """Clipped rows and responses (n, d + 1)."""
+    rows = gathered(data._rows)
+    return np.column_stack([rows.features, rows.response])
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from pmtcore.accounting.perturbed import Noise
 from pmtcore.auditing.lower_bound import CONFIDENCE, epsilon_bound
 from pmtcore.base.checks import InputError, number_between, whole_number_between
 from pmtcore.base.messages import AuditMessage
-from pmtcore.base.records import Private
+from pmtcore.base.records import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.augment import Target, iterate
 from pmtcore.glm.losses import Loss
@@ -313,7 +313,8 @@ def attack(id: str, method: str = "published", epsilon: float = 1.0, trials: int
             theta = chosen.published(data, epsilon, trials, which)
         else:
             made = _sound(method, chosen.loss, epsilon)
-            measured, source = Private(made.rows(rows[:, :1], rows[:, 1])), SeededNoise(12, which)
+            measured = made.clipped(PrivateRows.from_arrays(rows[:, :1], rows[:, 1], ("x",)))
+            source = SeededNoise(12, which)
             theta = made.release(measured, len(rows), source, trials)[:, 0]
         counts.append(int(np.sum(chosen.event(theta))))
     exact = chosen.exact(epsilon) if method == "published" else None

@@ -92,6 +92,7 @@ FACTS: Mapping[str, str] = {
     "table_id": "the name of a table of the list",
     "thing": "what is named",
     "title": "the title of a table of the list",
+    "total": "how many rows there are in all",
     "unit": "the unit of protection, in words",
     "version": "the version of a file",
     "where": "the name of a file, with its role",
@@ -414,6 +415,10 @@ class PublicMessage(Message):
         "The public table has {rows} usable rows for {count} columns (intercept and category columns counted); "
         "whitening needs at least {limit}: add public rows, or choose fewer features."
     )
+    TOO_FEW_COMPLETE_ROWS = (
+        "Only {rows} of {total} public rows have a value in every chosen column, and {count} columns (intercept and "
+        "category columns counted) need at least {limit}: leave out {columns:listed}, or fill gaps with public medians."
+    )
     MOMENT_TOO_FEW_ROWS = (
         "The moment matrix rests on {rows} rows for {count} features; whitening needs at least {limit}."
     )
@@ -548,6 +553,14 @@ class TableNote(Message):
     ZERO = "{column!r} is zero in every public row: left out."
     CONSTANT = "{column!r} is constant in the public rows: left out."
     COLLINEAR = "{column!r} is a combination of {columns:listed} in the public rows (collinear): left out."
+    IDENTIFIER_LEFT_OUT = (
+        "{column!r} has another whole number in every public row, as row numbers and identifiers have: left out. "
+        "Choose it among the features to keep it."
+    )
+    LIKE_IDENTIFIER = (
+        "{column!r} has another whole number in every public row, as row numbers and identifiers have; its coefficient "
+        "says nothing about other rows."
+    )
     DATES = "Dates of {column!r} count as days since 1970-01-01."
     UNREADABLE_CELL = "One public cell of {column!r} is no {form} and counts as missing."
     UNREADABLE_CELLS = "{count:,} public cells of {column!r} are no {form}s and count as missing."
@@ -582,8 +595,7 @@ class ArgumentMessage(Message):
     NEGATIVE_MU = "mu must be at least 0, got {given}."
     TOO_MANY_ROWS_AT_ONCE = (
         "{rows:,} rows are too many to hold at once: {count:,} numbers of each come to more than {limit:,} million. "
-        "Choose another method, as the recommended ones hold some rows at a time; or, where a person has room for "
-        "many rows, fewer of them."
+        "A release never holds them; this figure for the curator or the lab does. Take a part of the rows."
     )
     ROLES_FORM = 'The list of roles must be JSON such as {{"name": "analyst"}}, each name once; nobody has a role.'
     FORBIDDEN = "{person} {role} and may not {action}; ask a curator."

@@ -9,6 +9,8 @@ from typing import Protocol, final
 
 import numpy as np
 
+from pmtcore.base.records import Arena
+
 Curve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 # Numbers in memory at once: 32 MB.
 _NUMBERS_AT_ONCE = 4_000_000
@@ -52,6 +54,11 @@ class Rows:
     features: np.ndarray
     response: np.ndarray
     weights: np.ndarray
+
+    def kept(self, store: Arena) -> Rows:
+        """Return the same rows in memory of the store."""
+        copies = (store.copy(values, np.float64) for values in (self.features, self.response, self.weights))
+        return Rows(*copies)
 
     def sums(self, loss: RowLoss, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return ``sum w l' x`` (t, d) and ``sum w l'' x x'`` (t, d, d) at coefficients (t, d)."""

@@ -22,7 +22,7 @@ import numpy as np
 from pmtcore.glm.rows import RowLoss, Rows
 
 Tolerance = float | Callable[[np.ndarray], np.ndarray]  # of coefficients (t, d), if not of all: (t,)
-_Loss_co = TypeVar("_Loss_co", bound=RowLoss, covariant=True)
+Loss_co = TypeVar("Loss_co", bound=RowLoss, covariant=True)
 Measure = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of subgradients (t, p) and Hessians (t, p, p): (t,)
 # A smooth loss takes about ten steps. One with kinks may go in a circle whose steps the objective's rounding hides.
 _SEARCHED_BY_VALUE = 20
@@ -102,11 +102,11 @@ class Solution:
     residual: np.ndarray
 
 
-class Losses(Protocol[_Loss_co]):
-    """A sum of losses over rows, as far as a solver needs it."""
+class Losses(Protocol[Loss_co]):
+    """A sum of losses over rows, as far as a solver needs it: rows in memory, or passes over private rows."""
 
     @property
-    def loss(self) -> _Loss_co:
+    def loss(self) -> Loss_co:
         """Return the loss of a row."""
 
     @property
@@ -126,10 +126,10 @@ class Losses(Protocol[_Loss_co]):
 
 @final
 @dataclass(frozen=True)
-class Data(Generic[_Loss_co]):
+class Data(Generic[Loss_co]):
     """Rows (n, p) in memory, responses (n,), the loss, and its weight in each row (n,); ``None``: 1."""
 
-    loss: _Loss_co
+    loss: Loss_co
     x: np.ndarray
     y: np.ndarray
     weights: np.ndarray | None = None

@@ -318,6 +318,29 @@ def back_transform(root: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     return np.asarray(solve_triangular(root, flat.T, lower=True, trans="T").T.reshape(coefficients.shape))
 
 
+def ridge_from_least_squares(fit: np.ndarray, moment: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+    """Return the ridge fit that a least-squares fit becomes under a penalty: ``b - (M + P)^{-1} P b``.
+
+    Args:
+        fit: least-squares fits (..., d), in the units of the table.
+        moment: second moment of the features (..., d, d), in the units of the table, positive definite.
+        penalty: of each coefficient (d,), not negative.
+    """
+    inverse = equilibrated_inverse(moment + np.diag(penalty))
+    return np.asarray(fit - np.einsum("...ij,...j->...i", inverse, penalty * fit))
+
+
+def equilibrated_inverse(matrix: np.ndarray) -> np.ndarray:
+    """Invert positive definite matrices (..., d, d) in units in which the diagonal is one.
+
+    For moments with a penalty, which counts raw units: beside columns of sizes far apart a whitened matrix would lose
+    in rounding what is not penalized.
+    """
+    scale = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))
+    sizes = scale[..., :, None] * scale[..., None, :]
+    return np.asarray(np.linalg.inv(matrix / sizes) / sizes)
+
+
 def public_from_rows(
     features: np.ndarray,
     response: np.ndarray | None,

@@ -14,7 +14,7 @@ import numpy as np
 from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delta, reporting_delta
 from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
 from pmtcore.accounting.units import MOST_ROWS, Unit
-from pmtcore.base.checks import InputError, check_held, number_between, whole_number_between
+from pmtcore.base.checks import InputError, number_between, whole_number_between
 from pmtcore.base.messages import Note, ReleaseMessage, TableNote
 from pmtcore.base.records import PassObserver, ReleaseStatus, plain
 from pmtcore.base.refusals import Refusal, RefusedError
@@ -426,8 +426,6 @@ def _planned(problem: Problem, request: Request) -> tuple[Method, Parameters, Pl
     entry.check_suits(problem.public)
     parameters = make_parameters(entry, request.parameters)
     plan = entry.plan(problem.public, problem.private.n, request.budget, parameters)
-    if plan.requires_in_memory:
-        check_held(problem.private.n, len(problem.public.names) + 1)
     if problem.choices.cluster and not plan.clusters_errors:
         other = recommended(problem.public).id
         raise RefusedError(Refusal.CLUSTERS, ReleaseMessage.METHOD_WITHOUT_CLUSTERS, method=entry.id, methods=[other])
