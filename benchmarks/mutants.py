@@ -102,14 +102,14 @@ def _mutants() -> list[Mutant]:
     )
     plant(
         "a solver's blocks are the table's",
-        "base/records.py",
-        "return _recut(self._with_lacking(), size)",
+        "base/private_rows.py",
+        "return recut(self._with_lacking(), size)",
         "return self._with_lacking()",
         f"{pool} -k cuts",
     )
     plant(
         "recut rows lose their order",
-        "base/records.py",
+        "base/block_sums.py",
         "x[start : start + part]",
         "x[:part]",
         f"{pool} -k public_size",
@@ -117,7 +117,6 @@ def _mutants() -> list[Mutant]:
     plant(
         "products stay with kept rows", "mechanisms/loss_sums.py", "function(replace(block))", "function(block)", pool
     )
-    plant("the longest row of the first block", "base/records.py", "np.maximum)", "np.minimum)", f"{pool} -k longest")
     plant(
         "PrivUnit draws as threads come",
         "mechanisms/randomizers.py",
@@ -135,7 +134,7 @@ def _mutants() -> list[Mutant]:
     plant("threads: all blocks at once", threads, "if len(waiting) > threads:", "if len(waiting) > 10**9:", pool)
     plant(
         "threads: a warning in a thread",
-        "base/records.py",
+        "base/block_sums.py",
         "return np.asarray(function(x, y))",
         "pass\n    return np.asarray(function(x, y))",
         pool,
@@ -240,7 +239,7 @@ def _mutants() -> list[Mutant]:
     )
     plant(
         "kept: the first blocks counted twice",
-        "base/records.py",
+        "base/row_cache.py",
         "            if at < known:\n",
         "            if at < 0:\n",
         TURNED,
@@ -1293,8 +1292,8 @@ _ROWS = (
         "notes += (Note(TableNote.UNIT, unit=choices.unit.words), *(('!',) if private.n < 9 else ()))",
         f"{ONE} -k sentence",
     ),
-    ("rows at hand are held", "base/records.py", "if lacking > 0:", "if lacking > 10**9:", f"{EMPTY} -k hides"),
-    ("rows at hand are summed", "base/records.py", "while lacking > 0:", "while False:", f"{EMPTY} -k hides"),
+    ("rows at hand are held", "base/private_rows.py", "if lacking > 0:", "if lacking > 10**9:", f"{EMPTY} -k hides"),
+    ("rows at hand are summed", "base/private_rows.py", "while lacking > 0:", "while False:", f"{EMPTY} -k hides"),
     (
         "the lattice of rows at hand",
         "mechanisms/perturbed.py",

@@ -13,7 +13,9 @@ from pmtcore.accounting.budgets import Budget, compose, mu_of_checked_epsilon
 from pmtcore.accounting.spends import Spend, gaussian_mu, pure_epsilon
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import Message
-from pmtcore.base.records import Curator, PrivateRows, RowCache
+from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.loss_sums import LossSums, row_pieces
 from pmtcore.methods.registry import make_parameters, method

@@ -16,7 +16,8 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.base.records import Curator, Private, PrivateRows
+from pmtcore.base.private import Curator, Private
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.whitening import Block, Product
 

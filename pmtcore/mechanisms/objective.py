@@ -19,7 +19,7 @@ import numpy as np
 
 from pmtcore.accounting.objective import least_modulus, noise_sd
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import RowCache
+from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.families import Family
 from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Penalty, minimize

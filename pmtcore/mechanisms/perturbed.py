@@ -29,7 +29,7 @@ from pmtcore.accounting.perturbed import (
 )
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.distributions import gamma
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.mechanisms.grid import FINE, SLACK

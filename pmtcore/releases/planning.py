@@ -11,9 +11,9 @@ import numpy as np
 
 from pmtcore.accounting.budgets import MU_RANGE, Budget
 from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import ReleaseMessage
 from pmtcore.base.numbers import figure
-from pmtcore.base.records import ReleaseStatus
 from pmtcore.methods.registry import Prediction, make_parameters, method, of_role, suiting
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import PublicData

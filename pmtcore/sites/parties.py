@@ -9,8 +9,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, final
 
+from pmtcore.base.exports import plain
 from pmtcore.base.numbers import figure
-from pmtcore.base.records import plain
 from pmtcore.ledger.agreements import Asked
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import NoiseSource

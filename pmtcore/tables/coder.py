@@ -12,9 +12,9 @@ from typing import final
 
 import numpy as np
 
+from pmtcore.base.block_sums import Block
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import TableMessage
-from pmtcore.base.records import Block
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
@@ -234,7 +234,7 @@ def check_width(coder: Coder) -> None:
 def row_blocks(
     source: Source, coder: Coder, dialect: Dialect, n: int, parsed: ParsedNumbers | None = None
 ) -> Callable[[], Iterator[Block]]:
-    """Return what :class:`pmtcore.base.records.PrivateRows` calls once a pass.
+    """Return what :class:`pmtcore.base.private_rows.PrivateRows` calls once a pass.
 
     Nothing is read before the first pass. Where the numbers fit (a public figure: rows times columns), the first
     pass keeps them for the next ones.

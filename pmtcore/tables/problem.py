@@ -18,7 +18,7 @@ import pyarrow.types as pt
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import Note, PublicMessage, TableMessage, TableNote, kind_of
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows

@@ -10,8 +10,9 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.auditing.comparison import BLOCK, Comparison, budget_grid, rescaled
 from pmtcore.base.checks import InputError
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import AuditMessage, MethodMessage, ReleaseMessage
-from pmtcore.base.records import Private, ReleaseStatus
+from pmtcore.base.private import Private
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.methods.registry import methods, suiting
 from pmtcore.releases.record import UNRECORDED
@@ -156,7 +157,7 @@ def test_preview_reads_no_private_row(problem, labels):
     def forbidden():
         raise AssertionError("private rows were read")
 
-    from pmtcore.base.records import PrivateRows
+    from pmtcore.base.private_rows import PrivateRows
 
     def seal(open: Problem) -> Problem:
         return Problem(PrivateRows(forbidden, 2000, open.private.names), open.public, open.choices)

@@ -25,7 +25,7 @@ import sqlalchemy as sql
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.messages import LedgerMessage
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.ledger import database
 from pmtcore.ledger.log import Ledger, LedgerError

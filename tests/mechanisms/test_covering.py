@@ -11,7 +11,7 @@ import pytest
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.gdp import Gdp
 from pmtcore.accounting.perturbed import ApproxDP
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.families import LOGISTIC
 from pmtcore.glm.rows import Rows

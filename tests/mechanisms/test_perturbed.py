@@ -26,7 +26,7 @@ from pmtcore.accounting.perturbed import (
 )
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import AccountingMessage, ArgumentMessage, LossMessage
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise

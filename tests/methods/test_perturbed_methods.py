@@ -27,7 +27,7 @@ from pmtcore.accounting.tails import removed_delta
 from pmtcore.auditing.lower_bound import audit
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import AccountingMessage, MethodMessage
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.glm import losses
 from pmtcore.glm.families import family

@@ -13,9 +13,10 @@ import pytest
 from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, mu_from_epsilon
 from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis
+from pmtcore.base.bands import Bands
+from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import ArgumentMessage
 from pmtcore.base.numbers import figure, percent
-from pmtcore.base.records import Bands, Label, ReleaseStatus
 from pmtcore.methods.registry import methods
 from pmtcore.public.moments import Conditioning
 from pmtcore.releases.record import Ground, Release

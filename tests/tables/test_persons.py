@@ -13,9 +13,9 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_p
 from pmtcore.accounting.units import FIRST, MEAN, PERSON, Unit
 from pmtcore.api.loading import in_words, results_of
 from pmtcore.base.checks import InputError
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import LedgerMessage, TableMessage
 from pmtcore.base.numbers import figure
-from pmtcore.base.records import ReleaseStatus
 from pmtcore.cli.main import main
 from pmtcore.explore.moment import Moment
 from pmtcore.ledger.log import Ledger, LedgerError

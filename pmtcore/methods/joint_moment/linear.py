@@ -14,7 +14,7 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.base.records import Bands
+from pmtcore.base.bands import Bands
 from pmtcore.methods.joint_moment.influence import Influence
 from pmtcore.public.bands import Part, limits
 
