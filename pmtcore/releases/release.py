@@ -211,6 +211,7 @@ def release(
         released=outcome.released_under(guarantee),
         notes=problem.notes + _unclustered(problem, plan) + outcome.notes(),
         design={} if problem.design is None else problem.design.as_dict(),
+        disagrees=outcome.disagrees,
     )
 
 

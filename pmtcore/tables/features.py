@@ -153,8 +153,7 @@ def category_notes(features: Sequence[Feature], unseen: str) -> tuple[str, ...]:
     categorical = [one for one in features if one.dummies is not None]
     if not categorical:
         return ()
-    references = [f"{one.reference!r} of {one.name!r}" for one in categorical]
-    notes = [Note(TableNote.REFERENCES, levels=references, columns=[one.name for one in categorical])]
+    notes = [Note(TableNote.REFERENCES, references={one.name: one.reference for one in categorical})]
     for one in categorical:
         if one.merged:
             become = "missing" if one.home is None else repr(one.home)

@@ -18,6 +18,7 @@ from pmtcore.base.messages import ExploreMessage
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.explore import _text
 from pmtcore.cli.main import main
+from pmtcore.explore.completed import with_public_rows
 from pmtcore.explore.confirm import confirmed, problem_of
 from pmtcore.explore.functionals import Marginals
 from pmtcore.explore.moment import Moment
@@ -211,6 +212,24 @@ def test_logistic_from_the_linear_model(moment):
     closed, _ = opened(2000, 200, public_rows="no")
     with refused(ExploreMessage.LOGISTIC_NEEDS_ROWS):
         closed.logistic("hit ~ a")
+
+
+def test_public_rows_join_a_record_afterwards():
+    """The record is the one that a release with public rows would have made; other public rows are refused."""
+    entry, budget = method("joint-moment"), Budget(2.0)
+    public = public_from_rows(*table(200, 1), NAMES, "hit")
+    private = PrivateRows.from_arrays(*table(2000, 2), NAMES)
+
+    def released(share, rows):
+        planned = entry.plan(rows, 2000, budget, make_parameters(entry, {"public_rows": share}))
+        return Moment(planned.run(private, SeededNoise(3), 1).record())
+
+    closed, with_rows = released("no", public), released("yes", public)
+    completed = with_public_rows(closed, public, budget, {})
+    assert completed.record.as_dict() == with_rows.record.as_dict() and not closed.has_rows
+    with pytest.raises(InputError) as refused:
+        with_public_rows(closed, public_from_rows(*table(200, 5), NAMES, "hit"), budget, {})
+    assert refused.value.message is ExploreMessage.OTHER_TABLES
 
 
 def test_paths_begin_and_end_where_they_should(moment):

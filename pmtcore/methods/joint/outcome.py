@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -87,8 +88,9 @@ class JointOutcome(Outcome):
     @property
     def disagrees(self) -> bool:
         """Return whether a note says that the samples do not look alike."""
-        return looks_shifted(self.pilot, self.fit) or bool(self._likeness())
+        return looks_shifted(self.pilot, self.fit) or bool(self._likeness)
 
+    @cached_property
     def _likeness(self) -> list[str]:
         """Return what the released Gram matrix says of the two samples, where there are public rows."""
         first = self.pilot.first
@@ -109,7 +111,7 @@ class JointOutcome(Outcome):
                 "The private rows do not look like the public ones: the correction to the public fit is larger than "
                 "its sampling error and the noise explain. Truncation may then bias the fit beyond its bands."
             )
-        found += self._likeness()
+        found += self._likeness
         if self.fit.truncates_heavily:
             found.append(
                 "The gradients show that more than half of the private rows' spread in some direction was truncated, "
