@@ -519,7 +519,7 @@ def _mutants() -> list[Mutant]:
     plant(
         "objective: covering noise forgotten",
         "mechanisms/optimum.py",
-        "noise = source.integers((1 + SLACK) * self.sensitivity / mu, *theta.shape)",
+        "noise = source.integers((1 + SLACK) * self.sensitivity / reserve.paid, *theta.shape)",
         "noise = 0",
         SPIED,
     )
@@ -1387,14 +1387,14 @@ def _noise_mutants() -> list[Mutant]:
         ("covering: Gaussian noise times zero", added, "(self.integers(theta) + 0 * noise) * self.step"),
         (
             "covering: pure noise times zero",
-            "noise = source.spherical(self.sensitivity / epsilon, *theta.shape)",
-            "noise = 0 * source.spherical(self.sensitivity / epsilon, *theta.shape)",
+            "noise = source.spherical(self.sensitivity / reserve.paid, *theta.shape)",
+            "noise = 0 * source.spherical(self.sensitivity / reserve.paid, *theta.shape)",
         ),
         ("covering: Gaussian noise of a step's fraction", added, "(self.integers(theta) + noise / 64) * self.step"),
         (
             "covering: pure noise halved",
-            "noise = source.spherical(self.sensitivity / epsilon, *theta.shape)",
-            "noise = source.spherical(self.sensitivity / epsilon, *theta.shape) // 2",
+            "noise = source.spherical(self.sensitivity / reserve.paid, *theta.shape)",
+            "noise = source.spherical(self.sensitivity / reserve.paid, *theta.shape) // 2",
         ),
         (
             "covering: a grid a thousand times finer than rho",
@@ -1410,17 +1410,17 @@ def _noise_mutants() -> list[Mutant]:
         ("covering: rounding alone", "FINE + math.sqrt(len(self.centre))", "math.sqrt(len(self.centre))"),
     )
     found += _of(
-        "mechanisms/perturbed.py",
+        "mechanisms/optimum.py",
         COVERING,
         (
             "covering: ten times its share of epsilon",
-            "optimum.pure(minimizers, _ROUNDING_EPSILON_SHARE * self",
-            "optimum.pure(minimizers, 10 * _ROUNDING_EPSILON_SHARE * self",
+            "self.sensitivity / reserve.paid, *theta.shape)\n        else",
+            "self.sensitivity / (10 * reserve.paid), *theta.shape)\n        else",
         ),
         (
             "covering: ten times its share of mu",
-            "optimum.gaussian(minimizers, _ROUNDING_MU_SHARE * gdp",
-            "optimum.gaussian(minimizers, 10 * _ROUNDING_MU_SHARE * gdp",
+            "(1 + SLACK) * self.sensitivity / reserve.paid",
+            "(1 + SLACK) * self.sensitivity / (10 * reserve.paid)",
         ),
     )
     found += _of(
