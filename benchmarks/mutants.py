@@ -785,9 +785,9 @@ def _mutants() -> list[Mutant]:
     plant(
         "ridge: the Hessian of labels is taken at the first point for all",
         "public/ridge.py",
-        'if self._family.id == "gaussian":',
-        "if True:",
-        "tests/public/test_ridge.py -k everywhere",
+        "            hessian = _mean_derivatives(data, fit)[1]\n",
+        "",
+        "tests/public/test_ridge.py -k curvature",
     )
     plant(
         "one parse: numbers are handed on whatever decimal mark they were read with",

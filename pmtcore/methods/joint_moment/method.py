@@ -319,7 +319,7 @@ def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameter
         rows = leaning(rows, responses, n, budget.mu)
     elif responses:
         raise InputError(MethodMessage.IMPORTANT_NEED_ROWS)
-    radius = chosen(rows, len(derived.names), n, budget.mu, parameters)
+    radius = chosen(rows, len(derived.names), n, budget.mu, parameters=parameters)
     places = tuple(range(public.d))
     return MomentPlan(extended, derived, public.target, places, n, budget.mu, radius, rows, parameters)
 

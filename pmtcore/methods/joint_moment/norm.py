@@ -232,7 +232,7 @@ def _candidates(rows: Measured, n: int) -> Candidates:
     return Candidates(radii, n * np.array(lost), shape, public, n)
 
 
-def chosen(rows: Measured | None, dimension: int, n: int, mu: float, parameters: Any) -> float:
+def chosen(rows: Measured | None, dimension: int, n: int, mu: float, *, parameters: Any) -> float:
     """Return the truncation radius: as given, covering (inference), or of least predicted error (accuracy)."""
     if parameters.radius:
         return float(parameters.radius)

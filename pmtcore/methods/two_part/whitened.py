@@ -75,7 +75,9 @@ class MomentParameters(PmtParameters):
     )
 
 
-def _two_part(public: PublicData, n: int, budget: Budget, parameters: PmtParameters, lam: float = 0.0) -> TwoPartPlan:
+def _two_part(
+    public: PublicData, n: int, budget: Budget, parameters: PmtParameters, *, lam: float = 0.0
+) -> TwoPartPlan:
     _, inverse_root = public.symmetric_root
     radius, response_radius = papers_radius(public.d, n, parameters.eta), papers_radius(1, n, parameters.eta)
     coordinates = Coordinates(inverse_root, public.response_scale, radius, response_radius)
@@ -84,7 +86,7 @@ def _two_part(public: PublicData, n: int, budget: Budget, parameters: PmtParamet
 
 
 def _ridge_plan(public: PublicData, n: int, budget: Budget, parameters: PmtRidgeParameters) -> TwoPartPlan:
-    return _two_part(public, n, budget, parameters, parameters.lam)
+    return _two_part(public, n, budget, parameters, lam=parameters.lam)
 
 
 @final
