@@ -125,7 +125,7 @@ def audit(
     noise: Callable[[NoiseSource], NoiseSource] = lambda source: source,
     change: Callable[[Plan], Plan] = lambda plan: plan,
     people: People | None = None,
-    **values: Any,
+    **values: object,
 ) -> Audit:
     """Audit a registered method.
 

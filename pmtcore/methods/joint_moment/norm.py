@@ -12,12 +12,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import final
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from pmtcore.methods.joint_moment.influence import Tail
+from pmtcore.methods.joint_moment.parameters import MomentParameters
 from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.radius import moment_only_ball
 from pmtcore.public.sizes import HARMLESS
@@ -232,7 +233,7 @@ def _candidates(rows: Measured, n: int) -> Candidates:
     return Candidates(radii, n * np.array(lost), shape, public, n)
 
 
-def chosen(rows: Measured | None, dimension: int, n: int, mu: float, *, parameters: Any) -> float:
+def chosen(rows: Measured | None, dimension: int, n: int, mu: float, *, parameters: MomentParameters) -> float:
     """Return the truncation radius: as given, covering (inference), or of least predicted error (accuracy)."""
     if parameters.radius:
         return float(parameters.radius)

@@ -288,7 +288,7 @@ def _influence(found: Mapping[str, Any], n: int, radius: float, expected: np.nda
     raise InputError(RecordMessage.NO_INFLUENCE)
 
 
-def _clusters(found: Any, m: int) -> np.ndarray | None:
+def _clusters(found: object, m: int) -> np.ndarray | None:
     """Return the groups (m,) of the record's public rows; ``None`` where rows are independent."""
     if found is None:
         return None
@@ -303,7 +303,7 @@ def _triangle(matrix: np.ndarray) -> list[float]:
     return np.asarray(matrix)[np.tril_indices(len(matrix))].tolist()
 
 
-def _whole(values: Any, d: int, name: str, lower: bool = False) -> np.ndarray:
+def _whole(values: object, d: int, name: str, lower: bool = False) -> np.ndarray:
     """Return the matrix with this lower triangle: symmetric, or lower triangular."""
     flat = _numbers(values, (d * (d + 1) // 2,), name)
     full = np.zeros((d, d))
@@ -311,20 +311,20 @@ def _whole(values: Any, d: int, name: str, lower: bool = False) -> np.ndarray:
     return full if lower else np.asarray(full + np.tril(full, -1).T)
 
 
-def _numbers(values: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
+def _numbers(values: object, shape: tuple[int, ...], name: str) -> np.ndarray:
     array = np.asarray(values, dtype=float)
     if array.shape != shape or not np.all(np.isfinite(array)) or np.max(np.abs(array), initial=0.0) > 1e150:
         raise InputError(RecordMessage.NUMBERS_NEEDED, name=name, count=shape[0])
     return array
 
 
-def _positive(value: Any, name: str) -> float:
+def _positive(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e150:
         raise InputError(RecordMessage.POSITIVE_NEEDED, name=name)
     return float(value)
 
 
-def _count(value: Any, name: str) -> int:
+def _count(value: object, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 2 <= value <= 10**12:
         raise InputError(RecordMessage.COUNT_NEEDED, name=name)
     return value
