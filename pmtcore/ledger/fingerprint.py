@@ -150,19 +150,19 @@ class Sketch:
         Raises:
             ValueError: it is damaged, or closed with another key.
         """
-        held = base64.b85decode(text)
+        packed = base64.b85decode(text)
         try:
-            found: dict[str, Any] = json.loads(zlib.decompress(_closed(held[16:], key + held[:16])))
+            fields: dict[str, Any] = json.loads(zlib.decompress(_closed(packed[16:], key + packed[:16])))
         except zlib.error:
             raise ValueError("a fingerprint cannot be opened") from None
-        flat = np.frombuffer(base64.b85decode(found["sample"]), dtype="<u8")
+        flat = np.frombuffer(base64.b85decode(fields["sample"]), dtype="<u8")
         types, named = (
-            {int(value): int(often) for value, often in found.get(which, {}).items()}
+            {int(value): int(often) for value, often in fields.get(which, {}).items()}
             for which in ("types", "named_types")
         )
-        names = tuple(found["names"])
+        names = tuple(fields["names"])
         sample = flat.reshape(-1, len(names)) if names else np.empty((0, 0), dtype=np.uint64)
-        return cls(int(found["rows"]), names, sample, types, bool(found.get("complete", False)), named)
+        return cls(int(fields["rows"]), names, sample, types, bool(fields.get("complete", False)), named)
 
 
 def _closed(data: bytes, key: bytes) -> bytes:
