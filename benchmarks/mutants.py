@@ -132,6 +132,11 @@ def _mutants() -> list[Mutant]:
         "data.radius > 1e9",
         PERTURBED,
     )
+    engines, lite = "ledger/engines.py", "tests/ledger/test_engines.py"
+    plant("a file's transaction is not alone", engines, "BEGIN IMMEDIATE", "BEGIN", lite)
+    plant("a file's end does not wait for the disk", engines, "synchronous=FULL", "synchronous=OFF", lite)
+    plant("a failed transaction is kept", engines, '"ROLLBACK"', '"COMMIT"', lite)
+    plant("a file's name is an address", engines, '.replace("%", "%25")', "", lite)
     plant("threads: all blocks at once", threads, "if len(waiting) > threads:", "if len(waiting) > 10**9:", pool)
     plant(
         "threads: a warning in a thread",

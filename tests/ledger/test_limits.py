@@ -16,9 +16,10 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger, LedgerError
-from pmtcore.ledger.schema import SCHEMA, STEPS, VERSION
+from pmtcore.ledger.schema import SCHEMA
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.release import Request, recorded_release
+from tests.ledger.tables import VERSION, take_steps
 from tests.ledger.test_log import REQUEST, emptied, problem, url  # noqa: F401  # fixtures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -158,7 +159,7 @@ def test_an_old_ledger_is_brought_up_to_date(url):  # noqa: F811
     """Version 1 with entries opens, keeps every event and its chain, and grows only from then on."""
     old = engine(url)
     with old.begin() as connection:
-        STEPS[0](connection)
+        take_steps(connection, 1)
         connection.execute(VERSION.insert().values(version=1))
     ledger = Ledger(url)
     ledger.cap("survey", 1.0)
