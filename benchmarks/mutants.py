@@ -742,8 +742,22 @@ def _mutants() -> list[Mutant]:
     plant(
         "radius: what is kept of rows is taken off as if the radius were one",
         "public/radius.py",
-        "moves = self.uncut_moves / radius**2 - self.kept_moves",
-        "moves = self.uncut_moves - self.kept_moves",
+        "1 / radius**2 - self.unit",
+        "1 - self.unit",
+        "tests/public/test_radius.py -k alone",
+    )
+    plant(
+        "ridge: one decomposition, at another penalty",
+        "public/ridge.py",
+        "(penalty - _REFERENCE_PENALTY) * self.shares",
+        "penalty * self.shares",
+        "tests/public/test_ridge.py -k decomposition",
+    )
+    plant(
+        "radius: half of an inverse",
+        "public/radius.py",
+        "np.tril(inverse) + np.tril(inverse, -1).T",
+        "np.tril(inverse)",
         "tests/public/test_radius.py -k alone",
     )
     plant(

@@ -8,7 +8,16 @@ import pytest
 from pmtcore.glm.families import GAUSSIAN, LOGISTIC
 from pmtcore.glm.newton import Rows
 from pmtcore.public.moments import public_from_moment, public_from_rows
-from pmtcore.public.ridge import _Gram, _left_out, _ridge_fit, prior_of, ridge_prior
+from pmtcore.public.ridge import (
+    _PENALTY_PATH,
+    _Gram,
+    _LeastSquares,
+    _left_out,
+    _leverage,
+    _ridge_fit,
+    prior_of,
+    ridge_prior,
+)
 from tests.helpers import names
 
 
@@ -29,17 +38,39 @@ def test_left_out_losses_are_those_of_fits_without_the_row(penalty, seed):
     held = np.diag(penalty * FREE * np.var(x, axis=0))
     rows = Rows(x, y, np.ones(12))
     gram = _Gram(GAUSSIAN, rows)
-    found = _left_out(
-        GAUSSIAN, rows, gram, penalty, held, _ridge_fit(GAUSSIAN, rows, gram, held, start=np.zeros(4))
-    ).losses
+    fit = _ridge_fit(GAUSSIAN, rows, gram, held, start=np.zeros(4))
+    leverage = _leverage(x, gram.at(x @ fit) + held)
+    found = _left_out(GAUSSIAN, rows, gram, penalty, held, fit, leverage=leverage).losses
     labels = (y > np.median(y)).astype(float)
     rows = Rows(x, labels, np.ones(12))
-    near = _left_out(LOGISTIC, rows, _Gram(LOGISTIC, rows), 0.1, held + 0.05 * np.diag(FREE), np.zeros(4))
+    more = held + 0.05 * np.diag(FREE)
+    leverage = _leverage(x, _Gram(LOGISTIC, rows).at(np.zeros(12)) + more)
+    near = _left_out(LOGISTIC, rows, _Gram(LOGISTIC, rows), 0.1, more, np.zeros(4), leverage=leverage)
     for i in range(12):
         keep = np.arange(12) != i
         beta = np.linalg.solve(x[keep].T @ x[keep] / 12 + held, x[keep].T @ y[keep] / 12)
         assert found[i] == pytest.approx((x[i] @ beta) ** 2 / 2 - y[i] * (x[i] @ beta), rel=1e-6, abs=1e-8)
     assert np.all(np.isfinite(near.losses))
+
+
+@pytest.mark.parametrize("m", [3, 12, 400])
+def test_one_decomposition_gives_every_fit_of_the_path(m, seed):
+    """Fits and leverages at each penalty are those of that penalty alone, in raw units, with weights, with few rows."""
+    x, y, _ = table(m, 6, seed)
+    free, weights = np.array([0.0, 1, 1, 1, 1, 1]), np.linspace(0.5, 1.5, m)
+    spread = free * np.var(x, axis=0)
+    hessian = (x * weights[:, None]).T @ x / m + np.diag(1e-10 * np.maximum(spread, 1e-6))
+    together = _LeastSquares.of(Rows(x, y, weights), hessian, spread)
+    for penalty in _PENALTY_PATH if m > 6 else _PENALTY_PATH[:-1]:
+        fit, leverage = together.at(float(penalty))
+        alone = hessian + np.diag(penalty * spread)
+        assert x @ fit == pytest.approx(x @ np.linalg.solve(alone, x.T @ (weights * y) / m), rel=1e-7, abs=1e-7)
+        assert leverage == pytest.approx(_leverage(x, alone), rel=1e-7)
+
+
+def test_without_a_factor_each_fit_is_made_alone(seed):
+    """A column that nothing tells from another one of no spread: no factor, and the prior is there all the same."""
+    assert _LeastSquares.of(Rows(np.ones((5, 1)), np.ones(5), np.ones(5)), -np.eye(1), np.zeros(1)) is None
 
 
 def test_only_the_hessian_of_least_squares_is_the_same_everywhere(seed):
