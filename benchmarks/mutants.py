@@ -132,6 +132,18 @@ def _mutants() -> list[Mutant]:
         "data.radius > 1e9",
         PERTURBED,
     )
+    queries = "tests/tables/test_queries.py"
+    plant("a query's order is forgotten", "tables/queries.py", " or _ORDER.search(self.query)", "", queries)
+    plant(
+        "a query's columns change places",
+        "tables/queries.py",
+        "for at in places)",
+        "for at in sorted(places))",
+        queries,
+    )
+    plant(
+        "a column's name ends a query", "tables/queries.py", """replace('"', '""')""", """replace('"', '"')""", queries
+    )
     engines, lite = "ledger/engines.py", "tests/ledger/test_engines.py"
     plant("a file's transaction is not alone", engines, "BEGIN IMMEDIATE", "BEGIN", lite)
     plant("a file's end does not wait for the disk", engines, "synchronous=FULL", "synchronous=OFF", lite)
