@@ -186,7 +186,33 @@ def _mutants() -> list[Mutant]:
     plant("roles: a sign-in never ends", roles, "<= hours * 3600:", "<= 1e12:", server)
     claims, drawn = "papers/gallery/claims.py", "tests/papers/test_gallery.py"
     plant("gallery: few trials speak", claims, "if self.count < FEWEST_TRIALS:", "if self.count < 0:", drawn)
-    plant("gallery: no answer depends", claims, "if {Answer.HOLDS, Answer.FAILS} <= answers:", "if False:", drawn)
+    depends = "if Answer.FAILS in answers and answers & {Answer.HOLDS, Answer.UNSTATED}:"
+    plant("gallery: no answer depends", claims, depends, "if False:", drawn)
+    plant("gallery: another panel does not excuse", claims, depends, depends.replace(", Answer.UNSTATED", ""), drawn)
+    every, any_of = "two_sided(trials) * spread < 0", "two_sided(trials, draws.shape[1]) * spread >= 0"
+    plant("gallery: each x pays for all", claims, every, "two_sided(trials, draws.shape[1]) * spread < 0", drawn)
+    plant("gallery: one x of many accuses", claims, any_of, "two_sided(trials) * spread >= 0", drawn)
+    plant(
+        "gallery: what is displayed is not recycled",
+        "glm/augment.py",
+        "np.where(over_all, *shares)",
+        "np.where(~over_all, *shares)",
+        "tests/glm/test_augment.py -k recycl",
+    )
+    plant(
+        "gallery: fits begin with other derivatives",
+        "glm/solvers.py",
+        "at_end[0][live], at_end[1][live] = losses",
+        "pass",
+        "tests/glm/test_augment.py -k derivatives",
+    )
+    plant(
+        "gallery: as printed counts are clipped",
+        "methods/local/printed.py",
+        "low=-_BEYOND, high=_BEYOND",
+        "low=made.low, high=made.high",
+        "tests/local/test_printed.py",
+    )
     plant("gallery: spreads are halved", claims, "return np.maximum(*sides)", "return np.maximum(*sides) / 2", drawn)
     told = "papers/gallery/checks.py"
     plant("gallery: an x that does not decide is named", told, "at = int(np.argmax(np", "at = int(np.argmin(np", drawn)
@@ -230,6 +256,22 @@ def _mutants() -> list[Mutant]:
     plant("gradients: many passes, the first of them nothing", method, "growth = growth **", "_ = growth **", LAWS)
     plant(
         "gradients: a curvature that runs off", filter_passes, "is not None:\n        root", "is 0:\n        root", LAWS
+    )
+    rehearsal, foreseen = "methods/gradients/rehearsal.py", "tests/methods/test_gradients_prediction.py"
+    plant("gradients: one ratio for all schedules", method, "(self.schedule, n), ", "n, ", f"{foreseen} -k schedule")
+    plant(
+        "gradients: a ratio for every budget",
+        rehearsal,
+        "not in stored:\n                stored[key",
+        "is not None:\n                stored[key",
+        f"{foreseen} -k curve",
+    )
+    plant(
+        "gradients: few private rows like many",
+        method,
+        "np.trace(reference.expected.covariance[0])",
+        "np.trace(self.expected.covariance[0])",
+        f"{foreseen} -k near",
     )
     plant("gradients: a curvature costs nothing", "methods/gradients/method.py", "(1 - curvature) * s", "s", LAWS)
     plant(
@@ -1414,6 +1456,22 @@ def _noise_mutants() -> list[Mutant]:
         ),
     )
     found += _of(
+        "public/tails.py",
+        "tests/public/test_tails.py",
+        ("tails: the prior is counted on one side alone", "self.many + PRIOR_ROWS", "self.many"),
+        ("tails: no floor of the power", "np.maximum(hill, self.least_power)", "hill"),
+    )
+    found += _of(
+        "glm/solvers.py",
+        "tests/glm/test_solvers.py",
+        (
+            "solver: the matrix pulls half as much as its curvature says",
+            "theta @ self.matrix)\n\n    def sharp",
+            "theta @ self.matrix / 2)\n\n    def sharp",
+        ),
+        ("solver: a fit ends by the length of its gradient", "start, measure=decrement)", "start)"),
+    )
+    found += _of(
         "glm/solvers.py",
         ENDS,
         ("ends: sweeps' end taken as it is", "end[t] = _exact_step(level, hessian[t], lasso[t])", "pass"),
@@ -1724,7 +1782,7 @@ def _run_tests(mutant: Mutant, root: Path) -> NoReturn:
 
 
 def judged(planted: Planted, status: int) -> bool:
-    """Whether a fault survived, by how its tests ended.
+    """Return whether a fault survived, by how its tests ended.
 
     Raises:
         SystemExit: the tests did not run.
@@ -1785,7 +1843,7 @@ class Progress:
 
 
 def copied(root: Path) -> Path:
-    """A copy of the code and its tests."""
+    """Return a copy of the code and its tests."""
     root.mkdir()
     for part in _PARTS:
         source = ROOT / part

@@ -13,7 +13,7 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import Message
 from pmtcore.base.records import Curator, PrivateRows, RowCache
-from pmtcore.glm.newton import Rows
+from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.loss_sums import LossSums, row_pieces
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_rows
@@ -57,7 +57,7 @@ def weather(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def suited(entry, *problems):
-    """The first of the problems whose family a method fits; without intercept where it has none.
+    """Return the first of the problems whose family a method fits; without intercept where it has none.
 
     Where a method protects the responses alone, the covariates are declared public.
     """

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import final
+from typing import Generic, final
 
 import numpy as np
 
 from pmtcore.base.records import MOST_KEPT, Curator, PrivateRows, RowCache
 from pmtcore.glm.losses import Loss
-from pmtcore.glm.newton import Differentiable, Rows
-from pmtcore.glm.solvers import loss_values, weighted_gram
+from pmtcore.glm.rows import RowLoss, Rows
+from pmtcore.glm.solvers import Loss_co, loss_values, weighted_gram
 from pmtcore.mechanisms.truncation import bounded
 
 _SOLVER = Curator("sums of losses: a solver sees them, and only its minimizer leaves, by a mechanism or for the lab")
@@ -45,7 +45,7 @@ def row_pieces(rows: PrivateRows, prepare: Callable[[np.ndarray, np.ndarray], Ro
 
 
 @final
-class LossSums:
+class LossSums(Generic[Loss_co]):
     """Sums of a loss over private rows, as :class:`pmtcore.glm.solvers.Losses` has them.
 
     They are bare figures of private rows: whoever makes this object answers for what its solver gives away.
@@ -57,13 +57,13 @@ class LossSums:
         count: public number of rows.
     """
 
-    def __init__(self, rows: RowCache[Rows], loss: Loss, radius: float, count: int) -> None:
+    def __init__(self, rows: RowCache[Rows], loss: Loss_co, radius: float, count: int) -> None:
         self._rows, self.loss, self.radius, self.count = rows, loss, radius, count
 
-    @classmethod
+    @staticmethod
     def clipped(
-        cls, rows: PrivateRows, loss: Loss, radius: float, transform: Callable[[np.ndarray], np.ndarray] = np.asarray
-    ) -> LossSums:
+        rows: PrivateRows, loss: Loss, radius: float, transform: Callable[[np.ndarray], np.ndarray] = np.asarray
+    ) -> LossSums[Loss]:
         """Return the sums of losses of rows clipped to the radius, with responses in the range of the loss.
 
         A row that is not finite becomes a row of zeros.
@@ -78,7 +78,7 @@ class LossSums:
         def clip(x: np.ndarray, y: np.ndarray) -> Rows:
             return Rows(bounded(transform(x), radius), loss.responses(y), np.ones(len(y)))
 
-        return cls(row_pieces(rows, clip), loss, radius, rows.n)
+        return LossSums(row_pieces(rows, clip), loss, radius, rows.n)
 
     @cached_property
     def most_curvature(self) -> np.ndarray:
@@ -97,7 +97,7 @@ class LossSums:
         return "<sums of losses over private rows>"
 
 
-def derivative_sums(rows: RowCache[Rows], loss: Differentiable, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def derivative_sums(rows: RowCache[Rows], loss: RowLoss, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return ``sum w l' x`` (t, d) and ``sum w l'' x x'`` (t, d, d) over private rows at coefficients (t, d): one pass.
 
     They are bare figures, for a solver.
@@ -109,17 +109,6 @@ def derivative_sums(rows: RowCache[Rows], loss: Differentiable, theta: np.ndarra
 
     total = _sum(rows, both)
     return np.ascontiguousarray(total[..., 0]), np.ascontiguousarray(total[..., 1:])
-
-
-def reach_and_level(rows: RowCache[Rows], count: int) -> tuple[float, float]:
-    """Return the length of the longest row and the mean size of weighted responses, bare figures for a solver."""
-    longest = rows.largest(lambda pieces: np.max([_longest(piece) for piece in pieces], axis=0)).reveal(_SOLVER)
-    total = _sum(rows, lambda block: np.sum(np.abs(block.weights * block.response)))
-    return float(longest), float(total) / count
-
-
-def _longest(rows: Rows) -> np.ndarray:
-    return np.asarray(np.max(np.linalg.norm(rows.features, axis=1)))
 
 
 def _sum(rows: RowCache[Rows], function: Callable[[Rows], np.ndarray]) -> np.ndarray:

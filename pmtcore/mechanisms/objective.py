@@ -21,9 +21,10 @@ from pmtcore.accounting.objective import least_modulus, noise_sd
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import RowCache
 from pmtcore.glm.families import Family
-from pmtcore.glm.newton import Rows, minimize
+from pmtcore.glm.rows import Rows
+from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.mechanisms.grid import FINE, SLACK
-from pmtcore.mechanisms.loss_sums import derivative_sums
+from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.optimum import Optimum, Sums
 
@@ -125,14 +126,7 @@ class Perturbation:
         """
         d = len(self.centre)
         b = source.integers(FINE, trials, d) * (self.noise / FINE)
-        modulus = self.modulus
-        quadratic = self.n * self.penalty + modulus * np.eye(d)
-
-        def derivatives(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            gradient, hessian = derivative_sums(rows, self.family, theta)
-            pull = self.n * theta @ self.penalty + modulus * (theta - self.centre)
-            return gradient + pull + b, hessian + quadratic
-
-        start = np.broadcast_to(self.centre, (trials, d)).copy()
-        minimizers = minimize(derivatives, start, self.reach * self.radius, self.optimum.tolerance)
+        data = LossSums(rows, self.family, self.radius, self.n)
+        penalty = Penalty.of(b, self.modulus, self.centre, matrix=self.n * self.penalty)
+        minimizers = minimize(data, penalty, self.optimum.tolerance).theta
         return self.optimum.gaussian(minimizers, self.mu * _ROUNDING_MU_SHARE, source)

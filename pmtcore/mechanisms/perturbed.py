@@ -83,7 +83,7 @@ class Mechanism:
         """Return the law of the noise b."""
         return self.split.noise
 
-    def clipped(self, rows: PrivateRows) -> LossSums:
+    def clipped(self, rows: PrivateRows) -> LossSums[Loss]:
         """Return the sums of losses of rows in the coordinates of the mechanism, clipped as it needs them."""
         return LossSums.clipped(rows, self.terms.loss, self.terms.radius)
 
@@ -108,7 +108,7 @@ class Mechanism:
         ball = _RADIUS_PER_SCALE * (centre + loss.score / loss.curvature)
         return Optimum(self.centre, ball, self.terms.modulus, wanted, sums.rounding_bound, self.noise.scale / FINE)
 
-    def release(self, data: LossSums, n: int, source: NoiseSource, trials: int) -> np.ndarray:
+    def release(self, data: LossSums[Loss], n: int, source: NoiseSource, trials: int) -> np.ndarray:
         """Return minimizers (trials, p), each with its own noise.
 
         Args:

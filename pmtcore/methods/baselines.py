@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 
@@ -14,9 +15,10 @@ import numpy as np
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import Bands, Curator, Private, PrivateRows
-from pmtcore.glm import newton
+from pmtcore.glm import solvers
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
-from pmtcore.mechanisms.loss_sums import bytes_kept, derivative_sums, reach_and_level, row_pieces
+from pmtcore.glm.rows import Rows
+from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept, row_pieces
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.methods.parameters import Parameters, penalty
 from pmtcore.methods.registry import (
@@ -33,7 +35,7 @@ from pmtcore.methods.registry import (
     sound,
 )
 from pmtcore.public.bands import Part, limits, robust_part
-from pmtcore.public.moments import PublicData, back_transform, joint, whiten
+from pmtcore.public.moments import PublicData, back_transform, joint, ridge_from_least_squares, whiten
 from pmtcore.public.shape import Shape
 
 _LAB = Curator("the non-private fit, lab only")
@@ -45,18 +47,13 @@ def exact_fit(public: PublicData, rows: PrivateRows, lam: float | None = None) -
         return least_squares(public, rows, lam or 0.0)
     penalty = public.penalty if lam is None else lam * public.unit_penalty
 
-    def prepare(x: np.ndarray, y: np.ndarray) -> newton.Rows:
+    def prepare(x: np.ndarray, y: np.ndarray) -> Rows:
         response, weights = (y[:, 0], y[:, 1]) if rows.weighted else (y, np.ones(len(y)))
-        return newton.Rows(whiten(public.feature_root, x), response, weights)
-
-    pieces = row_pieces(rows, prepare)
-
-    def sums(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return derivative_sums(pieces, public.family, theta)
+        return Rows(whiten(public.feature_root, x), response, weights)
 
     with np.errstate(all="ignore"):  # whether something overflowed is private too
-        reach, level = reach_and_level(pieces, rows.n)
-        fitted = newton.fit_sums(sums, rows.n, penalty, public.centre, reach=reach, level=level)
+        data = LossSums(row_pieces(rows, prepare), public.family, math.inf, rows.n)
+        fitted = solvers.fit(data, penalty, public.centre)
         return Private(back_transform(public.feature_root, fitted))
 
 
@@ -73,14 +70,12 @@ def least_squares(public: PublicData, rows: PrivateRows, lam: float = 0.0) -> Pr
 
     def solve(total: np.ndarray) -> np.ndarray:
         moment = total / rows.n
-        gram = moment[:d, :d]
-        inverse_root = np.linalg.solve(root, np.eye(d))
-        level = public.factor[-1, :d]  # the public fit in whitened coordinates
-        right = gram @ level + public.residual_scale * moment[:d, d]
-        if lam == 0:  # only the correction is solved for: exact where the public fit is
-            correction = np.linalg.lstsq(gram, moment[:d, d], rcond=None)[0]
-            return public.fit + public.residual_scale * back_transform(root, correction)
-        return back_transform(root, np.linalg.solve(gram + lam * inverse_root @ inverse_root.T, right))
+        # Only the correction is solved for: exact where the public fit is.
+        correction = np.linalg.lstsq(moment[:d, :d], moment[:d, d], rcond=None)[0]
+        fit = public.fit + public.residual_scale * back_transform(root, correction)
+        if lam == 0:
+            return fit
+        return ridge_from_least_squares(fit, root @ moment[:d, :d] @ root.T, np.full(d, lam))
 
     return rows.sum(block).map(solve)
 

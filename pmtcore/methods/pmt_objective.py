@@ -21,7 +21,7 @@ from pmtcore.accounting.objective import noise_sd
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.distributions import chi2
 from pmtcore.base.records import Bands, PrivateRows, RowCache
-from pmtcore.glm.newton import Rows
+from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.loss_sums import bytes_kept, row_pieces
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation

@@ -227,7 +227,7 @@ class _AllCut:
     def priced(self, radius: float) -> tuple[float, float]:
         """Return what :func:`_priced` does at a radius."""
         m, factor = len(self.moves), 1 / radius**2 - self.unit
-        return _bias(factor @ self.moves / m, np.abs(factor) @ self.sizes / m), self.square / radius**4
+        return squared_bias(factor @ self.moves / m, np.abs(factor) @ self.sizes / m), self.square / radius**4
 
 
 def _inverse_gram(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -242,7 +242,7 @@ def _inverse_gram(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
 
 
-def _bias(mean: np.ndarray, mean_size: np.ndarray) -> float:
+def squared_bias(mean: np.ndarray, mean_size: np.ndarray) -> float:
     """Return the squared bias of truncation with its absolute part, of mean moves (d,) and mean absolute ones (d,)."""
     return float(np.sum(mean**2) + ABSOLUTE_SHARE * np.sum(mean_size**2))
 
@@ -257,4 +257,4 @@ def _priced(rows: np.ndarray, weights: np.ndarray, cut: np.ndarray) -> tuple[flo
     """
     inverse, m = _inverse_gram(rows, weights), len(rows)
     moves = cut_off(rows[cut], weights[cut]) @ inverse
-    return _bias(np.sum(moves, axis=0) / m, np.sum(np.abs(moves), axis=0) / m), float(np.sum(inverse**2))
+    return squared_bias(np.sum(moves, axis=0) / m, np.sum(np.abs(moves), axis=0) / m), float(np.sum(inverse**2))

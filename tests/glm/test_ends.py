@@ -51,7 +51,7 @@ def responses(loss: losses.Loss, x: np.ndarray, seed: int) -> np.ndarray:
 
 
 def counted(monkeypatch) -> list[int]:
-    """How often the rows were looked at, in memory or in passes."""
+    """Return how often the rows were looked at, in memory or in passes."""
     calls = [0]
 
     def counting(inner):

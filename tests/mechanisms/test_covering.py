@@ -14,7 +14,7 @@ from pmtcore.accounting.perturbed import ApproxDP
 from pmtcore.base.records import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.families import LOGISTIC
-from pmtcore.glm.newton import Rows
+from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation

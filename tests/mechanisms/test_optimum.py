@@ -11,7 +11,8 @@ import pytest
 from scipy.stats import gamma, kstest
 
 from pmtcore.glm.families import LOGISTIC
-from pmtcore.glm.newton import Rows, minimize
+from pmtcore.glm.rows import Rows
+from pmtcore.glm.solvers import Data, Penalty, minimize
 from pmtcore.mechanisms.grid import FINE
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.objective import Perturbation
@@ -73,12 +74,8 @@ def test_the_computed_minimizer_is_as_near_as_claimed(kind, mu, seed):
     made, rows = perturbation(40, mu), hostile(40, kind)
     b = made.noise * np.random.default_rng(seed).standard_normal(2)
     on_grid = np.rint(b / made.optimum.step_of_noise) * made.optimum.step_of_noise
-
-    def derivatives(theta):
-        gradient, hessian = rows.sums(LOGISTIC, theta)
-        return gradient + made.modulus * (theta - made.centre) + on_grid, hessian + made.modulus * np.eye(2)
-
-    computed = minimize(derivatives, made.centre[None].copy(), 3.0, made.optimum.tolerance)
+    data = Data(LOGISTIC, rows.features, rows.response, rows.weights)
+    computed = minimize(data, Penalty.of(on_grid, made.modulus, made.centre), made.optimum.tolerance).theta
     ideal, _ = exact_minimizer(made, rows, b)
     for ball in (made.optimum.ball, 0.5 * float(np.linalg.norm(computed - made.centre)) + 1e-3):
         optimum = Optimum(

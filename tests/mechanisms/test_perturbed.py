@@ -80,7 +80,7 @@ def test_poisson_that_falls_for_ever_is_refused():
 
 
 def split_reference(data, b, q, c, lam):
-    """The same convex problem in a well-kept solver: theta = u - v with u, v >= 0, L-BFGS-B."""
+    """Return the same convex problem in a well-kept solver: theta = u - v with u, v >= 0, L-BFGS-B."""
     p = len(b)
 
     def f(w):
@@ -112,7 +112,7 @@ def test_the_solver_agrees_with_an_independent_one(loss, lam, seed):
     b, q = rng.standard_normal((3, 5)) * 2, rng.uniform(1, 4, (3, 5))
     c, sharp = rng.standard_normal((3, 5)), lam * rng.uniform(0, 2, (3, 5))
     data = Data(loss, x, y)
-    found = minimize(data, Penalty(b, q, c, sharp), 1e-9)
+    found = minimize(data, Penalty.of(b, q, c, sharp), 1e-9)
     assert np.all(found.residual <= 1e-9)
     for t in range(3):
         assert np.linalg.norm(found.theta[t] - split_reference(data, b[t], q[t], c[t], sharp[t])) < 1e-6

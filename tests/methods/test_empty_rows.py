@@ -50,7 +50,7 @@ def choices(entry, **more) -> Choices:
 
 
 def released(entry, found: Problem, **values: object) -> np.ndarray:
-    """What leaves at one seed, as numbers."""
+    """Return what leaves at one seed, as numbers."""
     plan = entry.plan(found.public, found.private.n, Budget(2.0), make_parameters(entry, values))
     outcome = plan.run(found.private, SeededNoise(3), 1)
     return np.asarray(outcome.coefficients)

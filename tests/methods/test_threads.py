@@ -13,9 +13,9 @@ from pmtcore.base import records, threads
 from pmtcore.base.checks import InputError
 from pmtcore.base.records import MOST_KEPT, PrivateRows, ReleaseStatus, block_sum
 from pmtcore.glm.families import LOGISTIC, family
-from pmtcore.glm.newton import Rows
+from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms import randomizers
-from pmtcore.mechanisms.loss_sums import derivative_sums, reach_and_level, row_pieces
+from pmtcore.mechanisms.loss_sums import derivative_sums, row_pieces
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import make_parameters, method, methods
 from pmtcore.public.moments import INTERCEPT, public_from_rows
@@ -41,12 +41,12 @@ def rows(chosen):
 
 
 def cut(x, y, size, names):
-    """The same rows in blocks of a size; each block is slower than the one after it."""
+    """Return the same rows in blocks of a size; each block is slower than the one after it."""
     return PrivateRows(lambda: ((x[at : at + size], y[at : at + size]) for at in range(0, len(y), size)), len(y), names)
 
 
 def released(entry, many, size, keeps=MOST_KEPT, **values):
-    """The coefficients at one seed, with so many threads and blocks of a size."""
+    """Return the coefficients at one seed, with so many threads and blocks of a size."""
     x, y = rows(entry.families[0])
     first = 1 if entry.task == "nonlinear" else 0  # of these a link takes the place of the intercept
     x, names = x[:, first:], NAMES[first:]
@@ -127,18 +127,6 @@ def test_of_rows_kept_for_a_solver_nothing_else_stays(monkeypatch):
     again = derivative_sums(pieces, LOGISTIC, np.zeros((20, 3)))
     assert all(set(vars(piece)) == {"features", "response", "weights"} for block in pieces._kept for piece in block)
     assert len(pieces._kept) == 4 and all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
-
-
-def test_the_longest_row_and_the_mean_response_are_those_of_all_blocks(monkeypatch):
-    """Against the rows at once."""
-    monkeypatch.setattr(records, "_NUMBERS_OF_A_BLOCK", 1)
-    monkeypatch.setattr(records, "_ROWS_OF_A_PART", 128)
-    rng = np.random.default_rng(4)
-    x, y = rng.standard_normal((500, 3)), rng.standard_normal(500)
-    pieces = row_pieces(PrivateRows.from_arrays(x, y, NAMES), lambda x, y: Rows(x, y, np.full(len(y), 0.5)))
-    reach, level = reach_and_level(pieces, 500)
-    assert reach == np.max(np.linalg.norm(x, axis=1))
-    assert level == pytest.approx(np.mean(np.abs(0.5 * y)), rel=1e-12)
 
 
 def test_sums_are_added_in_the_order_of_the_blocks():

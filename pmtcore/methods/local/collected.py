@@ -26,7 +26,7 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Bands, Private, PrivateRows
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
-from pmtcore.glm.newton import Rows
+from pmtcore.glm.rows import Rows
 from pmtcore.local import estimators, setup
 from pmtcore.local.estimators import LINKS, Link
 from pmtcore.local.protocol import Configuration, unfold
@@ -318,6 +318,7 @@ def algorithm(
         origin=Origin(
             name,
             names=(name if printed else f"{name}, repaired",),
+            also=("NLDP",),
             errata=("E5", "E6", "E19") if gaussian else ("E6", "E7", "E19"),
         ),
         claim=claim,

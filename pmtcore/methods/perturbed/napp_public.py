@@ -28,6 +28,7 @@ from pmtcore.accounting.gdp import Gdp
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.records import PrivateRows
+from pmtcore.glm.losses import Loss
 from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.perturbed import Budgeted, Mechanism, dp_erm, napp_public
@@ -127,11 +128,11 @@ class ErmPlan(Plan):
         """Return the perturbed objective of these rows."""
         return partial(self.release, self.clipped(rows))
 
-    def clipped(self, rows: PrivateRows) -> LossSums:
+    def clipped(self, rows: PrivateRows) -> LossSums[Loss]:
         """Return the sums of losses of clipped rows."""
         return self.ground.clipped(rows)
 
-    def release(self, clipped: LossSums, source: NoiseSource, trials: int) -> ErmOutcome:
+    def release(self, clipped: LossSums[Loss], source: NoiseSource, trials: int) -> ErmOutcome:
         """Return released minimizers.
 
         Guarantee: mu-GDP under replace-one; with pure noise epsilon-private, which is more (proofs/erm.md, 15.2 to

@@ -69,7 +69,7 @@ class Setting:
         """Rows (k, d) in these coordinates; overflow is left to the clipping."""
         return np.asarray(x @ self.back)
 
-    def clipped(self, rows: PrivateRows) -> LossSums:
+    def clipped(self, rows: PrivateRows) -> LossSums[Loss]:
         """Return the sums of losses of private rows, clipped in these coordinates, with responses in their range."""
         return LossSums.clipped(rows, self.loss, self.radius, self.rows)
 

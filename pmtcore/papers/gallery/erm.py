@@ -177,7 +177,7 @@ class Trial:
     bound: str = "box"
     floor: float | None = None
 
-    @property
+    @cached_property
     def budget(self) -> Budget:
         """Return the budget whose claim is this epsilon and delta."""
         if self.delta:
@@ -335,7 +335,7 @@ def corner_trial(
     lams: Sequence[float],
     delta: float,
 ) -> Errors:
-    """How many features without effect are kept at large Lambda, at each epsilon (the text on figure 4)."""
+    """Count the features without effect that are kept at large Lambda, at each epsilon (the text on figure 4)."""
     trials = _at(seed, kind, n, epsilons, delta=delta)
     wrong = _truth(trials[0].drawn) == 0
     return {
