@@ -131,6 +131,23 @@ def _mutants() -> list[Mutant]:
         "data.radius > 1e9",
         PERTURBED,
     )
+    queries = "tests/tables/test_queries.py"
+    plant("a query's order is forgotten", "tables/queries.py", " or _ORDER.search(self.query)", "", queries)
+    plant(
+        "a query's columns change places",
+        "tables/queries.py",
+        "for at in places)",
+        "for at in sorted(places))",
+        queries,
+    )
+    plant(
+        "a column's name ends a query", "tables/queries.py", """replace('"', '""')""", """replace('"', '"')""", queries
+    )
+    engines, lite = "ledger/engines.py", "tests/ledger/test_engines.py"
+    plant("a file's transaction is not alone", engines, "BEGIN IMMEDIATE", "BEGIN", lite)
+    plant("a file's end does not wait for the disk", engines, "synchronous=FULL", "synchronous=OFF", lite)
+    plant("a failed transaction is kept", engines, '"ROLLBACK"', '"COMMIT"', lite)
+    plant("a file's name is an address", engines, '.replace("%", "%25")', "", lite)
     plant("threads: all blocks at once", threads, "if len(waiting) > threads:", "if len(waiting) > 10**9:", pool)
     plant(
         "threads: a warning in a thread",
@@ -778,8 +795,22 @@ def _mutants() -> list[Mutant]:
     plant(
         "radius: what is kept of rows is taken off as if the radius were one",
         "public/radius.py",
-        "moves = self.uncut_moves / radius**2 - self.kept_moves",
-        "moves = self.uncut_moves - self.kept_moves",
+        "1 / radius**2 - self.unit",
+        "1 - self.unit",
+        "tests/public/test_radius.py -k alone",
+    )
+    plant(
+        "ridge: one decomposition, at another penalty",
+        "public/ridge.py",
+        "(penalty - _REFERENCE_PENALTY) * self.shares",
+        "penalty * self.shares",
+        "tests/public/test_ridge.py -k decomposition",
+    )
+    plant(
+        "radius: half of an inverse",
+        "public/radius.py",
+        "np.tril(inverse) + np.tril(inverse, -1).T",
+        "np.tril(inverse)",
         "tests/public/test_radius.py -k alone",
     )
     plant(

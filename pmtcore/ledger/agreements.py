@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-import sqlalchemy as sql
-
 from pmtcore.base.messages import LedgerMessage
 from pmtcore.ledger import chain, reading, rules
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import Database
-from pmtcore.ledger.schema import EVENTS
+from pmtcore.ledger.engines import Connection
 
 _ANSWERS = {"agree": "agreed", "decline": "declined"}
 # What was agreed to is what may be released: the same choices from the same rows.
@@ -111,7 +109,7 @@ class Agreements:
             keys = [row["key"] for row in reading.of_kind(connection, "ask")]
             return [self._asked(connection, key) for key in reversed(keys)]
 
-    def check(self, connection: sql.Connection, dataset: str, key: str, fields: Mapping[str, Any]) -> None:
+    def check(self, connection: Connection, dataset: str, key: str, fields: Mapping[str, Any]) -> None:
         """Raise unless a second person agreed to this very spend.
 
         Raises:
@@ -126,7 +124,7 @@ class Agreements:
         if answered.dataset != dataset or _differs(answered.fields, fields):
             raise LedgerError(LedgerMessage.OTHER_THAN_AGREED)
 
-    def _asked(self, connection: sql.Connection, key: str) -> Asked:
+    def _asked(self, connection: Connection, key: str) -> Asked:
         rows = self._rows(connection, key)
         if "ask" not in rows:
             raise LedgerError(LedgerMessage.NOT_ASKED)
@@ -136,8 +134,8 @@ class Agreements:
         state = state if spent is None else spent.state
         return Asked(key, at, dataset, fields["by"], fields, state, answer.get("by", ""), answer.get("reason", ""))
 
-    def _rows(self, connection: sql.Connection, key: str) -> dict[str, tuple[str, dict[str, Any], str]]:
-        rows = connection.execute(EVENTS.select().where(EVENTS.c.key == key)).mappings()
+    def _rows(self, connection: Connection, key: str) -> dict[str, tuple[str, dict[str, Any], str]]:
+        rows = reading.of_key(connection, key)
         return {row["kind"]: (row["dataset"], chain.read(row, self._database.key), row["at"]) for row in rows}
 
 

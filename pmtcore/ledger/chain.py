@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-import sqlalchemy as sql
-
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
@@ -22,7 +20,7 @@ from pmtcore.base.messages import Damage, LedgerMessage
 from pmtcore.base.refusals import CapError
 from pmtcore.ledger.sidecar import Head, seal
 
-Row = Mapping[str, Any] | sql.RowMapping
+Row = Mapping[str, Any]
 _HASHED = ("seq", "at", "dataset", "kind", "key", "payload", "previous")
 
 

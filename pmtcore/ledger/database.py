@@ -14,18 +14,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, final
 
-import sqlalchemy as sql
-
 from pmtcore.base.checks import InputError
 from pmtcore.base.exports import plain
 from pmtcore.base.messages import Damage, LedgerMessage
 from pmtcore.ledger import chain
 from pmtcore.ledger.chain import Damaged, LedgerError
-from pmtcore.ledger.engines import address, engine, lock
+from pmtcore.ledger.engines import Connection, address, database_errors, engine, place_of
 from pmtcore.ledger.schema import EVENTS, SCHEMA, add_seals, upgrade, version
 from pmtcore.ledger.sidecar import Beside, Head, seal
 
 _LOG = logging.getLogger("second_moment.ledger")
+_ALL = "SELECT * FROM pmt_events ORDER BY seq"
+_INSERT = (
+    "INSERT INTO pmt_events (seq, at, dataset, kind, key, payload, previous, hash, seal) "
+    "VALUES (:seq, :at, :dataset, :kind, :key, :payload, :previous, :hash, :seal)"
+)
 _VERIFIED: dict[str, Head] = {}  # by address: what this process has walked through already
 
 
@@ -55,14 +58,13 @@ class Database:
             self._prepare()
         except LedgerError:
             raise
-        except (sql.exc.SQLAlchemyError, ImportError, OSError, ValueError, RuntimeError) as error:
+        except database_errors(ImportError, OSError, ValueError, RuntimeError) as error:
             raise unusable(error) from None
 
     @property
     def place(self) -> str:
         """Return where the ledger is: a file, or a database's address without its password."""
-        url = sql.make_url(self.url)
-        return str(url.database) if self._lite else url.render_as_string(hide_password=True)
+        return place_of(self.url)
 
     @property
     def seal_key(self) -> bytes:
@@ -112,7 +114,7 @@ class Database:
                 upgrade(connection, found)
                 self._seal_old_events(connection)
 
-    def _seal_old_events(self, connection: sql.Connection) -> None:
+    def _seal_old_events(self, connection: Connection) -> None:
         """Seal events of programs that had no key; afterwards an event without a seal is damage.
 
         A first sealed event vouches for those before it, by their hashes. Where there is none, the events are
@@ -122,7 +124,7 @@ class Database:
             Damaged: the chain is broken, or all seals are gone although there is a key.
             LedgerError: the key is missing.
         """
-        rows = connection.execute(EVENTS.select().order_by(EVENTS.c.seq)).mappings().all()
+        rows = list(connection.rows(_ALL))
         if all(row["seal"] is not None for row in rows):
             return
         sealed = any(row["seal"] is not None for row in rows)
@@ -136,18 +138,14 @@ class Database:
         add_seals(connection, {row["seq"]: seal(self.seal_key, row["hash"]) for row in rows if row["seal"] is None})
 
     @contextmanager
-    def _alone(self, *, reads: bool = False) -> Iterator[sql.Connection]:
+    def _alone(self, *, reads: bool = False) -> Iterator[Connection]:
         """Open a transaction that no other writer overlaps; on a server those that only read overlap one another."""
         try:
-            with self._engine.connect() as connection, connection.begin():
-                if self._lite:
-                    connection.exec_driver_sql("BEGIN IMMEDIATE")
-                else:
-                    lock(connection, shared=reads)
+            with self._engine.alone(reads=reads) as connection:
                 yield connection
         except InputError:
             raise
-        except (sql.exc.SQLAlchemyError, OSError) as error:
+        except database_errors(OSError) as error:
             raise unusable(error) from None
         except UnicodeEncodeError:
             raise LedgerError(LedgerMessage.UNWRITABLE_NAME) from None
@@ -155,7 +153,7 @@ class Database:
             raise Damaged(Damage.UNREADABLE) from None
 
     @contextmanager
-    def reading(self) -> Iterator[sql.Connection]:
+    def reading(self) -> Iterator[Connection]:
         """Open a transaction that only reads; each event is checked when it is read.
 
         Raises:
@@ -165,13 +163,13 @@ class Database:
             self._complete(connection)
             yield connection
 
-    def _complete(self, connection: sql.Connection) -> None:
+    def _complete(self, connection: Connection) -> None:
         """Raise unless there are as many events as the newest one's number says.
 
         Raises:
             Damaged: there are fewer or more.
         """
-        if connection.execute(sql.select(sql.func.count()).select_from(EVENTS)).scalar() != self.head(connection)[0]:
+        if connection.value("SELECT count(*) FROM pmt_events") != self.head(connection)[0]:
             raise Damaged(Damage.EVENTS_MISSING)
 
     @contextmanager
@@ -183,7 +181,7 @@ class Database:
             raise unusable(error) from None
 
     @contextmanager
-    def writing(self, room: int = 0) -> Iterator[sql.Connection]:
+    def writing(self, room: int = 0) -> Iterator[Connection]:
         """Open a transaction on a ledger that was verified; its head is noted afterwards."""
         with self._locked():
             self._settle()
@@ -212,7 +210,7 @@ class Database:
             with self._alone():
                 pass
 
-    def _check(self, connection: sql.Connection, file: str) -> None:
+    def _check(self, connection: Connection, file: str) -> None:
         """Raise unless the log is what was written: cheap since the head this process saw last, whole at first.
 
         Raises:
@@ -228,29 +226,29 @@ class Database:
         start = None if killed else _VERIFIED.get(self.url)
         if start is not None and not self._has(connection, start):
             raise Damaged(Damage.EVENTS_GONE)
-        after = EVENTS.select().order_by(EVENTS.c.seq).where(EVENTS.c.seq > (start.seq if start else 0))
-        found = chain.walk(connection.execute(after).mappings(), key, start)
+        after = "SELECT * FROM pmt_events WHERE seq > :seq ORDER BY seq"
+        found = chain.walk(connection.rows(after, seq=start.seq if start else 0), key, start)
         if found.first_bad is not None:
             raise Damaged(Damage.BROKEN_CHAIN, event=found.first_bad)
         if self._lite and (start is None or noted is None or noted.hash != head.hash):
-            state = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+            state = connection.value("PRAGMA integrity_check(1)")
             if state != "ok":
                 raise Damaged(Damage.FILE_DAMAGED)
 
-    def _unchanged(self, connection: sql.Connection, found: int, noted: Head | None = None) -> None:
+    def _unchanged(self, connection: Connection, found: int, noted: Head | None = None) -> None:
         """Raise unless the log still passes through the head noted beside it."""
         noted = noted or self._noted()
         if noted is None or noted.seq == 0:
             return
-        if (found == 0 and not sql.inspect(connection).has_table(EVENTS.name)) or not self._has(connection, noted):
+        if (found == 0 and not connection.has_table(EVENTS)) or not self._has(connection, noted):
             raise Damaged(Damage.CUT_SHORT, event=noted.seq)
 
-    def _own_file(self, connection: sql.Connection, file: str, noted: Head | None = None) -> None:
+    def _own_file(self, connection: Connection, file: str, noted: Head | None = None) -> None:
         """Raise unless the file is, byte for byte, what was noted with its head; a step of upgrade notes it anew."""
         noted = noted or self._noted()
         if noted is None or "" in (file, noted.file) or noted.file == file:
             return
-        if not sql.inspect(connection).has_table(EVENTS.name) or self.head(connection)[1] == noted.hash:
+        if not connection.has_table(EVENTS) or self.head(connection)[1] == noted.hash:
             raise Damaged(Damage.CHANGED_BY_ANOTHER)
 
     def _noted(self) -> Head | None:
@@ -259,10 +257,10 @@ class Database:
         except ValueError:
             raise Damaged(Damage.UNREADABLE_HEAD) from None
 
-    def _has(self, connection: sql.Connection, head: Head) -> bool:
+    def _has(self, connection: Connection, head: Head) -> bool:
         if head.seq == 0:
             return True
-        return connection.execute(sql.select(EVENTS.c.hash).where(EVENTS.c.seq == head.seq)).scalar() == head.hash
+        return connection.value("SELECT hash FROM pmt_events WHERE seq = :seq", seq=head.seq) == head.hash
 
     def make_room(self, size: int) -> None:
         """Take the disk space that a record of this size will need beside the file.
@@ -288,8 +286,7 @@ class Database:
                 shows that no event up to it was cut off, nor the whole log written anew.
         """
         with self._locked(), self._alone(reads=True) as connection:
-            rows = connection.execute(EVENTS.select().order_by(EVENTS.c.seq)).mappings()
-            found = chain.walk(rows, self.key, None, head.strip().lower())
+            found = chain.walk(connection.rows(_ALL), self.key, None, head.strip().lower())
             why = "" if found.first_bad is None else Damage.BROKEN_CHAIN.sentence(event=found.first_bad)
             noted = None
             try:
@@ -324,7 +321,7 @@ class Database:
         if not reason.strip():
             raise LedgerError(LedgerMessage.REASON_FOR_COPY)
         with self._locked(), self._alone() as connection:
-            found = chain.walk(connection.execute(EVENTS.select().order_by(EVENTS.c.seq)).mappings(), self.key)
+            found = chain.walk(connection.rows(_ALL), self.key)
             if found.first_bad is not None or self.key is None:
                 raise Damaged(Damage.BROKEN_OR_UNKEYED)
             self.append(connection, "(ledger)", "accept", f"accept-{found.events + 1}", {"reason": reason[:2000]})
@@ -332,7 +329,7 @@ class Database:
         self._beside.reset(*head)
         _VERIFIED.pop(self.url, None)
 
-    def append(self, connection: sql.Connection, dataset: str, kind: str, key: str, payload: Mapping[str, Any]) -> None:
+    def append(self, connection: Connection, dataset: str, kind: str, key: str, payload: Mapping[str, Any]) -> None:
         """One more event, in the caller's transaction."""
         seq, previous = self.head(connection)
         row = {
@@ -346,24 +343,22 @@ class Database:
         }
         hash = chain.digest(row)
         sealed = None if self.key is None else seal(self.key, hash)
-        connection.execute(EVENTS.insert().values(**row, hash=hash, seal=sealed))
+        connection.run(_INSERT, **row, hash=hash, seal=sealed)
         _LOG.info(json.dumps({"event": kind, "dataset": dataset, "key": key, "number": seq + 1}))
 
-    def head(self, connection: sql.Connection) -> tuple[int, str]:
+    def head(self, connection: Connection) -> tuple[int, str]:
         """Return the newest event's number and hash."""
-        row = connection.execute(sql.select(EVENTS.c.seq, EVENTS.c.hash).order_by(EVENTS.c.seq.desc()).limit(1)).first()
-        return (0, "") if row is None else (row[0], row[1])
+        rows = list(connection.rows("SELECT seq, hash FROM pmt_events ORDER BY seq DESC LIMIT 1"))
+        return (rows[0]["seq"], rows[0]["hash"]) if rows else (0, "")
 
 
-def _grow(connection: sql.Connection, room: int) -> None:
+def _grow(connection: Connection, room: int) -> None:
     """Let the file have as many free bytes inside as the record will need: its spend then meets a full disk first."""
-    page, free = (
-        int(connection.exec_driver_sql(f"PRAGMA {name}").scalar() or 0) for name in ("page_size", "freelist_count")
-    )
+    page, free = (int(connection.value(f"PRAGMA {name}") or 0) for name in ("page_size", "freelist_count"))
     if page * free < room:
-        connection.exec_driver_sql("CREATE TABLE pmt_room (filler BLOB)")
-        connection.exec_driver_sql("INSERT INTO pmt_room VALUES (zeroblob(?))", (room - page * free,))
-        connection.exec_driver_sql("DROP TABLE pmt_room")
+        connection.run("CREATE TABLE pmt_room (filler BLOB)")
+        connection.run("INSERT INTO pmt_room VALUES (zeroblob(:size))", size=room - page * free)
+        connection.run("DROP TABLE pmt_room")
 
 
 def unusable(error: Exception) -> LedgerError:

@@ -15,8 +15,6 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, final
 
-import sqlalchemy as sql
-
 from pmtcore.base.checks import InputError, number_between
 from pmtcore.base.exports import plain
 from pmtcore.base.messages import LedgerMessage
@@ -25,9 +23,10 @@ from pmtcore.ledger.account import START_CAP, Account, Entry
 from pmtcore.ledger.agreements import Agreements
 from pmtcore.ledger.chain import LedgerError
 from pmtcore.ledger.database import Database, unusable
+from pmtcore.ledger.engines import Connection
 from pmtcore.ledger.fingerprint import MOST_ROWS, Cells, Sketch, known_again, sketch
 from pmtcore.ledger.rules import MOST_WORDS, named
-from pmtcore.ledger.schema import EVENTS, NAME_LENGTH
+from pmtcore.ledger.schema import NAME_LENGTH
 from pmtcore.ledger.sidecar import data_folder
 
 _RECORD_ROOM = 8_192  # bytes, where a release does not say how long its record may be
@@ -197,9 +196,8 @@ class Ledger:
     def accounts(self) -> list[Account]:
         """All data sets, by name."""
         with self._database.reading() as connection:
-            names = connection.execute(
-                sql.select(EVENTS.c.dataset).distinct().where(EVENTS.c.kind != "accept")
-            ).scalars()
+            rows = connection.rows("SELECT DISTINCT dataset FROM pmt_events WHERE kind <> 'accept'")
+            names = [row["dataset"] for row in rows]
             return [reading.account(connection, self._database.key, name) for name in sorted(map(str, names))]
 
     def entry(self, key: str) -> Entry | None:
@@ -207,12 +205,10 @@ class Ledger:
         with self._database.reading() as connection:
             return reading.entry(connection, self._database.key, key)
 
-    def _append(
-        self, connection: sql.Connection, dataset: str, kind: str, key: str, payload: Mapping[str, Any]
-    ) -> None:
+    def _append(self, connection: Connection, dataset: str, kind: str, key: str, payload: Mapping[str, Any]) -> None:
         self._database.append(connection, dataset, kind, key, payload)
 
-    def _entry_of(self, connection: sql.Connection, key: str) -> Entry:
+    def _entry_of(self, connection: Connection, key: str) -> Entry:
         found = reading.entry(connection, self._database.key, key)
         if found is None:
             raise LedgerError(LedgerMessage.NOT_RESERVED)
@@ -281,11 +277,11 @@ class Ledger:
             rows = [chain.read(table, self._database.key)["rows"] for table in tables]
             return None if any(count > MOST_ROWS for count in rows) else MOST_ROWS
 
-    def _numbered(self, connection: sql.Connection, dataset: str, kind: str, fields: Mapping[str, Any]) -> None:
+    def _numbered(self, connection: Connection, dataset: str, kind: str, fields: Mapping[str, Any]) -> None:
         seq = self._database.head(connection)[0] + 1
         self._append(connection, dataset, kind, f"{kind}-{seq}", fields)
 
-    def _known(self, connection: sql.Connection) -> list[tuple[str, Sketch]]:
+    def _known(self, connection: Connection) -> list[tuple[str, Sketch]]:
         rows, key = reading.of_kind(connection, "table"), self._database.seal_key
         return [(r["dataset"], Sketch.from_text(chain.read(r, self._database.key)["fingerprint"], key)) for r in rows]
 

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-
-import sqlalchemy as sql
 
 from pmtcore.accounting.units import Unit
 from pmtcore.ledger import chain
 from pmtcore.ledger.account import Account, Entry
-from pmtcore.ledger.schema import EVENTS
+from pmtcore.ledger.engines import Connection
 
-Row = sql.RowMapping | dict[str, Any]
+Row = Mapping[str, Any]
 
 
-def entry(connection: sql.Connection, seal: bytes | None, key: str) -> Entry | None:
+def entry(connection: Connection, seal: bytes | None, key: str) -> Entry | None:
     """Return the spend of that key."""
-    rows = {row["kind"]: row for row in connection.execute(EVENTS.select().where(EVENTS.c.key == key)).mappings()}
+    rows = {row["kind"]: row for row in of_key(connection, key)}
     if "reserve" not in rows:
         return None
     found = {kind: (kind, chain.read(row, seal)) for kind, row in rows.items()}
     return _entry(rows["reserve"], found["reserve"][1], found.get("release") or found.get("fail"))
 
 
-def joins(connection: sql.Connection, seal: bytes | None) -> dict[frozenset[str], bool]:
+def joins(connection: Connection, seal: bytes | None) -> dict[frozenset[str], bool]:
     """Pairs of data sets that were joined, or parted, by what was said last."""
     return {
         frozenset((row["dataset"], chain.read(row, seal)["other"])): row["kind"] == "join"
@@ -32,12 +30,18 @@ def joins(connection: sql.Connection, seal: bytes | None) -> dict[frozenset[str]
     }
 
 
-def of_kind(connection: sql.Connection, *kinds: str) -> sql.MappingResult:
-    """All events of these kinds, oldest first."""
-    return connection.execute(EVENTS.select().where(EVENTS.c.kind.in_(kinds)).order_by(EVENTS.c.seq)).mappings()
+def of_key(connection: Connection, key: str) -> Iterator[Row]:
+    """Yield all events of a key."""
+    return connection.rows("SELECT * FROM pmt_events WHERE key = :key", key=key)
 
 
-def account(connection: sql.Connection, seal: bytes | None, dataset: str, others: Iterable[str] = ()) -> Account:
+def of_kind(connection: Connection, kind: str, other: str = "") -> Iterator[Row]:
+    """Yield all events of one or two kinds, oldest first."""
+    statement = "SELECT * FROM pmt_events WHERE kind = :kind OR kind = :other ORDER BY seq"
+    return connection.rows(statement, kind=kind, other=other or kind)
+
+
+def account(connection: Connection, seal: bytes | None, dataset: str, others: Iterable[str] = ()) -> Account:
     """Return the account of a data set with all that spend together with it.
 
     Args:
@@ -63,8 +67,8 @@ def account(connection: sql.Connection, seal: bytes | None, dataset: str, others
     )
 
 
-def _alone(connection: sql.Connection, seal: bytes | None, dataset: str) -> Account:
-    rows = connection.execute(EVENTS.select().where(EVENTS.c.dataset == dataset).order_by(EVENTS.c.seq)).mappings()
+def _alone(connection: Connection, seal: bytes | None, dataset: str) -> Account:
+    rows = connection.rows("SELECT * FROM pmt_events WHERE dataset = :dataset ORDER BY seq", dataset=dataset)
     found: list[tuple[Row, Mapping[str, Any]]] = []
     after: dict[str, tuple[str, Mapping[str, Any]]] = {}
     last: dict[str, Mapping[str, Any]] = {}  # what was said last, by kind

@@ -19,9 +19,11 @@ from typing import final
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from pmtcore.glm import solvers
 from pmtcore.glm.families import Family
+from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Data
 from pmtcore.public.moments import PublicData
 
@@ -39,6 +41,10 @@ _MOST_WHITENING_PENALTY, _MOST_COVARIANCE_PENALTY = 0.1, 0.3
 _MOST_COVARIANCE_PENALTY_LINEAR = 0.03
 # Columns per public row that whitening may rest on: two rows show a direction, one may blow it up.
 _COLUMNS_PER_ROW = 0.5
+# Penalty at which the decomposition of the path is made: its rounding is least between it and the smallest curvatures.
+_REFERENCE_PENALTY = 1e-2
+# Least curvature over that of the reference that rounding can tell from none.
+_LEAST_SHARE = 1e-14
 # Ridge, in units of the spread, that gives a direction without curvature a solution.
 _STABILIZING_RIDGE = 1e-10
 
@@ -147,14 +153,20 @@ def prior_of(
     spread = free * (np.mean(x**2, axis=0) - (np.mean(x, axis=0) ** 2 if not free.all() else 0.0))
     path, fit = [], np.zeros(x.shape[1])
     gradient, hessian = _mean_derivatives(data, fit)
+    own = lam * free + _STABILIZING_RIDGE * np.maximum(spread, _LEAST_SPREAD)
+    together = _LeastSquares.of(data.rows, hessian + np.diag(own), spread) if linear else None
     for a in _PENALTY_PATH:
-        penalty_matrix = np.diag(a * spread + lam * free + _STABILIZING_RIDGE * np.maximum(spread, _LEAST_SPREAD))
-        if linear:
-            fit = np.linalg.solve(hessian + penalty_matrix, -gradient)
+        penalty_matrix = np.diag(a * spread + own)
+        if together is not None:
+            fit, leverage = together.at(float(a))
         else:
-            fit = solvers.fit(data, penalty_matrix, fit, least_ridge=0.0)
-            hessian = _mean_derivatives(data, fit)[1]
-        path.append(_left_out(data, float(a), hessian + penalty_matrix, fit))
+            if linear:
+                fit = np.linalg.solve(hessian + penalty_matrix, -gradient)
+            else:
+                fit = solvers.fit(data, penalty_matrix, fit, least_ridge=0.0)
+                hessian = _mean_derivatives(data, fit)[1]
+            leverage = _leverage(x, hessian + penalty_matrix)
+        path.append(_left_out(data, float(a), hessian + penalty_matrix, fit, leverage=leverage))
     best = min(path, key=lambda point: float(np.mean(point.losses)))
     excess_losses = [point.losses - best.losses for point in path]
     as_good = [
@@ -176,7 +188,64 @@ def _mean_derivatives(data: Data[Family], fit: np.ndarray) -> tuple[np.ndarray, 
     return gradient[0] / data.count, hessian[0] / data.count
 
 
-def _left_out(data: Data[Family], penalty: float, hessian: np.ndarray, fit: np.ndarray) -> _Point:
+@final
+@dataclass(frozen=True, eq=False)
+class _LeastSquares:
+    """Least squares with a ridge, for all penalties of the path by one decomposition.
+
+    With ``M = H_0 + r D = L L'`` at a reference penalty r and ``L^{-1} D L^{-T} = Q S Q'``, the Hessian at a is
+    ``L Q (I + (a - r) S) Q' L'``: one Cholesky factor and one eigendecomposition serve every a, each then at the cost
+    of products with vectors.
+
+    Attributes:
+        rows: rows of the fit.
+        hessian: ``H_0`` (d, d), without the penalty of the path.
+        spread: D (d,).
+        basis: ``L^{-T} Q`` (d, d).
+        squares: squared coordinates of the rows in this basis (m, d).
+        shares: S (d,).
+    """
+
+    rows: Rows
+    hessian: np.ndarray
+    spread: np.ndarray
+    basis: np.ndarray
+    squares: np.ndarray
+    shares: np.ndarray
+
+    @classmethod
+    def of(cls, rows: Rows, hessian: np.ndarray, spread: np.ndarray) -> _LeastSquares | None:
+        """Return the decomposition, or ``None`` where rounding leaves the reference without a Cholesky factor."""
+        try:
+            root = np.linalg.cholesky(hessian + np.diag(_REFERENCE_PENALTY * spread))
+        except np.linalg.LinAlgError:
+            return None
+        half = solve_triangular(root, np.diag(np.sqrt(spread)), lower=True, check_finite=False)
+        shares, vectors = np.linalg.eigh(half @ half.T)
+        basis = solve_triangular(root, vectors, lower=True, trans="T", check_finite=False)
+        return cls(rows, hessian, spread, basis, (rows.features @ basis) ** 2, np.maximum(shares, 0.0))
+
+    def at(self, penalty: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return fit (d,) and leverages of the rows (m,) at a penalty.
+
+        The fit is refined once, by the gradient that rounding left.
+        """
+        x, m = self.rows.features, len(self.rows.features)
+        scale = 1 / np.maximum(1 + (penalty - _REFERENCE_PENALTY) * self.shares, _LEAST_SHARE)
+        right = x.T @ (self.rows.weights * self.rows.response) / m
+        fit = self.basis @ (scale * (self.basis.T @ right))
+        left = right - self.hessian @ fit - penalty * self.spread * fit
+        return fit + self.basis @ (scale * (self.basis.T @ left)), self.squares @ scale / m
+
+
+def _leverage(x: np.ndarray, hessian: np.ndarray) -> np.ndarray:
+    """Return the leverages of rows (m,) at a penalized Hessian of the mean loss (d, d)."""
+    return np.asarray(np.einsum("ij,jk,ik->i", x, np.linalg.inv(hessian), x, optimize=True) / len(x))
+
+
+def _left_out(
+    data: Data[Family], penalty: float, hessian: np.ndarray, fit: np.ndarray, *, leverage: np.ndarray
+) -> _Point:
     """Compute the losses of all rows, each as if left out: ``z - h w r/(1 - h w b'')``, exact for least squares.
 
     Args:
@@ -184,11 +253,11 @@ def _left_out(data: Data[Family], penalty: float, hessian: np.ndarray, fit: np.n
         penalty: of the fit, in units of the spread.
         hessian: penalized Hessian (d, d) of the mean loss at the fit.
         fit: coefficients (d,).
+        leverage: of the rows (m,), at this Hessian.
     """
     family, x, y, weights = data.loss, data.x, data.y, data.rows.weights
     m, z = len(x), x @ fit
     slope = weights * family.slope(z)
-    leverage = np.einsum("ij,jk,ik->i", x, np.linalg.inv(hessian), x, optimize=True) / m
     residual = weights * (y - family.mean(z))
     left_out = z - leverage * residual / np.maximum(1 - leverage * slope, _LEAST_RESIDUAL_SHARE)
     residual = weights * (y - family.mean(left_out))

@@ -31,16 +31,20 @@ if TYPE_CHECKING:
 _MOST_ROWS = 10**12  # beyond it a declared count is a typing error
 # Names of files, and DuckDB's readers, that are understood by guessing from rows.
 _TEXT_FILE = re.compile(r"csv|tsv|txt|json", re.IGNORECASE)
+# A query with an order, perhaps in a part of it only.
+_ORDER = re.compile(r"\bORDER\b", re.IGNORECASE)
+# Databases in which a name in double quotes is that of a column, as it is written.
+_QUOTES_NAMES = ("postgresql", "sqlite", "duckdb")
 _TEXT_READER = re.compile(r"\b(?:READ|SNIFF)_(?:CSV|JSON|NDJSON)")
-if TYPE_CHECKING:
-    import sqlalchemy as sa
-
 Answer = tuple[Sequence[str], int, list[pa.Array]]  # names of all columns; rows, and the columns asked for
 
 
 @final
 class QuerySource:
     """Rows of one ``SELECT``; every pass runs the query again, so the rows must not change meanwhile.
+
+    A pass asks for the columns that it uses. Rows are the query's own: a condition on private cells would change their
+    number, which is public, so whoever wants fewer rows says so in the query.
 
     Args:
         url: of the database, as SQLAlchemy writes it; ``duckdb://PATH`` for DuckDB.
@@ -52,7 +56,8 @@ class QuerySource:
 
     def __init__(self, url: str, query: str, where: str = "The query") -> None:
         self._url, self.query, self._where = url, query.strip().rstrip(";"), where
-        self.names = tuple(str(name).strip() for name in self._shape())
+        self._columns = [str(name) for name in self._shape()]  # as the database has them
+        self.names = tuple(name.strip() for name in self._columns)
         check_names(self.names, where, hide_names=True)
 
     @property
@@ -73,10 +78,22 @@ class QuerySource:
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
         """Yield the blocks of one pass, which runs the whole query again."""
-        at = [self.names.index(name) for name in names]
-        for _, rows, columns in self._answers(self.query, block_rows(len(self.names)), at):
+        query, at = self._projected([self.names.index(name) for name in names])
+        for _, rows, columns in self._answers(query, block_rows(len(self.names)), at):
             if rows:
                 yield Cells(rows, dict(zip(names, columns, strict=True)))
+
+    def _projected(self, places: Sequence[int]) -> tuple[str, Sequence[int]]:
+        """Return a query of the columns at these places alone, and their places in it; the database sends no other.
+
+        A query with an order is asked as it is: a database may forget the order of a query inside another. So is one of
+        a database that is not known to take a name in double quotes for that of a column.
+        """
+        known = self._url.startswith(_QUOTES_NAMES)
+        if not places or not known or len(places) == len(self.names) or _ORDER.search(self.query):
+            return self.query, places
+        columns = ", ".join('"' + self._columns[at].replace('"', '""') + '"' for at in places)
+        return f"SELECT {columns} FROM ({self.query}) AS projected", range(len(places))  # noqa: S608
 
     def _shape(self) -> Sequence[str]:
         for names, _, _ in self._answers(f"SELECT * FROM ({self.query}) AS shape WHERE 1 = 0", 1, []):  # noqa: S608

@@ -17,7 +17,7 @@ TABLES = ("--private", "assets/demo-private.csv", "--public", "assets/demo-publi
 HEAVY = {
     *("pandas", "polars", "sklearn", "narwhals", "formulaic", "duckdb", "dask", "streamlit", "plotly", "cryptography"),
     *("nacl", "mpmath", "opendp.prelude", "scipy.stats", "scipy.optimize", "scipy.integrate", "pyarrow.parquet"),
-    *("numpy.f2py", "numpy.testing", "unittest"),
+    *("numpy.f2py", "numpy.testing", "unittest", "sqlalchemy"),
     *("pyarrow.dataset", "pmtcore.explore.moment", "pmtcore.papers", "pmtcore.auditing.comparison"),
 }
 RUN = """
@@ -62,9 +62,9 @@ def loaded(tmp_path, *arguments):
         (("release", *TABLES, "--method", "pmt-ridge", "--mu", "1", "--seed", "1"), {"opendp"}),
         (
             ("plan", *TABLES[2:], "--rows", "2000", "--mu", "1", "--method", "joint-pmt"),
-            {"opendp", "sqlalchemy"},
+            {"opendp", "sqlite3"},
         ),
-        (("describe", *TABLES), {"opendp", "sqlalchemy"}),
+        (("describe", *TABLES), {"opendp", "sqlite3"}),
     ],
     ids=["release", "release-recorded", "release-seeded", "plan", "describe"],
 )

@@ -208,7 +208,7 @@ def test_an_event_without_the_key_is_noticed(url):  # noqa: F811
     import sqlalchemy as sql
 
     from pmtcore.ledger.chain import digest
-    from pmtcore.ledger.schema import EVENTS
+    from tests.ledger.tables import EVENTS
     from tests.ledger.test_limits import engine
 
     ledger = Ledger(url)

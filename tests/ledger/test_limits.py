@@ -17,10 +17,11 @@ from pmtcore.base.checks import InputError
 from pmtcore.base.messages import ArgumentMessage, LedgerMessage
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger, LedgerError
-from pmtcore.ledger.schema import SCHEMA, STEPS, VERSION
+from pmtcore.ledger.schema import SCHEMA
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.releases.release import Request, recorded_release
 from tests.helpers import refused
+from tests.ledger.tables import VERSION, take_steps
 from tests.ledger.test_log import REQUEST, emptied, problem, url  # noqa: F401  # fixtures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -160,7 +161,7 @@ def test_an_old_ledger_is_brought_up_to_date(url):  # noqa: F811
     """Version 1 with entries opens, keeps every event and its chain, and grows only from then on."""
     old = engine(url)
     with old.begin() as connection:
-        STEPS[0](connection)
+        take_steps(connection, 1)
         connection.execute(VERSION.insert().values(version=1))
     ledger = Ledger(url)
     ledger.cap("survey", 1.0)

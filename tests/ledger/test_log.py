@@ -254,14 +254,13 @@ def test_a_full_or_read_only_disk_stops_releases(problem, tmp_path, monkeypatch)
     ledger = Ledger(str(path))
     ledger.cap("survey", 2.0)
     request = Request("joint-pmt", Budget(1.0))
-    from sqlalchemy import exc
 
     for words in ("database or disk is full", "attempt to write a readonly database"):
         with monkeypatch.context() as patch:
             patch.setattr(
                 Ledger,
                 "_append",
-                lambda *_, w=words: (_ for _ in ()).throw(exc.OperationalError("x", {}, Exception(w))),
+                lambda *_, w=words: (_ for _ in ()).throw(sqlite3.OperationalError(w)),
             )
             with refused(LedgerMessage.UNUSABLE, LedgerError) as caught:
                 recorded_release(problem, request, SecureNoise(), ledger, "survey", "k")

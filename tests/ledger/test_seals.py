@@ -14,8 +14,9 @@ from pmtcore.cli.main import main
 from pmtcore.ledger import chain, database
 from pmtcore.ledger.chain import Damaged, LedgerError
 from pmtcore.ledger.log import Ledger
-from pmtcore.ledger.schema import EVENTS, SCHEMA, STEPS
+from pmtcore.ledger.schema import SCHEMA, STEPS
 from tests.helpers import refused
+from tests.ledger.tables import EVENTS
 from tests.ledger.test_limits import engine
 from tests.ledger.test_log import REQUEST, url  # noqa: F401  # fixture
 from tests.ledger.test_upkeep import older

@@ -12,8 +12,9 @@ from pmtcore.base.messages import Damage, LedgerMessage
 from pmtcore.ledger import chain, database
 from pmtcore.ledger.chain import Damaged
 from pmtcore.ledger.log import Ledger, LedgerError
-from pmtcore.ledger.schema import SCHEMA, STEPS, VERSION
+from pmtcore.ledger.schema import SCHEMA
 from tests.helpers import refused
+from tests.ledger.tables import VERSION, take_steps
 from tests.ledger.test_limits import engine
 from tests.ledger.test_log import REQUEST, url  # noqa: F401  # fixture
 
@@ -27,8 +28,7 @@ def older(address: str, to: int) -> None:
         ("release", "k", {"record": {"standing": "sound"}, "standing": "sound"}),
     ]
     with written.begin() as connection:
-        for step in STEPS[:to]:
-            step(connection)
+        take_steps(connection, to)
         connection.execute(VERSION.insert().values(version=to))
         previous = ""
         for seq, (kind, key, fields) in enumerate(events, 1):

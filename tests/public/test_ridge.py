@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from pmtcore.glm.families import GAUSSIAN, LOGISTIC
+from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Data
 from pmtcore.public.moments import public_from_moment, public_from_rows
-from pmtcore.public.ridge import _left_out, prior_of, ridge_prior
+from pmtcore.public.ridge import _PENALTY_PATH, _LeastSquares, _left_out, _leverage, prior_of, ridge_prior
 from tests.helpers import names
 
 
@@ -28,9 +29,11 @@ def test_left_out_losses_are_those_of_fits_without_the_row(penalty, seed):
     x, y, _ = table(12, 4, seed)
     held = np.diag(penalty * FREE * np.var(x, axis=0))
     hessian = x.T @ x / 12 + held
-    found = _left_out(Data(GAUSSIAN, x, y), penalty, hessian, np.linalg.solve(hessian, x.T @ y / 12)).losses
+    fit = np.linalg.solve(hessian, x.T @ y / 12)
+    found = _left_out(Data(GAUSSIAN, x, y), penalty, hessian, fit, leverage=_leverage(x, hessian)).losses
     labels = (y > np.median(y)).astype(float)
-    near = _left_out(Data(LOGISTIC, x, labels), 0.1, x.T @ x / 48 + held + 0.05 * np.diag(FREE), np.zeros(4))
+    curved = x.T @ x / 48 + held + 0.05 * np.diag(FREE)
+    near = _left_out(Data(LOGISTIC, x, labels), 0.1, curved, np.zeros(4), leverage=_leverage(x, curved))
     for i in range(12):
         keep = np.arange(12) != i
         beta = np.linalg.solve(x[keep].T @ x[keep] / 12 + held, x[keep].T @ y[keep] / 12)
@@ -49,6 +52,26 @@ def test_the_covariance_has_the_curvature_at_the_fit(family, seed):
     ridge = min(prior.penalty, 0.03 if family is GAUSSIAN else 0.3) * np.diag(prior.spread)
     hessian = np.einsum("i,ij,ik->jk", slope, x, x) / 60 + ridge
     assert prior.covariance == pytest.approx(prior.dispersion / 60 * np.linalg.inv(hessian), rel=1e-5)
+
+
+@pytest.mark.parametrize("m", [3, 12, 400])
+def test_one_decomposition_gives_every_fit_of_the_path(m, seed):
+    """Fits and leverages at each penalty are those of that penalty alone, in raw units, with weights, with few rows."""
+    x, y, _ = table(m, 6, seed)
+    free, weights = np.array([0.0, 1, 1, 1, 1, 1]), np.linspace(0.5, 1.5, m)
+    spread = free * np.var(x, axis=0)
+    hessian = (x * weights[:, None]).T @ x / m + np.diag(1e-10 * np.maximum(spread, 1e-6))
+    together = _LeastSquares.of(Rows(x, y, weights), hessian, spread)
+    for penalty in _PENALTY_PATH if m > 6 else _PENALTY_PATH[:-1]:
+        fit, leverage = together.at(float(penalty))
+        alone = hessian + np.diag(penalty * spread)
+        assert x @ fit == pytest.approx(x @ np.linalg.solve(alone, x.T @ (weights * y) / m), rel=1e-7, abs=1e-7)
+        assert leverage == pytest.approx(_leverage(x, alone), rel=1e-7)
+
+
+def test_without_a_factor_each_fit_is_made_alone(seed):
+    """A column that nothing tells from another one of no spread: no factor, and the prior is there all the same."""
+    assert _LeastSquares.of(Rows(np.ones((5, 1)), np.ones(5), np.ones(5)), -np.eye(1), np.zeros(1)) is None
 
 
 def test_units_and_offsets_do_not_matter(seed):

@@ -127,8 +127,8 @@ def test_an_errors_text_is_kept_and_told_nowhere(error, asked, tmp_path, capfd, 
     (entry,) = Ledger(str(tmp_path / "l.db")).account("survey").entries
     assert entry.state == "failed"
     with Ledger(str(tmp_path / "l.db"))._database.reading() as connection:
-        rows = connection.exec_driver_sql("SELECT payload FROM pmt_events WHERE kind = 'fail'").all()
-    assert json.loads(rows[0][0]) == {"reason": type(error).__name__}
+        rows = list(connection.rows("SELECT payload FROM pmt_events WHERE kind = 'fail'"))
+    assert json.loads(rows[0]["payload"]) == {"reason": type(error).__name__}
 
 
 def written(path, text: str) -> str:

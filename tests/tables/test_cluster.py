@@ -74,6 +74,19 @@ def test_the_same_bits_on_a_cluster_whatever_the_parts(places, cluster):
         assert np.array_equal(released(problem(places, name, cluster)), here), name
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("id", ["dp-erm", "napp-public", "dp-gd", "pmt-glm"])
+def test_methods_that_go_through_rows_many_times_have_the_same_bits_with_a_cluster(places, cluster, id):
+    """Their blocks are read where the release is made, whatever parts the workers have."""
+
+    def coefficients(found):
+        return plan(id, found.public, N, 1.0).run(found.private, SeededNoise(7), 2).coefficients
+
+    assert np.array_equal(
+        coefficients(problem(places, "p.parquet", cluster)), coefficients(problem(places, "p.parquet"))
+    )
+
+
 class Slowly:
     """A summand that takes its time, so that a worker can be lost in the middle."""
 

@@ -1,0 +1,109 @@
+"""Rows of queries against real databases: a pass asks for the columns that it uses, and order stays what it was."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pandas as pd
+import pytest
+import sqlalchemy as sql
+
+from pmtcore.tables.choices import Choices
+from pmtcore.tables.dialect import Dialect
+from pmtcore.tables.problem import prepare
+from pmtcore.tables.queries import QuerySource
+from pmtcore.tables.table import query_table, table_from
+from tests.helpers import TEST
+
+# A name with a quote, one with a colon and one that a database takes for something else.
+TABLE = (
+    """CREATE TABLE people (age INTEGER, "the ""size"" :x" DOUBLE PRECISION, """
+    """"Select" DOUBLE PRECISION, y INTEGER)"""
+)
+ROWS = [(20 + k % 50, k / 7, float(-k), k % 3) for k in range(500)]
+NAMES = ("age", 'the "size" :x', "Select", "y")
+
+
+@pytest.fixture(params=["sqlite", "duckdb", "postgres"])
+def url(request, tmp_path):
+    """A database with a table of people."""
+    if request.param == "sqlite":
+        with sqlite3.connect(tmp_path / "t.db") as connection:
+            connection.execute(TABLE)
+            connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?)", ROWS)
+        connection.close()
+        return f"sqlite:///{tmp_path / 't.db'}"
+    if request.param == "duckdb":
+        duckdb = pytest.importorskip("duckdb")
+        with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+            connection.execute(TABLE)
+            connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?)", ROWS)
+        return f"duckdb://{tmp_path / 't.duckdb'}"
+    address = request.getfixturevalue("postgres").replace("postgresql://", "postgresql+psycopg://")
+    engine = sql.create_engine(address)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE IF EXISTS people")
+        connection.exec_driver_sql(TABLE)
+        for row in ROWS:
+            connection.exec_driver_sql("INSERT INTO people VALUES (%s, %s, %s, %s)", row)
+    engine.dispose()
+    return address
+
+
+def asked(source, monkeypatch):
+    """What a source asks its database from now on."""
+    queries, inner = [], QuerySource._answers
+    monkeypatch.setattr(
+        QuerySource, "_answers", lambda self, query, *rest: queries.append(query) or inner(self, query, *rest)
+    )
+    return queries
+
+
+def cells(source, names):
+    """The values of columns, row by row."""
+    columns = {name: [] for name in names}
+    for block in source.blocks(names, Dialect()):
+        for name in names:
+            columns[name] += block.columns[name].to_pylist()
+    return [tuple(map(float, row)) for row in zip(*columns.values(), strict=True)]
+
+
+@pytest.mark.parametrize("names", [("y", "age"), (NAMES[1],), ("Select", NAMES[1]), NAMES])
+def test_a_pass_asks_for_the_columns_that_it_uses(url, names, monkeypatch):
+    """Whatever their names hold, in the order asked for; the others are neither sent nor named."""
+    source = QuerySource(url, "SELECT * FROM people WHERE age < 60;")
+    queries = asked(source, monkeypatch)
+    expected = [tuple(float(row[NAMES.index(name)]) for name in names) for row in ROWS if row[0] < 60]
+    assert sorted(cells(source, names)) == sorted(expected)
+    (query,) = queries
+    assert (query == source.query) == (len(names) == len(NAMES))
+    if len(names) < len(NAMES):
+        head = query[: query.index(" FROM ")]
+        assert all((name.replace('"', '""') in head) == (name in names) for name in NAMES)
+
+
+def test_a_query_with_an_order_is_asked_as_it_is(url, monkeypatch):
+    """Of which the first rows may be all that is read."""
+    source = QuerySource(url, 'SELECT * FROM people order by "Select"')
+    queries = asked(source, monkeypatch)
+    assert cells(source, ("y", "Select")) == [(float(row[3]), row[2]) for row in sorted(ROWS, key=lambda row: row[2])]
+    assert queries == [source.query]
+
+
+def test_a_database_that_is_not_known_is_asked_as_it_is():
+    """Another one may take a name in quotes for a text."""
+    source = object.__new__(QuerySource)
+    source._url, source.query, source.names, source._columns = "mysql://h/d", "SELECT * FROM t", ("a", "b"), ["a", "b"]
+    assert source._projected([1]) == ("SELECT * FROM t", [1])
+
+
+def test_a_design_has_the_same_rows(url):
+    """From a query of all columns, of which two are used, and from a query of these."""
+    public = table_from(pd.DataFrame(ROWS[:40], columns=list(NAMES)), "b", "public")
+    choices = Choices(target="y", features=("age",))
+    found = [
+        prepare(query_table(url, text), public, choices).private
+        for text in ("SELECT * FROM people", "SELECT age, y FROM people")
+    ]
+    moments = [rows.sum(lambda x, y: x.T @ x).reveal(TEST).tolist() for rows in found]
+    assert moments[0] == moments[1] and found[0].n == found[1].n == len(ROWS)
