@@ -26,8 +26,9 @@ from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
 from pmtcore.base.records import Bands, Private, PrivateRows, RowCache
-from pmtcore.glm import newton
+from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN
+from pmtcore.glm.solvers import Data
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
 from pmtcore.mechanisms.passes import (
     CURVATURE_SENSITIVITY,
@@ -128,7 +129,7 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
 
     @cached_property
     def frame(self) -> Frame:
-        """The public side."""
+        """Return the public side."""
         return Frame(self.public, self.n)
 
     @property
@@ -138,15 +139,15 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
 
     @property
     def looks(self) -> int:
-        """The passes and the curvature matrices."""
+        """Return the number of passes and curvature matrices."""
         return len(self.schedule.gradients) + len(self.schedule.before)
 
     def measure(self, rows: PrivateRows) -> Private[RowCache[QuantizedRows]]:
-        """The rows, to be whitened in the first pass: each pass depends on the noise before."""
+        """Return the rows, to be whitened in the first pass: each pass depends on the noise before."""
         return Private(Quantizer.features_only(self.frame.root, self.public.has_intercept).pieces(rows))
 
     def perturb(self, statistic: Private[RowCache[QuantizedRows]], source: NoiseSource, trials: int) -> GradientOutcome:
-        """The release.
+        """Return the release.
 
         Guarantee: mu-GDP under replace-one: clipped gradients of sensitivity ``2 R_k/n`` and matrices of sensitivity
         ``sqrt(2) B^2/n``, composed adaptively (proofs/sensitivity.md, 3.1, 3.4 and 16); all else is post-processing.
@@ -156,7 +157,7 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
     def _passes(
         self, rows: Private[RowCache[QuantizedRows]], source: NoiseSource, trials: int, many: int
     ) -> GradientOutcome:
-        """The passes; ``many``: rows at hand, with noise on their mean as of n rows."""
+        """Return what the passes release; ``many``: rows at hand, with noise on their mean as of n rows."""
         scale = self.n / many
         frame, family = self.frame, self.public.family
         state, transcript = State.first(frame, trials), []
@@ -186,8 +187,8 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
         for draw in range(DRAWS):
             at = rng.integers(0, m, m)
             x, y = frame.rows[at], frame.response[at]
-            drawn = newton.Rows(x, y, frame.weights[at])
-            target = target_of(self.public, draw, partial(newton.fit, family, drawn, frame.penalty, frame.start[0]))
+            drawn = Data(family, x, y, frame.weights[at])
+            target = target_of(self.public, draw, partial(solvers.fit, drawn, frame.penalty, frame.start[0]))
             response = y if self.public.weights is None else np.column_stack([y, frame.weights[at]])
             rows = as_they_are.pieces(PrivateRows.from_arrays(x, response, self.public.names))
             state = self._passes(Private(rows), SeededNoise(0, draw), 1, m).state
@@ -248,14 +249,14 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
         return part.with_variance(np.maximum(part.variance, 0.0))
 
     def sampling(self, state: State) -> Part:
-        """Sampling of n private rows around the fit of the first trial, by public influence."""
+        """Return the sampling error of n private rows around the fit of the first trial, by public influence."""
         frame, at = self.frame, state.points[0]
         slope = curvature_at(frame, state).hessian[0] + frame.penalty
         influence = frame.left_out * frame.residuals(at[None])[0][:, None] @ np.linalg.inv(slope)
         return robust_part(frame.to_table(influence - influence.mean(axis=0)), 1.0, self.n, frame.clusters)
 
     def parts(self) -> tuple[Spend, ...]:
-        """The gradients in units of their bounds, and the curvature matrix where there is one."""
+        """Return the spends: the gradients in units of their bounds, and the curvature matrix where there is one."""
         found = []
         for at, share in enumerate(self.schedule.gradients, 1):
             sensitivity = GRADIENT_SENSITIVITY / self.n
@@ -303,18 +304,18 @@ class GradientOutcome(Outcome):
         return self.plan.frame.to_table(self.state.points)
 
     def bands(self) -> Bands | None:
-        """What noise, clipping and the rough Hessian leave, public rows combined by precision; sampling; together."""
+        """Return intervals: noise, clipping and the rough Hessian, combined with public rows; sampling; both."""
         estimate = self.coefficients[0]
         privacy = self.plan.left(self.state, self.plan.error_ratio)
         return limits(estimate, estimate, privacy, self.plan.sampling(self.state))
 
     @property
     def disagrees(self) -> bool:
-        """Whether some gradient was longer than the public fit's error and the noise explain, in the first trial."""
+        """Return whether some gradient of the first trial was longer than public error and noise explain."""
         return bool(self.state.conflict[0])
 
     def notes(self) -> tuple[str, ...]:
-        """Whether the rows looked alike."""
+        """Return the notes: whether the rows looked alike."""
         if self.disagrees:
             return (
                 "The private rows do not look like the public ones: the released fit is farther from the public one "
