@@ -39,7 +39,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np  # noqa: E402
 
 from pmtcore.accounting.budgets import Budget  # noqa: E402
-from pmtcore.base.records import PrivateRows  # noqa: E402
+from pmtcore.base.private_rows import PrivateRows  # noqa: E402
 from pmtcore.mechanisms.noise import SecureNoise  # noqa: E402
 from pmtcore.methods.registry import make_parameters, method  # noqa: E402
 from pmtcore.public.moments import INTERCEPT, public_from_rows  # noqa: E402

@@ -17,7 +17,7 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.auditing.comparison import Comparison
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import make_parameters, method
 from pmtcore.public.moments import public_from_rows

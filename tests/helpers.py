@@ -9,10 +9,13 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from pmtcore.accounting.budgets import Budget
+from pmtcore.accounting.budgets import Budget, compose, mu_of_checked_epsilon
+from pmtcore.accounting.spends import Spend, gaussian_mu, pure_epsilon
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import Message
-from pmtcore.base.records import Curator, PrivateRows, RowCache
+from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.loss_sums import LossSums, row_pieces
 from pmtcore.methods.registry import make_parameters, method
@@ -106,4 +109,11 @@ def refused(message: Message, error: type[InputError] = InputError) -> Iterator[
     """Fail unless what is done in this context raises an error of this kind; its sentence has tests of its own."""
     with pytest.raises(error) as caught:
         yield caught
-    assert caught.value.message is message, str(caught.value)
+    assert message in (caught.value.message, caught.value.kind), str(caught.value)
+
+
+def total_mu(parts: Iterable[Spend]) -> float:
+    """Return the total mu: Gaussian parts composed, purely private parts through the mu that their sum implies."""
+    spends = tuple(parts)
+    pure = pure_epsilon(spends)
+    return compose([gaussian_mu(spends), mu_of_checked_epsilon(pure) if pure else 0.0])

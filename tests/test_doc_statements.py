@@ -154,8 +154,13 @@ STATEMENTS = [
     ("docs/server.md", "for 60 seconds", 60, CONFIG["disconnectedSessionTTL"]),
     ("docs/numbers.md", "with a cap of mu 3 unless you set another", 3.0, START_CAP),
     ("docs/numbers.md", "in at most 26 % of the cases", 26, round(100 * float(attacker_power(1.0, 0.05)))),
-    ("docs/scale.md", "up to 96 MB", 96 * MB, importlib.import_module("pmtcore.base.records").MOST_KEPT),
-    ("docs/decisions/0022-looks.md", "up to 96 MB", 96 * MB, importlib.import_module("pmtcore.base.records").MOST_KEPT),
+    ("docs/scale.md", "up to 96 MB", 96 * MB, importlib.import_module("pmtcore.base.row_cache").MOST_KEPT),
+    (
+        "docs/decisions/0022-looks.md",
+        "up to 96 MB",
+        96 * MB,
+        importlib.import_module("pmtcore.base.row_cache").MOST_KEPT,
+    ),
 ]
 
 

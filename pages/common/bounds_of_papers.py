@@ -7,7 +7,7 @@ import streamlit as st
 from pages.common.session import current_problem
 from pages.common.widgets import chart, frame
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Label
+from pmtcore.base.labels import Label
 from pmtcore.papers import bounds as words
 from pmtcore.papers.figures import bounds as figures
 

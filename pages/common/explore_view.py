@@ -12,8 +12,8 @@ from pages.common.explore_release import completing, confirming
 from pages.common.widgets import PLAIN, at_first, badge, chart, download_table, frame, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.labels import Label
 from pmtcore.base.numbers import p_value
-from pmtcore.base.records import Label
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
 from pmtcore.report.figures import explore as figures

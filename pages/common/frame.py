@@ -13,8 +13,8 @@ from pages.common.widgets import badge
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.labels import Label
 from pmtcore.base.numbers import plural
-from pmtcore.base.records import Label
 from pmtcore.report.words import columns_words
 
 _ASSETS = Path(__file__).resolve().parents[2] / "assets"

@@ -14,8 +14,8 @@ from pages.common.bounds_of_papers import bounds_of_papers
 from pages.common.widgets import badge
 from pmtcore.base.citations import CITATIONS
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.labels import Label
 from pmtcore.base.numbers import plural
-from pmtcore.base.records import Label
 from pmtcore.papers.figures.gallery import colours, wanting_words
 from pmtcore.papers.gallery.catalogue import figures
 from pmtcore.papers.gallery.claims import Answer

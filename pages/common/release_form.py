@@ -15,9 +15,9 @@ from pages.common.widgets import (
 )
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import power_of_ten
-from pmtcore.base.records import Label, ReleaseStatus
 from pmtcore.methods.registry import method, methods, recommended, suiting
 from pmtcore.papers.errata import words
 from pmtcore.public.moments import PublicData

@@ -28,9 +28,9 @@ from pages.common.widgets import (
 from pmtcore.accounting.budgets import compose
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.numbers import count
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.records import Label, ReleaseStatus
 from pmtcore.ledger.account import Entry
 from pmtcore.ledger.log import Ledger, default_url
 from pmtcore.releases.record import Release

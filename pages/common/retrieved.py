@@ -11,8 +11,8 @@ from pages.common.widgets import at_first, badge, chart
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.perturbed import CHOICES
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.records import Label
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import suiting
 from pmtcore.releases.curves import LADDER

@@ -19,7 +19,8 @@ from pages.common.widgets import at_first, badge, show_error, study_label
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.records import Curator, Label
+from pmtcore.base.labels import Label
+from pmtcore.base.private import Curator
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.tables import named
 from pmtcore.tables.choices import (

@@ -15,10 +15,10 @@ from pages.common import session as state
 from pmtcore.accounting.budgets import Budget, Guarantee, person_note, reporting_delta
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.labels import Label
 from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import power_of_ten
-from pmtcore.base.records import Label
 from pmtcore.methods.registry import Method
 from pmtcore.report.glossary import help_for
 from pmtcore.report.reproduce import Recipe

@@ -11,8 +11,8 @@ from pages.common.session import session
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.numbers import count, figure, plural
-from pmtcore.base.records import ReleaseStatus
 from pmtcore.glm.families import FAMILIES
 from pmtcore.methods.registry import method, recommended
 from pmtcore.releases.record import Release, modelled

@@ -16,8 +16,8 @@ from pages.common.live import redrawn
 from pages.common.widgets import chart, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.labels import Label
 from pmtcore.base.numbers import percent, plural
-from pmtcore.base.records import Label
 from pmtcore.methods.registry import method
 from pmtcore.papers.errata import ERRATA
 from pmtcore.papers.figures import gallery as pictures

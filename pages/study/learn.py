@@ -15,8 +15,8 @@ from pages.common.cards import lesson_cards
 from pages.common.widgets import at_first, chart
 from pmtcore.auditing import attacks
 from pmtcore.auditing.faults import FAULTS
+from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.records import Label
 from pmtcore.papers import lessons, lessons_methods
 from pmtcore.papers.figures import learn as figures
 from pmtcore.papers.figures import retrieval as budgets

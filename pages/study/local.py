@@ -16,7 +16,8 @@ from pages.common.widgets import badge, chart, on_tables
 from pmtcore.auditing.central_vs_local import Sides, papers_local
 from pmtcore.auditing.comparison import Summary, rescaled
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.records import Curator, Label
+from pmtcore.base.labels import Label
+from pmtcore.base.private import Curator
 from pmtcore.glm.families import FAMILIES
 from pmtcore.local import setup
 from pmtcore.mechanisms.noise import SeededNoise

@@ -10,8 +10,9 @@ from pages.common.widgets import badge, chart, figure_first, show_error
 from pmtcore.accounting.perturbed import BudgetSplit
 from pmtcore.auditing.comparison import grid
 from pmtcore.base.checks import InputError
+from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.records import Curator, Label
+from pmtcore.base.private import Curator
 from pmtcore.methods.perturbed.napp_public import FAMILIES
 from pmtcore.papers.figures import retrieval as figures
 from pmtcore.papers.gallery.selection import LAMS, Study, study, study_table

@@ -12,8 +12,8 @@ from pages.common.widgets import at_first, chart, figure_first, frame, on_tables
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure, plural
-from pmtcore.base.records import Label
 from pmtcore.releases.planning import plannable
 from pmtcore.releases.release import Request
 from pmtcore.report.figures import sites as figures

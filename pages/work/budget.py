@@ -16,8 +16,8 @@ from pmtcore.accounting.budgets import Guarantee, compose
 from pmtcore.accounting.units import PERSON
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure, listing, plural, power_of_ten
-from pmtcore.base.records import Label
 from pmtcore.base.roles import Action
 from pmtcore.ledger.log import Account, Ledger, default_url
 from pmtcore.releases.record import Release

@@ -20,8 +20,9 @@ from pmtcore.auditing import diagnostics
 from pmtcore.auditing.diagnostics import Diagnosis
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.records import Curator, Label
+from pmtcore.base.private import Curator
 from pmtcore.report.figures import conditioning as figures
 from pmtcore.report.glossary import help_for, term
 from pmtcore.report.names import spoken

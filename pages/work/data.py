@@ -12,8 +12,8 @@ from pages.common.showcase import quick
 from pages.common.widgets import badge, chart, show_error, warn_of_labels
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.labels import Label
 from pmtcore.base.numbers import count, figure, percent
-from pmtcore.base.records import Label
 from pmtcore.public.pull import strongest_pull
 from pmtcore.report.columns import at_a_glance
 from pmtcore.report.figures import compare as figures

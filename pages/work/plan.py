@@ -12,8 +12,8 @@ from pages.common.session import prediction_curves
 from pages.common.widgets import at_first, badge, chart, on_tables, strength_line, take_along, warn_of_labels
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure, power_of_ten
-from pmtcore.base.records import Label
 from pmtcore.methods.registry import of_role
 from pmtcore.releases.curves import LADDER, Curves
 from pmtcore.releases.planning import Planned, narrowest, rows_for, verdict_of

@@ -6,8 +6,8 @@ import streamlit as st
 
 from pages.common.widgets import at_first, badge, picture
 from pmtcore.auditing.opening import opening
+from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure
-from pmtcore.base.records import Label
 from pmtcore.report.figures import opening as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.strength import strength

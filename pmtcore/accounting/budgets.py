@@ -104,11 +104,6 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
     return math.exp(root(gap, low, high, xtol=1e-15, rtol=1e-15))
 
 
-def rho_from_mu(mu: float) -> float:
-    """Return the zCDP parameter of a Gaussian mechanism with this mu: ``rho = mu^2 / 2``."""
-    return _checked_mu(mu) ** 2 / 2
-
-
 def mu_from_rho(rho: float) -> float:
     """Return the GDP parameter of a Gaussian mechanism with this rho: ``mu = sqrt(2 rho)``."""
     return math.sqrt(2 * number_between("rho", rho, MU_RANGE[0] ** 2 / 2, MU_RANGE[1] ** 2 / 2))

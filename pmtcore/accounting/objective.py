@@ -10,8 +10,6 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
-from pmtcore.accounting.budgets import delta_from_mu
-
 
 def noise_sd(radius: float, mu: float) -> float:
     """Return ``s = 2 R/mu``: replacing a row is removing one and adding one (proofs/objective.md, 9.1)."""
@@ -25,21 +23,6 @@ def least_modulus(noise: float, reach: float = 1.0) -> float:
     if not reach >= 1:
         raise ValueError("reach must be at least 1")
     return 2 * noise**2 * reach
-
-
-def delta_sign_fixed(epsilon: float, mu: float, log_jacobian: float) -> float:
-    """Return the add-remove delta where the label fixes the sign of ``b' - y``: ``delta_mu(eps - c)`` for ``eps >= c``.
-
-    For smaller eps it is ``1 - exp(eps - c) (1 - delta_mu(0))``: the loss is at most ``(mu Z + mu^2/2)_+ + c``.
-
-    Args:
-        epsilon: eps.
-        mu: ``G R/s``.
-        log_jacobian: ``c = log(1 + B R^2/w)``, ``b'' <= B``, w the modulus.
-    """
-    if epsilon >= log_jacobian:
-        return delta_from_mu(mu, epsilon - log_jacobian)
-    return 1 - math.exp(epsilon - log_jacobian) * (1 - delta_from_mu(mu, 0.0))
 
 
 def delta_any_sign(epsilon: float, mu: float, log_jacobian: float, replace: bool) -> float:

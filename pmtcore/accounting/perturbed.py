@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, final
 
-import numpy as np
-
-from pmtcore.accounting.budgets import Neighbours, delta_from_mu, mu_from_epsilon, mu_of_checked_epsilon
+from pmtcore.accounting.budgets import Neighbours, mu_from_epsilon, mu_of_checked_epsilon
 from pmtcore.accounting.objective import delta_any_sign
 from pmtcore.base.checks import InputError, number_between, one_of
 from pmtcore.base.messages import AccountingMessage
@@ -310,20 +308,3 @@ def _all_to_noise(terms: ObjectiveConstants, planned: ApproxDP) -> float:
     if not noise_epsilon > 1e-6 * planned.epsilon:
         raise InputError(AccountingMessage.MODULUS_COSTS_EPSILON, modulus=terms.modulus, epsilon=terms.plain)
     return noise_epsilon
-
-
-def exact_delta(terms: ObjectiveConstants, noise: Noise, epsilon: float, neighbours: Neighbours) -> float:
-    """Return the delta at epsilon that Gaussian noise and this modulus give, by the bounds of proofs/erm.md, 15.4."""
-    if noise.pure:
-        raise ValueError("pure noise has no delta")
-    mu = terms.gradient / noise.scale
-    replace = neighbours is Neighbours.REPLACE_ONE
-    bounds = [delta_any_sign(epsilon, mu, terms.plain, replace)]
-    if terms.loss.signed and not replace and epsilon >= terms.plain:
-        bounds.append(delta_from_mu(mu, epsilon - terms.plain))
-    if terms.loss.free:
-        if replace and terms.kappa <= mu**2 / 2:
-            bounds.append(delta_from_mu(2 * mu, epsilon))
-        if not replace and terms.kappa <= epsilon + mu**2 / 2:
-            bounds.append(delta_from_mu(mu, epsilon))
-    return float(np.min(bounds))

@@ -57,10 +57,3 @@ def gaussian_mu(parts: Iterable[Spend]) -> float:
 def pure_epsilon(parts: Iterable[Spend]) -> float:
     """Return the total epsilon of all purely private parts."""
     return math.fsum(part.epsilon for part in parts)
-
-
-def total_mu(parts: Iterable[Spend]) -> float:
-    """Return the total mu: Gaussian parts composed, purely private parts through the mu that their sum implies."""
-    spends = tuple(parts)
-    pure = pure_epsilon(spends)
-    return compose([gaussian_mu(spends), mu_of_checked_epsilon(min(pure, _LARGEST_EPSILON)) if pure else 0.0])

@@ -14,8 +14,9 @@ from pmtcore.api.models import PrivateClassifier, PrivateModel, PrivateRegressor
 from pmtcore.api.summary import Expectation
 from pmtcore.base.checks import InputError, whole_number_between
 from pmtcore.base.escaping import html as escape
+from pmtcore.base.labels import Label
 from pmtcore.base.messages import FaceMessage
-from pmtcore.base.records import Curator, Label
+from pmtcore.base.private import Curator
 from pmtcore.base.results import Results
 from pmtcore.glm.families import family as family_of
 

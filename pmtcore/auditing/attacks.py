@@ -21,7 +21,7 @@ from pmtcore.accounting.perturbed import Noise
 from pmtcore.auditing.lower_bound import CONFIDENCE, epsilon_bound
 from pmtcore.base.checks import InputError, number_between, whole_number_between
 from pmtcore.base.messages import AuditMessage
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.augment import Target, iterate
 from pmtcore.glm.losses import Loss

@@ -13,7 +13,8 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.base.records import Label, Private
+from pmtcore.base.labels import Label
+from pmtcore.base.private import Private
 from pmtcore.mechanisms.truncation import papers_radius, truncate
 from pmtcore.public.moments import Conditioning, PublicData, conditioning, joint, whiten
 from pmtcore.tables.overlap import Overlap, overlap

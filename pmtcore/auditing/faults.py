@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -57,7 +57,9 @@ class Fault:
     run: Callable[[float, int], Audit]
 
 
-def _simulated(name: str, mechanism: Callable[[float, int, np.ndarray], np.ndarray], width: int) -> Any:
+def _simulated(
+    name: str, mechanism: Callable[[float, int, np.ndarray], np.ndarray], width: int
+) -> Callable[[float, int], Audit]:
     """Return an audit of a mechanism written as ``f(mu, table, normals (trials, width))``."""
 
     def run(mu: float, trials: int) -> Audit:

@@ -22,7 +22,7 @@ from pmtcore.auditing.people import People
 from pmtcore.base.checks import InputError, number_between, whole_number_between
 from pmtcore.base.distributions import beta
 from pmtcore.base.messages import AuditMessage
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import GAUSSIAN, family
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise
 from pmtcore.methods.registry import Method, Plan, make_parameters, method
@@ -125,7 +125,7 @@ def audit(
     noise: Callable[[NoiseSource], NoiseSource] = lambda source: source,
     change: Callable[[Plan], Plan] = lambda plan: plan,
     people: People | None = None,
-    **values: Any,
+    **values: object,
 ) -> Audit:
     """Audit a registered method.
 

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.records import Curator
+from pmtcore.base.private import Curator
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import recommended

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from pmtcore.accounting.units import Unit
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.tables.persons import bounded
 
 # Any name will do.

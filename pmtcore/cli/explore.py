@@ -9,9 +9,9 @@ from typing import Any
 from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import one_line
+from pmtcore.base.labels import Label
 from pmtcore.base.messages import CommandMessage
 from pmtcore.base.numbers import p_value
-from pmtcore.base.records import Label
 from pmtcore.base.strict_json import parsed
 from pmtcore.cli.arguments import number_from
 from pmtcore.cli.files import read_small, write_small

@@ -92,7 +92,7 @@ def _hand_out(record: Mapping[str, Any], text: str, chosen: argparse.Namespace) 
     Raises:
         OSError: where that fails; the caller says what became of a spend.
     """
-    from pmtcore.base.records import plain  # noqa: PLC0415  # numpy is slow to load
+    from pmtcore.base.exports import plain  # noqa: PLC0415  # numpy is slow to load
 
     def as_json() -> str:
         return json.dumps(_finite(plain(dict(record))), indent=2, allow_nan=False)

@@ -13,9 +13,9 @@ from typing import Any, final
 
 import numpy as np
 
+from pmtcore.base.bands import Bands
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import ExploreMessage
-from pmtcore.base.records import Bands
 from pmtcore.methods.joint_moment.linear import State
 from pmtcore.public.bands import Part, limits
 

@@ -13,9 +13,9 @@ from typing import Any, final
 import numpy as np
 from scipy.special import expit
 
+from pmtcore.base.bands import Bands
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import ExploreMessage
-from pmtcore.base.records import Bands
 from pmtcore.explore.regression import Regression
 from pmtcore.glm.losses import LOGISTIC
 from pmtcore.glm.solvers import Data, Penalty, minimize

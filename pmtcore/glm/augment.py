@@ -197,7 +197,7 @@ def literal(
     ).theta[0]
 
 
-def limit(data: Losses[Loss], b: np.ndarray, weights: np.ndarray, tolerance: float, start: np.ndarray) -> Solution:
+def limit(data: Losses[Loss], b: np.ndarray, weights: np.ndarray, tolerance: float, *, start: np.ndarray) -> Solution:
     """Return the limit of :func:`literal` as rows are added: weighted ridge fits (t, p) (Prop. 1)."""
     return minimize(data, Penalty.of(b, 2 * weights), tolerance, start)
 
@@ -235,7 +235,7 @@ def iterate(
         return _literally(data, b, targets, rounds, absolute=turned, rows=rows)
     stack = TargetStack.of(targets if len(targets) == t else [targets[0]] * t)
     weights = np.array(np.broadcast_to(stack.start(), (t, p)))
-    first = limit(data, b, weights + 1e-9, _loose(data), np.zeros((t, p)))
+    first = limit(data, b, weights + 1e-9, _loose(data), start=np.zeros((t, p)))
     theta, losses = first.theta, first.derivatives
     live = np.arange(t)
     for count in range(rounds - 1):

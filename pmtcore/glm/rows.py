@@ -9,7 +9,7 @@ from typing import Protocol, final
 
 import numpy as np
 
-from pmtcore.base.records import Arena
+from pmtcore.base.row_cache import Arena
 
 Curve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 # Numbers in memory at once: 32 MB.

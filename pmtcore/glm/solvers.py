@@ -19,6 +19,7 @@ from typing import Generic, Protocol, TypeVar, final
 
 import numpy as np
 
+from pmtcore.glm.families import GAUSSIAN
 from pmtcore.glm.rows import RowLoss, Rows
 
 Derivatives = tuple[np.ndarray, np.ndarray]  # gradients (t, p) and Hessians (t, p, p)
@@ -270,9 +271,15 @@ def fit(
         start: first coefficients (d,); 0 if None.
         least_ridge: added to the penalty.
     """
-    n = data.count
-    terms = Penalty.of(np.zeros((1, len(penalty))), n * least_ridge, matrix=n * penalty)
-    return np.asarray(minimize(data, terms, _FITTED * math.sqrt(n), start, measure=decrement).theta[0])
+    n, zero = data.count, np.zeros((1, len(penalty)))
+    terms = Penalty.of(zero, n * least_ridge, matrix=n * penalty)
+    begun = data.derivatives(zero)
+    # Least squares have no unit of their own: the decrement at 0 is the length of what can be fitted.
+    size = float(decrement(begun[0], begun[1] + terms.matrix + n * least_ridge * np.eye(len(penalty)))[0])
+    if data.loss is not GAUSSIAN:
+        size = max(size, math.sqrt(n))
+    known = begun if start is None else None
+    return np.asarray(minimize(data, terms, _FITTED * size, start, measure=decrement, begun=known).theta[0])
 
 
 def _model(

@@ -84,16 +84,16 @@ class Agreements:
         if not agrees:
             reason = rules.reasoned(reason, "it is declined")
         with self._database.writing() as connection:
-            found = self._asked(connection, key)
-            if found.by.casefold() == by.casefold():
+            question = self._asked(connection, key)
+            if question.by.casefold() == by.casefold():
                 raise LedgerError(LedgerMessage.AGREES_WITH_THEMSELVES)
-            if found.state != "asked":
-                raise LedgerError(LedgerMessage.ANSWERED_ALREADY, state=found.state)
+            if question.state != "asked":
+                raise LedgerError(LedgerMessage.ANSWERED_ALREADY, state=question.state)
             if agrees:
-                rules.check(reading.account(connection, self._database.key, found.dataset), found.fields)
+                rules.check(reading.account(connection, self._database.key, question.dataset), question.fields)
             kind = "agree" if agrees else "decline"
             said = {"by": by, "reason": reason[: rules.MOST_WORDS], **({"role": role} if role else {})}
-            self._database.append(connection, found.dataset, kind, key, said)
+            self._database.append(connection, question.dataset, kind, key, said)
         return self.one(key)
 
     def one(self, key: str) -> Asked:
@@ -119,11 +119,11 @@ class Agreements:
         """
         if "ask" not in self._rows(connection, key):
             raise LedgerError(LedgerMessage.SECOND_PERSON_NEEDED, dataset=dataset)
-        found = self._asked(connection, key)
-        if found.state != "agreed":
-            what = "nobody agreed to yet" if found.state == "asked" else f"was {found.state}"
+        answered = self._asked(connection, key)
+        if answered.state != "agreed":
+            what = "nobody agreed to yet" if answered.state == "asked" else f"was {answered.state}"
             raise LedgerError(LedgerMessage.NOT_AGREED, dataset=dataset, state=what)
-        if found.dataset != dataset or _differs(found.fields, fields):
+        if answered.dataset != dataset or _differs(answered.fields, fields):
             raise LedgerError(LedgerMessage.OTHER_THAN_AGREED)
 
     def _asked(self, connection: sql.Connection, key: str) -> Asked:

@@ -17,8 +17,8 @@ from typing import Any, final
 import sqlalchemy as sql
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.exports import plain
 from pmtcore.base.messages import Damage, LedgerMessage
-from pmtcore.base.records import plain
 from pmtcore.ledger import chain
 from pmtcore.ledger.chain import Damaged, LedgerError
 from pmtcore.ledger.engines import address, engine, lock

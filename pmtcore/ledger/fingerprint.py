@@ -150,19 +150,19 @@ class Sketch:
         Raises:
             ValueError: it is damaged, or closed with another key.
         """
-        held = base64.b85decode(text)
+        packed = base64.b85decode(text)
         try:
-            found: dict[str, Any] = json.loads(zlib.decompress(_closed(held[16:], key + held[:16])))
+            fields: dict[str, Any] = json.loads(zlib.decompress(_closed(packed[16:], key + packed[:16])))
         except zlib.error:
             raise ValueError("a fingerprint cannot be opened") from None
-        flat = np.frombuffer(base64.b85decode(found["sample"]), dtype="<u8")
+        flat = np.frombuffer(base64.b85decode(fields["sample"]), dtype="<u8")
         types, named = (
-            {int(value): int(often) for value, often in found.get(which, {}).items()}
+            {int(value): int(often) for value, often in fields.get(which, {}).items()}
             for which in ("types", "named_types")
         )
-        names = tuple(found["names"])
+        names = tuple(fields["names"])
         sample = flat.reshape(-1, len(names)) if names else np.empty((0, 0), dtype=np.uint64)
-        return cls(int(found["rows"]), names, sample, types, bool(found.get("complete", False)), named)
+        return cls(int(fields["rows"]), names, sample, types, bool(fields.get("complete", False)), named)
 
 
 def _closed(data: bytes, key: bytes) -> bytes:
@@ -349,13 +349,14 @@ def _paired(cells: Cells, known: Sketch) -> list[tuple[int, int]]:
 def _independent(pairs: list[tuple[int, int]], known: Sketch) -> list[tuple[int, int]]:
     """Return the pairs without columns that others give away: age in months says nothing beside age in years.
 
-    Asked of columns whose values repeat in the sample: of a column without repeats everything is a function.
+    Asked of columns whose values repeat in the sample: of a column without repeats everything is a function. Of two
+    columns that hold the same cells one is enough: row numbers and identifiers from 1 on are in many tables together.
     """
     coded = {k: np.unique(known.sample[:, k], return_inverse=True)[1].reshape(-1) for k, _ in pairs}
     kept: list[tuple[int, int]] = []
     for k, at in sorted(pairs, key=lambda pair: -int(coded[pair[0]].max())):
         levels = int(coded[k].max()) + 1
-        given = False
+        given = any(2 * np.sum(known.sample[:, k] == known.sample[:, other]) > len(known.sample) for other, _ in kept)
         for other, _ in kept:
             finer = int(coded[other].max()) + 1
             if 2 * finer <= len(known.sample):

@@ -18,8 +18,8 @@ from typing import Any, final
 import sqlalchemy as sql
 
 from pmtcore.base.checks import InputError, number_between
+from pmtcore.base.exports import plain
 from pmtcore.base.messages import LedgerMessage
-from pmtcore.base.records import plain
 from pmtcore.ledger import chain, reading, rules
 from pmtcore.ledger.account import START_CAP, Account, Entry
 from pmtcore.ledger.agreements import Agreements

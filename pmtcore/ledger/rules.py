@@ -8,8 +8,8 @@ from typing import Any
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import number_between, one_of
+from pmtcore.base.exports import plain
 from pmtcore.base.messages import LedgerMessage
-from pmtcore.base.records import plain
 from pmtcore.ledger.account import Account, counted_mu
 from pmtcore.ledger.chain import CapReached, LedgerError
 from pmtcore.ledger.schema import NAME_LENGTH

@@ -12,11 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
-from pmtcore.base.records import Curator, Private, PrivateRows
+from pmtcore.base.block_sums import Summand
+from pmtcore.base.private import Curator, Private
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.whitening import Block, Product
 
@@ -180,7 +182,7 @@ def release_integer_moment(
     return np.asarray(noisy * ((radius / SCALE) ** 2 / n))
 
 
-def integer_vectors(rows: PrivateRows, transform: Any, bound: float) -> Private[np.ndarray]:
+def integer_vectors(rows: PrivateRows, transform: Summand, bound: float) -> Private[np.ndarray]:
     """Return the exact private ``sum v`` (d,) of rows clipped to the bound, in units of ``bound/2^30``.
 
     Args:

@@ -14,7 +14,9 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.base.records import MOST_KEPT, Arena, Curator, Private, PrivateRows, RowCache
+from pmtcore.base.private import Curator, Private
+from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.row_cache import MOST_KEPT, Arena, RowCache
 from pmtcore.glm.families import Family
 from pmtcore.mechanisms.grid import SCALE, from_words, grid_rows, in_words
 from pmtcore.mechanisms.noise import Form, NoiseSource

@@ -14,7 +14,9 @@ from typing import Generic, final
 
 import numpy as np
 
-from pmtcore.base.records import MOST_KEPT, Curator, PrivateRows, RowCache
+from pmtcore.base.private import Curator
+from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.row_cache import MOST_KEPT, RowCache
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.rows import RowLoss, Rows
 from pmtcore.glm.solvers import Loss_co, loss_values, weighted_gram

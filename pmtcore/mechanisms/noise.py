@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Literal, final
+from typing import Literal, final
 
 import numpy as np
 from scipy.special import ndtr
 
 from pmtcore.base.checks import whole_number_between
-from pmtcore.base.records import Curator, Private
+from pmtcore.base.private import Curator, Private
 from pmtcore.mechanisms.spherical import spherical_integers
 
 Form = Literal["isometric", "papers"]
@@ -171,7 +171,7 @@ class ZeroNoise(LabNoise):
 
 
 @cache
-def discrete_gaussian(sigma: float) -> Any:
+def discrete_gaussian(sigma: float) -> Callable[[list[int]], list[int]]:
     """Return OpenDP's exact discrete Gaussian on integer vectors, at this scale or, by its own rounding, above it."""
     # Only real releases need OpenDP; its prelude would load scikit-learn and Polars too, where they are installed.
     from opendp.domains import atom_domain, vector_domain  # noqa: PLC0415

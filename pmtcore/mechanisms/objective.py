@@ -10,7 +10,6 @@ on a grid and releases the minimizer on a grid (``optimum``).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -19,19 +18,15 @@ import numpy as np
 
 from pmtcore.accounting.objective import least_modulus, noise_sd
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import RowCache
+from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.families import Family
 from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.mechanisms.noise import NoiseSource
-from pmtcore.mechanisms.optimum import Optimum, Sums
+from pmtcore.mechanisms.optimum import GRADIENT_TOLERANCE, Optimum, Reserve, Sums
 
-# Share of mu for the error of the computed minimizer: it costs 0.02 % more noise in the objective.
-_ROUNDING_MU_SHARE = 0.02
-# Gradient at which the search ends, in units of its noise: the noise that covers the error is then negligible.
-_GRADIENT_TOLERANCE = 1e-7
 # Radius of the ball over 1 + |centre|: whitened coefficients beyond it saturate every row.
 _RADIUS_PER_CENTRE_NORM = 100.0
 # Bound on the second derivative of a label's loss.
@@ -64,9 +59,14 @@ class Perturbation:
     extra: float = 1.0
 
     @property
+    def reserve(self) -> Reserve:
+        """Return the part of the budget for the error of the computed minimizer."""
+        return Reserve(self.mu)
+
+    @property
     def noise(self) -> float:
         """Return ``s``: standard deviation of each coordinate of b, on the scale of the sum of losses."""
-        return (1 + SLACK) * noise_sd(self.radius, self.mu * math.sqrt(1 - _ROUNDING_MU_SHARE**2))
+        return (1 + SLACK) * noise_sd(self.radius, self.reserve.left)
 
     @property
     def modulus(self) -> float:
@@ -94,7 +94,7 @@ class Perturbation:
             centre=centre,
             noise=self.noise,
         )
-        wanted, modulus = _GRADIENT_TOLERANCE * self.noise, self.modulus + max(self._own, 0.0)
+        wanted, modulus = GRADIENT_TOLERANCE * self.noise, self.modulus + max(self._own, 0.0)
         return Optimum(
             self.centre, _RADIUS_PER_CENTRE_NORM * (1 + centre), modulus, wanted, sums.rounding_bound, self.noise / FINE
         )
@@ -102,13 +102,13 @@ class Perturbation:
     @property
     def covering(self) -> float:
         """Return the standard deviation of the noise that covers the error of the computed minimizer."""
-        return (1 + SLACK) * self.optimum.moved / (self.mu * _ROUNDING_MU_SHARE)
+        return self.optimum.covering(self.reserve)
 
     def parts(self) -> tuple[Spend, ...]:
         """Return the spends: the sum of scores hidden by the objective's noise, and the error of the minimizer."""
         return (
             Spend.gaussian("sum of scores, in a perturbed objective", 2 * self.radius, self.noise / (1 + SLACK)),
-            Spend.gaussian("computed less ideal minimizer", self.optimum.moved, self.covering / (1 + SLACK)),
+            self.optimum.spend(self.reserve),
         )
 
     def release(self, rows: RowCache[Rows], source: NoiseSource, trials: int) -> np.ndarray:
@@ -129,4 +129,4 @@ class Perturbation:
         data = LossSums(rows, self.family, self.radius, self.n)
         penalty = Penalty.of(b, self.modulus, self.centre, matrix=self.n * self.penalty)
         minimizers = minimize(data, penalty, self.optimum.tolerance).theta
-        return self.optimum.gaussian(minimizers, self.mu * _ROUNDING_MU_SHARE, source)
+        return self.optimum.covered(minimizers, self.reserve, source)

@@ -16,10 +16,17 @@ from typing import final
 
 import numpy as np
 
+from pmtcore.accounting.spends import Spend
 from pmtcore.glm.rows import ROWS_AT_ONCE
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.noise import NoiseSource
 
+# Share of epsilon for the error of the computed minimizer: its noise must stay below that of b.
+EPSILON_SHARE = 0.01
+# Share of mu for the same: it costs 0.02 % more noise in the objective.
+MU_SHARE = 0.02
+# Gradient at which the search ends, in units of its noise: the noise that covers the error is then negligible.
+GRADIENT_TOLERANCE = 1e-8
 # Relative error of one floating-point operation.
 _UNIT_ROUNDOFF = 2.0**-53
 # Operations besides the sums: products, differences, the ulps of an exponential; a bound with room.
@@ -28,6 +35,30 @@ _FURTHER_OPERATIONS = 64
 _NOISE_LENGTH_SDS = 40.0
 # Grid steps to the radius of the ball, at most: integers have 63 bits.
 _MOST_STEPS_TO_BALL = 2.0**60
+
+
+@final
+@dataclass(frozen=True)
+class Reserve:
+    """Part of a budget for the error of a computed minimizer: of a mu in quadrature, of a pure epsilon in sum.
+
+    Attributes:
+        total: whole budget, a mu or a pure epsilon.
+        pure: True where it is an epsilon.
+    """
+
+    total: float
+    pure: bool = False
+
+    @property
+    def paid(self) -> float:
+        """Return the budget of the error."""
+        return (EPSILON_SHARE if self.pure else MU_SHARE) * self.total
+
+    @property
+    def left(self) -> float:
+        """Return the budget of the exact minimizer."""
+        return self.total * (1 - EPSILON_SHARE if self.pure else math.sqrt(1 - MU_SHARE**2))
 
 
 @final
@@ -150,18 +181,26 @@ class Optimum:
         inside = deviation * np.minimum(1.0, self.ball / np.maximum(length, 1e-300))[:, None]
         return np.rint(inside / self.step).astype(np.int64)
 
-    def gaussian(self, theta: np.ndarray, mu: float, source: NoiseSource) -> np.ndarray:
-        """Return coefficients (t, d) with discrete Gaussian noise.
+    def covered(self, theta: np.ndarray, reserve: Reserve, source: NoiseSource) -> np.ndarray:
+        """Return coefficients (t, d) with integer noise, spherical or discrete Gaussian, that covers their error.
 
-        Guarantee: mu-GDP given the ideal minimizer (proofs/minimizer.md, 21).
+        Guarantee: what the reserve pays, given the ideal minimizer (proofs/minimizer.md, 21).
         """
-        noise = source.integers((1 + SLACK) * self.sensitivity / mu, *theta.shape)
+        if reserve.pure:
+            noise = source.spherical(self.sensitivity / reserve.paid, *theta.shape)
+        else:
+            noise = source.integers((1 + SLACK) * self.sensitivity / reserve.paid, *theta.shape)
         return np.asarray(self.centre + (self.integers(theta) + noise) * self.step)
 
-    def pure(self, theta: np.ndarray, epsilon: float, source: NoiseSource) -> np.ndarray:
-        """Return coefficients (t, d) with spherical integer noise.
+    def covering(self, reserve: Reserve) -> float:
+        """Return the standard deviation per coordinate of the noise that covers the error."""
+        if reserve.pure:
+            return self.moved / reserve.paid * math.sqrt(len(self.centre) + 1)
+        return (1 + SLACK) * self.moved / reserve.paid
 
-        Guarantee: epsilon-private given the ideal minimizer (proofs/minimizer.md, 21).
-        """
-        noise = source.spherical(self.sensitivity / epsilon, *theta.shape)
-        return np.asarray(self.centre + (self.integers(theta) + noise) * self.step)
+    def spend(self, reserve: Reserve) -> Spend:
+        """Return the spend of the error."""
+        statistic, covering = "computed less ideal minimizer", self.covering(reserve)
+        if reserve.pure:
+            return Spend.pure(statistic, self.moved, covering, reserve.paid)
+        return Spend.gaussian(statistic, self.moved, covering / (1 + SLACK))

@@ -16,7 +16,8 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.base.records import Curator, Private, RowCache
+from pmtcore.base.private import Curator, Private
+from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.families import Family
 from pmtcore.mechanisms.grid import FINE, SCALE, SLACK, from_words, in_words, release_integers
 from pmtcore.mechanisms.integers import grid_numbers

@@ -29,20 +29,14 @@ from pmtcore.accounting.perturbed import (
 )
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.distributions import gamma
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Penalty, minimize
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.loss_sums import LossSums
 from pmtcore.mechanisms.noise import NoiseSource, in_the_lab, spherical, uniform
-from pmtcore.mechanisms.optimum import Optimum, Sums
+from pmtcore.mechanisms.optimum import GRADIENT_TOLERANCE, Optimum, Reserve, Sums
 
-# Share of epsilon for the error of the computed minimizer: its noise must stay below that of b.
-_ROUNDING_EPSILON_SHARE = 0.01
-# Share of mu for the same: it costs 0.02 % more noise in the objective.
-_ROUNDING_MU_SHARE = 0.02
-# Gradient at which the search ends, in units of its noise: the noise that covers the error is then negligible.
-_GRADIENT_TOLERANCE = 1e-8
 # Modulus in units of zeta3 below which the fit would have no unique minimum.
 _LEAST_RELATIVE_MODULUS = 1e-9
 # With a lasso, released coefficients below this many standard deviations of the covering noise are 0.
@@ -83,6 +77,12 @@ class Mechanism:
         """Return the law of the noise b."""
         return self.split.noise
 
+    @property
+    def reserve(self) -> Reserve:
+        """Return the part of the budget for the error of the computed minimizer."""
+        gdp = self.split.gdp
+        return Reserve(self.split.planned.epsilon, pure=True) if gdp is None else Reserve(gdp)
+
     def clipped(self, rows: PrivateRows) -> LossSums[Loss]:
         """Return the sums of losses of rows in the coordinates of the mechanism, clipped as it needs them."""
         return LossSums.clipped(rows, self.terms.loss, self.terms.radius)
@@ -104,7 +104,7 @@ class Mechanism:
             noise=self.noise.sd(p),
             sharp=float(np.sum(self.lasso)),
         )
-        wanted = _GRADIENT_TOLERANCE * self.noise.sd(p)
+        wanted = GRADIENT_TOLERANCE * self.noise.sd(p)
         ball = _RADIUS_PER_SCALE * (centre + loss.score / loss.curvature)
         return Optimum(self.centre, ball, self.terms.modulus, wanted, sums.rounding_bound, self.noise.scale / FINE)
 
@@ -134,37 +134,23 @@ class Mechanism:
             Penalty.of(drawn(FINE, trials, p) * (self.noise.scale / FINE), self.ridge, self.centre, self.lasso),
             optimum.tolerance,
         ).theta
-        gdp = self.split.gdp
-        if gdp is None:
-            released = optimum.pure(minimizers, _ROUNDING_EPSILON_SHARE * self.split.planned.epsilon, source)
-        else:
-            released = optimum.gaussian(minimizers, _ROUNDING_MU_SHARE * gdp, source)
+        released = optimum.covered(minimizers, self.reserve, source)
         negligible = (np.abs(released) < _NEGLIGIBLE_SDS * self.covering(n)) & (self.lasso > 0)
         return np.where(negligible, 0.0, released)
 
     def covering(self, n: int) -> float:
         """Return the standard deviation per coordinate of the noise that covers the minimizer's error, on n rows."""
-        moved = self.optimum(n).moved
-        if self.split.gdp is not None:
-            return (1 + SLACK) * moved / (_ROUNDING_MU_SHARE * self.split.gdp)
-        return Noise(True, moved / (_ROUNDING_EPSILON_SHARE * self.split.planned.epsilon)).sd(len(self.ridge))
+        return self.optimum(n).covering(self.reserve)
 
     def parts(self, n: int) -> tuple[Spend, ...]:
         """Return the spends on n rows: the perturbed objective with its Jacobian, and the error of the minimizer."""
         p, split = len(self.ridge), self.split
         statistic, moved, sd = "sum of scores, in a perturbed objective", 2 * self.terms.gradient, self.noise.sd(p)
-        rest, covering = self.optimum(n).moved, self.covering(n)
         if split.gdp is not None:
-            mu = split.gdp * math.sqrt(1 - _ROUNDING_MU_SHARE**2)
-            return (
-                Spend(statistic, moved, sd, mu),
-                Spend.gaussian("computed less ideal minimizer", rest, covering / (1 + SLACK)),
-            )
-        paid = _ROUNDING_EPSILON_SHARE * split.planned.epsilon
-        return (
-            Spend.pure(statistic, moved, sd, split.promise.epsilon - paid),
-            Spend.pure("computed less ideal minimizer", rest, covering, paid),
-        )
+            ideal = Spend(statistic, moved, sd, self.reserve.left)
+        else:
+            ideal = Spend.pure(statistic, moved, sd, split.promise.epsilon - self.reserve.paid)
+        return ideal, self.optimum(n).spend(self.reserve)
 
 
 def draw(noise: Noise, source: NoiseSource, trials: int, p: int) -> np.ndarray:
@@ -208,18 +194,18 @@ def reserve_solver_budget(planned: Budgeted) -> Budgeted:
     discrete Gaussian (proofs/gradients.md, 16).
     """
     if isinstance(planned, Gdp):
-        return replace(planned, mu=planned.mu * math.sqrt(1 - _ROUNDING_MU_SHARE**2) / (1 + SLACK))
-    return replace(planned, epsilon=planned.epsilon * (1 - _ROUNDING_EPSILON_SHARE))
+        return replace(planned, mu=Reserve(planned.mu).left / (1 + SLACK))
+    return replace(planned, epsilon=Reserve(planned.epsilon, pure=True).left)
 
 
 def restore_solver_budget(split: BudgetSplit, planned: Budgeted) -> BudgetSplit:
     """Return the split with the solver's reserve added back; the inverse of :func:`reserve_solver_budget`."""
     if isinstance(planned, Gdp):
-        inflation = (1 + SLACK) / math.sqrt(1 - _ROUNDING_MU_SHARE**2)
+        inflation = (1 + SLACK) / Reserve(1.0).left
         total = planned if split.gdp is None else replace(planned, mu=split.gdp * inflation)
         return replace(split, planned=planned.promise, promise=total.promise, gdp=min(total.mu, planned.mu))
-    extra = _ROUNDING_EPSILON_SHARE * planned.epsilon
-    total_epsilon = min(split.promise.epsilon + extra, planned.epsilon)
+    paid = Reserve(planned.epsilon, pure=True).paid
+    total_epsilon = min(split.promise.epsilon + paid, planned.epsilon)
     return replace(split, planned=planned, promise=replace(split.promise, epsilon=total_epsilon))
 
 

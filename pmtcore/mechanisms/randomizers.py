@@ -23,7 +23,9 @@ import numpy as np
 from scipy.special import bdtr, betaincinv, ndtri, roots_legendre
 
 from pmtcore.base.checks import number_between
-from pmtcore.base.records import MOST_KEPT, Arena, Curator, Private, PrivateRows, RowCache
+from pmtcore.base.private import Curator, Private
+from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.row_cache import MOST_KEPT, Arena, RowCache
 from pmtcore.mechanisms.grid import FINE, SLACK, grid_rows
 from pmtcore.mechanisms.noise import NoiseSource
 

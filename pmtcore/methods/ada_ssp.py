@@ -20,7 +20,8 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.private import Private
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
 from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for

@@ -9,7 +9,8 @@ from typing import final
 import numpy as np
 
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Curator, Private, PrivateRows
+from pmtcore.base.private import Curator, Private
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.methods.registry import REPLACE_ONE, Mechanism, Plan, lab
 from pmtcore.public.moments import private_joint_moment
 

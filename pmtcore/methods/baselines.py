@@ -14,7 +14,9 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Bands, Curator, Private, PrivateRows
+from pmtcore.base.bands import Bands
+from pmtcore.base.private import Curator, Private
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import solvers
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.glm.rows import Rows

@@ -20,7 +20,8 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import PrivateRows, RowCache
+from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.families import FAMILIES
 from pmtcore.glm.proximal import Proximal
 from pmtcore.mechanisms.grid import SLACK

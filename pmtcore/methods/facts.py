@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, final
 
-from pmtcore.base.records import plain
+from pmtcore.base.exports import plain
 
 
 @final

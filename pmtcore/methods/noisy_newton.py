@@ -30,7 +30,8 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
-from pmtcore.base.records import PrivateRows, RowCache
+from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, Family
 from pmtcore.mechanisms.grid import SLACK
 from pmtcore.mechanisms.integers import (

@@ -18,9 +18,11 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
+from pmtcore.base.bands import Bands
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
-from pmtcore.base.records import Bands, Private, PrivateRows
+from pmtcore.base.private import Private
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.grid import FINE, SLACK, integer_vectors
 from pmtcore.mechanisms.integers import noisy_vector

@@ -25,9 +25,12 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours
 from pmtcore.accounting.spends import Spend
+from pmtcore.base.bands import Bands
 from pmtcore.base.checks import InputError
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import MethodMessage, ReleaseMessage
-from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
+from pmtcore.base.private import Private
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource

@@ -7,7 +7,6 @@ and claims are not listed here: the gallery knows them.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal, final
 
@@ -357,24 +356,3 @@ _MORE_OF_D = (
     _said("D", "equations 16 to 39", "bounds of section 4 and the supplement's proofs", _EQUATIONS),
 )
 STATEMENTS = (*_A, *_B, *_C, *_D, *_MORE_OF_D)
-
-_PLURAL = re.compile(
-    r"(Theorem|Lemma|Remark|Corollary|Proposition|Claim|Algorithm|Figure|Table|Assumption|Definition|equation)s?"
-)
-
-
-def numbered(number: str) -> set[tuple[str, str]]:
-    """Return the items that a line's number names, ranges written out.
-
-    >>> sorted(numbered("Lemmas A.2 to A.4, Corollary A.1"))
-    [('Corollary', 'A.1'), ('Lemma', 'A.2'), ('Lemma', 'A.3'), ('Lemma', 'A.4')]
-    """
-    parts = _PLURAL.split(number.replace("Lemmas", "Lemma").replace("Corollaries", "Corollary"))
-    named: set[tuple[str, str]] = set()
-    for kind, text in zip(parts[1::2], parts[2::2], strict=True):
-        for low, high in re.findall(r"((?:[A-Z]\.)?\d+(?:\.\d+)?)(?: to ((?:[A-Z]\.)?\d+(?:\.\d+)?))?", text):
-            head, _, first = low.rpartition(".")
-            last = high.rpartition(".")[2] if high else first
-            prefix = f"{head}." if head else ""
-            named |= {(kind, f"{prefix}{k}") for k in range(int(first), int(last) + 1)}
-    return named

@@ -19,7 +19,8 @@ from scipy.linalg import block_diag, solve_triangular
 
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import PublicMessage
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.private import Private
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN, Family
 from pmtcore.glm.solvers import Data

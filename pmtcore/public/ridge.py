@@ -22,7 +22,6 @@ import numpy as np
 
 from pmtcore.glm import solvers
 from pmtcore.glm.families import Family
-from pmtcore.glm.rows import Rows
 from pmtcore.glm.solvers import Data
 from pmtcore.public.moments import PublicData
 
@@ -144,16 +143,18 @@ def prior_of(
         weights: of the loss of each row (m,); ``None``: all the same.
     """
     m = len(x)
-    rows = Rows(x, y, np.ones(m) if weights is None else weights)
+    data, linear = Data(family, x, y, weights), family.id == "gaussian"
     spread = free * (np.mean(x**2, axis=0) - (np.mean(x, axis=0) ** 2 if not free.all() else 0.0))
-    path, fit, gram = [], np.zeros(x.shape[1]), _Gram(family, rows)
+    path, fit = [], np.zeros(x.shape[1])
+    gradient, hessian = _mean_derivatives(data, fit)
     for a in _PENALTY_PATH:
         penalty_matrix = np.diag(a * spread + lam * free + _STABILIZING_RIDGE * np.maximum(spread, _LEAST_SPREAD))
-        if family.id == "gaussian":
-            fit = np.linalg.solve(gram.at(x @ fit) + penalty_matrix, x.T @ (rows.weights * y) / m)
+        if linear:
+            fit = np.linalg.solve(hessian + penalty_matrix, -gradient)
         else:
-            fit = solvers.fit(Data(family, x, y, weights), penalty_matrix, fit, least_ridge=0.0)
-        path.append(_left_out(family, rows, gram, float(a), penalty_matrix, fit))
+            fit = solvers.fit(data, penalty_matrix, fit, least_ridge=0.0)
+            hessian = _mean_derivatives(data, fit)[1]
+        path.append(_left_out(data, float(a), hessian + penalty_matrix, fit))
     best = min(path, key=lambda point: float(np.mean(point.losses)))
     excess_losses = [point.losses - best.losses for point in path]
     as_good = [
@@ -161,7 +162,7 @@ def prior_of(
         for p, excess in zip(path, excess_losses, strict=True)
         if np.mean(excess) <= np.std(excess) / np.sqrt(m)
     ]
-    most = _MOST_COVARIANCE_PENALTY_LINEAR if family.id == "gaussian" else _MOST_COVARIANCE_PENALTY
+    most = _MOST_COVARIANCE_PENALTY_LINEAR if linear else _MOST_COVARIANCE_PENALTY
     curvature = best.hessian - np.diag(max(best.penalty - most, 0.0) * spread)
     covariance = best.dispersion / m * np.linalg.inv(curvature)
     supported = [point.penalty for point in path if point.columns <= _COLUMNS_PER_ROW * m]
@@ -169,33 +170,24 @@ def prior_of(
     return RidgePrior(best.fit, covariance, whitening, best.penalty, spread, best.dispersion)
 
 
-@final
-class _Gram:
-    """Mean Hessians of the loss of rows, which for least squares is one for all coefficients, computed once."""
-
-    def __init__(self, family: Family, rows: Rows) -> None:
-        self._family, self._rows = family, rows
-        self._of_all: np.ndarray | None = None
-
-    def at(self, z: np.ndarray) -> np.ndarray:
-        """Return the Hessian (d, d) at linear predictions z (m,)."""
-        if self._of_all is not None:
-            return self._of_all
-        x = self._rows.features
-        hessian = (x * (self._rows.weights * self._family.slope(z))[:, None]).T @ x / len(x)
-        if self._family.id == "gaussian":
-            self._of_all = hessian
-        return np.asarray(hessian)
+def _mean_derivatives(data: Data[Family], fit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return gradient (d,) and Hessian (d, d) of the mean loss."""
+    gradient, hessian = data.derivatives(fit[None])
+    return gradient[0] / data.count, hessian[0] / data.count
 
 
-def _left_out(
-    family: Family, rows: Rows, gram: _Gram, penalty: float, penalty_matrix: np.ndarray, fit: np.ndarray
-) -> _Point:
-    """Compute the losses of all rows, each as if left out: ``z - h w r/(1 - h w b'')``, exact for least squares."""
-    x, y, weights = rows.features, rows.response, rows.weights
+def _left_out(data: Data[Family], penalty: float, hessian: np.ndarray, fit: np.ndarray) -> _Point:
+    """Compute the losses of all rows, each as if left out: ``z - h w r/(1 - h w b'')``, exact for least squares.
+
+    Args:
+        data: the rows.
+        penalty: of the fit, in units of the spread.
+        hessian: penalized Hessian (d, d) of the mean loss at the fit.
+        fit: coefficients (d,).
+    """
+    family, x, y, weights = data.loss, data.x, data.y, data.rows.weights
     m, z = len(x), x @ fit
     slope = weights * family.slope(z)
-    hessian = gram.at(z) + penalty_matrix
     leverage = np.einsum("ij,jk,ik->i", x, np.linalg.inv(hessian), x, optimize=True) / m
     residual = weights * (y - family.mean(z))
     left_out = z - leverage * residual / np.maximum(1 - leverage * slope, _LEAST_RESIDUAL_SHARE)

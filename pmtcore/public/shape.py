@@ -198,7 +198,7 @@ class Candidate:
         spread = (noise * self.clip.radius) ** 2 * self.inverse @ self.inverse
         if self.score_covariance is not None:
             spread = spread + self.inverse @ self.score_covariance @ self.inverse
-        return float(self.bias + np.trace(prior - prior @ np.linalg.solve(prior + spread, prior)))
+        return float(self.bias + np.trace(prior - prior @ np.linalg.pinv(prior + spread, hermitian=True) @ prior))
 
 
 def public_score_covariance(shape: Shape, rows: Rows) -> np.ndarray:

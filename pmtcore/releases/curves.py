@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import final
 
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import ReleaseStatus
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.methods.registry import Method, recommended, suiting
 from pmtcore.public.moments import PublicData
 from pmtcore.releases.planning import Planned, index, planned

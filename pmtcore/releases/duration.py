@@ -9,7 +9,8 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.base.records import MOST_KEPT, PrivateRows
+from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.row_cache import MOST_KEPT
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.registry import Plan
 from pmtcore.public.moments import PublicData

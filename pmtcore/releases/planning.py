@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from pmtcore.accounting.budgets import MU_RANGE, Budget
 from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import ReleaseMessage
 from pmtcore.base.numbers import figure
-from pmtcore.base.records import ReleaseStatus
-from pmtcore.methods.registry import Prediction, make_parameters, method, of_role, suiting
+from pmtcore.methods.registry import Plan, Prediction, make_parameters, method, of_role, suiting
 from pmtcore.public.bands import Z95
 from pmtcore.public.moments import PublicData
 
@@ -220,7 +220,7 @@ def _half(public: PublicData, n: int, id: str, mu: float, j: int) -> float:
     return Z95 * float(with_common_sampling(prediction, public, n, id).total[j])
 
 
-def _first(values: np.ndarray, enough: Any) -> float | None:
+def _first(values: np.ndarray, enough: Callable[[float], bool]) -> float | None:
     """Return the first of increasing values that is enough, refined between it and the one before."""
     low, high = 0, len(values) - 1
     if not enough(float(values[high])):
@@ -248,7 +248,7 @@ def index(public: PublicData, coefficient: str) -> int:
     return public.names.index(coefficient)
 
 
-def _plan(public: PublicData, n: int, id: str, mu: float) -> Any:
+def _plan(public: PublicData, n: int, id: str, mu: float) -> Plan:
     entry = method(id)
     entry.check_suits(public)
     return entry.plan(public, n, Budget(mu), make_parameters(entry, {}))

@@ -12,7 +12,9 @@ import numpy as np
 from pmtcore import __version__
 from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Bands, ReleaseStatus, plain
+from pmtcore.base.bands import Bands
+from pmtcore.base.exports import plain
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.methods.facts import Facts
 
 

@@ -15,8 +15,10 @@ from pmtcore.accounting.budgets import MU_RANGE, Budget, Guarantee, checked_delt
 from pmtcore.accounting.spends import gaussian_mu, pure_epsilon
 from pmtcore.accounting.units import MOST_ROWS, Unit
 from pmtcore.base.checks import InputError, number_between, whole_number_between
+from pmtcore.base.exports import plain
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import Note, ReleaseMessage, TableNote
-from pmtcore.base.records import PassObserver, ReleaseStatus, plain
+from pmtcore.base.private_rows import PassObserver
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.base.strict_json import parsed
 from pmtcore.ledger.log import Entry, Ledger, LedgerError, UnclearSpend
@@ -127,11 +129,6 @@ class Preview:
     predicted: Prediction | None
     public_alone: Prediction | None
     verdict: tuple[str, ...]
-
-    @property
-    def worthwhile(self) -> bool:
-        """Return True where the public figures raise no objection."""
-        return not self.verdict
 
 
 def planned_guarantee(problem: Problem, request: Request) -> Guarantee:

@@ -13,8 +13,8 @@ from typing import Any
 
 from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
 from pmtcore.base.escaping import html as escape
+from pmtcore.base.exports import plain
 from pmtcore.base.numbers import percent, plural, power_of_ten
-from pmtcore.base.records import plain
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
 from pmtcore.public.moments import INTERCEPT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pmtcore.base.records import ReleaseStatus
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.methods.registry import method
 
 

@@ -11,9 +11,9 @@ import pandas as pd
 
 from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import Diagnosis
+from pmtcore.base.labels import Label
 from pmtcore.base.messages import Note, TableNote
 from pmtcore.base.numbers import figure, listing, percent, plural
-from pmtcore.base.records import Label
 from pmtcore.methods.registry import method
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.public.pull import Pull

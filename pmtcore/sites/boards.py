@@ -158,13 +158,13 @@ class FolderBoard:
 
     def read(self, after: int, reader: str) -> tuple[list[Message], int]:
         """See :class:`Board`."""
-        found, at = [], after
+        messages, at = [], after
         while at < after + _PAGE and self._file(at).is_file():
             message = _one(self._file(at).read_bytes())
             if message is not None and _is_for(message, reader):
-                found.append(message)
+                messages.append(message)
             at += 1
-        return found, at
+        return messages, at
 
     def _file(self, at: int) -> Path:
         return self._folder / f"{at:010d}.json"

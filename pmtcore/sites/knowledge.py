@@ -58,12 +58,12 @@ class Knowledge:
 
 def knowledge(study: Study, *answering: int) -> tuple[Knowledge, ...]:
     """Return what each party can learn when so many sites answer, in each pass where these numbers differ."""
-    found = [
+    known = [
         Knowledge(Party.OUTSIDERS, 0, study.mu_against(0, *answering)),
         Knowledge(Party.ONE_SITE, 1, study.mu_against(1, *answering)),
     ]
     if study.colluders > 1:
-        found.append(Knowledge(Party.COALITION, study.colluders, study.mu_against(study.colluders, *answering)))
+        known.append(Knowledge(Party.COALITION, study.colluders, study.mu_against(study.colluders, *answering)))
     # Two rows of a person: the guarantee of a group of two (mu adds up), against the declared coalition.
-    found.append(Knowledge(Party.PERSON_IN_TWO_SITES, study.colluders, 2 * study.request.budget.mu))
-    return tuple(found)
+    known.append(Knowledge(Party.PERSON_IN_TWO_SITES, study.colluders, 2 * study.request.budget.mu))
+    return tuple(known)

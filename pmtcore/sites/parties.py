@@ -9,8 +9,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, final
 
+from pmtcore.base.exports import plain
 from pmtcore.base.numbers import figure
-from pmtcore.base.records import plain
 from pmtcore.ledger.agreements import Asked
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.mechanisms.noise import NoiseSource
@@ -164,7 +164,7 @@ class SiteOfStudy:
         last = transcript.attempt  # a site takes part in attempts that begin after it came
         self._tell(board, keys, "here")
         try:
-            found = self._released(board, keys, transcript, last)
+            result = self._released(board, keys, transcript, last)
         except Exception as error:
             kind = error.kind.value if isinstance(error, StudyError) else type(error).__name__
             with suppress(LedgerError):  # the spend stands without this note
@@ -172,7 +172,7 @@ class SiteOfStudy:
             with suppress(StudyError):
                 self._tell(board, keys, "failed", kind)
             raise
-        record = self._keep(found)
+        record = self._keep(result)
         self._tell(board, keys, "done")
         return record
 
@@ -307,7 +307,7 @@ def _run(study: Study, names: tuple[str, ...], source: SharedNoise, problem: Pro
         StudyError: the first pass was opened with other sites.
     """
     stated = guarantee_of_budget(problem, study.request)
-    found = once_recorded(release(problem, study.request_of(names), source, stated=stated))
+    released = once_recorded(release(problem, study.request_of(names), source, stated=stated))
     if source.passes[0] != names:
         raise StudyError(Kind.SITES_CHANGED)
     passes = tuple(source.passes)
@@ -315,9 +315,9 @@ def _run(study: Study, names: tuple[str, ...], source: SharedNoise, problem: Pro
     factor = study.widening(passes)
     if factor > 1:
         words += (_FEWER.format(factor=figure(factor)),)
-    if factor > 1 and found.bands is not None:
-        found = replace(found, bands=found.bands.widened(factor, found.coefficients))
-    return Result(study, replace(found, notes=found.notes + words), passes)
+    if factor > 1 and released.bands is not None:
+        released = replace(released, bands=released.bands.widened(factor, released.coefficients))
+    return Result(study, replace(released, notes=released.notes + words), passes)
 
 
 @final
@@ -351,12 +351,12 @@ class Coordinator:
                 sleep(_POLL)
             source = SharedNoise(self._study, Replay(transcript), None)
             problem = self._ground.problem(transcript.planned)
-            found = _run(self._study, transcript.planned, source, problem)
+            result = _run(self._study, transcript.planned, source, problem)
         except StudyError as error:
             self._post("stop", body=error.kind.value)
             raise
         self._post("stop", body=FINISHED)
-        return found.as_dict()
+        return result.as_dict()
 
     def _is_finished(self) -> bool:
         """Return whether the sites have the release; who has it saw every pass opened, so late ones are not lost."""

@@ -40,8 +40,8 @@ def noise_mus(mu: float, rows: int, sites: int) -> dict[str, float]:
 
     ``local`` is the limit in which every row is a site and all others may collude: its noise alone keeps the budget.
     """
-    found = {"nobody": mu, "one": mu * math.sqrt(1 - 1 / sites), "all": mu / math.sqrt(sites)}
-    return {**found, "local": max(mu / math.sqrt(rows * sites), MU_RANGE[0])}
+    mus = {"nobody": mu, "one": mu * math.sqrt(1 - 1 / sites), "all": mu / math.sqrt(sites)}
+    return {**mus, "local": max(mu / math.sqrt(rows * sites), MU_RANGE[0])}
 
 
 def prospects(
@@ -60,12 +60,12 @@ def prospects(
     Raises:
         InputError: the method predicts nothing from these public data.
     """
-    found = [Prospect(1, "alone", _half_widths(public, rows, id, mu)[coefficient])]
+    drawn = [Prospect(1, "alone", _half_widths(public, rows, id, mu)[coefficient])]
     for sites in counts:
         for who, noise_mu in noise_mus(mu, rows, sites).items():
             width = _half_widths(public, rows * sites, id, noise_mu)[coefficient]
-            found.append(Prospect(sites, who, width))
-    return found
+            drawn.append(Prospect(sites, who, width))
+    return drawn
 
 
 def _half_widths(public: PublicData, n: int, id: str, mu: float) -> tuple[float, ...]:
@@ -73,10 +73,10 @@ def _half_widths(public: PublicData, n: int, id: str, mu: float) -> tuple[float,
 
     ``pmt-gradients`` acts its passes out on public rows at every decade of n mu, which takes a second or more.
     """
-    kept = _CACHE.setdefault(public, {})
-    if (n, id, mu) not in kept:
-        if len(kept) >= _MOST_KEPT:
-            kept.clear()
+    predictions = _CACHE.setdefault(public, {})
+    if (n, id, mu) not in predictions:
+        if len(predictions) >= _MOST_KEPT:
+            predictions.clear()
         made = planned(public, n, id, mu)
-        kept[n, id, mu] = tuple(made.half_width(j) for j in range(public.d))
-    return kept[n, id, mu]
+        predictions[n, id, mu] = tuple(made.half_width(j) for j in range(public.d))
+    return predictions[n, id, mu]

@@ -55,10 +55,10 @@ def subtract(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 def total(parts: Iterable[np.ndarray]) -> np.ndarray:
     """Return the sum (k, 2) of one or more parts modulo 2^128."""
     every = iter(parts)
-    found = next(every)
+    result = next(every)
     for part in every:
-        found = add(found, part)
-    return found
+        result = add(result, part)
+    return result
 
 
 def uniform(count: int) -> np.ndarray:

@@ -20,7 +20,7 @@ from uuid import uuid4
 from pmtcore.accounting.budgets import MU_RANGE, Budget
 from pmtcore.base.checks import InputError, number_between, whole_number_between
 from pmtcore.base.messages import SiteMessage, TableMessage
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.strict_json import parsed
 from pmtcore.methods.registry import method
 from pmtcore.releases.release import Request
@@ -335,7 +335,7 @@ def create(
     data = Path(public).read_bytes() if Path(public).is_file() else None
     if data is None:
         raise InputError(TableMessage.NO_FILE, place=str(public))
-    found = Study(
+    study = Study(
         uuid4().hex,
         title,
         Path(public).name,
@@ -351,10 +351,10 @@ def create(
         patience,
         site_effects,
     )
-    ground = GroundOfStudy.of(found, str(Path(public).parent))
+    ground = GroundOfStudy.of(study, str(Path(public).parent))
     # Named one by one, so that a site whose table lacks a column is refused and does not sum other features.
     features = tuple(dict.fromkeys(feature.column.name for feature in ground.side.coder.features))
-    written = replace(found, choices=replace(choices, features=features))
+    written = replace(study, choices=replace(choices, features=features))
     # As every reader of the file will have it, defaults of the parameters included: the digest is of that.
     return Study.from_json(written.as_json().encode())
 
@@ -377,13 +377,13 @@ def sites_of(text: str) -> list[Site]:
     Raises:
         InputError: another line.
     """
-    found = []
+    sites = []
     for line in filter(None, map(str.strip, text.splitlines())):
         name, _, rows = line.partition("=")
         if not rows.strip().isdigit():
             raise StudyError(Kind.SITE_LINES)
-        found.append(Site(name.strip(), int(rows)))
-    return found
+        sites.append(Site(name.strip(), int(rows)))
+    return sites
 
 
 @final
@@ -437,9 +437,9 @@ class GroundOfStudy:
             return Problem(nobody, data, study.choices, notes, coder=coder, unit=study.choices.unit, design=design)
         schema = None if study.schema is None else Schema.from_dict(study.schema)
         table = labelled(private, effects.COLUMN, [own]) if study.site_effects else private
-        found = prepare(table, self.table, study.choices, public_rows=study.public_rows, schema=schema)
+        prepared = prepare(table, self.table, study.choices, public_rows=study.public_rows, schema=schema)
         # The ledger knows the site's table as it is.
-        return replace(found, private=found.private.part_of(total), table=private)
+        return replace(prepared, private=prepared.private.part_of(total), table=private)
 
 
 @final

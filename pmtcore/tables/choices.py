@@ -179,11 +179,11 @@ class Choices:
             InputError: a field is missing, unknown or out of range.
         """
         try:
-            found = dict(fields)
-            features = found.get("features")
-            found["features"] = None if features is None else tuple(map(str, features))
-            found["levels"] = {name: tuple(levels) for name, levels in found.get("levels", {}).items()}
-            return cls(**found)
+            chosen = dict(fields)
+            features = chosen.get("features")
+            chosen["features"] = None if features is None else tuple(map(str, features))
+            chosen["levels"] = {name: tuple(levels) for name, levels in chosen.get("levels", {}).items()}
+            return cls(**chosen)
         except (TypeError, AttributeError):
             raise InputError(TableMessage.CHOICES_UNREADABLE) from None
 
@@ -194,14 +194,14 @@ def levels_from_text(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
     Raises:
         InputError: a line of another form.
     """
-    found = {}
+    by_column = {}
     for line in lines:
         name, equals, levels = line.partition("=")
         parts = tuple(part.strip() for part in levels.split("|") if part.strip())
         if not equals or len(parts) < 2:
             raise InputError(TableMessage.CATEGORIES_FORM, given=line.strip())
-        found[name.strip()] = parts
-    return found
+        by_column[name.strip()] = parts
+    return by_column
 
 
 def kinds_from_text(lines: Iterable[str]) -> dict[str, str]:

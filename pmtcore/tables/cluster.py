@@ -17,9 +17,9 @@ from typing import Any, final
 
 import numpy as np
 
+from pmtcore.base.block_sums import Block, block_sum
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import TableMessage
-from pmtcore.base.records import Block, block_sum
 from pmtcore.tables.coder import Coder
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.sources import Cells, ManySource, ParquetSource, Source, TextSource
@@ -107,11 +107,13 @@ class Cluster:
 
     def adder(self, source: Source, coder: Coder, dialect: Dialect) -> Callable[[Summand], np.ndarray]:
         """Return what adds a function up over the table's blocks, on the cluster."""
-        found = parts(source)
+        source_parts = parts(source)
 
         def total(function: Summand) -> np.ndarray:
             submit = self.client.submit
-            level = [submit(part_sum, part, coder, dialect, function, pure=False, retries=_TRIES) for part in found]
+            level = [
+                submit(part_sum, part, coder, dialect, function, pure=False, retries=_TRIES) for part in source_parts
+            ]
             while len(level) > 1:
                 pairs = zip(level[::2], level[1::2], strict=False)
                 odd = level[len(level) // 2 * 2 :]

@@ -12,9 +12,9 @@ from typing import final
 
 import numpy as np
 
+from pmtcore.base.block_sums import Block
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import TableMessage
-from pmtcore.base.records import Block
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.dialect import Dialect
@@ -107,8 +107,8 @@ class Coder:
     @property
     def all_names(self) -> tuple[str, ...]:
         """Names of the design's columns before any was left out."""
-        found = tuple(name for feature in self.features for name in feature.names)
-        return (INTERCEPT, *found) if self.choices.intercept else found
+        every = tuple(name for feature in self.features for name in feature.names)
+        return (INTERCEPT, *every) if self.choices.intercept else every
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -160,13 +160,13 @@ class Coder:
                     x, y, weights = x * roots[:, None], y * roots, None
         if self.expected is not None and labelled:
             y = np.where(np.isfinite(y), y, _predicted(x, self.expected))
-        whole = np.isfinite(y) & np.all(np.isfinite(x), axis=1)
+        finite = np.isfinite(y) & np.all(np.isfinite(x), axis=1)
         if weights is not None:
-            whole &= np.isfinite(weights)
-            weights[~whole] = 0.0
-        if not np.all(whole):
-            x[~whole], y[~whole] = 0.0, 0.0
-        return Rows(x, y, whole, weights)
+            finite &= np.isfinite(weights)
+            weights[~finite] = 0.0
+        if not np.all(finite):
+            x[~finite], y[~finite] = 0.0, 0.0
+        return Rows(x, y, finite, weights)
 
     def gappy(self, block: Cells) -> list[str]:
         """Return columns without which enough public rows have a value in every other one; those with most gaps first.
@@ -234,7 +234,7 @@ def check_width(coder: Coder) -> None:
 def row_blocks(
     source: Source, coder: Coder, dialect: Dialect, n: int, parsed: ParsedNumbers | None = None
 ) -> Callable[[], Iterator[Block]]:
-    """Return what :class:`pmtcore.base.records.PrivateRows` calls once a pass.
+    """Return what :class:`pmtcore.base.private_rows.PrivateRows` calls once a pass.
 
     Nothing is read before the first pass. Where the numbers fit (a public figure: rows times columns), the first
     pass keeps them for the next ones.
@@ -248,11 +248,11 @@ def row_blocks(
     """
     room = KEPT_BYTES if source.in_memory else KEPT_STREAM_BYTES
     keep = n * (len(coder.names) + 1) * 8 <= room
-    kept: list[Block] = []
+    waiting: list[Block] = []
 
     def blocks() -> Iterator[Block]:
-        if kept:
-            yield from kept
+        if waiting:
+            yield from waiting
             return
         fresh: list[Block] = []
         known = parsed if parsed is not None and parsed.is_complete else None
@@ -261,6 +261,6 @@ def row_blocks(
             if keep:
                 fresh.append((rows.x, rows.response))
             yield rows.x, rows.response
-        kept.extend(fresh)
+        waiting.extend(fresh)
 
     return blocks

@@ -32,8 +32,8 @@ def is_demo(table: Table) -> bool:
 
 def _digest(table: Table) -> str:
     """Return the digest of the numbers, row by row, whatever the table is read from."""
-    found = hashlib.sha256(repr(table.columns).encode())
+    digest = hashlib.sha256(repr(table.columns).encode())
     for block in table.source.blocks(COLUMNS, Dialect()):
         values = np.column_stack([numbers(block.columns[name], None) for name in COLUMNS])
-        found.update(np.rint(np.nan_to_num(values) * _STEPS).astype(np.int64).tobytes())
-    return found.hexdigest()
+        digest.update(np.rint(np.nan_to_num(values) * _STEPS).astype(np.int64).tobytes())
+    return digest.hexdigest()

@@ -117,8 +117,8 @@ class Design:
             )
             others = None if target["others"] is None else tuple(map(str, target["others"]))
             coding = Coding(str(target["name"]), family(str(target["family"])), target["positive"], others)
-            kept = None if fields["kept"] is None else tuple(int(j) for j in fields["kept"])
-            coder = Coder(features, choices, coding, fields["decimal"], kept)
+            columns = None if fields["kept"] is None else tuple(int(j) for j in fields["kept"])
+            coder = Coder(features, choices, coding, fields["decimal"], columns)
             labels, written = tuple(map(str, target["labels"])), str(target.get("written", "number"))
             if fields.get("formula") is None:
                 return cls(coder, None, labels, written)

@@ -22,18 +22,18 @@ def content_digest(table: Table, key: bytes, dialect: Dialect | None = None) -> 
     Args:
         dialect: how the table is written; ``None``: in the usual way.
     """
-    found = hmac.new(key, repr(table.columns).encode(), hashlib.sha256)
+    digest = hmac.new(key, repr(table.columns).encode(), hashlib.sha256)
     for block in table.source.blocks(table.columns, dialect or Dialect()):
         sink = pa.BufferOutputStream()
         cells = pa.table({str(at): block.columns[name] for at, name in enumerate(table.columns)})
         with pa.ipc.new_stream(sink, cells.schema) as stream:
             stream.write_table(cells)
-        found.update(sink.getvalue())
-    return found.hexdigest()
+        digest.update(sink.getvalue())
+    return digest.hexdigest()
 
 
 def public_digest(public: PublicData, key: bytes) -> str:
     """Return the digest of public rows as they enter a release, or of the public moment in their place."""
-    found = hmac.new(key, repr((public.names, public.target, public.m)).encode(), hashlib.sha256)
-    found.update((public.factor if public.rows is None else public.rows).tobytes())
-    return found.hexdigest()
+    digest = hmac.new(key, repr((public.names, public.target, public.m)).encode(), hashlib.sha256)
+    digest.update((public.factor if public.rows is None else public.rows).tobytes())
+    return digest.hexdigest()

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pmtcore.base.records import PassObserver
+from pmtcore.base.private_rows import PassObserver
 from pmtcore.ledger.fingerprint import Cells, hashed_texts, mixed
 from pmtcore.tables.cells import numbers, texts
 from pmtcore.tables.dialect import Dialect

@@ -313,8 +313,8 @@ class Expansion:
         settings = {"na_action": "ignore", "output": "pandas", "context": dict(_ELEMENTWISE)}
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a warning would tell of a row
-            found = self.spec.get_model_matrix(read, **settings)
-        made = np.array(found[list(self.names)], dtype=float)
+            matrix = self.spec.get_model_matrix(read, **settings)
+        made = np.array(matrix[list(self.names)], dtype=float)
         made[read.isna().to_numpy().any(axis=1) | ~np.isfinite(made).all(axis=1)] = np.nan
         return made
 
@@ -322,15 +322,15 @@ class Expansion:
         """Cells by the public rules: numbers, days, or public levels."""
         import pandas as pd  # noqa: PLC0415  # slow to load, as formulaic is
 
-        found = {}
+        columns = {}
         for column in self.columns:
             values = column.read(cells[column.name], self.decimal)
             if column.kind == "level":
                 places = np.where(np.isnan(values) | (values < 0), -1, values).astype(int).tolist()
-                found[column.name] = pd.Series(pd.Categorical.from_codes(places, pd.Index(column.levels)))
+                columns[column.name] = pd.Series(pd.Categorical.from_codes(places, pd.Index(column.levels)))
             else:
-                found[column.name] = pd.Series(values)
-        return pd.DataFrame(found)
+                columns[column.name] = pd.Series(values)
+        return pd.DataFrame(columns)
 
 
 @final
@@ -373,10 +373,10 @@ class Expanded:
         reading = replace(made, decimal=dialect.mark(self.inner.separator))
         for block in self.inner.blocks(list(dict.fromkeys([*made.inputs, *asked])), dialect):
             values = reading.apply(block.columns)
-            found = {name: pa.array(values[:, j]) for j, name in enumerate(made.names)}
+            arrays = {name: pa.array(values[:, j]) for j, name in enumerate(made.names)}
             for name in asked:
-                found[name] = _response(block.columns[name], reading) if name == target else block.columns[name]
-            yield Cells(block.rows, {name: found[name] for name in names})
+                arrays[name] = _response(block.columns[name], reading) if name == target else block.columns[name]
+            yield Cells(block.rows, {name: arrays[name] for name in names})
 
 
 def _response(cells: pa.Array, reading: Expansion) -> pa.Array:

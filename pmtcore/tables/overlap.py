@@ -21,7 +21,8 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.private import Private
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.public.moments import PublicData
 
 MOST = 2**20  # private rows that are looked at

@@ -15,7 +15,7 @@ from typing import final
 import numpy as np
 import pyarrow as pa
 
-from pmtcore.base.records import MOST_KEPT
+from pmtcore.base.row_cache import MOST_KEPT
 from pmtcore.tables.limits import block_rows
 from pmtcore.tables.sources import Cells
 

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from pmtcore.accounting.units import MEAN, Unit
+from pmtcore.base.block_sums import Block
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import TableMessage
-from pmtcore.base.records import Block, PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.tables.dialect import Dialect
 from pmtcore.tables.identifiers import identifiers, in_order_met
 from pmtcore.tables.table import Table

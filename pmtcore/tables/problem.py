@@ -18,7 +18,7 @@ import pyarrow.types as pt
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import Note, PublicMessage, TableMessage, TableNote, kind_of
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.public.moments import INTERCEPT, PublicData, public_from_moment, public_from_rows
@@ -347,21 +347,21 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
     target = coding(labels, choices.target, choices.model, choices.positive, decimal)
     coder = Coder(tuple(features), choices, target, decimal, weights=_weights(public, choices, decimal))
     check_width(coder)
-    notes = target.notes + notes + tuple(note for found in features for note in found.notes)
+    notes = target.notes + notes + tuple(note for encoded in features for note in encoded.notes)
     notes += category_notes(features, choices.unseen)
     block = _one_block(public, coder, labelled)
     if "refuse" in (choices.missing, choices.unseen):
         coder.check([block], "public", labelled)
     rows = coder.rows(block, labelled)
-    whole = rows.whole
-    if not np.all(whole):
-        many = int(np.sum(~whole))
-        complete, width = len(whole) - many, rows.x.shape[1]
-        if complete <= width < len(whole) and (gappy := coder.gappy(block)):
+    complete = rows.whole
+    if not np.all(complete):
+        many = int(np.sum(~complete))
+        left, width = len(complete) - many, rows.x.shape[1]
+        if left <= width < len(complete) and (gappy := coder.gappy(block)):
             raise InputError(
                 PublicMessage.TOO_FEW_COMPLETE_ROWS,
-                rows=complete,
-                total=len(whole),
+                rows=left,
+                total=len(complete),
                 count=width,
                 limit=width + 1,
                 columns=gappy,
@@ -369,9 +369,9 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         notes += (Note(TableNote.PUBLIC_ROW_LEFT_OUT if many == 1 else TableNote.PUBLIC_ROWS_LEFT_OUT, count=many),)
     if not labelled:
         notes += (Note(TableNote.UNLABELLED),)
-    elif choices.model.binary and np.ptp(rows.y[whole]) == 0:
+    elif choices.model.binary and np.ptp(rows.y[complete]) == 0:
         notes += (Note(TableNote.ONE_PUBLIC_LABEL, column=choices.target),)
-    coder, x, dropped = _independent(coder, rows.x[whole])
+    coder, x, dropped = _independent(coder, rows.x[complete])
     if choices.groups in public.columns:
         notes += (Note(TableNote.CLUSTERED, column=choices.groups),)
     if choices.weights:
@@ -380,14 +380,14 @@ def _public_side(public: Table, choices: Choices, names: list[str], schema: Sche
         notes += (Note(TableNote.EXPOSED, column=choices.exposure),)
     data = public_from_rows(
         x,
-        rows.y[whole] if labelled else None,
+        rows.y[complete] if labelled else None,
         coder.names,
         choices.target,
         choices.public_ridge,
         choices.model,
         choices.penalty,
-        _groups(public, choices, whole),
-        None if rows.weights is None else rows.weights[whole],
+        _groups(public, choices, complete),
+        None if rows.weights is None else rows.weights[complete],
     )
     if coder.weights is not None and coder.weights.in_rows:
         data = replace(data, rows_are_weighted=True)
@@ -441,7 +441,7 @@ def _usable(
     public: Table, names: list[str], choices: Choices, rules: Schema, decimal: str | None
 ) -> tuple[list[Feature], tuple[str, ...]]:
     """Features of the named columns; of columns nobody chose, those that make none are left out and said."""
-    found: list[Feature] = []
+    usable: list[Feature] = []
     identifiers: list[Feature] = []
     notes: list[str] = []
     for name in names:
@@ -453,13 +453,13 @@ def _usable(
             notes.append(Note(TableNote.LEFT_OUT, statement=error.statement, cause=error.message, columns=(name,)))
             continue
         unchosen = choices.features is None and TableNote.LIKE_IDENTIFIER in map(kind_of, one.notes)
-        (identifiers if unchosen else found).append(one)
-    if not found and not identifiers:
+        (identifiers if unchosen else usable).append(one)
+    if not usable and not identifiers:
         raise InputError(TableMessage.NO_FEATURES)
-    if not found:
+    if not usable:
         return identifiers, tuple(notes)
     notes += [Note(TableNote.IDENTIFIER_LEFT_OUT, column=one.name) for one in identifiers]
-    return found, tuple(notes)
+    return usable, tuple(notes)
 
 
 def _one_block(public: Table, coder: Coder, labelled: bool) -> Cells:
@@ -479,23 +479,23 @@ def _independent(coder: Coder, x: np.ndarray) -> tuple[Coder, np.ndarray, tuple[
     sizes = np.sqrt(np.mean(x**2, axis=0))
     scaled = x / np.where(sizes > 0, sizes, 1.0) / np.sqrt(len(x))
     basis = np.zeros((len(x), x.shape[1]))
-    kept: list[int] = []
+    independent: list[int] = []
     notes = []
     for j, name in enumerate(coder.names):
-        rest, before = scaled[:, j].copy(), basis[:, : len(kept)]
+        rest, before = scaled[:, j].copy(), basis[:, : len(independent)]
         for _ in range(2):
             rest -= before @ (before.T @ rest)
         length = float(np.linalg.norm(rest))
         if length > _DEPENDENT:
-            basis[:, len(kept)] = rest / length
-            kept.append(j)
+            basis[:, len(independent)] = rest / length
+            independent.append(j)
         else:
-            notes.append(_left_out(name, scaled, kept, j, coder.names))
-    if not kept or (kept == [0] and coder.choices.intercept):
+            notes.append(_left_out(name, scaled, independent, j, coder.names))
+    if not independent or (independent == [0] and coder.choices.intercept):
         raise InputError(TableMessage.ALL_CONSTANT)
     if not notes:
         return coder, x, ()
-    return replace(coder, kept=tuple(kept)), x[:, kept], tuple(notes)
+    return replace(coder, kept=tuple(independent)), x[:, independent], tuple(notes)
 
 
 def _left_out(name: str, scaled: np.ndarray, kept: list[int], j: int, names: tuple[str, ...]) -> Note:
@@ -510,10 +510,10 @@ def _left_out(name: str, scaled: np.ndarray, kept: list[int], j: int, names: tup
 
 
 def _common(private: Table, public: Table | MomentTable) -> list[str]:
-    found = [name for name in public.columns if name in private.columns]
-    if not found:
+    common = [name for name in public.columns if name in private.columns]
+    if not common:
         raise InputError(TableMessage.NO_COMMON_COLUMN)
-    return found
+    return common
 
 
 def _features(private: Table, public: Table | MomentTable, choices: Choices) -> list[str]:
@@ -532,16 +532,16 @@ def _features(private: Table, public: Table | MomentTable, choices: Choices) -> 
         if name not in common:
             raise InputError(TableMessage.NO_PRIVATE_COLUMN, column=name)
     chosen = common if choices.features is None else list(choices.features)
-    found = [
+    names = [
         name
         for name in chosen
         if name not in (choices.target, choices.person, *choices.weighing, choices.cluster, *_INTERCEPT_NAMES[:1])
     ]
     if isinstance(public, MomentTable):
-        found = [name for name in found if name not in _INTERCEPT_NAMES]
-    if not found:
+        names = [name for name in names if name not in _INTERCEPT_NAMES]
+    if not names:
         raise InputError(TableMessage.NO_FEATURES)
-    return found
+    return names
 
 
 def _numeric_coder(features: list[str], choices: Choices, decimal: str | None = ".") -> Coder:

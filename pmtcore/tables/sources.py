@@ -135,12 +135,12 @@ class TextSource:
 
     def sample(self, most: int) -> bytes:
         """Return the first bytes, for a public file."""
-        held = b""
+        start = b""
         for piece in pieces(self.place, self._where, self._limit):
-            held += piece
-            if len(held) >= most:
+            start += piece
+            if len(start) >= most:
                 break
-        return held
+        return start
 
     def blocks(self, names: Sequence[str], dialect: Dialect) -> Iterator[Cells]:
         at = [self.names.index(name) + dialect.row_names for name in names]
@@ -199,8 +199,8 @@ class ParquetSource:
         with self._file(flat) as file:
             batches = file.iter_batches(block_rows(len(names)), groups, at, use_threads=False)
             while (batch := self._next(batches)) is not None:
-                found = dict(zip(flat, [batch.column(name) for name in at], strict=True))
-                yield Cells(batch.num_rows, {name: found.get(name, pa.nulls(batch.num_rows)) for name in names})
+                columns = dict(zip(flat, [batch.column(name) for name in at], strict=True))
+                yield Cells(batch.num_rows, {name: columns.get(name, pa.nulls(batch.num_rows)) for name in names})
 
     def _next(self, batches: Iterator[Any]) -> Any:
         try:

@@ -14,9 +14,11 @@ import pytest
 
 import pmtcore as sm
 from pmtcore.api import spending
+from pmtcore.base.messages import LedgerMessage
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.releases import release as releasing
+from tests.helpers import refused
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = {name: str(ROOT / "assets" / f"demo-{name}.csv") for name in ("private", "public")}
@@ -130,7 +132,7 @@ def test_a_frame_with_a_row_more_spends_with_the_other(tmp_path):
     place, public = str(tmp_path / "l.db"), frame(99, 60)
     sm.PrivateRegressor(mu=2.5).fit(frame(1), public, target="y", ledger=place, quiet=True)
     more = pd.concat([frame(1), frame(5, 1)])
-    with pytest.raises(LedgerError, match="pass the cap"):
+    with refused(LedgerMessage.BEYOND_CAP_TOGETHER, LedgerError):
         sm.PrivateRegressor(mu=2.5).fit(more, public, target="y", ledger=place, quiet=True)
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pytest
 
 import pmtcore as pc
-from pmtcore.base.checks import InputError
 from pmtcore.base.messages import FaceMessage
 from tests.helpers import refused
 
@@ -79,7 +77,7 @@ def test_the_local_model(private, public, tmp_path):
     fitted = server.fit()
     assert fitted.params["income"] > 0 and fitted.record["guarantee"]["trust"] == "local"
     assert server.fit("boosting").record["family"] == "boosting"
-    with pytest.raises(InputError, match="no configuration"):
+    with refused(FaceMessage.NO_CONFIGURATION):
         pc.LocalClient("nowhere.json")
     with refused(FaceMessage.ONE_REPORT_BUDGET):
         pc.LocalAggregator(public, target="high", features=["age"])

@@ -59,7 +59,7 @@ def test_without_a_ledger_it_is_the_users_own(private, public, monkeypatch, tmp_
     book = pc.Ledger(str(tmp_path / "own.db"))
     assert len(accounts := book.accounts()) == 2 and all(a.dataset.startswith("unnamed table ") for a in accounts)
     assert all(a.together and book.account(a.dataset).spent == pytest.approx(5**0.5) for a in accounts)
-    with pytest.raises(LedgerError, match="would pass the cap"):
+    with refused(LedgerMessage.BEYOND_CAP_TOGETHER, LedgerError):
         regressor(mu=2.5).fit(private, public, target="y")
 
 

@@ -10,8 +10,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
 import pmtcore as pc
+from pmtcore.base.messages import LedgerMessage
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.ledger.log import LedgerError
+from tests.helpers import refused
 
 # A private fit needs public rows: fit(X, y) on arrays is refused before anything is read, with a sentence on it. A fit
 # that took it would have to invent public rows, or take some of the private ones for public. So every check that fits
@@ -78,7 +80,7 @@ def test_a_grid_search_is_charged(private, public, tmp_path, capsys):
     search.fit(private, public=public, target="y", ledger=book, dataset="survey")
     assert book.account("survey").spent == pytest.approx(1.0)
     assert capsys.readouterr().out.count("Spent mu = 0.5") == 4
-    with pytest.raises(LedgerError, match="would pass the cap"):
+    with refused(LedgerMessage.BEYOND_CAP, LedgerError):
         search.set_params(estimator__mu=0.75).fit(private, public=public, target="y", ledger=book, dataset="survey")
     assert book.account("survey").spent <= 1.5
 

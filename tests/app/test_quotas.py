@@ -127,7 +127,7 @@ def test_a_comparison_nobody_would_wait_for() -> None:
     with pytest.raises(InputError, match="at most 500,000"):
         Comparison(problem, ["joint-pmt"], [1.0] * 50, trials=100_000, seed=1)
     run = Comparison(problem, ["joint-pmt"], [0.1 * k for k in range(1, 11)], trials=30_000, seed=1)
-    with pytest.raises(InputError, match="choose fewer trials"):
+    with refused(TableMessage.TOO_MANY_RELEASES):
         run.extend()
     assert run.trials == 30_000
     with refused(AuditMessage.TOO_MANY_CELLS):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.private import Private
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.public.moments import public_from_rows
 from tests.helpers import names, plan

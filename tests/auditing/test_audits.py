@@ -11,7 +11,7 @@ from scipy.stats import binomtest, norm
 
 from pmtcore.auditing.faults import FAULTS, wrong_shape
 from pmtcore.auditing.lower_bound import CONFIDENCE, audit, bound, epsilon_bound, mu_bound, power
-from pmtcore.base.records import ReleaseStatus
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.cli.main import main
 from pmtcore.methods.registry import methods
 from tests.helpers import FALSE_ALARM

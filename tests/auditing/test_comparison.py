@@ -10,8 +10,9 @@ import pytest
 from pmtcore.accounting.budgets import Budget
 from pmtcore.auditing.comparison import BLOCK, Comparison, budget_grid, rescaled
 from pmtcore.base.checks import InputError
-from pmtcore.base.messages import AuditMessage, ReleaseMessage
-from pmtcore.base.records import Private, ReleaseStatus
+from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.messages import AuditMessage, MethodMessage, ReleaseMessage
+from pmtcore.base.private import Private
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.methods.registry import methods, suiting
 from pmtcore.releases.record import UNRECORDED
@@ -144,9 +145,9 @@ def test_a_seeded_release_says_so(problem):
 
 def test_a_method_of_another_family_is_refused(problem, labels):
     """A sentence that names what would fit."""
-    with pytest.raises(InputError, match=r"choose .*joint-pmt"):
+    with refused(MethodMessage.OTHER_FAMILY):
         release(problem, Request("pmt-objective", Budget(1.0)), SecureNoise())
-    with pytest.raises(InputError, match=r"choose .*pmt-objective"):
+    with refused(MethodMessage.OTHER_FAMILY):
         release(labels, Request("joint-pmt", Budget(1.0)), SecureNoise())
 
 
@@ -156,7 +157,7 @@ def test_preview_reads_no_private_row(problem, labels):
     def forbidden():
         raise AssertionError("private rows were read")
 
-    from pmtcore.base.records import PrivateRows
+    from pmtcore.base.private_rows import PrivateRows
 
     def seal(open: Problem) -> Problem:
         return Problem(PrivateRows(forbidden, 2000, open.private.names), open.public, open.choices)
@@ -165,8 +166,8 @@ def test_preview_reads_no_private_row(problem, labels):
     for entry in methods():
         found = preview(seal(suited(entry, problem, labels)), Request(entry.id, Budget(1.0)))
         assert found.guarantee.mu in (0.0, 1.0)
-    assert preview(sealed, Request("joint-pmt", Budget(1.0))).worthwhile
-    assert not preview(sealed, Request("joint-pmt", Budget(0.001))).worthwhile
+    assert not preview(sealed, Request("joint-pmt", Budget(1.0))).verdict
+    assert preview(sealed, Request("joint-pmt", Budget(0.001))).verdict
 
 
 def test_predicted_errors_are_near_the_realized_ones(problem, labels):

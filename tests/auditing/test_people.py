@@ -9,8 +9,8 @@ import pytest
 from pmtcore.accounting.units import FIRST, MEAN
 from pmtcore.auditing.lower_bound import audit
 from pmtcore.auditing.people import People
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import AuditMessage
-from pmtcore.base.records import ReleaseStatus
 from pmtcore.cli.main import main
 from pmtcore.methods.registry import methods
 from tests.helpers import refused

@@ -16,7 +16,8 @@ from pmtcore.accounting.budgets import Budget
 from pmtcore.auditing.comparison import Comparison
 from pmtcore.auditing.diagnostics import exact
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import Private, plain
+from pmtcore.base.exports import plain
+from pmtcore.base.private import Private
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise

@@ -35,7 +35,7 @@ def test_the_literal_form_tends_to_the_limit_at_the_stated_rate(loss, seed):
     data = Data(loss, x, y)
     rng = np.random.default_rng(seed)
     b, weights = 2 * rng.standard_normal(4), np.array([3.0, 5.0, 2.0, 4.0]) * loss.curvature
-    end = limit(data, b[None], weights, 1e-10, np.zeros((1, 4))).theta[0]
+    end = limit(data, b[None], weights, 1e-10, start=np.zeros((1, 4))).theta[0]
     counts = [400, 1600, 6400, 25_600]
     far = [
         math.sqrt(np.mean([np.sum((literal(data, b, weights, k, rng=rng) - end) ** 2) for _ in range(60)]))
@@ -60,7 +60,7 @@ def test_the_limit_agrees_with_an_independent_solver(loss, seed):
         )
 
     other = reference(f, np.zeros(4), jac=True, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-11}).x
-    mine = limit(Data(loss, x, y), b[None], weights, 1e-10, np.zeros((1, 4))).theta[0]
+    mine = limit(Data(loss, x, y), b[None], weights, 1e-10, start=np.zeros((1, 4))).theta[0]
     assert np.linalg.norm(mine - other) < 1e-6
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.perturbed import ApproxDP
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses, solvers
 from pmtcore.glm.solvers import Data, Penalty, minimize, shortest
 from pmtcore.mechanisms.loss_sums import LossSums

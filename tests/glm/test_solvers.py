@@ -64,3 +64,13 @@ def test_no_start_is_too_far(family, seed):
     near = fit(data, 0.01 * np.eye(3))
     far = fit(data, 0.01 * np.eye(3), np.array([40.0, -40.0, 40.0]))
     assert far == pytest.approx(near, abs=1e-7)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e10])
+def test_least_squares_end_at_the_same_digits_in_any_unit(unit):
+    """Responses in units far from 1: as many digits of the coefficients as in theirs."""
+    rng = np.random.default_rng(4)
+    x, y = rng.standard_normal((80, 4)), rng.standard_normal(80)
+    exact = np.linalg.lstsq(x, y, rcond=None)[0]
+    fitted = fit(Data(families.GAUSSIAN, x, unit * y), np.zeros((4, 4)), least_ridge=0.0) / unit
+    assert np.allclose(fitted, exact, rtol=1e-8)

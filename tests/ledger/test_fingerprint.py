@@ -178,6 +178,17 @@ def test_a_table_that_an_earlier_version_kept_is_compared_by_as_many_rows(step, 
     )
 
 
+def test_row_numbers_twice_do_not_make_two_tables_one(tmp_path):
+    """A file saved with its row numbers beside identifiers from 1 on, and another such file of other people."""
+    found = []
+    for draw, n in ((1, 600), (2, 900)):
+        frame = people(draw, n)
+        frame = frame.assign(row=np.arange(1, n + 1), id=np.arange(1, n + 1), rank=np.arange(1, n + 1))
+        found.append(hashed(read_table(csv(frame.sample(frac=1, random_state=0)), "t", "private"), KEY))
+    assert evidence(found[0], sketch(found[1])) < THRESHOLD / 2 and evidence(found[1], sketch(found[0])) < THRESHOLD / 2
+    assert evidence(found[0], sketch(found[0])) > SAMPLE / 2
+
+
 def test_rows_that_tell_nobody_apart_are_counted_all():
     """A few yes-no columns: however few rows are hashed of other tables, of this one all are."""
     rng = np.random.default_rng(3)

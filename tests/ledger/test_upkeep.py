@@ -8,9 +8,12 @@ import shutil
 
 import pytest
 
+from pmtcore.base.messages import Damage, LedgerMessage
 from pmtcore.ledger import chain, database
+from pmtcore.ledger.chain import Damaged
 from pmtcore.ledger.log import Ledger, LedgerError
 from pmtcore.ledger.schema import SCHEMA, STEPS, VERSION
+from tests.helpers import refused
 from tests.ledger.test_limits import engine
 from tests.ledger.test_log import REQUEST, url  # noqa: F401  # fixture
 
@@ -49,7 +52,7 @@ def test_every_earlier_version_opens(url, version):  # noqa: F811
     (entry,) = ledger.account("survey").entries
     assert (entry.state, entry.mu, entry.purpose) == ("released", 0.5, "old")
     ledger.reserve("survey", "new", REQUEST, 0.5, "replace-one")
-    with pytest.raises(LedgerError, match="pass the cap"):
+    with refused(LedgerMessage.BEYOND_CAP, LedgerError):
         ledger.reserve("survey", "newer", REQUEST, 0.9, "replace-one")
     database._VERIFIED.clear()
     assert Ledger(url).verify()["intact"] and Ledger(url).account("survey").spent == pytest.approx(0.5**0.5)
@@ -100,7 +103,7 @@ def test_links_to_a_ledger_are_the_ledger(tmp_path):
     place.write_bytes(older_one)
     database._VERIFIED.clear()
     (tmp_path / "new.db").symlink_to(place)
-    with pytest.raises(LedgerError, match="noted beside it"):
+    with refused(Damage.CUT_SHORT, Damaged):
         Ledger(str(tmp_path / "new.db")).reserve("survey", "k", REQUEST, 0.5, "replace-one")
 
 
@@ -114,7 +117,7 @@ MEMORY = "sqlite:///file:l.db?mode=memory&uri=true"
 def test_a_ledger_is_kept_in_a_file(tmp_path, monkeypatch, place, recwarn):
     """In memory it would be lost, and options would be passed over: a sentence, and no file left behind."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(LedgerError, match="is a file"):
+    with refused(LedgerMessage.SQLITE_FORM, LedgerError):
         Ledger(place)
     assert not list(tmp_path.iterdir()) and not recwarn
 

@@ -14,7 +14,8 @@ from scipy.stats import chi2, fisher_exact
 from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.auditing import attacks
 from pmtcore.auditing.lower_bound import audit
-from pmtcore.base.records import PrivateRows, ReleaseStatus
+from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import family
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS, scale_root

@@ -16,7 +16,7 @@ from scipy.stats import kstest, norm
 
 from pmtcore.accounting.budgets import delta_from_mu, mu_from_epsilon, mu_from_pure_epsilon, pure_epsilon_from_mu
 from pmtcore.base.messages import LocalMessage
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.glm.families import LOGISTIC, POISSON, family
 from pmtcore.local import setup

@@ -11,14 +11,14 @@ import pytest
 from pmtcore.accounting.budgets import Neighbours
 from pmtcore.accounting.gdp import Gdp
 from pmtcore.accounting.perturbed import ApproxDP
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.families import LOGISTIC
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.objective import Perturbation
-from pmtcore.mechanisms.optimum import Optimum, RoundingBound
+from pmtcore.mechanisms.optimum import Optimum, Reserve, RoundingBound
 from pmtcore.mechanisms.perturbed import dp_erm, napp_public
 from pmtcore.mechanisms.truncation import bounded
 from tests.helpers import in_pieces, names
@@ -54,16 +54,18 @@ def optimum(d=3, ball=50.0, modulus=2.0):
     return Optimum(np.linspace(-1, 1, d), ball, modulus, 1e-6, RoundingBound(1.0, 1e-9), 1e-8)
 
 
-@pytest.mark.parametrize("how", ["gaussian", "pure"])
-def test_the_covering_noise_is_added_in_whole_steps(how):
+@pytest.mark.parametrize("pure", [False, True])
+def test_the_covering_noise_is_added_in_whole_steps(pure):
     """With a known draw the release is the grid's point plus exactly that draw; without one, the grid's point."""
     made, theta = optimum(), np.array([[0.3, -2.0, 5.0]])
     with_noise, without = Scripted(NOISE), Scripted(np.zeros((1, 3)))
-    difference = getattr(made, how)(theta, 0.5, with_noise) - getattr(made, how)(theta, 0.5, without)
+    reserve = Reserve(50.0 if pure else 25.0, pure)  # 1 % and 2 % of it are 0.5
+    difference = made.covered(theta, reserve, with_noise) - made.covered(theta, reserve, without)
     assert difference / made.step == pytest.approx(NOISE, abs=0.01)
-    kind = {"gaussian": "integers", "pure": "spherical"}[how]
-    scale = {"gaussian": (1 + SLACK) * made.sensitivity / 0.5, "pure": made.sensitivity / 0.5}[how]
-    assert with_noise.asked == [(kind, pytest.approx(scale), 1, 3)]
+    scale = (1.0 if pure else 1 + SLACK) * made.sensitivity / 0.5
+    assert with_noise.asked == [("spherical" if pure else "integers", pytest.approx(scale), 1, 3)]
+    spend = made.spend(reserve)
+    assert (spend.epsilon if pure else spend.mu) == pytest.approx(0.5)
 
 
 def rows_and_labels(n=60, d=3):

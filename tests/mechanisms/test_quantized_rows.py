@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.mechanisms.grid import from_words, in_words
 from pmtcore.mechanisms.quantized_rows import STEPS, QuantizedRows, Quantizer, in_steps
 from tests.helpers import TEST, names

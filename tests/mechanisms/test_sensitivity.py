@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.mechanisms.grid import SCALE
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.mechanisms.truncation import cross_sensitivity, moment_sensitivity, papers_moment_sensitivity, truncate

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import Spend, gaussian_mu, pure_epsilon, total_mu
-from pmtcore.base import records
-from pmtcore.base.records import PrivateRows, ReleaseStatus
+from pmtcore.accounting.spends import Spend, gaussian_mu, pure_epsilon
+from pmtcore.base import private_rows
+from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.mechanisms import randomizers
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.facts import Facts, Passes
@@ -24,7 +25,7 @@ from pmtcore.releases.release import Request, preview, release
 from pmtcore.tables.named import entry as entry_of
 from pmtcore.tables.named import load
 from pmtcore.tables.problem import Problem, prepare
-from tests.helpers import suited
+from tests.helpers import suited, total_mu
 
 SOUND = [entry for entry in methods() if entry.standing is ReleaseStatus.SOUND]
 
@@ -148,8 +149,8 @@ def test_no_method_refuses_rows_for_their_number(entry, values, problems):
 def test_no_method_holds_all_rows(entry, values, problems, monkeypatch):
     """What a run takes in memory does not grow with the rows, where nothing may be kept between passes."""
     problem = suited(entry, *problems)
-    monkeypatch.setattr(records, "_NUMBERS_OF_A_BLOCK", 1)
-    monkeypatch.setattr(records, "_ROWS_OF_A_PART", 256)
+    monkeypatch.setattr(private_rows, "_NUMBERS_OF_A_BLOCK", 1)
+    monkeypatch.setattr(private_rows, "_ROWS_OF_A_PART", 256)
     monkeypatch.setattr(randomizers, "_CHUNK", 2**10)
     values = {**values, **{name: 3 for name in ("steps", "iterations") if hasattr(entry.parameters, name)}}
     rng, names = np.random.default_rng(3), problem.private.names

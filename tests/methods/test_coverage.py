@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit, public_bands
 from pmtcore.papers.gallery.central import sides

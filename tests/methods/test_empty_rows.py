@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.explore.confirm import problem_of
 from pmtcore.explore.moment import Moment
 from pmtcore.mechanisms.noise import SeededNoise

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base.records import PrivateRows, ReleaseStatus
+from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import LOGISTIC
 from pmtcore.mechanisms.noise import SecureNoise
 from pmtcore.methods.registry import make_parameters, methods

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import LOGISTIC, POISSON
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit

@@ -14,7 +14,7 @@ from scipy import stats
 
 from pmtcore.auditing.lower_bound import audit
 from pmtcore.base.messages import MethodMessage
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.mechanisms.grid import FINE, from_words, grid_rows, in_words
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise
 from pmtcore.mechanisms.passes import GRADIENT, GradientSum

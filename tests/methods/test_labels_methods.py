@@ -13,8 +13,8 @@ from scipy.stats import binomtest, norm
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 from pmtcore.accounting.budgets import delta_from_mu
-from pmtcore.accounting.objective import delta_any_sign, delta_sign_fixed, least_modulus, noise_sd
-from pmtcore.base.records import PrivateRows
+from pmtcore.accounting.objective import delta_any_sign, least_modulus, noise_sd
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import solvers
 from pmtcore.glm.families import BOOSTING, FAMILIES, LOGISTIC, POISSON, family
 from pmtcore.glm.rows import Rows
@@ -26,6 +26,21 @@ from pmtcore.public.moments import PublicData, public_from_rows
 from pmtcore.public.shape import Clip
 from pmtcore.tables.synthetic import synthetic
 from tests.helpers import FALSE_ALARM, TEST, gathered, names, plan
+
+
+def delta_sign_fixed(epsilon: float, mu: float, log_jacobian: float) -> float:
+    """Return the add-remove delta where the label fixes the sign of ``b' - y``: ``delta_mu(eps - c)`` for ``eps >= c``.
+
+    For smaller eps it is ``1 - exp(eps - c) (1 - delta_mu(0))``: the loss is at most ``(mu Z + mu^2/2)_+ + c``.
+
+    Args:
+        epsilon: eps.
+        mu: ``G R/s``.
+        log_jacobian: ``c = log(1 + B R^2/w)``, ``b'' <= B``, w the modulus.
+    """
+    if epsilon >= log_jacobian:
+        return delta_from_mu(mu, epsilon - log_jacobian)
+    return 1 - math.exp(epsilon - log_jacobian) * (1 - delta_from_mu(mu, 0.0))
 
 
 def glm(n: int, m: int, seed: int, fam: str = "logistic", lam: float = 0.0, d: int = 5, size: float = 0.3):

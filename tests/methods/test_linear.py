@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import ElasticNet, Ridge
 
-from pmtcore.base.records import PrivateRows, ReleaseStatus
+from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import family
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.baselines import least_squares

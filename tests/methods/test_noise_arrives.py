@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.accounting.spends import total_mu
-from pmtcore.base import records
-from pmtcore.base.records import PrivateRows, ReleaseStatus
+from pmtcore.base import block_sums, row_cache
+from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import FAMILIES, LOGISTIC
 from pmtcore.mechanisms.grid import FINE, SLACK
 from pmtcore.mechanisms.integers import COARSE, FACTOR, SLOPES
@@ -22,7 +22,7 @@ from pmtcore.releases.release import Request, preview, release
 from pmtcore.tables.named import entry as entry_of
 from pmtcore.tables.named import load
 from pmtcore.tables.problem import prepare
-from tests.helpers import TEST, names
+from tests.helpers import TEST, names, total_mu
 
 MU, D, ROWS, TRIALS = 1.3, 2, 2, 4000
 # what one release consists of is all seen, as statistic plus noise: (method, parameters, least share of mu reached)
@@ -269,7 +269,7 @@ def test_what_is_recorded_is_what_the_parts_come_to(id):
         assert stated == pytest.approx(total_mu(found.parts)) == pytest.approx(MU)
 
 
-original = records._total
+original = block_sums.total
 
 
 @pytest.mark.parametrize("id", ["pmt-ols", "pmt-moment", "ada-ssp", "joint-pmt"])
@@ -279,7 +279,8 @@ def test_sums_of_integers_have_room(id, monkeypatch):
     rows = PrivateRows.from_arrays(rng.standard_normal((4000, D)), rng.standard_normal(4000), names(D))
     found, many = plan_of(method(id), 4000), 2**30
     once = found.measure(rows).reveal(TEST)
-    monkeypatch.setattr(records, "_total", lambda parts: many * original(parts))
+    for module in (block_sums, row_cache):
+        monkeypatch.setattr(module, "total", lambda parts: many * original(parts))
     total = found.measure(rows)
     first, second = (each[0] if isinstance(each, tuple) else each for each in (once, total.reveal(TEST)))
     assert np.array_equal(second.astype(object), first.astype(object) * many)

@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
-from pmtcore.base.records import PrivateRows, ReleaseStatus
+from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import family
 from pmtcore.mechanisms.noise import SeededNoise, ZeroNoise
 from pmtcore.methods.registry import methods

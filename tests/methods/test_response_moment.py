@@ -16,7 +16,7 @@ from pmtcore.accounting.budgets import ONLY_RESPONSES, Budget, Guarantee, Neighb
 from pmtcore.accounting.units import Unit
 from pmtcore.auditing.lower_bound import audit
 from pmtcore.base.messages import ReleaseMessage, TableMessage
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.refusals import RefusedError
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger

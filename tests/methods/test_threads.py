@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from pmtcore.accounting.budgets import Budget
-from pmtcore.base import records, threads
+from pmtcore.base import private_rows, threads
+from pmtcore.base.block_sums import block_sum
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import MOST_KEPT, PrivateRows, ReleaseStatus, block_sum
+from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.row_cache import MOST_KEPT
 from pmtcore.glm.families import LOGISTIC, family
 from pmtcore.glm.rows import Rows
 from pmtcore.mechanisms import randomizers
@@ -83,8 +86,8 @@ def test_cuts_and_what_is_kept_change_no_bit(entry, values, keeps, monkeypatch):
 
     Of a method that goes through blocks of a public size there are seven of these.
     """
-    monkeypatch.setattr(records, "_NUMBERS_OF_A_BLOCK", 1)
-    monkeypatch.setattr(records, "_ROWS_OF_A_PART", 128)
+    monkeypatch.setattr(private_rows, "_NUMBERS_OF_A_BLOCK", 1)
+    monkeypatch.setattr(private_rows, "_ROWS_OF_A_PART", 128)
     monkeypatch.setattr(randomizers, "_CHUNK", 2**13)
     expected = released(entry, 1, ROWS, **values)
     for many, size in ((1, 7), (2, 100), (3, 64), (7, 13)):
@@ -95,8 +98,8 @@ def test_cuts_and_what_is_kept_change_no_bit(entry, values, keeps, monkeypatch):
 @pytest.mark.parametrize("cut", [1, 50, 128, 300, 1000])
 def test_blocks_of_a_public_size_hold_the_rows_in_order(weighted, cut, monkeypatch):
     """Whatever the source's blocks are, in memory row by row; rows of zeros stand for those that are not there."""
-    monkeypatch.setattr(records, "_NUMBERS_OF_A_BLOCK", 1)
-    monkeypatch.setattr(records, "_ROWS_OF_A_PART", 128)
+    monkeypatch.setattr(private_rows, "_NUMBERS_OF_A_BLOCK", 1)
+    monkeypatch.setattr(private_rows, "_ROWS_OF_A_PART", 128)
     rng = np.random.default_rng(1)
     x, y = np.asfortranarray(rng.standard_normal((700, 3))), rng.standard_normal((700, 2) if weighted else 700)
     source = ((x[at : at + cut], y[at : at + cut]) for at in range(0, 700, cut))
@@ -118,8 +121,8 @@ def test_rows_summed_elsewhere_are_read_here_where_blocks_have_a_public_size():
 
 def test_of_rows_kept_for_a_solver_nothing_else_stays(monkeypatch):
     """Products of columns for many fits at once would take more memory than the rows."""
-    monkeypatch.setattr(records, "_NUMBERS_OF_A_BLOCK", 1)
-    monkeypatch.setattr(records, "_ROWS_OF_A_PART", 128)
+    monkeypatch.setattr(private_rows, "_NUMBERS_OF_A_BLOCK", 1)
+    monkeypatch.setattr(private_rows, "_ROWS_OF_A_PART", 128)
     rng = np.random.default_rng(2)
     table = PrivateRows.from_arrays(rng.standard_normal((500, 3)), np.ones(500), NAMES)
     pieces = row_pieces(table, lambda x, y: Rows(x, y, np.ones(len(y))))

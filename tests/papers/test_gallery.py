@@ -11,7 +11,7 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.mechanisms.noise import ZeroNoise
 from pmtcore.methods.baselines import exact_fit

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from pmtcore.papers.catalogue_page import lines
-from pmtcore.papers.statements import numbered
 
 PLACES = (Path(__file__).resolve().parents[k] / "shared" / "papers" for k in (3, 4))
 TEXTS = next((place for place in PLACES if place.exists()), Path("shared"))
@@ -30,6 +29,24 @@ CITED = {
         *(("Lemma", k) for k in ("2", "17", "23", "24", "28")),
     },
 }
+
+
+_PLURAL = re.compile(
+    r"(Theorem|Lemma|Remark|Corollary|Proposition|Claim|Algorithm|Figure|Table|Assumption|Definition|equation)s?"
+)
+
+
+def numbered(number: str) -> set[tuple[str, str]]:
+    """Return the items that a line's number names, ranges written out."""
+    parts = _PLURAL.split(number.replace("Lemmas", "Lemma").replace("Corollaries", "Corollary"))
+    named: set[tuple[str, str]] = set()
+    for kind, text in zip(parts[1::2], parts[2::2], strict=True):
+        for low, high in re.findall(r"((?:[A-Z]\.)?\d+(?:\.\d+)?)(?: to ((?:[A-Z]\.)?\d+(?:\.\d+)?))?", text):
+            head, _, first = low.rpartition(".")
+            last = high.rpartition(".")[2] if high else first
+            prefix = f"{head}." if head else ""
+            named |= {(kind, f"{prefix}{k}") for k in range(int(first), int(last) + 1)}
+    return named
 
 
 def stated(text: str) -> set[tuple[str, str]]:

@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import sqrtm
 
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.public.moments import (
     INTERCEPT,
     conditioning,

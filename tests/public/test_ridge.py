@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from pmtcore.glm.families import GAUSSIAN, LOGISTIC
-from pmtcore.glm.rows import Rows
+from pmtcore.glm.solvers import Data
 from pmtcore.public.moments import public_from_moment, public_from_rows
-from pmtcore.public.ridge import _Gram, _left_out, prior_of, ridge_prior
+from pmtcore.public.ridge import _left_out, prior_of, ridge_prior
 from tests.helpers import names
 
 
@@ -27,13 +27,10 @@ def test_left_out_losses_are_those_of_fits_without_the_row(penalty, seed):
     """Squared loss: exactly those of twelve refits. Labels: near them."""
     x, y, _ = table(12, 4, seed)
     held = np.diag(penalty * FREE * np.var(x, axis=0))
-    rows = Rows(x, y, np.ones(12))
-    gram = _Gram(GAUSSIAN, rows)
-    ridge_fit = np.linalg.solve(x.T @ x / 12 + held, x.T @ y / 12)
-    found = _left_out(GAUSSIAN, rows, gram, penalty, held, ridge_fit).losses
+    hessian = x.T @ x / 12 + held
+    found = _left_out(Data(GAUSSIAN, x, y), penalty, hessian, np.linalg.solve(hessian, x.T @ y / 12)).losses
     labels = (y > np.median(y)).astype(float)
-    rows = Rows(x, labels, np.ones(12))
-    near = _left_out(LOGISTIC, rows, _Gram(LOGISTIC, rows), 0.1, held + 0.05 * np.diag(FREE), np.zeros(4))
+    near = _left_out(Data(LOGISTIC, x, labels), 0.1, x.T @ x / 48 + held + 0.05 * np.diag(FREE), np.zeros(4))
     for i in range(12):
         keep = np.arange(12) != i
         beta = np.linalg.solve(x[keep].T @ x[keep] / 12 + held, x[keep].T @ y[keep] / 12)
@@ -41,15 +38,17 @@ def test_left_out_losses_are_those_of_fits_without_the_row(penalty, seed):
     assert np.all(np.isfinite(near.losses))
 
 
-def test_only_the_hessian_of_least_squares_is_the_same_everywhere(seed):
-    """Of labels it is computed at every point anew."""
-    x, y, beta = table(30, 4, seed)
-    rows = Rows(x, (y > np.median(y)).astype(float), np.linspace(0.5, 1.5, 30))
-    for family in (GAUSSIAN, LOGISTIC):
-        gram = _Gram(family, rows)
-        for at in (np.zeros(4), beta / 10, beta):
-            slope = rows.weights * family.slope(x @ at)
-            assert gram.at(x @ at) == pytest.approx(np.einsum("i,ij,ik->jk", slope, x, x) / 30)
+@pytest.mark.parametrize("family", [GAUSSIAN, LOGISTIC], ids=lambda each: each.id)
+def test_the_covariance_has_the_curvature_at_the_fit(family, seed):
+    """Dispersion over m times the inverse Hessian there, of weighted rows and the ridge as far as it counts."""
+    x, y, _ = table(60, 4, seed, 3.0)
+    y = y if family is GAUSSIAN else (y > np.median(y)).astype(float)
+    weights = np.linspace(0.5, 1.5, 60)
+    prior = prior_of(family, x, y, FREE, lam=0.0, weights=weights)
+    slope = weights * family.slope(x @ prior.fit)
+    ridge = min(prior.penalty, 0.03 if family is GAUSSIAN else 0.3) * np.diag(prior.spread)
+    hessian = np.einsum("i,ij,ik->jk", slope, x, x) / 60 + ridge
+    assert prior.covariance == pytest.approx(prior.dispersion / 60 * np.linalg.inv(hessian), rel=1e-5)
 
 
 def test_units_and_offsets_do_not_matter(seed):

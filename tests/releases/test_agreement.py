@@ -85,19 +85,19 @@ def test_without_agreement_the_ledger_refuses(book):
     for dataset in ("survey", "a copy"):
         if dataset != "survey":
             book.cap(dataset, 2.0)
-        with pytest.raises(LedgerError, match="second person"):
+        with refused(LedgerMessage.SECOND_PERSON_NEEDED, LedgerError):
             recorded_release(problem, REQUEST, SecureNoise(), book, dataset, "n", by="ana")
     ask(ANA, problem, REQUEST, book, "survey", "k")
-    with pytest.raises(LedgerError, match="nobody agreed"):
+    with refused(LedgerMessage.NOT_AGREED, LedgerError):
         carry_out(ANA, book, "k", SecureNoise())
-    with pytest.raises(LedgerError, match="Say why"):
+    with refused(LedgerMessage.REASON_NEEDED, LedgerError):
         answer(CLEO, book, "k", False)
     answer(CLEO, book, "k", False, "too narrow")
-    with pytest.raises(InputError, match="too narrow"):
+    with refused(ReleaseMessage.DECLINED):
         carry_out(ANA, book, "k", SecureNoise())
-    with pytest.raises(LedgerError, match="was declined"):
+    with refused(LedgerMessage.NOT_AGREED, LedgerError):
         recorded_release(problem, REQUEST, SecureNoise(), book, "survey", "k", by="ana")
-    with pytest.raises(LedgerError, match="declined already"):
+    with refused(LedgerMessage.ANSWERED_ALREADY, LedgerError):
         answer(CARL, book, "k", True)
     with refused(LedgerMessage.NOT_ASKED, LedgerError):
         answer(CLEO, book, "other", True)
@@ -137,9 +137,9 @@ def test_nobody_agrees_with_themselves(book):
     for same in (CLEO, Actor("Cleo", Role.CURATOR), Actor("CLEO", Role.OWNER)):
         with refused(LedgerMessage.AGREES_WITH_THEMSELVES, LedgerError):
             answer(same, book, "k", True)
-    with pytest.raises(LedgerError, match="Say who"):
+    with refused(LedgerMessage.NOBODY_ASKS, LedgerError):
         ask(Actor("", Role.CURATOR), problem_of(book), REQUEST, book, "survey", "l")
-    with pytest.raises(LedgerError, match="Say who"):
+    with refused(LedgerMessage.NOBODY_ANSWERS, LedgerError):
         answer(Actor("", Role.CURATOR), book, "k", True)
     assert answer(CARL, book, "k", True).state == "agreed"
 
@@ -165,16 +165,16 @@ def test_each_role(book):
 def test_the_cap_holds_at_each_step(book):
     """Nobody asks beyond it; what fits alone may no longer fit when it is agreed to or carried out."""
     big = Request("joint-pmt", Budget(1.5))
-    with pytest.raises(LedgerError, match="pass the cap"):
+    with refused(LedgerMessage.BEYOND_CAP, LedgerError):
         ask(ANA, problem_of(book), Request("joint-pmt", Budget(2.5)), book, "survey", "k")
     for key in ("a", "b", "c"):
         ask(ANA, problem_of(book), big, book, "survey", key)
     for key in ("a", "b"):
         answer(CLEO, book, key, True)
     carry_out(ANA, book, "a", SecureNoise())
-    with pytest.raises(LedgerError, match="pass the cap"):
+    with refused(LedgerMessage.BEYOND_CAP, LedgerError):
         carry_out(ANA, book, "b", SecureNoise())
-    with pytest.raises(LedgerError, match="pass the cap"):
+    with refused(LedgerMessage.BEYOND_CAP, LedgerError):
         answer(CLEO, book, "c", True)
     assert book.account("survey").spent == 1.5
 

@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import ReleaseMessage
 from pmtcore.cli.main import main
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import Prediction, recommended
 from pmtcore.releases import planning
 from pmtcore.releases.curves import LADDER, Curves
-from tests.helpers import TEST, make, plan
+from tests.helpers import TEST, make, plan, refused
 
 
 def test_widths_fall_with_budget_and_rows(seed):
@@ -42,7 +43,7 @@ def test_the_reverse_question_is_the_inverse(seed):
     rows = planning.rows_for(public, "joint-pmt", 0.7, "x3", width)
     assert half(rows, 0.7) <= width < half(int(0.9 * rows), 0.7)
     assert planning.budget_for(public, 5000, "joint-pmt", "x3", 1e-9) is None
-    with pytest.raises(InputError, match="choose one of"):
+    with refused(ReleaseMessage.NO_COEFFICIENT):
         planning.budget_for(public, 5000, "joint-pmt", "nothing", 1.0)
 
 

@@ -160,7 +160,7 @@ def test_nested_needs_one_in_the_other(exact):
 
 def of_site(seed, n, **more):
     """Return a moment of one site's rows, all sites under the same public rows."""
-    from pmtcore.base.records import PrivateRows
+    from pmtcore.base.private_rows import PrivateRows
     from pmtcore.public.moments import public_from_rows
     from tests.helpers import plan
     from tests.releases.test_explore import NAMES, table

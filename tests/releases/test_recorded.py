@@ -9,7 +9,7 @@ import pytest
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.base.checks import InputError
-from pmtcore.base.records import ReleaseStatus
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.cli.main import main
 from pmtcore.ledger.account import START_CAP
 from pmtcore.ledger.log import Ledger, LedgerError

@@ -14,10 +14,10 @@ import pytest
 from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, mu_from_epsilon
 from pmtcore.auditing.comparison import Summary
 from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis
-from pmtcore.base.checks import InputError
-from pmtcore.base.messages import Note, TableNote
+from pmtcore.base.bands import Bands
+from pmtcore.base.labels import Label, ReleaseStatus
+from pmtcore.base.messages import ArgumentMessage, Note, TableNote
 from pmtcore.base.numbers import figure, percent
-from pmtcore.base.records import Bands, Label, ReleaseStatus
 from pmtcore.methods.registry import methods
 from pmtcore.public.moments import Conditioning
 from pmtcore.releases.record import Ground, Release
@@ -26,6 +26,7 @@ from pmtcore.report.figures import coefficients
 from pmtcore.report.figures.coefficients import Unit
 from pmtcore.report.names import option, spoken, title
 from pmtcore.report.strength import strength
+from tests.helpers import refused
 
 
 def diagnosis(before, after=None, norms=(), radius=3.0):
@@ -191,7 +192,7 @@ def test_strength():
         assert not set(odds.sentence.lower().split()) & {"good", "strong", "weak", "moderate", "deniable"}
     assert strength(0.0).times_guessing == 1.0 and "nothing is spent" in strength(0.0).sentence
     for bad in (-1.0, math.nan):
-        with pytest.raises(InputError, match="mu"):
+        with refused(ArgumentMessage.NEGATIVE_MU):
             strength(bad)
 
 

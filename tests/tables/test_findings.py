@@ -8,7 +8,7 @@ import pytest
 
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import PublicMessage, TableNote, kind_of
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import findings, repaired
 from pmtcore.tables.named import entry, load

@@ -12,7 +12,7 @@ from scipy.stats import binom
 import pmtcore as sm
 from pmtcore.accounting.budgets import Budget
 from pmtcore.auditing.diagnostics import overlap_in_words, rows_in_words, unusual_rows
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.cli.main import main
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise

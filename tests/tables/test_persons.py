@@ -13,9 +13,9 @@ from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, attacker_p
 from pmtcore.accounting.units import FIRST, MEAN, PERSON, Unit
 from pmtcore.api.loading import in_words, results_of
 from pmtcore.base.checks import InputError
-from pmtcore.base.messages import TableMessage
+from pmtcore.base.labels import ReleaseStatus
+from pmtcore.base.messages import LedgerMessage, TableMessage
 from pmtcore.base.numbers import figure
-from pmtcore.base.records import ReleaseStatus
 from pmtcore.cli.main import main
 from pmtcore.explore.moment import Moment
 from pmtcore.ledger.log import Ledger, LedgerError
@@ -235,7 +235,7 @@ def test_the_guarantee_is_for_a_person(rows, tmp_path):
     assert percent in found.guarantee.words and (rows == 1 or f"at most {rows}" in found.guarantee.words)
     again = type(found).from_dict(found.as_dict())
     assert again.guarantee == found.guarantee and found.standing is ReleaseStatus.SOUND
-    with pytest.raises(LedgerError, match="pass the cap"):
+    with refused(LedgerMessage.BEYOND_CAP, LedgerError):
         more = Request("joint-pmt", Budget(2.0), rows_per_person=rows)
         recorded_release(problem_of(frame(400, 1), None), more, SecureNoise(), ledger, "survey", "l")
 
@@ -313,7 +313,7 @@ def test_what_cannot_be_asked():
             )
     with refused(TableMessage.MEAN_OF_LABELS):
         Choices(target="y", family="logistic", person="who", person_rule=MEAN)
-    with pytest.raises(InputError, match="no row is refused"):
+    with refused(TableMessage.PEOPLE_REFUSE_NO_ROW):
         Choices(target="y", missing="refuse", person="who")
     with pytest.raises(InputError):
         Request("joint-pmt", Budget(1.0), rows_per_person=0)

@@ -23,9 +23,12 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
+from pmtcore.base.bands import Bands
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
-from pmtcore.base.records import Bands, Private, PrivateRows, RowCache
+from pmtcore.base.private import Private
+from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.row_cache import RowCache
 from pmtcore.glm import solvers
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.glm.solvers import Data

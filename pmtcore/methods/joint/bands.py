@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pmtcore.base.bands import Bands
 from pmtcore.base.distributions import chi2, f_distribution
-from pmtcore.base.records import Bands
 from pmtcore.methods.joint.fit import FirstFit, Fit
 from pmtcore.public.bands import Part, limits, robust_part
 from pmtcore.public.gaussian_update import gaussian_update

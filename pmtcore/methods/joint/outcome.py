@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from pmtcore.base.records import Bands
+from pmtcore.base.bands import Bands
 from pmtcore.methods.joint.bands import alone, bands, looks_shifted
 from pmtcore.methods.joint.fit import FirstFit, Fit
 from pmtcore.methods.joint.refined import RefinedFit

@@ -20,7 +20,9 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Private, PrivateRows, RowCache
+from pmtcore.base.private import Private
+from pmtcore.base.private_rows import PrivateRows
+from pmtcore.base.row_cache import RowCache
 from pmtcore.mechanisms.noise import NoiseSource
 from pmtcore.mechanisms.quantized_rows import QuantizedRows
 from pmtcore.methods.facts import Facts

@@ -13,7 +13,8 @@ from typing import final
 import numpy as np
 
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Private, RowCache
+from pmtcore.base.private import Private
+from pmtcore.base.row_cache import RowCache
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.grid import FINE, from_words, release_integers
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for

@@ -140,13 +140,13 @@ def parse(text: str, base: tuple[str, ...], rows: np.ndarray, weighted: bool = F
 
 def _rules(part: str, base: tuple[str, ...], rows: np.ndarray) -> list[Rule]:
     """One declaration: one column, or the columns of one spline."""
-    found = _CALL.match(part)
-    if found is None:
+    call = _CALL.match(part)
+    if call is None:
         pair = _pair(part, ":", base)
         if pair is None:
             raise InputError(MethodMessage.DERIVED_UNREADABLE, expression=part[:80])
         return [Rule(f"{pair[0]}:{pair[1]}", "product", pair)]
-    kind, inside = found.group(1), found.group(2).strip()
+    kind, inside = call.group(1), call.group(2).strip()
     if kind == "product":
         pair = _pair(inside, ",", base)
         if pair is None:
@@ -186,9 +186,9 @@ def _spline(x: np.ndarray, knots: np.ndarray, j: int) -> np.ndarray:
         return np.asarray(np.maximum(x - at, 0.0) ** 3)
 
     last, before = float(knots[-1]), float(knots[-2])
-    found = cubed(float(knots[j]))
-    found = found - cubed(before) * (last - knots[j]) / (last - before)
-    return np.asarray((found + cubed(last) * (before - knots[j]) / (last - before)) / width)
+    basis = cubed(float(knots[j]))
+    basis = basis - cubed(before) * (last - knots[j]) / (last - before)
+    return np.asarray((basis + cubed(last) * (before - knots[j]) / (last - before)) / width)
 
 
 def _column(text: str, base: tuple[str, ...]) -> str:
@@ -199,7 +199,7 @@ def _column(text: str, base: tuple[str, ...]) -> str:
 
 def _pair(text: str, mark: str, base: tuple[str, ...]) -> tuple[str, str] | None:
     """Two columns around one of the marks; names may have the mark in them."""
-    for at in (found.start() for found in re.finditer(re.escape(mark), text)):
+    for at in (match.start() for match in re.finditer(re.escape(mark), text)):
         left, right = text[:at].strip(), text[at + 1 :].strip()
         if left in base and right in base:
             return left, right

@@ -186,8 +186,8 @@ class Rows(Influence):
         moves = moves if self.clusters is None else group_sums(moves, self.clusters)[0]
         squares, count = moves**2, len(moves)
         mean = np.maximum(np.mean(squares, axis=0), 1e-300)
-        found = 2 / np.maximum(np.var(squares, axis=0) / mean**2 / count, 8 / count)
-        return np.asarray(found if self.clusters is None else np.minimum(found, count - 1))
+        degrees = 2 / np.maximum(np.var(squares, axis=0) / mean**2 / count, 8 / count)
+        return np.asarray(degrees if self.clusters is None else np.minimum(degrees, count - 1))
 
     def lost(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See :meth:`Influence.lost`."""
@@ -241,8 +241,8 @@ class Rows(Influence):
 
 def _symmetrized(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """``(a_q b' + b a_q')/2`` (q, D, D)."""
-    found = a[:, :, None] * b
-    return np.asarray((found + np.swapaxes(found, 1, 2)) / 2)
+    product = a[:, :, None] * b
+    return np.asarray((product + np.swapaxes(product, 1, 2)) / 2)
 
 
 def _forms(rows: np.ndarray, matrices: np.ndarray) -> np.ndarray:
@@ -282,8 +282,8 @@ class Moments(Influence):
 
     @cached_property
     def _four(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        kept, lost, far = (_whole(x, len(self.kept)) for x in (self.kept_four, self.lost_four, self.far_four))
-        return kept, lost, far
+        after, lost, far = (_whole(x, len(self.kept)) for x in (self.kept_four, self.lost_four, self.far_four))
+        return after, lost, far
 
     def beyond(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """See :meth:`Influence.beyond`."""
@@ -398,11 +398,11 @@ def _fourth(rows: np.ndarray) -> np.ndarray:
 
 def _whole(unique: np.ndarray, d: int) -> np.ndarray:
     """Return the tensor (D, D, D, D) with these unique entries."""
-    found = np.empty((d, d, d, d))
+    full = np.empty((d, d, d, d))
     places = _places(d)
     for order in _ORDERS:
-        found[tuple(places[list(order)])] = unique
-    return found
+        full[tuple(places[list(order)])] = unique
+    return full
 
 
 _ORDERS = [

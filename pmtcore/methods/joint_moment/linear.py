@@ -14,7 +14,7 @@ from typing import final
 
 import numpy as np
 
-from pmtcore.base.records import Bands
+from pmtcore.base.bands import Bands
 from pmtcore.methods.joint_moment.influence import Influence
 from pmtcore.public.bands import Part, limits
 
@@ -58,8 +58,8 @@ class State:
     @cached_property
     def rest(self) -> np.ndarray | None:
         """``1 - W`` (D, D): the expected moment's share; ``None`` where that is next to nothing."""
-        found = 1 - self.weight
-        return found if np.max(found) > _NOTHING else None
+        removed = 1 - self.weight
+        return removed if np.max(removed) > _NOTHING else None
 
     @cached_property
     def half(self) -> np.ndarray:
@@ -73,10 +73,10 @@ class State:
 
     def variances(self, matrices: np.ndarray) -> np.ndarray:
         """Privacy variances (q,) of figures with gradients (q, D, D), symmetric: noise, and the expected moment's."""
-        found = self.sigma**2 * np.einsum("qij,ij->q", matrices**2, self.weight**2)
+        variance = self.sigma**2 * np.einsum("qij,ij->q", matrices**2, self.weight**2)
         if self.rest is not None:
-            found = found + self.doubt * self.influence.kept_of(matrices * self.rest)
-        return np.asarray(found)
+            variance = variance + self.doubt * self.influence.kept_of(matrices * self.rest)
+        return np.asarray(variance)
 
 
 @final

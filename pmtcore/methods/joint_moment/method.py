@@ -22,9 +22,11 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, Guarantee, Neighbours, reporting_delta
 from pmtcore.accounting.spends import Spend
+from pmtcore.base.bands import Bands
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
-from pmtcore.base.records import Bands, Private, PrivateRows
+from pmtcore.base.private import Private
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.mechanisms.grid import MomentSum, from_words, release_integer_moment
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for
@@ -104,8 +106,8 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         ``sqrt(2) R^2/n`` (proofs/moment.md, 18.1), its noise integers (proofs/noise.md, 14); all else is
         post-processing.
         """
-        found = release_integer_moment(statistic, self.mu, self.n, self.radius, source, trials)
-        return MomentOutcome(self, found)
+        released = release_integer_moment(statistic, self.mu, self.n, self.radius, source, trials)
+        return MomentOutcome(self, released)
 
     @cached_property
     def influence(self) -> Influence:
@@ -135,18 +137,18 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         """Variances (D, D) of entries of the private moment around the expected one, if rows are alike."""
         if self.rows is None:
             return alike(self.n, self.public.m) * (1 + np.eye(self.dimension))
-        kept = self.rows.left_out * np.sqrt(ball_weights(self.rows.lengths**2, self.radius))[:, None]
-        square = (kept**2).T @ kept**2 / self.rows.m
-        found = np.maximum(square - self.expected**2, 1e-3 * square) * alike(self.n, self.rows.m)
-        return np.asarray(np.maximum(found, 1e-12 * np.max(found)))  # the constant squared does not vary
+        truncated = self.rows.left_out * np.sqrt(ball_weights(self.rows.lengths**2, self.radius))[:, None]
+        square = (truncated**2).T @ truncated**2 / self.rows.m
+        variance = np.maximum(square - self.expected**2, 1e-3 * square) * alike(self.n, self.rows.m)
+        return np.asarray(np.maximum(variance, 1e-12 * np.max(variance)))  # the constant squared does not vary
 
     @cached_property
     def prospects(self) -> Prospects | None:
         """Predicted errors of random regressions; ``None`` where only a moment is known."""
         if self.rows is None or self.dimension < 3:
             return None
-        found = candidates(self.rows, self.n)
-        return found.prospects(found.nearest(self.radius), self.mu)
+        priced = candidates(self.rows, self.n)
+        return priced.prospects(priced.nearest(self.radius), self.mu)
 
     def state(self, moment: np.ndarray, weight: np.ndarray | None = None, widened: float = 1.0) -> State:
         """Return a released moment (D, D) with what its bands need; ``weight`` (D, D): combined with the public one."""
@@ -206,13 +208,13 @@ class MomentOutcome(Outcome):
     def _combined(self) -> Combined:
         plan = self.plan
         shrunk = plan.parameters.shrinkage == "auto"
-        found = combined(self.moment, plan.expected, plan.prior, plan.sigma, shrunk=shrunk)
-        return replace(found, moments=floored(found.moments, plan.expected))
+        moment = combined(self.moment, plan.expected, plan.prior, plan.sigma, shrunk=shrunk)
+        return replace(moment, moments=floored(moment.moments, plan.expected))
 
     def state(self, trial: int = 0) -> State:
         """Return the moment of a trial, combined with the public one, ready for questions."""
-        found = self._combined
-        return self.plan.state(found.moments[trial], found.weights[trial], float(found.widened[trial]))
+        moment = self._combined
+        return self.plan.state(moment.moments[trial], moment.weights[trial], float(moment.widened[trial]))
 
     @cached_property
     def coefficients(self) -> np.ndarray:
@@ -257,20 +259,20 @@ class MomentOutcome(Outcome):
 
     def notes(self) -> tuple[str, ...]:
         """Return what the noise did, and what cannot be said without public rows."""
-        found = []
+        notes = []
         if np.median(self._combined.weights[0]) < 1 / 2:
-            found.append("At this budget the released moment weighs less than the public one.")
+            notes.append("At this budget the released moment weighs less than the public one.")
         if self.plan.rows is None:
-            found.append(
+            notes.append(
                 "Only a public moment is known: bands assume Gaussian rows and have no truncation part, there are no "
                 "derived columns, and logistic regressions need public rows."
             )
         elif self.plan.parameters.public_rows == "no" and self.plan.dimension > MOST_TENSOR:
-            found.append(
+            notes.append(
                 f"With more than {MOST_TENSOR} columns the record keeps no fourth moments: bands from it assume "
                 "Gaussian rows and have no truncation part. Choose public_rows=yes if the public rows may go along."
             )
-        return tuple(found)
+        return tuple(notes)
 
 
 def _shared(rows: Rows, share: str, expected: np.ndarray) -> Influence:
@@ -308,18 +310,18 @@ def plan(public: PublicData, n: int, budget: Budget, parameters: MomentParameter
     base = (*public.names, public.target)
     if parameters.public_rows == "no":
         public = replace(public, clusters=None)
-    whole, derived = _with_derived(public, base, parameters.derived)
+    extended, derived = _with_derived(public, base, parameters.derived)
     if len(derived.names) > MOST_COLUMNS:
         raise InputError(MethodMessage.MOMENT_TOO_WIDE, count=len(derived.names), limit=MOST_COLUMNS)
-    rows = measured(whole, parameters.weights)
+    rows = measured(extended, parameters.weights)
     responses = _responses(parameters.important, derived.names)
     if rows is not None:
         rows = leaning(rows, responses, n, budget.mu)
     elif responses:
         raise InputError(MethodMessage.IMPORTANT_NEED_ROWS)
-    radius = chosen(rows, len(derived.names), n, budget.mu, parameters)
+    radius = chosen(rows, len(derived.names), n, budget.mu, parameters=parameters)
     places = tuple(range(public.d))
-    return MomentPlan(whole, derived, public.target, places, n, budget.mu, radius, rows, parameters)
+    return MomentPlan(extended, derived, public.target, places, n, budget.mu, radius, rows, parameters)
 
 
 def _responses(text: str, names: tuple[str, ...]) -> tuple[int, ...]:
@@ -349,8 +351,8 @@ def _with_derived(public: PublicData, base: tuple[str, ...], text: str) -> tuple
     if not np.all(np.isfinite(rows)):
         raise InputError(MethodMessage.DERIVED_NOT_FINITE)
     names = derived.names
-    whole = public_from_rows(rows[:, :-1], rows[:, -1], names[:-1], names[-1], clusters=public.clusters)
-    return replace(whole, rows_are_weighted=public.rows_are_weighted), derived
+    extended = public_from_rows(rows[:, :-1], rows[:, -1], names[:-1], names[-1], clusters=public.clusters)
+    return replace(extended, rows_are_weighted=public.rows_are_weighted), derived
 
 
 register(

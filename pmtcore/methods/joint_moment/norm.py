@@ -12,12 +12,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import final
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from pmtcore.methods.joint_moment.influence import Tail
+from pmtcore.methods.joint_moment.parameters import MomentParameters
 from pmtcore.public.moments import PublicData, whiten
 from pmtcore.public.radius import moment_only_ball
 from pmtcore.public.sizes import HARMLESS
@@ -70,7 +71,7 @@ class Measured:
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """Directions (K, D) each: what random regressions multiply the moment by, in units of their sampling error."""
         rng = np.random.default_rng(15)  # the same questions for everybody
-        d, found = self.dimension, []
+        d, directions = self.dimension, []
         moment = self.inside.T @ self.inside / self.m
         for _ in range(_REGRESSIONS):
             t = int(rng.choice(self.responses)) if self.responses else int(rng.integers(1, d))
@@ -79,9 +80,9 @@ class Measured:
             features = self.root[np.concatenate([[0], chosen])]
             inverse = np.linalg.pinv(features @ moment @ features.T, hermitian=True) @ features
             b = self.root[t] - (inverse @ moment @ self.root[t]) @ features
-            found += [(a, b) for a in inverse]
-        at = rng.permutation(len(found))[:_PAIRS]
-        a, b = (np.array([found[i][side] for i in at]) for side in (0, 1))
+            directions += [(a, b) for a in inverse]
+        at = rng.permutation(len(directions))[:_PAIRS]
+        a, b = (np.array([directions[i][side] for i in at]) for side in (0, 1))
         sizes = [np.sqrt(np.einsum("ki,ij,kj->k", x, moment, x)) for x in (a, b)]
         return a / sizes[0][:, None], b / sizes[1][:, None]
 
@@ -113,14 +114,14 @@ def leaning(rows: Measured, responses: tuple[int, ...], n: int, mu: float) -> Me
     if not responses:
         return rows
     own, _ = np.linalg.qr(np.linalg.solve(rows.root, np.eye(rows.dimension)[:, list(responses)]))
-    found = []
+    scored = []
     for by in _STRETCHES:
         upper = np.asarray(np.linalg.qr((rows.root + (1 / by - 1) * (rows.root @ own) @ own.T).T, mode="r"))
         root = (upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]).T
-        held = Measured(root, rows.inside @ np.linalg.solve(root, rows.root).T, rows.factor, rows.m, responses)
-        priced = candidates(held, n)
-        found.append((float(np.mean(np.log(priced.prospects(priced.best(mu), mu).errors))), held))
-    return min(found, key=lambda each: each[0])[1]
+        leaned = Measured(root, rows.inside @ np.linalg.solve(root, rows.root).T, rows.factor, rows.m, responses)
+        priced = candidates(leaned, n)
+        scored.append((float(np.mean(np.log(priced.prospects(priced.best(mu), mu).errors))), leaned))
+    return min(scored, key=lambda each: each[0])[1]
 
 
 def _weighted_root(public: PublicData, z: np.ndarray) -> np.ndarray:
@@ -141,8 +142,8 @@ def _kurtosis(x: np.ndarray, squares: np.ndarray) -> np.ndarray:
     m, d = x.shape
     share, weights = min(max(_SHARE, 2 * d / m), 0.9), np.ones(m)
     for _ in range(_ROUNDS):
-        found = (x.T * (weights * squares)) @ x / m
-        half = np.linalg.cholesky(found + 1e-12 * np.trace(found) * np.eye(d))
+        fourth = (x.T * (weights * squares)) @ x / m
+        half = np.linalg.cholesky(fourth + 1e-12 * np.trace(fourth) * np.eye(d))
         own = weights * squares * np.sum(np.linalg.solve(half, x.T) ** 2, axis=0) / m
         odds = np.maximum(own, 1e-300) / np.maximum(1 - own, 1e-12)  # exact where a direction has one such row
         weights = np.minimum(1.0, weights * (share / (1 - share)) / odds)
@@ -203,12 +204,12 @@ _CACHE: WeakKeyDictionary[Measured, dict[int, Candidates]] = WeakKeyDictionary()
 
 def candidates(rows: Measured, n: int) -> Candidates:
     """Radii and what each is predicted to cost at n private rows."""
-    kept = _CACHE.setdefault(rows, {})
-    if n not in kept:
-        if len(kept) > 8:  # a plan over many sizes
-            kept.clear()
-        kept[n] = _candidates(rows, n)
-    return kept[n]
+    by_size = _CACHE.setdefault(rows, {})
+    if n not in by_size:
+        if len(by_size) > 8:  # a plan over many sizes
+            by_size.clear()
+        by_size[n] = _candidates(rows, n)
+    return by_size[n]
 
 
 def _candidates(rows: Measured, n: int) -> Candidates:
@@ -232,7 +233,7 @@ def _candidates(rows: Measured, n: int) -> Candidates:
     return Candidates(radii, n * np.array(lost), shape, public, n)
 
 
-def chosen(rows: Measured | None, dimension: int, n: int, mu: float, parameters: Any) -> float:
+def chosen(rows: Measured | None, dimension: int, n: int, mu: float, *, parameters: MomentParameters) -> float:
     """Return the truncation radius: as given, covering (inference), or of least predicted error (accuracy)."""
     if parameters.radius:
         return float(parameters.radius)
@@ -240,8 +241,8 @@ def chosen(rows: Measured | None, dimension: int, n: int, mu: float, parameters:
     if rows is None:
         return moment_only_ball(dimension).radius * (math.sqrt(2.0) if covering else 1.0)
     if not covering:
-        found = candidates(rows, n)
-        return max(float(found.radii[found.best(mu)]), found.harmless_radius(mu))
+        priced = candidates(rows, n)
+        return max(float(priced.radii[priced.best(mu)]), priced.harmless_radius(mu))
     top = min(float(np.max(rows.lengths)), Tail.top(rows.lengths))
     wide = 2 * top  # four times the largest public norm^2 where the noise is then below the sampling error, else twice
     return wide if (wide**2 / mu) ** 2 < n else math.sqrt(2.0) * top

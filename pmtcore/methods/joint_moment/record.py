@@ -16,8 +16,8 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Guarantee, Neighbours, unit_of
 from pmtcore.base.checks import InputError
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.messages import RecordMessage
-from pmtcore.base.records import ReleaseStatus
 from pmtcore.base.strict_json import parsed
 from pmtcore.methods.joint_moment.derived import MOST_NAME, Derived, Rule
 from pmtcore.methods.joint_moment.influence import Gaussian, Influence, Moments, Rows, unique_count
@@ -75,16 +75,24 @@ class Record:
 
     def state(self) -> State:
         """Return the moment ready for questions: combined with the expected one where the noise is large."""
-        found = combined(self.noisy[None], self.expected, self.prior, self.sigma, shrunk=self.shrunk)
-        held = floored(found.moments, self.expected)[0]
-        doubt = float(found.widened[0]) * alike(self.n, self.m)
+        moment = combined(self.noisy[None], self.expected, self.prior, self.sigma, shrunk=self.shrunk)
+        floored_moment = floored(moment.moments, self.expected)[0]
+        doubt = float(moment.widened[0]) * alike(self.n, self.m)
         return State(
-            self.root, held, found.weights[0], self.sigma, doubt, self.expected, self.influence, self.n, self.m or 0
+            self.root,
+            floored_moment,
+            moment.weights[0],
+            self.sigma,
+            doubt,
+            self.expected,
+            self.influence,
+            self.n,
+            self.m or 0,
         )
 
     def as_dict(self) -> dict[str, Any]:
         """Plain fields, with a digest of all others."""
-        found: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
             "columns": list(self.derived.base),
@@ -106,7 +114,7 @@ class Record:
             "labels": list(self.labels),
             **({"weighted": True} if self.derived.weighted else {}),
         }
-        return {**found, "digest": _digest(found)}
+        return {**fields, "digest": _digest(fields)}
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Record:
@@ -132,16 +140,16 @@ def record_from_bytes(data: bytes) -> tuple[Record, bool]:
     if len(data) > MOST_BYTES:
         raise InputError(RecordMessage.TOO_LARGE, megabytes=MOST_BYTES // 1_000_000)
     try:
-        found = parsed(data)
+        fields = parsed(data)
     except (ValueError, RecursionError):
         raise InputError(RecordMessage.NOT_JSON) from None
-    inside = found.get("released") if isinstance(found, dict) else None
-    sound = not (isinstance(found, dict) and found.get("standing") == ReleaseStatus.LAB.value)
+    inside = fields.get("released") if isinstance(fields, dict) else None
+    sound = not (isinstance(fields, dict) and fields.get("standing") == ReleaseStatus.LAB.value)
     if isinstance(inside, dict) and isinstance(inside.get("joint_moment"), dict):
-        found = inside["joint_moment"]
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        fields = inside["joint_moment"]
+    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise InputError(RecordMessage.NO_RECORD)
-    return Record.from_dict(found), sound
+    return Record.from_dict(fields), sound
 
 
 @final
@@ -271,16 +279,16 @@ def _influence(found: Mapping[str, Any], n: int, radius: float, expected: np.nda
             raise InputError(RecordMessage.ROWS_NOT_FINITE)
         return Rows(rows, factor, radius, n, _clusters(found.get("clusters"), len(rows)))
     if found["kind"] == "moments":
-        kept, lost = _whole(found["kept"], d, "kept"), _whole(found["lost"], d, "lost")
+        after, lost = _whole(found["kept"], d, "kept"), _whole(found["lost"], d, "lost")
         many = (unique_count(d),)
         fours = [_numbers(found[name], many, name) for name in ("kept_four", "lost_four", "far_four")]
-        return Moments(_count(found["m"], "m"), kept, fours[0], lost, fours[1], fours[2])
+        return Moments(_count(found["m"], "m"), after, fours[0], lost, fours[1], fours[2])
     if found["kind"] == "none":
         return Gaussian(expected)
     raise InputError(RecordMessage.NO_INFLUENCE)
 
 
-def _clusters(found: Any, m: int) -> np.ndarray | None:
+def _clusters(found: object, m: int) -> np.ndarray | None:
     """Return the groups (m,) of the record's public rows; ``None`` where rows are independent."""
     if found is None:
         return None
@@ -295,28 +303,28 @@ def _triangle(matrix: np.ndarray) -> list[float]:
     return np.asarray(matrix)[np.tril_indices(len(matrix))].tolist()
 
 
-def _whole(values: Any, d: int, name: str, lower: bool = False) -> np.ndarray:
+def _whole(values: object, d: int, name: str, lower: bool = False) -> np.ndarray:
     """Return the matrix with this lower triangle: symmetric, or lower triangular."""
     flat = _numbers(values, (d * (d + 1) // 2,), name)
-    found = np.zeros((d, d))
-    found[np.tril_indices(d)] = flat
-    return found if lower else np.asarray(found + np.tril(found, -1).T)
+    full = np.zeros((d, d))
+    full[np.tril_indices(d)] = flat
+    return full if lower else np.asarray(full + np.tril(full, -1).T)
 
 
-def _numbers(values: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
-    found = np.asarray(values, dtype=float)
-    if found.shape != shape or not np.all(np.isfinite(found)) or np.max(np.abs(found), initial=0.0) > 1e150:
+def _numbers(values: object, shape: tuple[int, ...], name: str) -> np.ndarray:
+    array = np.asarray(values, dtype=float)
+    if array.shape != shape or not np.all(np.isfinite(array)) or np.max(np.abs(array), initial=0.0) > 1e150:
         raise InputError(RecordMessage.NUMBERS_NEEDED, name=name, count=shape[0])
-    return found
+    return array
 
 
-def _positive(value: Any, name: str) -> float:
+def _positive(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e150:
         raise InputError(RecordMessage.POSITIVE_NEEDED, name=name)
     return float(value)
 
 
-def _count(value: Any, name: str) -> int:
+def _count(value: object, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 2 <= value <= 10**12:
         raise InputError(RecordMessage.COUNT_NEEDED, name=name)
     return value

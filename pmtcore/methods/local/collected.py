@@ -22,9 +22,11 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget, pure_epsilon_from_mu
 from pmtcore.accounting.spends import Spend
+from pmtcore.base.bands import Bands
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
-from pmtcore.base.records import Bands, Private, PrivateRows
+from pmtcore.base.private import Private
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import FAMILIES, GAUSSIAN
 from pmtcore.glm.rows import Rows
 from pmtcore.local import estimators, setup

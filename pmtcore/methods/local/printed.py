@@ -19,7 +19,8 @@ from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.private import Private
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS
 from pmtcore.local.printed import outside, printed_sds

@@ -24,7 +24,7 @@ from pmtcore.accounting.perturbed import ApproxDP, Noise, ObjectiveConstants, eq
 from pmtcore.accounting.spends import Spend
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import MethodMessage
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.augment import REGULARIZERS, Augmentation, Iterated, Target, recycled, retrieved_share
 from pmtcore.glm.losses import Loss
 from pmtcore.glm.solvers import Losses, Penalty, minimize

@@ -27,7 +27,7 @@ from pmtcore.accounting.budgets import Budget, Neighbours, mu_from_pure_epsilon,
 from pmtcore.accounting.gdp import Gdp
 from pmtcore.accounting.perturbed import CHOICES, ApproxDP
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.losses import Loss
 from pmtcore.mechanisms.loss_sums import LossSums, bytes_kept
 from pmtcore.mechanisms.noise import NoiseSource

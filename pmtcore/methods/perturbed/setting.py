@@ -15,7 +15,7 @@ import numpy as np
 
 from pmtcore.base.checks import InputError, one_of
 from pmtcore.base.messages import MethodMessage
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm import losses
 from pmtcore.glm.losses import Loss
 from pmtcore.mechanisms.loss_sums import LossSums

@@ -14,7 +14,9 @@ from typing import final
 import numpy as np
 
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Bands, Private, PrivateRows
+from pmtcore.base.bands import Bands
+from pmtcore.base.private import Private
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
 from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric, noisy_vector
 from pmtcore.mechanisms.noise import NoiseSource, sigma_for

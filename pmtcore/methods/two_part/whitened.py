@@ -22,7 +22,8 @@ import numpy as np
 
 from pmtcore.accounting.budgets import Budget
 from pmtcore.accounting.spends import Spend
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.private import Private
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.families import FAMILIES
 from pmtcore.mechanisms.grid import SCALE, SLACK, integer_sum
 from pmtcore.mechanisms.integers import gram_and_cross, noisy_symmetric
@@ -74,7 +75,9 @@ class MomentParameters(PmtParameters):
     )
 
 
-def _two_part(public: PublicData, n: int, budget: Budget, parameters: PmtParameters, lam: float = 0.0) -> TwoPartPlan:
+def _two_part(
+    public: PublicData, n: int, budget: Budget, parameters: PmtParameters, *, lam: float = 0.0
+) -> TwoPartPlan:
     _, inverse_root = public.symmetric_root
     radius, response_radius = papers_radius(public.d, n, parameters.eta), papers_radius(1, n, parameters.eta)
     coordinates = Coordinates(inverse_root, public.response_scale, radius, response_radius)
@@ -83,7 +86,7 @@ def _two_part(public: PublicData, n: int, budget: Budget, parameters: PmtParamet
 
 
 def _ridge_plan(public: PublicData, n: int, budget: Budget, parameters: PmtRidgeParameters) -> TwoPartPlan:
-    return _two_part(public, n, budget, parameters, parameters.lam)
+    return _two_part(public, n, budget, parameters, lam=parameters.lam)
 
 
 @final

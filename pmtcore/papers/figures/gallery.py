@@ -191,8 +191,8 @@ def duration(seconds: float) -> str:
 def errata_of(figure: Figure) -> list[str]:
     """Errata of the figure's paper that it touches: of its data, its methods and what its notes and claims name."""
     told = " ".join((figure.notes, *(claim.unstated for claim in figure.claims)))
-    found = set(figure.errata).union(*(set(method(id).origin.errata) for id in figure.methods), _named(told))
-    own = {id for id in found if figure.id[0] in letters(ERRATA[id].where)}
+    errata = set(figure.errata).union(*(set(method(id).origin.errata) for id in figure.methods), _named(told))
+    own = {id for id in errata if figure.id[0] in letters(ERRATA[id].where)}
     return sorted(own, key=lambda id: int(id[1:]))
 
 
@@ -204,5 +204,5 @@ def _named(text: str) -> set[str]:
 
 def abbreviations(figure: Figure, record: Mapping[str, Any]) -> str:
     """Say what each abbreviation in the figure's lines is short for; empty where there is none."""
-    found = expansions(" ".join([figure.claim, *(fields["name"] for fields in record["series"])]))
-    return "; ".join(f"{short}: {words}" for short, words in found.items())
+    explained = expansions(" ".join([figure.claim, *(fields["name"] for fields in record["series"])]))
+    return "; ".join(f"{short}: {words}" for short, words in explained.items())

@@ -207,13 +207,13 @@ def rises(names: Sequence[str], statistic: Statistic = "mean") -> Check:
 
 
 def _trend(curve: Curve, statistic: Statistic, sign: float) -> Finding:
-    found, ends = along(curve, statistic), curve.statistic(statistic)[0, [0, -1]]
+    trend, ends = along(curve, statistic), curve.statistic(statistic)[0, [0, -1]]
     moved = f"{spoken(curve.name)}: {_NAMES[statistic]} from {said(float(ends[0]))} to {said(float(ends[1]))}"
-    if found is None:
+    if trend is None:
         return Finding(Answer.OPEN, f"{moved}; too few trials for a slope")
-    low, high = sorted((sign * found.low, sign * found.high))
+    low, high = sorted((sign * trend.low, sign * trend.high))
     answer = Answer.HOLDS if high < 0 else Answer.FAILS if low >= 0 else Answer.OPEN
-    return Finding(answer, f"{moved}, {found.words}")
+    return Finding(answer, f"{moved}, {trend.words}")
 
 
 def closer(near: str, far: str, target: str) -> Check:
@@ -420,8 +420,8 @@ def all_near(names: Sequence[str], value: float, tolerance: float) -> Check:
     """Check that the last median of each curve is near a figure."""
 
     def one(name: str, curves: Curves) -> Finding:
-        found = near(name, value, tolerance)(curves)
-        return Finding(found.answer, f"{spoken(name)}: {found.figures}")
+        reading = near(name, value, tolerance)(curves)
+        return Finding(reading.answer, f"{spoken(name)}: {reading.figures}")
 
     return lambda curves: together([one(name, curves) for name in names])
 

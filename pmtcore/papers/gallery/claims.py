@@ -271,11 +271,11 @@ class Claim:
         }
 
     def _read(self, curves: Curves) -> Finding:
-        found = {name: _checked(check, curves) for name, check in self.readings.items()}
-        answers = {each.answer for each in found.values()}
+        checked = {name: _checked(check, curves) for name, check in self.readings.items()}
+        answers = {each.answer for each in checked.values()}
         lines = tuple(
             f"{name}: {each.figures if each.answer is Answer.UNSTATED else f'{each.answer.value}; {each.figures}'}"
-            for name, each in found.items()
+            for name, each in checked.items()
         )
         tried = answers - {Answer.UNSTATED}
         answer = Answer.OPEN if Answer.OPEN in tried else next(iter(tried))

@@ -19,7 +19,7 @@ from scipy.stats import truncnorm
 
 from pmtcore.accounting.budgets import Budget, mu_from_epsilon, mu_from_pure_epsilon
 from pmtcore.accounting.perturbed import ObjectiveConstants, spend
-from pmtcore.base.records import PrivateRows
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.glm.augment import augmented
 from pmtcore.glm.families import family as family_of
 from pmtcore.glm.losses import LOGISTIC

@@ -13,7 +13,8 @@ from typing import Any, final
 import numpy as np
 
 from pmtcore.accounting.budgets import Budget, mu_from_pure_epsilon
-from pmtcore.base.records import Private, PrivateRows
+from pmtcore.base.private import Private
+from pmtcore.base.private_rows import PrivateRows
 from pmtcore.mechanisms.noise import NoiseSource, SeededNoise, ZeroNoise
 from pmtcore.mechanisms.perturbed import add_remove
 from pmtcore.methods.perturbed.napp_erm import PrintedPlan, fit_together

@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pmtcore.auditing.diagnostics import QUANTILES, Diagnosis
+from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.records import Label
 from pmtcore.public.moments import Conditioning
 from pmtcore.report.figures.style import AFTER, BEFORE, LABEL_COLOURS, QUIET, finish, log_axis
 

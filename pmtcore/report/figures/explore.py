@@ -12,10 +12,10 @@ import plotly.graph_objects as go
 
 from pmtcore.accounting.budgets import of_person, person_note
 from pmtcore.base import escaping
+from pmtcore.base.labels import Label
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import listing as english
 from pmtcore.base.numbers import p_value, plural
-from pmtcore.base.records import Label
 from pmtcore.explore.confirm import Confirmed
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment

@@ -16,7 +16,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pmtcore.base import escaping
-from pmtcore.base.records import Label
+from pmtcore.base.labels import Label
 
 LABEL_COLOURS = {Label.PUBLIC: "#009E73", Label.RELEASED: "#0072B2", Label.PRIVATE: "#D55E00", Label.LAB: "#882255"}
 BEFORE, AFTER = "#E69F00", "#0072B2"

@@ -1,0 +1,53 @@
+"""Standard errors and confidence limits of coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+
+@final
+@dataclass(frozen=True)
+class Bands:
+    """Standard errors of the coefficients in their parts, and the 95 % limits; arrays of shape (d,).
+
+    ``truncation`` is the part that clipping rows to the radius may have moved the fit by, predicted from
+    public rows; ``None`` where a method has no such prediction.
+
+    Attributes:
+        centre: (d,), what the limits lie around: the coefficients before any shrinkage to the public fit.
+        freedom: (d,), degrees of freedom of Student's law behind the limits.
+        covariance: (d, d) of each part by its name; ``None`` where a method knows the variances alone.
+    """
+
+    privacy: np.ndarray
+    sampling: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    truncation: np.ndarray | None = None
+    centre: np.ndarray | None = None
+    freedom: np.ndarray | None = None
+    covariance: Mapping[str, np.ndarray] | None = None
+
+    def widened(self, factor: float, around: np.ndarray) -> Bands:
+        """Return the bands with every standard error, and the limits' distance from their centre, times a factor.
+
+        Args:
+            factor: at least 1.
+            around: centre of the limits (d,) where the bands name none.
+        """
+        centre = around if self.centre is None else self.centre
+        return replace(
+            self,
+            privacy=factor * self.privacy,
+            sampling=factor * self.sampling,
+            truncation=None if self.truncation is None else factor * self.truncation,
+            low=centre + factor * (self.low - centre),
+            high=centre + factor * (self.high - centre),
+            covariance=None
+            if self.covariance is None
+            else {part: factor**2 * matrix for part, matrix in self.covariance.items()},
+        )

@@ -1,0 +1,40 @@
+"""The gate of every export: plain JSON types, and nothing private."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from pmtcore.base.private import Private
+from pmtcore.base.private_rows import PrivateRows
+
+# Most values of a record are of these types themselves: they are told apart first.
+_PLAIN = frozenset((type(None), str, bool, int, float))
+
+
+def plain(value: Any, name: str = "value") -> Any:
+    """Return the value in plain JSON types; every export passes this gate.
+
+    Raises:
+        TypeError: a private figure, or a type that is not known to be safe.
+    """
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, Private | PrivateRows):
+        raise TypeError(f"{name} is private and cannot leave")
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist() if value.dtype != object else [plain(item, name) for item in value.tolist()]
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, str(key)) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item, name) for item in value]
+    raise TypeError(f"{name} has type {type(value).__name__}, which no export accepts")
