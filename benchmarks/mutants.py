@@ -272,6 +272,27 @@ def _mutants() -> list[Mutant]:
         "np.trace(self.expected.covariance[0])",
         f"{foreseen} -k near",
     )
+    plant(
+        "gradients: foreseen without process noise",
+        filter_passes,
+        "update.covariance + _process_noise(frame, step_moment)), left",
+        "update.covariance), left",
+        f"{foreseen} -k foreseen",
+    )
+    plant(
+        "gradients: foreseen steps of a widened error",
+        filter_passes,
+        "update.of_observation(hessian @ errors @ hessian + observed)",
+        "update.of_observation(hessian @ state.covariance @ hessian + observed)",
+        f"{foreseen} -k foreseen",
+    )
+    plant(
+        "gradients: ample is as usual",
+        method,
+        "return _AMPLE if noise",
+        "return _USUAL if noise",
+        f"{foreseen} -k ten_passes",
+    )
     plant("gradients: a curvature costs nothing", "methods/gradients/method.py", "(1 - curvature) * s", "s", LAWS)
     plant(
         "gradients: unlike rows pass",

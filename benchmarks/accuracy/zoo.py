@@ -217,7 +217,8 @@ def drawn(
 ) -> Draw | None:
     """Return a draw of features (N, d) and responses (N,) with these places of public and private rows.
 
-    ``None`` where the private rows have no fit, or labels no finite one. ``known``: all rows are the population.
+    ``None`` where the private rows or the population have no fit, or private labels no finite one. ``known``: all rows
+    are the population.
     """
     family = family_of(FAMILIES[case.task])
     if len(independent(x[mine])) < len(names) or np.ptp(y[mine]) == 0 or np.ptp(y[theirs]) == 0:
@@ -229,6 +230,7 @@ def drawn(
     rows = PrivateRows.from_arrays(x[mine], y[mine], names)
     try:
         exact = exact_fit(public, rows).reveal(HARMLESS)
+        population = exact_fit(public, PrivateRows.from_arrays(x, y, names)).reveal(HARMLESS) if known else None
     except RuntimeError:  # Newton's method runs off where labels are separated
         return None
     fitted = x[mine] @ exact
@@ -239,10 +241,6 @@ def drawn(
     if case.task == "label" and _is_separated(x[mine], y[mine], exact):
         return None
     information = (x[mine] * slope[:, None]).T @ x[mine]
-    population = None
-    if known:
-        whole = PrivateRows.from_arrays(x, y, names)
-        population = exact_fit(public, whole).reveal(HARMLESS)
     return Draw(public, rows, x[mine], y[mine], exact, information, population)
 
 

@@ -152,7 +152,7 @@ def test_steps_are_bought_where_precision_is_not_scarce():
         [len(plan(ID, public, 5000, mu).schedule.gradients) for mu in (0.05, 0.5, 30.0)] for public in (few, many)
     ]
     assert passes[0] == sorted(passes[0]) and passes[1] == sorted(passes[1])
-    assert passes[0][1] > passes[1][1] and passes[1][-1] > 10
+    assert passes[0][1] > passes[1][1] and passes[1][-1] >= 10
     assert math.isclose(sum(plan(ID, many, 5000, 0.5).schedule.gradients), 0.9)
 
 

@@ -76,3 +76,22 @@ def test_a_far_error_counts_as_twice_its_covariance():
     assert error_ratio(np.full(8, 0.1)) == 1.0
     assert error_ratio(np.full(8, 1e9)) == 2.0
     assert error_ratio(np.array([1e9, *[1.0] * 7])) == pytest.approx(math.sqrt(11 / 8))
+
+
+@pytest.mark.parametrize(("n", "m", "mu"), [(3000, 150, 0.5), (8000, 100, 1.5), (20_000, 400, 6.0)])
+def test_the_foreseen_covariance_is_that_of_releases_in_the_mean(n, m, mu):
+    """Five passes and ten: standard errors of five alike samples within a seventh of it."""
+    ratios = []
+    for seed in range(5):
+        _, public, rows = glm(n, m, seed)
+        made = plan(ID, public, n, mu)
+        released = np.trace(made.run(rows, SeededNoise(seed), 2).state.covariance, axis1=1, axis2=2)
+        ratios.append(np.mean(np.log(released / np.trace(made.expected.covariance[0]))) / 2)
+    assert abs(np.mean(ratios)) < math.log(1 + 1 / 7)
+
+
+def test_an_ample_budget_has_ten_passes_and_few_public_rows_twenty():
+    """The noise of a gradient beside the sampling error decides, and public rows for a column (decision 73)."""
+    (_, many, _), (_, few, _) = glm(10, 100, 1), glm(10, 15, 1)
+    assert [plan(ID, many, 20_000, mu).looks for mu in (0.5, 2.0)] == [5 + 1, 10 + 2]
+    assert [plan(ID, few, 20_000, mu).looks for mu in (0.05, 2.0)] == [12 + 2, 20 + 4]

@@ -9,6 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pmtcore.base.private import Private
+from pmtcore.base.private_rows import PrivateRows
+from pmtcore.public.moments import PublicData
+
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "accuracy"))
 zoo = importlib.import_module("zoo")
 
@@ -92,3 +96,22 @@ def test_a_table_whose_labels_are_separated_has_no_fit_to_be_near(separated: boo
     order = rng.permutation(300)
     names = (zoo.INTERCEPT, "x")
     assert (zoo.drawn(x, y, names, order[:60], order[60:], case, False, 0.0) is None) == separated
+
+
+def test_a_population_without_a_fit_gives_no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the table's own labels are separated there is nothing to cover, and the run goes on with the next draw."""
+    rng = np.random.default_rng(4)
+    x = np.column_stack([np.ones(300), rng.standard_normal(300)])
+    y = (x[:, 1] + rng.logistic(size=300) > 0).astype(float)
+    case = zoo.Case("made here", "label", "5d", "z", True, False)
+    order, names = rng.permutation(300), (zoo.INTERCEPT, "x")
+    fitted = zoo.exact_fit
+
+    def without_the_population(public: PublicData, rows: PrivateRows) -> Private[np.ndarray]:
+        if rows.n == len(y):
+            raise RuntimeError("the fit did not converge to the wanted precision")
+        return fitted(public, rows)
+
+    monkeypatch.setattr(zoo, "exact_fit", without_the_population)
+    assert zoo.drawn(x, y, names, order[:60], order[60:], case, True, 0.0) is None
+    assert zoo.drawn(x, y, names, order[:60], order[60:], case, False, 0.0) is not None

@@ -189,11 +189,16 @@ class Frame:
             packed += slopes[start : start + rows].T @ (part[:, above[0]] * part[:, above[1]])
         return unpacked(packed / self.m, d)
 
-    def roughness(self, slopes: np.ndarray) -> np.ndarray:
-        """Mean variance (t,) of an entry of the public Hessian around that of n private rows."""
+    def roughness(self, slopes: np.ndarray, hessians: np.ndarray) -> np.ndarray:
+        """Return the mean variance (t,) of an entry of the public Hessian around that of n private rows.
+
+        Args:
+            slopes: (m, t).
+            hessians: public Hessians (t, d, d) with these slopes.
+        """
         squares = self.left_out**2
         first = np.sum(slopes**2 * np.sum(squares, axis=1)[:, None] ** 2, axis=0) / self.m
-        own = np.sum(self.hessians(slopes) ** 2, axis=(1, 2))
+        own = np.sum(hessians**2, axis=(1, 2))
         return np.asarray(np.maximum(first - own, 1e-12) / squares.shape[1] ** 2 * (1 / self.m + 1 / self.n))
 
     def residuals(self, points: np.ndarray) -> np.ndarray:

@@ -51,6 +51,7 @@ from pmtcore.methods.gradients.passes import (
     choose_bounds,
     combine_curvature,
     curvature_at,
+    foresee,
 )
 from pmtcore.methods.gradients.rehearsal import (
     DRAWS,
@@ -68,11 +69,13 @@ from pmtcore.public.moments import PublicData
 # Passes, growth of their shares, share of the curvature matrices, passes before each (decision 0034).
 # Usual: .83 and .86 of the error of eight passes that grow by 1.7 (*tune*, m = 5d, mu .5 and 1.5, 22 settings).
 _USUAL, _FEW_ROWS = (5, 2.2, 0.1, (1,)), (12, 1.5, 0.25, (2, 5))
-_AMPLE = (20, 1.25, 0.3, (2, 5, 9, 13))  # for an ample budget
+# For an ample budget (decision 73): ten passes have .7 of the error of five where the noise is below a hundredth of the
+# sampling error, and twenty, which few public rows need, 1.1 times that of ten.
+_AMPLE, _AMPLE_FEW_ROWS = (10, 1.6, 0.15, (1, 4)), (20, 1.25, 0.3, (2, 5, 9, 13))
 _LINEAR = (4, 2.5, 0.2, (0,))  # the same for least squares (decision 0017)
 # Where the noise of one gradient is below this share of the sampling error, more passes cost nothing that matters;
 # sooner where the public Hessian is rough and steps are what is missing.
-_AMPLE_NOISE, _AMPLE_NOISE_FEW = 0.05, 0.4
+_AMPLE_NOISE, _AMPLE_NOISE_FEW = 0.035, 0.4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +85,8 @@ class GradientParameters(Parameters):
     passes: int = parameter(
         0,
         label="Passes (0: automatic)",
-        help="Clipped gradients; automatic: 5 with a curvature matrix, 20 with four where the budget is ample; 4 with "
-        "one for least squares.",
+        help="Clipped gradients; automatic: 5 with a curvature matrix, 10 with two where the budget is ample, up to "
+        "20 where public rows are few; 4 with one for least squares.",
         low=0,
         high=50,
     )
@@ -221,6 +224,7 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
     def expected(self) -> State:
         """Return the state that alike rows would leave, their gradients as public rows lead one to expect."""
         state = State.first(self.frame, 1)
+        errors = state.covariance
         for at, share in enumerate(self.schedule.gradients):
             if at in self.schedule.before:
                 mu = self.mu * math.sqrt(self.schedule.each_curvature)
@@ -228,7 +232,7 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
                 alike = curvature_at(self.frame, replace(state, released=None)).hessian
                 state = combine_curvature(self.frame, state, bounds, mu, alike)
             chosen = choose_bounds(self.frame, state, self.mu * math.sqrt(share))
-            state = advance(self.frame, state, chosen, state.points @ self.frame.penalty - chosen.clipped.mean)
+            state, errors = foresee(self.frame, state, chosen, errors)
         return state
 
     def predicted(self) -> Prediction | None:
@@ -347,10 +351,10 @@ def _schedule(public: PublicData, n: int, mu: float) -> tuple[int, float, float,
     """
     if public.family is GAUSSIAN:
         return _LINEAR
-    few = has_few_rows(public)
-    if 2 * math.sqrt(public.d / n) < (_AMPLE_NOISE_FEW if few else _AMPLE_NOISE) * mu:
-        return _AMPLE
-    return _FEW_ROWS if few else _USUAL
+    noise = 2 * math.sqrt(public.d / n) / mu
+    if has_few_rows(public):
+        return _AMPLE_FEW_ROWS if noise < _AMPLE_NOISE_FEW else _FEW_ROWS
+    return _AMPLE if noise < _AMPLE_NOISE else _USUAL
 
 
 def _recommended(public: PublicData) -> bool:

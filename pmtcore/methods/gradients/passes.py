@@ -117,7 +117,8 @@ def curvature_at(frame: Frame, state: State) -> Curvature:
         root = state.released.root
         return Curvature(root @ state.released.ratio @ np.swapaxes(root, 1, 2), state.released.variance)
     slopes = frame.slopes(state.points)
-    return Curvature(frame.hessians(slopes), frame.roughness(slopes))
+    hessians = frame.hessians(slopes)
+    return Curvature(hessians, frame.roughness(slopes, hessians))
 
 
 def choose_bounds(frame: Frame, state: State, mu: float) -> ClippingChoice:
@@ -155,8 +156,7 @@ def advance(frame: Frame, state: State, chosen: ClippingChoice, gradients: np.nd
     missed = (1 - share)[:, None] * update.step
     step = update.step - missed
     covariance = update.covariance + missed[:, :, None] * missed[:, None, :]
-    if frame.public.family is not GAUSSIAN:
-        covariance = covariance + _process_noise(step)
+    covariance = covariance + _process_noise(frame, step[:, :, None] * step[:, None, :])
     shrinkage = np.eye(d) - share[:, None, None] * update.gain @ hessian
     return replace(
         state,
@@ -183,11 +183,42 @@ def _conflicts(
     return is_conflict(ratio, share, d, frame.prior_dof)
 
 
-def _process_noise(step: np.ndarray) -> np.ndarray:
-    """Return the covariance (t, d, d) of what a Hessian taken before steps (t, d) is wrong by after them."""
-    d = step.shape[1]
-    across = np.sum(step**2, axis=1)[:, None, None] / d * np.eye(d)
-    return np.asarray(_ALONG_STEP * (step[:, :, None] * step[:, None, :] + _ACROSS_STEP * across))
+def foresee(frame: Frame, state: State, chosen: ClippingChoice, errors: np.ndarray) -> tuple[State, np.ndarray]:
+    """Return the state that gradients of alike rows leave in the mean, before there are any, and the errors left.
+
+    The points stay. The covariance falls as a release's does, with the process noise of a step of the expected size;
+    that step answers to the errors themselves, which have no process noise.
+
+    Args:
+        frame: the public side.
+        state: before the gradient.
+        chosen: what is clipped, curvature and noise.
+        errors: covariance (t, d, d) of the distance to the fit of alike rows, were the passes linear.
+    """
+    hessian = chosen.curvature.hessian + frame.penalty
+    noise = (chosen.noise**2)[:, None, None] * np.eye(hessian.shape[-1]) + chosen.clipped.covariance
+    rough = hessian_error(state.covariance, chosen.curvature.variance)
+    update = gaussian_update(state.covariance, hessian, np.zeros_like(state.points), noise + rough)
+    observed = noise + hessian_error(errors, chosen.curvature.variance)
+    step_moment = update.of_observation(hessian @ errors @ hessian + observed)
+    left = update.of_prior(errors) + update.of_observation(observed)
+    return replace(state, covariance=update.covariance + _process_noise(frame, step_moment)), left
+
+
+def _process_noise(frame: Frame, step_moment: np.ndarray) -> np.ndarray:
+    """Return the covariance (t, d, d) of what a Hessian taken before steps is wrong by after them.
+
+    The Hessian of least squares is the same everywhere.
+
+    Args:
+        frame: the public side.
+        step_moment: second moment of the steps (t, d, d).
+    """
+    if frame.public.family is GAUSSIAN:
+        return np.zeros_like(step_moment)
+    d = step_moment.shape[1]
+    across = np.trace(step_moment, axis1=1, axis2=2)[:, None, None] / d * np.eye(d)
+    return np.asarray(_ALONG_STEP * (step_moment + _ACROSS_STEP * across))
 
 
 def _damping(frame: Frame, step: np.ndarray) -> np.ndarray:
@@ -220,7 +251,8 @@ def combine_curvature(frame: Frame, state: State, bounds: np.ndarray, mu: float,
     """Combine released curvatures (t, d, d) with the public ones by precision, for all later passes."""
     d = frame.public.d
     slopes = frame.slopes(state.points)
-    public, spread = frame.hessians(slopes), frame.roughness(slopes)
+    public = frame.hessians(slopes)
+    spread = frame.roughness(slopes, public)
     weights = length_weights(frame.norms[:, None] * np.sqrt(slopes), bounds) ** 2
     deviation = released - frame.hessians(slopes * weights)
     noise = (CURVATURE_SENSITIVITY * bounds**2 / (mu * frame.n)) ** 2 / 2
