@@ -131,3 +131,21 @@ def test_the_budget_is_read_off_the_curve(seed):
         assert found == pytest.approx(mu, rel=0.25)
     assert curves.budget_for("joint-pmt", public.names[2], 1e-9) is None
     assert curves.budget_for("joint-pmt", public.names[2], 1e9) == LADDER[0]
+
+
+def test_half_widths_have_an_interval(seed):
+    """Its ends are those of the error, with the same sampling part; a method that was not calibrated has none."""
+    _, public, _ = make(5000, 100, seed)
+    for id in ("joint-pmt", "joint-moment"):
+        (found,) = planning.plan(public, 5000, [0.5], [id])
+        prediction = found.prediction
+        low, high = prediction.interval_factors
+        for j, row in enumerate(found.rows()):
+            ends = [
+                1.959964 * np.sqrt((f * prediction.to_exact[j]) ** 2 + prediction.sampling[j] ** 2) for f in (low, high)
+            ]
+            assert [row["half_width_low"], row["half_width_high"]] == pytest.approx(ends)
+            assert found.half_width_interval(j) == pytest.approx(tuple(ends))
+            assert row["half_width_low"] < row["half_width"] < row["half_width_high"]
+    (plain,) = planning.plan(public, 5000, [0.5], ["pmt-ridge"])
+    assert plain.half_width_interval(0) is None and plain.rows()[0]["half_width_high"] is None

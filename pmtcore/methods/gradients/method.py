@@ -48,6 +48,7 @@ from pmtcore.methods.gradients.passes import (
     combine_curvature,
     curvature_at,
 )
+from pmtcore.methods.outcome_interval import OF_GRADIENTS
 from pmtcore.methods.parameters import Parameters, parameter
 from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
 from pmtcore.public.bands import Part, limits, robust_part
@@ -203,8 +204,9 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
 
     def predicted(self) -> Prediction | None:
         """Return the errors that the passes are expected to leave, and the sampling error by public influence."""
-        found = self.left(self.expected).sd, self.sampling(self.expected).sd
-        return Prediction(*found, clipping_in_privacy=True)
+        errors = self.left(self.expected).sd, self.sampling(self.expected).sd
+        found = Prediction(*errors, clipping_in_privacy=True)
+        return found if self.public.family is GAUSSIAN else OF_GRADIENTS.of(found, self.n, self.public.m, self.mu)
 
     def left(self, state: State) -> Part:
         """What the passes leave open in the first trial, in the units of the table."""
