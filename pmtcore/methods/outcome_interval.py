@@ -71,8 +71,8 @@ class OutcomeInterval:
         return replace(prediction, interval_factors=ends)
 
 
-# Quantile regressions on *tune*, automatic parameters, m from d + 2 to 4,000, mu 0.15 to 300 (decision 72): 384 draws of
-# 196 tables and settings at five budgets for each of the first two, 60 of labels.
+# Quantile regressions on *tune*, automatic parameters, m from d + 2 to 4,000, mu 0.15 to 300 (decision 72): 384 draws
+# of 196 settings at five budgets for each of the first two, 60 of labels.
 OF_JOINT = OutcomeInterval(
     OutcomeQuantile(0.05, 0.0, -0.1), OutcomeQuantile(4.34, -1.04, -0.62), errors=(-8.1, -0.4), budgets=(4.5, 15.6)
 )
