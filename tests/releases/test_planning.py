@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.numbers import figure
 from pmtcore.cli.main import main
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import Prediction, recommended
 from pmtcore.releases import planning
 from pmtcore.releases.curves import LADDER, Curves
+from pmtcore.report.figures.planning import interval_words, table
 from tests.helpers import TEST, make, plan
 
 
@@ -149,6 +151,11 @@ def test_half_widths_have_an_interval(seed):
             assert row["half_width_low"] < row["half_width"] < row["half_width_high"]
     (plain,) = planning.plan(public, 5000, [0.5], ["pmt-ridge"])
     assert plain.half_width_interval(0) is None and plain.rows()[0]["half_width_high"] is None
+    ends = [figure(end) for end in found.half_width_interval(2)]
+    assert [end in interval_words(found, public.names[2]) for end in ends] == [True, True]
+    assert interval_words(plain, public.names[2]) == "" and planning.interval_text(plain.rows()[0]) == "-"
+    shown = table([found, plain])[["80 % from", "80 % to"]]
+    assert tuple(shown.iloc[2]) == pytest.approx(found.half_width_interval(2)) and shown.iloc[-1].isna().all()
 
 
 def test_a_width_that_leaves_a_part_out_is_no_narrower_one():
