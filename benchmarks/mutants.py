@@ -924,7 +924,7 @@ def _mutants() -> list[Mutant]:
         'if stroke.get("width") == -1:',
         shown,
     )
-    found += _noise_mutants() + _quiet_mutants() + _ledger_mutants()
+    found += _noise_mutants() + _quiet_mutants() + _ledger_mutants() + _plan_mutants()
     results, questions = "tests/api/test_results.py", "tests/releases/test_questions.py"
     weights, clusters = "tests/api/test_weights.py", "tests/api/test_clusters.py"
     plant(
@@ -1385,6 +1385,51 @@ _ROWS = (
 def _of(file: str, tests: str, *faults: tuple[str, str, str]) -> list[Mutant]:
     """Faults of one file that the same tests should notice: name, text, what takes its place."""
     return [Mutant(name, f"pmtcore/{file}", old, new, tests) for name, old, new in faults]
+
+
+def _plan_mutants() -> list[Mutant]:
+    """Intervals of a prediction that say something else, and a plan that does not foresee what the method does."""
+    interval, outcomes = "methods/outcome_interval.py", "tests/methods/test_outcome_interval.py -k 'law or contains'"
+    widths = "tests/releases/test_planning.py -k half_widths_have"
+    combined, foreseen = "self.with_public(self.expected[None]).weights[0]", "tests/methods/test_joint_moment.py"
+    faults = [
+        (
+            "plan: the public fit is surer than the private one",
+            interval,
+            "math.sqrt(n / m)",
+            "math.sqrt(m / n)",
+            outcomes,
+        ),
+        (
+            "plan: an interval above its prediction",
+            interval,
+            "ratio(log_error, log_budget), 1.0)",
+            "ratio(log_error, log_budget), 9.0)",
+            outcomes,
+        ),
+        (
+            "plan: any budget is like those that were seen",
+            interval,
+            "math.log(n * mu), *self.budgets",
+            "math.log(n * mu), -99, 99",
+            outcomes,
+        ),
+        (
+            "plan: an interval moves sampling too",
+            "methods/registry.py",
+            "np.hypot(high * self.to_exact, self",
+            "high * np.hypot(self.to_exact, self",
+            widths,
+        ),
+        (
+            "plan: joint-moment without the public moment",
+            "methods/joint_moment/method.py",
+            combined,
+            "None",
+            f"{foreseen} -k foresees",
+        ),
+    ]
+    return [Mutant(name, f"pmtcore/{file}", old, new, tests) for name, file, old, new, tests in faults]
 
 
 def _noise_mutants() -> list[Mutant]:

@@ -63,6 +63,8 @@ _LARGEST = 20_000
 # Beyond this length of a standardized fit to labels the non-private fit is next to separation.
 _SEPARATED = 20.0
 _DEPENDENT = 1e-4
+# Name of the response: one that no table has among its features.
+_TARGET = "(response)"
 
 
 @dataclass(frozen=True)
@@ -224,7 +226,7 @@ def drawn(
     if len(independent(x[mine])) < len(names) or np.ptp(y[mine]) == 0 or np.ptp(y[theirs]) == 0:
         return None
     try:
-        public = public_from_rows(x[theirs], y[theirs], names, "y", 0.0, family, lam)
+        public = public_from_rows(x[theirs], y[theirs], names, _TARGET, 0.0, family, lam)
     except InputError:
         return None
     rows = PrivateRows.from_arrays(x[mine], y[mine], names)

@@ -119,8 +119,9 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, mu
     cells = [*st.columns(2), *st.columns(2)]
     for cell, (name, value), term in zip(cells, figures.metrics(here, coefficient).items(), terms, strict=True):
         cell.metric(name, value, help=help_for(term))
-    if words := figures.truncation_words(here):
-        st.caption(words)
+    for words in (figures.truncation_words(here), figures.interval_words(here, coefficient)):
+        if words:
+            st.caption(words)
     strength_line(mu)
     delta = reporting_delta(problem.private.n)
     epsilon = Guarantee(mu, Neighbours.REPLACE_ONE, delta).epsilon

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.escaping import one_line, terminal
+from pmtcore.releases.planning import interval_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +43,10 @@ class Expectation:
     n: int
 
     def frame(self) -> pd.DataFrame:
-        """Return the rows as a frame: privacy, sampling and truncation standard errors, and the 95 % half-width."""
+        """Return the rows as a frame: privacy, sampling and truncation standard errors, the 95 % half-width.
+
+        ``half_width_low`` and ``half_width_high`` are the ends of its 80 % interval, where one was calibrated.
+        """
         import pandas as pd  # noqa: PLC0415  # as above
 
         return pd.DataFrame([dict(row) for row in self.rows])
@@ -50,11 +54,12 @@ class Expectation:
     def __str__(self) -> str:
         lines = [f"Expected from public rows and n = {self.n} alone; free."]
         lines.append(
-            f"{'method':16} {'mu':>8} {'coefficient':20} {'privacy sd':>11} {'sampling sd':>11} {'95 % half':>11}"
+            f"{'method':16} {'mu':>8} {'coefficient':20} {'privacy sd':>11} {'sampling sd':>11} {'95 % half':>11} "
+            f"{'80 % of outcomes':>22}"
         )
         lines += [
             f"{row['method']:16} {row['mu']:8.4g} {row['coefficient']:20} {row['privacy_sd']:11.4g} "
-            f"{row['sampling_sd']:11.4g} {row['half_width']:11.4g}"
+            f"{row['sampling_sd']:11.4g} {row['half_width']:11.4g} {interval_text(row):>22}"
             for row in self.rows
         ]
         return terminal("\n".join([*lines, *self.verdicts]))

@@ -39,10 +39,11 @@ def plan(chosen: argparse.Namespace) -> Answer:
     record: dict[str, Any] = {"label": Label.PUBLIC.value, "rows": rows, "n": n, "public_rows": public.m}
     record["recommended"] = first
     head = f"{'method':16} {'mu':>8} {'coefficient':20} {'privacy sd':>11} {'sampling sd':>11}"
-    lines = [f"{head} {'truncation sd':>13} {'95 % half':>11}"]
+    lines = [f"{head} {'truncation sd':>13} {'95 % half':>11} {'80 % of outcomes':>22}"]
     lines += [
         f"{row['method']:16} {row['mu']:8.4g} {row['coefficient']:20} {row['privacy_sd']:11.4g} "
-        f"{row['sampling_sd']:11.4g} {row['truncation_sd']:13.4g} {row['half_width']:11.4g}"
+        f"{row['sampling_sd']:11.4g} {row['truncation_sd']:13.4g} {row['half_width']:11.4g} "
+        f"{planning.interval_text(row):>22}"
         for row in rows
         if row["method"] in shown
     ]

@@ -123,6 +123,14 @@ class Prediction:
         return self.interval_factors[0] * length, self.interval_factors[1] * length
 
     @property
+    def total_interval(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return :attr:`total` (d,) at both ends of that interval; the sampling part is the same at both."""
+        if self.interval_factors is None:
+            return None
+        low, high = self.interval_factors
+        return np.hypot(low * self.to_exact, self.sampling), np.hypot(high * self.to_exact, self.sampling)
+
+    @property
     def total(self) -> np.ndarray:
         """All together."""
         return np.hypot(self.to_exact, self.sampling)

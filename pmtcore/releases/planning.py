@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -50,20 +50,43 @@ class Planned:
         """95 % half-width of the j-th coefficient."""
         return Z95 * float(self.prediction.total[j])
 
+    def half_width_interval(self, j: int) -> tuple[float, float] | None:
+        """Return the ends of an 80 % interval of the j-th half-width, where the method's outcomes were calibrated.
+
+        It has what is not known before a release: tails, truncation, whitening. The sampling part is as predicted.
+        """
+        ends = self.prediction.total_interval
+        return None if ends is None else (Z95 * float(ends[0][j]), Z95 * float(ends[1][j]))
+
     def rows(self) -> list[dict[str, Any]]:
-        """One record for each coefficient."""
-        return [
-            {
-                "method": self.method,
-                "mu": self.mu,
-                "coefficient": name,
-                "privacy_sd": float(self.prediction.privacy[j]),
-                "sampling_sd": float(self.prediction.sampling[j]),
-                "truncation_sd": float(np.broadcast_to(self.prediction.truncation, len(self.names))[j]),
-                "half_width": Z95 * float(self.prediction.total[j]),
-            }
-            for j, name in enumerate(self.names)
-        ]
+        """One record for each coefficient; ends of an interval are ``None`` where none was calibrated."""
+        records = []
+        for j, name in enumerate(self.names):
+            low, high = self.half_width_interval(j) or (None, None)
+            records.append(
+                {
+                    "method": self.method,
+                    "mu": self.mu,
+                    "coefficient": name,
+                    "privacy_sd": float(self.prediction.privacy[j]),
+                    "sampling_sd": float(self.prediction.sampling[j]),
+                    "truncation_sd": float(np.broadcast_to(self.prediction.truncation, len(self.names))[j]),
+                    "half_width": self.half_width(j),
+                    "half_width_low": low,
+                    "half_width_high": high,
+                }
+            )
+        return records
+
+
+def interval_text(row: Mapping[str, Any]) -> str:
+    """Return the 80 % interval of a record's half-width as text; a dash where none was calibrated.
+
+    >>> interval_text({"half_width_low": 0.12, "half_width_high": 0.5})
+    '0.12 to 0.5'
+    """
+    low, high = row["half_width_low"], row["half_width_high"]
+    return "-" if low is None or high is None else f"{low:.3g} to {high:.3g}"
 
 
 def plannable(public: PublicData) -> list[str]:
@@ -209,8 +232,21 @@ def verdict_of(public: PublicData, mine: Planned) -> str:
         return f"{start} cannot improve on the public fit: its standard error is {total:.2g} times as large."
     return (
         f"{start} is predicted to be {figure(1 / total, 2)} times as precise as the public fit, for the typical "
-        f"coefficient.{left_out}"
+        f"coefficient{_between(mine, unit)}.{left_out}"
     )
+
+
+def _between(mine: Planned, unit: np.ndarray) -> str:
+    """Return the clause that gives the 80 % interval of a precision; empty where none was calibrated.
+
+    Args:
+        unit: standard errors (d,) of the public fit, of which the precision is told.
+    """
+    ends = mine.prediction.total_interval
+    if ends is None:
+        return ""
+    least, most = (figure(1 / float(np.median(end / unit)), 2) for end in reversed(ends))
+    return f" ({least} to {most} times in eight of ten tables)"
 
 
 def _half(public: PublicData, n: int, id: str, mu: float, j: int) -> float:

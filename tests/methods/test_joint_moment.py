@@ -359,3 +359,14 @@ def test_the_audit_of_a_release_with_derived_columns(derived):
     found = audit("joint-moment", 1.0, 6000, derived=derived)
     assert not found.violated and found.lower_bound > 0.7
     assert audit("joint-moment", 1.0, 6000, derived=derived, noise=lambda source: Weaker(source, 0.5)).violated
+
+
+def test_a_plan_foresees_that_the_released_moment_is_combined_with_the_public_one(seed):
+    """At a small budget the privacy part is what the combination meets within a factor two, and not the noise alone."""
+    public, rows, z = both(4000, 150, seed)
+    combined = plan("joint-moment", public, rows.n, 0.02)
+    alone = plan("joint-moment", public, rows.n, 0.02, shrinkage="none")
+    privacy = np.linalg.norm(combined.predicted().privacy)
+    away = combined.run(rows, SeededNoise(seed), 40).coefficients - exact(z, 4, [0, 1, 2, 3])
+    assert 1 / 2 < np.median(np.linalg.norm(away, axis=1)) / privacy < 2
+    assert privacy < 0.9 * np.linalg.norm(alone.predicted().privacy)

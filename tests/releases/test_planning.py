@@ -10,12 +10,14 @@ import pytest
 
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import ReleaseMessage
+from pmtcore.base.numbers import figure
 from pmtcore.cli.main import main
 from pmtcore.mechanisms.noise import SeededNoise
 from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import Prediction, recommended
 from pmtcore.releases import planning
 from pmtcore.releases.curves import LADDER, Curves
+from pmtcore.report.figures.planning import interval_words, table
 from tests.helpers import TEST, make, plan, refused
 
 
@@ -132,6 +134,29 @@ def test_the_budget_is_read_off_the_curve(seed):
         assert found == pytest.approx(mu, rel=0.25)
     assert curves.budget_for("joint-pmt", public.names[2], 1e-9) is None
     assert curves.budget_for("joint-pmt", public.names[2], 1e9) == LADDER[0]
+
+
+def test_half_widths_have_an_interval(seed):
+    """Its ends are those of the error, with the same sampling part; a method that was not calibrated has none."""
+    _, public, _ = make(5000, 100, seed)
+    for id in ("joint-pmt", "joint-moment"):
+        (found,) = planning.plan(public, 5000, [0.5], [id])
+        prediction = found.prediction
+        low, high = prediction.interval_factors
+        for j, row in enumerate(found.rows()):
+            ends = [
+                1.959964 * np.sqrt((f * prediction.to_exact[j]) ** 2 + prediction.sampling[j] ** 2) for f in (low, high)
+            ]
+            assert [row["half_width_low"], row["half_width_high"]] == pytest.approx(ends)
+            assert found.half_width_interval(j) == pytest.approx(tuple(ends))
+            assert row["half_width_low"] < row["half_width"] < row["half_width_high"]
+    (plain,) = planning.plan(public, 5000, [0.5], ["pmt-ridge"])
+    assert plain.half_width_interval(0) is None and plain.rows()[0]["half_width_high"] is None
+    ends = [figure(end) for end in found.half_width_interval(2)]
+    assert [end in interval_words(found, public.names[2]) for end in ends] == [True, True]
+    assert interval_words(plain, public.names[2]) == "" and planning.interval_text(plain.rows()[0]) == "-"
+    shown = table([found, plain])[["80 % from", "80 % to"]]
+    assert tuple(shown.iloc[2]) == pytest.approx(found.half_width_interval(2)) and shown.iloc[-1].isna().all()
 
 
 def test_a_width_that_leaves_a_part_out_is_no_narrower_one():

@@ -61,6 +61,7 @@ from pmtcore.methods.gradients.rehearsal import (
     reference_rows,
     target_of,
 )
+from pmtcore.methods.outcome_interval import OF_GRADIENTS
 from pmtcore.methods.parameters import Parameters, parameter
 from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
 from pmtcore.public.bands import Part, limits, robust_part
@@ -238,7 +239,8 @@ class GradientPlan(StatisticPlan[RowCache[QuantizedRows]]):
     def predicted(self) -> Prediction | None:
         """Return the errors that the passes are expected to leave, and the sampling error by public influence."""
         privacy = self.left(self.expected, self.expected_error_ratio).sd
-        return Prediction(privacy, self.sampling(self.expected).sd, clipping_in_privacy=True)
+        found = Prediction(privacy, self.sampling(self.expected).sd, clipping_in_privacy=True)
+        return found if self.public.family is GAUSSIAN else OF_GRADIENTS.of(found, self.n, self.public.m, self.mu)
 
     def left(self, state: State, error_ratio: float) -> Part:
         """Return what the passes leave open in the first trial, in the units of the table.

@@ -32,6 +32,7 @@ from pmtcore.methods.joint.outcome import JointOutcome
 from pmtcore.methods.joint.parameters import JointParameters
 from pmtcore.methods.joint.refined import RefinedFit
 from pmtcore.methods.joint.second_pass import COUNTING, SecondPass, Shares
+from pmtcore.methods.outcome_interval import OF_JOINT
 from pmtcore.methods.registry import Prediction, StatisticPlan
 from pmtcore.public.moments import PublicData
 from pmtcore.public.radius import Ball, accurate_ball, inference_ball, truncation_variance
@@ -44,8 +45,6 @@ _MIDDLE = 0.25  # of what the last gradients have
 # Times a harmless bound, at which gradients between the others still cost little; how many there are at most
 _CLEAR, _MOST_BETWEEN = 5.0, 6
 _REACHED = 4.0  # times the longest public gradient, at which gradients between have to be harmless
-# Outcome over prediction: tenths and nine tenths of 150 settings of *tune* at mu 0.15, 1.5 and 4.5, by columns a row
-_INTERVALS = ((0.02, 0.3, 1.5), (0.3, 0.3, 6.5), (0.6, 0.4, 11.0), (math.inf, 0.5, 90.0))
 # Relative error of the pilot's Gram matrix; two gradients leave its square of what the pilot leaves
 HARMLESS_GRAM = 0.02
 # The same where several gradients lie between: each leaves that share, and a wider ball takes fewer rows
@@ -122,9 +121,8 @@ class JointPlan(StatisticPlan[Measured]):
         sizes = self.second.sizes
         lost = float(sizes.lost(sizes.whole_rows(first.n)[None], first.n, np.array([bound]))[0]) / first.public.d
         truncation = unit * kept * math.sqrt(lost)
-        return Prediction(
-            unit * math.sqrt(kept * noise), sampling, truncation, interval_factors=interval_factors(first.public)
-        )
+        found = Prediction(unit * math.sqrt(kept * noise), sampling, truncation)
+        return OF_JOINT.of(found, first.n, first.public.m, self.mu)
 
     def facts(self) -> Facts:
         """Radius, scale, shares, noise, and the share of rows that public rows lead one to expect clipped."""
@@ -205,15 +203,6 @@ def sizes_of(public: PublicData, n: int, mu: float) -> Sizes:
         raise ValueError("public rows are needed")
     lengths = np.linalg.norm(public.whitened[:, :-1], axis=1) * np.abs(public.whitened[:, -1])
     return Sizes.at(lengths, public.d, n, mu)
-
-
-def interval_factors(public: PublicData) -> tuple[float, float]:
-    """Return outcome over prediction at the ends of an 80 % interval, for so many public rows a column.
-
-    What is not known beforehand (tails, truncation, whitening) is what few public rows do not show.
-    """
-    columns = public.d / (public.m or math.inf)
-    return next((low, high) for most, low, high in _INTERVALS if columns <= most)
 
 
 def harmless_radius(n: int, mu: float, d: int, harmless: float) -> float:

@@ -39,6 +39,7 @@ from pmtcore.methods.joint_moment.linear import Fit, State, floored, solve
 from pmtcore.methods.joint_moment.norm import Measured, Prospects, candidates, chosen, leaning, measured
 from pmtcore.methods.joint_moment.parameters import MomentParameters
 from pmtcore.methods.joint_moment.record import MOST_COLUMNS, Combined, Record, alike, combined
+from pmtcore.methods.outcome_interval import OF_JOINT_MOMENT
 from pmtcore.methods.registry import REPLACE_ONE, Method, Origin, Outcome, Prediction, StatisticPlan, register, sound
 from pmtcore.public.moments import INTERCEPT, PublicData, joint, public_from_rows
 
@@ -162,11 +163,17 @@ class MomentPlan(StatisticPlan[np.ndarray]):
         """Return the regression of the target on all given features."""
         return solve(state, self.derived.names.index(self.target), self.features)
 
+    def with_public(self, moments: np.ndarray) -> Combined:
+        """Return moments (T, D, D) combined with the expected one; as they are where nothing is to be shrunk."""
+        return combined(moments, self.expected, self.prior, self.sigma, shrunk=self.parameters.shrinkage == "auto")
+
     def predicted(self) -> Prediction | None:
-        """Errors of the default regression, as if the expected moment were released."""
-        fit = self.regression(self.state(self.expected))
+        """Errors of the default regression, as if the expected moment were released and combined with itself."""
+        weights = self.with_public(self.expected[None]).weights[0]
+        fit = self.regression(self.state(self.expected, weights))
         privacy, sampling, truncation = (np.sqrt(np.diag(p)) for p in (fit.privacy, fit.sampling, fit.truncation))
-        return Prediction(privacy, sampling, truncation)
+        found = Prediction(privacy, sampling, truncation)
+        return found if self.rows is None else OF_JOINT_MOMENT.of(found, self.n, self.public.m, self.mu)
 
     def facts(self) -> Facts:
         """Radius, noise, and what to expect of a typical and of the worst regression."""
@@ -206,10 +213,8 @@ class MomentOutcome(Outcome):
 
     @cached_property
     def _combined(self) -> Combined:
-        plan = self.plan
-        shrunk = plan.parameters.shrinkage == "auto"
-        moment = combined(self.moment, plan.expected, plan.prior, plan.sigma, shrunk=shrunk)
-        return replace(moment, moments=floored(moment.moments, plan.expected))
+        moment = self.plan.with_public(self.moment)
+        return replace(moment, moments=floored(moment.moments, self.plan.expected))
 
     def state(self, trial: int = 0) -> State:
         """Return the moment of a trial, combined with the public one, ready for questions."""

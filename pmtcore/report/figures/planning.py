@@ -24,6 +24,7 @@ _BELOW, _ABOVE = 0.7, 5.0
 _LEFT_OUT = ", truncation left out"
 # Pixels above the picture: five lines of a legend.
 _LEGEND = 100
+_UNKNOWN = (None, None)
 
 
 def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) -> go.Figure:
@@ -89,6 +90,8 @@ def table(found: Sequence[Planned]) -> pd.DataFrame:
                     "sampling sd": p.sampling,
                     "truncation sd": p.truncation if one.knows_truncation else None,
                     "95 % half-width": [one.half_width(j) for j in range(len(one.names))],
+                    "80 % from": [(one.half_width_interval(j) or _UNKNOWN)[0] for j in range(len(one.names))],
+                    "80 % to": [(one.half_width_interval(j) or _UNKNOWN)[1] for j in range(len(one.names))],
                 }
             )
         )
@@ -118,6 +121,17 @@ def truncation_words(one: Planned) -> str:
         return f"{share} Included in the truncation sd."
     return (
         f"{share} {'Included in the privacy sd.' if one.prediction.clipping_in_privacy else 'Left out of the widths.'}"
+    )
+
+
+def interval_words(one: Planned, coefficient: str) -> str:
+    """Return the 80 % interval of a half-width in a sentence; empty where the method's outcomes were not calibrated."""
+    ends = one.half_width_interval(one.names.index(coefficient))
+    if ends is None:
+        return ""
+    low, high = (said(end) for end in ends)
+    return (
+        f"By what real tables showed it is ± {low} to ± {high} in eight of ten: tails and truncation show afterwards."
     )
 
 

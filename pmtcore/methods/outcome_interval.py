@@ -1,0 +1,84 @@
+"""80 % intervals of how far a release comes to lie from the non-private fit, calibrated on real tables (decision 72).
+
+A prediction knows public rows, n and the budget. What it does not know beforehand (tails, truncation, whitening) moves
+the outcome by factors that real tables show: quantiles of outcome over prediction, log-linear in two public figures,
+
+    log ratio = constant + a log(predicted error/public fit's error) + b log(n mu)
+
+fitted by quantile regression to settings of the benchmark's part *tune*, one fit a method.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from pmtcore.methods.registry import Prediction
+
+
+@final
+@dataclass(frozen=True)
+class OutcomeQuantile:
+    """One quantile of outcome over prediction.
+
+    Attributes:
+        constant: of the log ratio.
+        of_error: its slope in the log of the predicted error over the public fit's.
+        of_budget: its slope in ``log(n mu)``.
+    """
+
+    constant: float
+    of_error: float
+    of_budget: float
+
+    def ratio(self, log_error: float, log_budget: float) -> float:
+        """Return the quantile at these two figures."""
+        return math.exp(self.constant + self.of_error * log_error + self.of_budget * log_budget)
+
+
+@final
+@dataclass(frozen=True)
+class OutcomeInterval:
+    """Tenth and ninetieth percentile of outcome over prediction of one method.
+
+    Attributes:
+        errors, budgets: logs of the two figures between which settings were seen; beyond, the nearer end counts.
+    """
+
+    low: OutcomeQuantile
+    high: OutcomeQuantile
+    errors: tuple[float, float]
+    budgets: tuple[float, float]
+
+    def of(self, prediction: Prediction, n: int, m: int | None, mu: float) -> Prediction:
+        """Return the prediction with its interval, which contains it; unchanged where public rows are not counted.
+
+        Args:
+            n: number of private rows; ``prediction.sampling`` is that of a fit to them.
+            m: number of public rows.
+        """
+        error = float(np.linalg.norm(prediction.to_exact))
+        sampling = float(np.linalg.norm(prediction.sampling))
+        if m is None or not (0 < error < math.inf and 0 < sampling < math.inf):
+            return prediction
+        # The public fit's own error: that of sampling, with m rows in place of n.
+        log_error = float(np.clip(math.log(error / (sampling * math.sqrt(n / m))), *self.errors))
+        log_budget = float(np.clip(math.log(n * mu), *self.budgets))
+        ends = min(self.low.ratio(log_error, log_budget), 1.0), max(self.high.ratio(log_error, log_budget), 1.0)
+        return replace(prediction, interval_factors=ends)
+
+
+# Quantile regressions on *tune*, automatic parameters, m from d + 2 to 4,000, mu 0.15 to 300 (decision 72): 384 draws
+# of 196 settings at five budgets for each of the first two, 60 of labels; two releases each.
+OF_JOINT = OutcomeInterval(
+    OutcomeQuantile(0.0, -0.01, -0.11), OutcomeQuantile(4.62, -1.02, -0.64), errors=(-8.1, -0.4), budgets=(4.5, 15.6)
+)
+OF_JOINT_MOMENT = OutcomeInterval(
+    OutcomeQuantile(1.4, -0.77, -0.48), OutcomeQuantile(0.5, -0.37, 0.07), errors=(-5.6, 18.4), budgets=(4.5, 15.6)
+)
+OF_GRADIENTS = OutcomeInterval(
+    OutcomeQuantile(-0.58, -0.21, -0.15), OutcomeQuantile(-0.55, -0.44, 0.26), errors=(-6.9, 0.9), budgets=(4.6, 15.6)
+)
