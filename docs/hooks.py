@@ -21,13 +21,13 @@ def on_config(config: Any) -> Any:
         if "Notebooks" in entry:
             entry["Notebooks"] = [f"notebooks/{path.stem}.md" for path in notebooks()]
         if "Decisions" in entry:
-            entry["Decisions"] = [f"decisions/{path.name}" for path in sorted(DOCS.glob("decisions/*.md"))]
+            entry["Decisions"] = ["decisions/index.md", *(f"decisions/{path.name}" for path in decisions())]
     return config
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Pages that are written here; the notebooks themselves stay to be downloaded."""
-    made = {"methods.md": all_methods()}
+    made = {"methods.md": all_methods(), "decisions/index.md": all_decisions()}
     made |= {f"notebooks/{path.stem}.md": page(path) for path in notebooks()}
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
@@ -40,6 +40,21 @@ def on_files(files: Files, config: Any) -> Files:
 def notebooks() -> list[Path]:
     """All notebooks, by their number."""
     return sorted(DOCS.glob("notebooks/*.ipynb"))
+
+
+def decisions() -> list[Path]:
+    """All notes on decisions, by their number."""
+    return sorted(DOCS.glob("decisions/[0-9]*.md"))
+
+
+def all_decisions() -> str:
+    """Return the list of the notes: number and title."""
+    head = (
+        "# Decisions\n\nChoices that a newcomer would undo, each with its reason, its figure and what would reopen it. "
+        "Numbers are those by which the code cites a note; some were never given.\n\n| | |\n|---|---|\n"
+    )
+    titles = [(path, re.sub(r"^# (\d+[.:]? )?", "", path.read_text().partition("\n")[0])) for path in decisions()]
+    return head + "".join(f"| {int(path.name[:4])} | [{title}]({path.name}) |\n" for path, title in titles)
 
 
 def all_methods() -> str:
