@@ -22,13 +22,15 @@ def list_methods(chosen: argparse.Namespace) -> Answer:
     lines = []
     for entry in entries:
         source = entry.origin.source
-        names = "; ".join([source, *(name for name in entry.origin.names if not name.startswith(source))])
+        called = (*entry.origin.names, *entry.origin.also)
+        names = "; ".join([source, *(name for name in called if not name.startswith(source))])
         relation = entry.claim.neighbours.value
         lines.append(f"{entry.id:16} {entry.standing.value:6} {relation:20} {entry.title}  ({names})")
     return {"methods": [entry.as_dict() for entry in entries]}, "\n".join(lines)
 
 
 def convert(chosen: argparse.Namespace) -> Answer:
+    """Convert a budget between mu, rho and epsilon at a delta."""
     budget = budget_from(chosen)
     record: dict[str, Any] = {"mu": budget.mu, "rho": budget.rho, "epsilon": None, "delta": chosen.delta}
     lines = [f"mu      {budget.mu:.6g}", f"rho     {budget.rho:.6g}"]
@@ -47,6 +49,7 @@ def convert(chosen: argparse.Namespace) -> Answer:
 
 
 def describe(chosen: argparse.Namespace) -> Answer:
+    """Describe the tables: conditioning, truncation and unusual rows."""
     from pmtcore.auditing.diagnostics import exact, rows_in_words, unusual_rows  # noqa: PLC0415  # loaded where needed
     from pmtcore.mechanisms.truncation import checked_eta  # noqa: PLC0415
 
@@ -75,6 +78,7 @@ def describe(chosen: argparse.Namespace) -> Answer:
 
 
 def compare(chosen: argparse.Namespace) -> Answer:
+    """Compare methods over repeated releases."""
     from pmtcore.auditing.comparison import Comparison, rescaled  # noqa: PLC0415
 
     problem = rescaled(problem_from(chosen), chosen.scale)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.quantized_rows import bytes_kept
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters
 from pmtcore.public.moments import PublicData
@@ -65,6 +67,11 @@ class Outcome(ABC):
         """Return what an attacker gets of each trial, (trials, k): the coefficients, or all they were made from."""
         return self.coefficients
 
+    @property
+    def disagrees(self) -> bool:
+        """Return whether the first trial shows that private rows are not like the public ones; a note says why."""
+        return False
+
     def notes(self) -> tuple[str, ...]:
         """Stated outcomes of the first trial, a sentence each."""
         return ()
@@ -89,6 +96,15 @@ class Prediction:
     truncation: np.ndarray | float = 0.0
     clipping_in_privacy: bool = field(default=False, kw_only=True)
     interval_factors: tuple[float, float] | None = field(default=None, kw_only=True)
+
+    def is_complete(self, truncation_rate: float | None) -> bool:
+        """Return whether no part of the error is left out.
+
+        Args:
+            truncation_rate: share of rows that are expected to be truncated, where it is predicted; without any, a
+                missing part for truncation is a part of zero.
+        """
+        return np.ndim(self.truncation) > 0 or self.clipping_in_privacy or truncation_rate == 0
 
     @property
     def to_exact(self) -> np.ndarray:
@@ -116,18 +132,20 @@ class Plan(ABC):
 
     @property
     def looks(self) -> int:
-        """Return how often a run reads the private rows, at most; what memory keeps is not read again."""
+        """Return how often a run reads the private rows, at most; what memory keeps is not read again.
+
+        A solver reads them as often as they need, which is private: its looks count as one.
+        """
         return 1
 
     @property
     def clusters_errors(self) -> bool:
-        """Whether stated sampling errors allow for public rows of one group being alike."""
+        """Return whether stated sampling errors allow for public rows of one group being alike."""
         return False
 
-    @property
-    def requires_in_memory(self) -> bool:
-        """Return whether a run holds all rows at once, so that their number is limited by memory."""
-        return False
+    def bytes_kept(self, d: int) -> int:
+        """Return the bytes that a run keeps of a row of d features between its looks, as far as memory allows."""
+        return bytes_kept(d) if self.looks > 1 else 0
 
     @abstractmethod
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:
@@ -206,11 +224,13 @@ class Origin:
         source: paper and algorithm.
         names: what its paper calls it; the first is the one to say.
         errata: of the papers, that it repairs or reproduces.
+        also: listings and names of a paper that it has a part in beside others, by which it is searched for.
     """
 
     source: str
     names: tuple[str, ...] = ()
     errata: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
 
 @final
@@ -448,14 +468,29 @@ def method(id: str) -> Method:
     return entry
 
 
+_PHRASE = re.compile(r"\balgorithm (\d) (?:of|in) (?:paper )?([a-d])\b")
+_LISTING = re.compile(r"\b(?:([a-d]),? )?algorithm (\d)\b")
+
+
 def search(words: str) -> list[Method]:
-    """Return the methods that have all words in their id, names, title, summary or source, capitals aside."""
-    wanted = words.lower().split()
+    """Return the methods that have all words in their id, names, title, summary or source, capitals aside.
 
-    def text(entry: Method) -> str:
-        return " ".join([entry.id, *entry.origin.names, entry.title, entry.summary, entry.origin.source]).lower()
+    A letter or digit by itself must stand by itself, and an algorithm's number belongs to its paper: ``C, Algorithm 1``
+    is neither Algorithm 2 of C nor Algorithm 1 of D.
+    """
+    wanted = _PHRASE.sub(r"\2, algorithm \1", words.lower())
+    listings = _LISTING.findall(wanted)
+    parts = [part.strip(",;") for part in _LISTING.sub(" ", wanted).split() if part.strip(",;") not in ("", "paper")]
 
-    return [entry for entry in methods() if all(word in text(entry) for word in wanted)]
+    def fits(entry: Method) -> bool:
+        origin = entry.origin
+        told = " ".join([entry.id, *origin.names, *origin.also, entry.title, entry.summary, origin.source]).lower()
+        own, single = _LISTING.findall(told), set(re.findall(r"[a-z0-9]+", told))
+        return all(any(n == number and p in ("", paper) for paper, number in own) for p, n in listings) and all(
+            part in single if len(part) == 1 else part in told for part in parts
+        )
+
+    return [entry for entry in methods() if fits(entry)]
 
 
 def make_parameters(entry: Method, values: Mapping[str, Any]) -> Parameters:
