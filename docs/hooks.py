@@ -37,6 +37,11 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
+def on_page_content(html: str, **_: Any) -> str:
+    """Remove the roles of docstrings, which the site would print: ``:func:`` before a name."""
+    return re.sub(r":(?:func|meth|class|attr|data|mod):(?=<code>)", "", html)
+
+
 def notebooks() -> list[Path]:
     """All notebooks, by their number."""
     return sorted(DOCS.glob("notebooks/*.ipynb"))
@@ -89,8 +94,10 @@ def one_method(entry: Method) -> str:
         lines += ["", "| parameter | default | range | what it does |", "|---|---|---|---|"]
     for name, field in record["parameters"].items():
         low, high = field["low"], field["high"]
-        span = ", ".join(field["choices"]) if field["choices"] else f"{low} to {high}"
-        lines.append(f"| `{name}` | {field['default']} | {cell(span)} | {cell(field['help'])} |")
+        bounds = "text" if low is None else f"{low:g} to {high:g}"
+        span = ", ".join(field["choices"]) if field["choices"] else bounds
+        meaning = f"{field['label']}. {field['help']}"
+        lines.append(f"| `{name}` | {field['default']} | {cell(span)} | {cell(meaning)} |")
     for id in entry.origin.errata:
         found = ERRATA[id]
         lines += ["", f"- **{id}** ({found.where}): {found.what}. Here: {found.here}."]
