@@ -238,7 +238,7 @@ def minimize(
         tried = _flattened(data, now, here, step) if _SEARCHED_BY_VALUE <= count < _NEWTON_STEPS else here + step
         losses = data.derivatives(tried)
         bound = data.most_curvature if count + 1 >= _NEWTON_STEPS else None
-        model = _model(losses, now, tried, measure, bound)
+        model = _model(losses, now, tried, measure, bound=bound)
         if count < _SEARCHED_BY_VALUE:
             # A full step that halves the subgradient needs no look at the objective, which costs as much again.
             slow = ~(model[2] <= np.maximum(left / 2, tolerance_at(tolerance, tried)))
@@ -276,7 +276,7 @@ def fit(
 
 
 def _model(
-    losses: Derivatives, penalty: Penalty, theta: np.ndarray, measure: Measure, bound: np.ndarray | None = None
+    losses: Derivatives, penalty: Penalty, theta: np.ndarray, measure: Measure, *, bound: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return gradients (t, p) and Hessians (t, p, p) of the smooth part, and sizes (t,) of the shortest subgradients.
 
