@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pmtcore.accounting.budgets import attacker_power
+from pmtcore.accounting.budgets import detected_percent
 from pmtcore.base.checks import InputError
 from pmtcore.cli import main as cli
 from pmtcore.cli.parser import parser
@@ -153,7 +153,7 @@ STATEMENTS = [
     ("docs/server.md", "One upload: 200 MB", [200, 200], [limits.MAX_UPLOAD_MB, CONFIG["maxUploadSize"]]),
     ("docs/server.md", "for 60 seconds", 60, CONFIG["disconnectedSessionTTL"]),
     ("docs/numbers.md", "with a cap of mu 3 unless you set another", 3.0, START_CAP),
-    ("docs/numbers.md", "in at most 26 % of the cases", 26, round(100 * float(attacker_power(1.0, 0.05)))),
+    ("docs/numbers.md", "in at most 26 % of the cases", 26.0, detected_percent(1.0)),
     ("docs/scale.md", "up to 96 MB", 96 * MB, importlib.import_module("pmtcore.base.records").MOST_KEPT),
     ("docs/decisions/0022-looks.md", "up to 96 MB", 96 * MB, importlib.import_module("pmtcore.base.records").MOST_KEPT),
 ]
