@@ -46,7 +46,7 @@ class PrivateModel(Parametrized, Reported):
         method: an id of the registry; ``None``: the recommended one.
         settings: parameters of the method, by name.
         formula: such as ``"y ~ age + C(sex)"``, in place of ``target`` and ``features``.
-        features: columns to use; ``None``: all that both tables have.
+        features: columns to use; ``None``: all that both tables have, without row numbers and identifiers.
         intercept: whether there is one.
         family: what is fitted: ``gaussian`` or ``poisson``, for a classifier ``logistic`` or ``boosting``; ``None``:
             the first of these.
