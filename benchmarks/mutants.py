@@ -41,6 +41,7 @@ _OUT = "tests.out"  # what the tests of one fault say
 _LOADED = ("numpy", "scipy.stats", "scipy.optimize", "pandas", "pyarrow.parquet", "pyarrow.csv", "sqlalchemy")
 _LOADED += ("pytest", "_pytest.assertion.rewrite", "hypothesis", "mpmath", "narwhals", "opendp.prelude")
 _PARTS = ("pmtcore", "tests", "pages", "app.py", "pyproject.toml", "README.md", "docs", "assets", "benchmarks")
+_PARTS += ("CONTRIBUTING.md", "SECURITY.md", "mkdocs.yml", "compose.yaml", "Dockerfile", "deploy", ".ci", ".streamlit")
 
 
 @dataclass(frozen=True)
@@ -1682,6 +1683,31 @@ def _ledger_mutants() -> list[Mutant]:
             "proofs: lengths rounded down",
             "return np.rint(clipped, out=clipped)",
             "return np.floor(clipped, out=clipped)",
+        ),
+    )
+    found += _of(
+        "methods/joint/plan.py",
+        "tests/test_proofs.py",
+        ("proofs: a third for gradients before the last", "_MIDDLE = 0.25", "_MIDDLE = 0.33"),
+    )
+    documents = "tests/test_doc_statements.py"
+    found += _of(
+        "tables/limits.py",
+        documents,
+        ("documents: a limit that a guide states", "MAX_PERSON_RUNNING = 3", "MAX_PERSON_RUNNING = 4"),
+    )
+    found += _of(
+        "cli/parser.py",
+        documents,
+        ("documents: an option that a guide types", 'add_argument("--colluders"', 'add_argument("--collusion"'),
+    )
+    found += _of(
+        "tables/identifiers.py",
+        documents,
+        (
+            "documents: numbers that a guide calls one person",
+            "return text if number is None else",
+            "return text if number else",
         ),
     )
     found += _of("ledger/agreements.py", SEALS, ("seals: agreements unchecked", read, payload))

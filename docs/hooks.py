@@ -21,13 +21,13 @@ def on_config(config: Any) -> Any:
         if "Notebooks" in entry:
             entry["Notebooks"] = [f"notebooks/{path.stem}.md" for path in notebooks()]
         if "Decisions" in entry:
-            entry["Decisions"] = [f"decisions/{path.name}" for path in sorted(DOCS.glob("decisions/*.md"))]
+            entry["Decisions"] = ["decisions/index.md", *(f"decisions/{path.name}" for path in decisions())]
     return config
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Pages that are written here; the notebooks themselves stay to be downloaded."""
-    made = {"methods.md": all_methods()}
+    made = {"methods.md": all_methods(), "decisions/index.md": all_decisions()}
     made |= {f"notebooks/{path.stem}.md": page(path) for path in notebooks()}
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
@@ -37,9 +37,29 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
+def on_page_content(html: str, **_: Any) -> str:
+    """Remove the roles of docstrings, which the site would print: ``:func:`` before a name."""
+    return re.sub(r":(?:func|meth|class|attr|data|mod):(?=<code>)", "", html)
+
+
 def notebooks() -> list[Path]:
     """All notebooks, by their number."""
     return sorted(DOCS.glob("notebooks/*.ipynb"))
+
+
+def decisions() -> list[Path]:
+    """All notes on decisions, by their number."""
+    return sorted(DOCS.glob("decisions/[0-9]*.md"))
+
+
+def all_decisions() -> str:
+    """Return the list of the notes: number and title."""
+    head = (
+        "# Decisions\n\nChoices that a newcomer would undo, each with its reason, its figure and what would reopen it. "
+        "Numbers are those by which the code cites a note; some were never given.\n\n| | |\n|---|---|\n"
+    )
+    titles = [(path, re.sub(r"^# (\d+[.:]? )?", "", path.read_text().partition("\n")[0])) for path in decisions()]
+    return head + "".join(f"| {int(path.name[:4])} | [{title}]({path.name}) |\n" for path, title in titles)
 
 
 def all_methods() -> str:
@@ -74,8 +94,10 @@ def one_method(entry: Method) -> str:
         lines += ["", "| parameter | default | range | what it does |", "|---|---|---|---|"]
     for name, field in record["parameters"].items():
         low, high = field["low"], field["high"]
-        span = ", ".join(field["choices"]) if field["choices"] else f"{low} to {high}"
-        lines.append(f"| `{name}` | {field['default']} | {cell(span)} | {cell(field['help'])} |")
+        bounds = "text" if low is None else f"{low:g} to {high:g}"
+        span = ", ".join(field["choices"]) if field["choices"] else bounds
+        meaning = f"{field['label']}. {field['help']}"
+        lines.append(f"| `{name}` | {field['default']} | {cell(span)} | {cell(meaning)} |")
     for id in entry.origin.errata:
         found = ERRATA[id]
         lines += ["", f"- **{id}** ({found.where}): {found.what}. Here: {found.here}."]

@@ -10,7 +10,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 import pmtcore as pc
-from pmtcore.accounting.budgets import attacker_power
+from pmtcore.accounting.budgets import detected_percent
 from pmtcore.cli.parser import parser
 from pmtcore.methods.registry import methods
 from pmtcore.papers.errata import ERRATA, words
@@ -110,7 +110,7 @@ def test_what_a_budget_means_is_computed():
     text = (ROOT / "docs" / "budget.md").read_text()
     lines = re.findall(r"^\| (?:mu|an attacker).*$", text, re.MULTILINE)
     mus, shares = (re.findall(r"[\d.]+", line) for line in lines)
-    assert [f"{100 * float(attacker_power(float(mu), 0.05)):.1f}" for mu in mus] == shares
+    assert [f"{detected_percent(float(mu)):.1f}" for mu in mus] == shares
 
 
 def test_the_face_is_documented():

@@ -130,6 +130,17 @@ def attacker_power(mu: float, false_alarms: np.ndarray | float) -> np.ndarray:
     return np.asarray(ndtr(ndtri(np.asarray(false_alarms, dtype=float)) + mu))
 
 
+def detected_percent(mu: float) -> float:
+    """Return the share of cases that an attacker with 5 % false alarms detects at most, in per cent.
+
+    A bound is rounded up, to a tenth.
+
+    >>> detected_percent(0.5), detected_percent(1.0)
+    (12.7, 26.0)
+    """
+    return math.ceil(1000 * float(attacker_power(mu, 0.05))) / 10
+
+
 def reporting_delta(n: int) -> float:
     """Return the delta at which epsilon is stated when the user names none: the power of ten below ``1/(10 n)``.
 
@@ -209,7 +220,7 @@ class Guarantee:
         """Return the guarantee in words, with its assumptions, including whom it protects."""
         if self.mu == 0:
             return "No private row was read, so nothing was spent."
-        power = math.ceil(1000 * float(attacker_power(self.mu * self.unit.rows, 0.05))) / 10
+        power = detected_percent(self.mu * self.unit.rows)
         by_row = self.unit == ROW
         responses = "the responses of " if self.neighbours is Neighbours.REPLACE_RESPONSE else ""
         tables = self.neighbours.words if by_row else f"two tables that differ in {responses}{self.unit.differ},"

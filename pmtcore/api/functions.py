@@ -26,7 +26,7 @@ _PILOT = 0.2  # share of an audit's runs that choose the pair of tables
 
 
 def release(private: Any, public: Any, *, family: str = "gaussian", **settings: Any) -> Results:
-    """One release of any sound method, in one call; spends.
+    """Make one release of any sound method in one call; it spends budget.
 
     Args:
         private, public, family: as in :class:`PrivateRegressor`.
@@ -85,7 +85,7 @@ class Figures:
 
 
 def describe(private: Any, public: Any, *, target: str, eta: float = 0.05, **choices: Any) -> Figures:
-    """Conditioning of the private rows before and after whitening, exact: for whoever holds them.
+    """Return the exact conditioning of the private rows before and after whitening, for the curator alone.
 
     With it, rows that could not be read, and public rows that are private rows beyond what chance explains.
 
@@ -120,7 +120,7 @@ def compare(
     values: Sequence[float] = (),
     **choices: Any,
 ) -> Figures:
-    """Lab: distance of methods to the non-private fit, over repeated trials with seeded noise.
+    """Compare methods in the lab: distance to the non-private fit over repeated trials with seeded noise.
 
     Args:
         scale: rescales the whole table first, as the papers do (E23).

@@ -54,7 +54,7 @@ class Published:
 
     @classmethod
     def from_json(cls, data: str | bytes) -> Published:
-        """From the text of a configuration.
+        """Read the text of a configuration.
 
         Raises:
             InputError: not a configuration.
@@ -94,7 +94,7 @@ def configure(
     people: int = 10_000,
     response_bound: float = 0.0,
 ) -> Configuration:
-    """Radius, whitening and bounds of a report, from public rows; free.
+    """Choose radius, whitening and bounds of a report from public rows; free.
 
     Args:
         epsilon, mu: the budget of a report, one of the two: purely epsilon (PrivUnit), or mu-GDP.
@@ -119,7 +119,7 @@ def configure(
 
 
 def aggregate(public: PublicData, made: Configuration, tally: Tally, link: str | None = None) -> dict[str, Any]:
-    """Coefficients from counted reports, in plain fields; post-processing, free.
+    """Return coefficients from counted reports, in plain fields; post-processing, free.
 
     Raises:
         InputError: no report could be used, or a link that the scheme does not take.
@@ -270,7 +270,7 @@ class LocalAggregator:
         return dict(self.tally.counts)
 
     def fit(self, family: str | None = None, link: str | None = None) -> Results:
-        """Coefficients from the reports so far. Another family or link from the same reports costs nothing.
+        """Fit the reports so far. Another family or link from the same reports costs nothing.
 
         Raises:
             InputError: no report could be used.

@@ -38,7 +38,7 @@ _LABELS = ("logistic", "boosting")
 
 
 class PrivateModel(Parametrized, Reported):
-    """What both estimators share.
+    """Base of the two estimators: budget, choices about the tables, plan, fit and what follows from a release.
 
     Args:
         mu, rho, epsilon, delta: the total budget, in one unit: ``mu``, or ``rho``, or ``epsilon`` with ``delta``. With
@@ -46,7 +46,7 @@ class PrivateModel(Parametrized, Reported):
         method: an id of the registry; ``None``: the recommended one.
         settings: parameters of the method, by name.
         formula: such as ``"y ~ age + C(sex)"``, in place of ``target`` and ``features``.
-        features: columns to use; ``None``: all that both tables have.
+        features: columns to use; ``None``: all that both tables have, without row numbers and identifiers.
         intercept: whether there is one.
         family: what is fitted: ``gaussian`` or ``poisson``, for a classifier ``logistic`` or ``boosting``; ``None``:
             the first of these.
@@ -133,7 +133,7 @@ class PrivateModel(Parametrized, Reported):
 
     @classmethod
     def methods(cls) -> pd.DataFrame:
-        """Methods of the registry for these families: what ``method`` takes, and where each comes from."""
+        """Return the methods for these families: what ``method`` accepts, and where each comes from."""
         fitting = [entry for entry in all_methods() if set(entry.families) & set(cls._families)]
         rows = [(entry.id, entry.standing.value, entry.title, entry.origin.source) for entry in fitting]
         return pd.DataFrame(rows, columns=["id", "standing", "title", "source"]).set_index("id")
@@ -236,12 +236,12 @@ class PrivateModel(Parametrized, Reported):
 
     @property
     def results_(self) -> Results:
-        """Estimates, standard errors, tests and predictions of the release, in the names of statsmodels."""
+        """Return estimates, standard errors, tests and predictions of the release, named as in statsmodels."""
         self._fitted()
         return results_of(self.record_, self.spent_.sentence, self._design)
 
     def summary(self) -> Results:
-        """Coefficients, errors, limits, guarantee; a table in a notebook, text in print."""
+        """Return coefficients, errors, limits and guarantee: a table in a notebook, text when printed."""
         return self.results_
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -253,7 +253,7 @@ class PrivateModel(Parametrized, Reported):
         return text
 
     def report(self, path: str | Path) -> None:
-        """One self-contained HTML file for stakeholders."""
+        """Write one self-contained HTML file for stakeholders."""
         from pmtcore.report.html import report  # noqa: PLC0415
 
         self._fitted()
@@ -368,11 +368,11 @@ class PrivateClassifier(PrivateModel):
     _families = _LABELS
 
     def decision_function(self, frame: Any) -> np.ndarray:
-        """``x' beta`` of each row (k,); positive where the label that counts as 1 is likelier."""
+        """Return ``x' beta`` of each row (k,); positive where the label that counts as 1 is likelier."""
         return self._linear(frame)
 
     def predict_proba(self, frame: Any) -> np.ndarray:
-        """Probability of each label (k, 2), in the order of ``classes_``; free. NaN where a value is missing."""
+        """Return the probability of each label (k, 2), in the order of ``classes_``; NaN where a value is missing."""
         scores = self._linear(frame)
         p = np.asarray(family(self.release_.ground.family).mean(scores))
         return np.column_stack([1 - p, p])

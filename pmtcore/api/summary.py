@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class Needed:
-    """What a wanted half-width takes; ``None`` where nothing is enough.
+    """Budget and rows for a wanted half-width; ``None`` where nothing is enough.
 
     Attributes:
         mu: total budget, with the rows there are.
@@ -31,7 +31,7 @@ class Needed:
 @final
 @dataclass(frozen=True)
 class Expectation:
-    """What a budget is expected to buy, from public rows and n alone.
+    """Errors expected of each budget, from public rows and n alone.
 
     Attributes:
         rows: one record for each method, budget and coefficient.

@@ -148,39 +148,39 @@ class Results:
 
     @property
     def index(self) -> list[str]:
-        """Names of the coefficients as tables show them."""
+        """Return the names of the coefficients as tables show them."""
         return [shown(name) for name in self.names]
 
     @property
     def params(self) -> pd.Series:
-        """Published coefficients."""
+        """Return the published coefficients."""
         return self._series(self.values)
 
     @property
     def bse(self) -> pd.Series:
-        """Standard errors, all parts together: privacy, sampling and truncation."""
+        """Return standard errors, all parts together: privacy, sampling and truncation."""
         return self._series(self._total)
 
     @property
     def tvalues(self) -> pd.Series:
-        """``centre / bse``."""
+        """Return ``centre / bse``."""
         return self._series(self._ratios)
 
     @property
     def pvalues(self) -> pd.Series:
-        """Two-sided p-values: the largest level at which the interval of :meth:`conf_int` holds zero."""
+        """Return two-sided p-values: the largest level at which the interval of :meth:`conf_int` contains zero."""
         return self._series(self._two_sided)
 
     @property
     def df_resid(self) -> float:
-        """Least degrees of freedom among the coefficients."""
+        """Return the least degrees of freedom among the coefficients."""
         return float(np.min(self.freedom, initial=math.inf))
 
     def conf_int(self, level: float = _LEVEL, *, alpha: float | None = None) -> pd.DataFrame:
         """Return limits of each coefficient, all parts of the error together: columns ``low`` and ``high``.
 
         Args:
-            level: share of releases whose interval holds the truth.
+            level: share of releases whose interval contains the truth.
             alpha: ``1 - level``, as statsmodels asks for it.
 
         Raises:
@@ -325,7 +325,7 @@ class Results:
 
     @property
     def parts(self) -> pd.DataFrame:
-        """Standard errors by part: what the guarantee costs, what a sample leaves open, what truncation takes."""
+        """Return standard errors by part: privacy noise, sampling, truncation."""
         import pandas as pd  # noqa: PLC0415  # as above
 
         return pd.DataFrame(dict(self.errors), index=self.index, dtype=float)

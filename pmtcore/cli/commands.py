@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, epsilon_from_rho_bound
+from pmtcore.accounting.budgets import Guarantee, Neighbours, attacker_power, detected_percent, epsilon_from_rho_bound
 from pmtcore.base.labels import Label
 from pmtcore.base.private import Curator
 from pmtcore.cli.arguments import budget_from, number_from, problem_from
@@ -44,7 +44,7 @@ def convert(chosen: argparse.Namespace) -> Answer:
     record["detected_at_5_percent_false_alarms"] = float(attacker_power(budget.mu, 0.05))
     lines.append(
         f"An attacker who allows 5 % false alarms finds a person in at most "
-        f"{100 * record['detected_at_5_percent_false_alarms']:.1f} % of the cases."
+        f"{detected_percent(budget.mu):.1f} % of the cases."
     )
     return record, "\n".join(lines)
 

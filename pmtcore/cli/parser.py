@@ -377,7 +377,7 @@ def table_arguments(parser: argparse.ArgumentParser, private: bool = True) -> No
     parser.add_argument("--public-rows", type=int, metavar="M", help="rows behind the moment matrix, if known")
     parser.add_argument("--public-ridge", type=float, default=0.0, help="for columns collinear in the public rows")
     parser.add_argument("--target", metavar="COLUMN", help="the response; or --formula")
-    parser.add_argument("--features", metavar="A,B", help="default: all columns that both tables have")
+    parser.add_argument("--features", metavar="A,B", help="default: columns of both tables, no identifiers")
     parser.add_argument("--formula", metavar="'Y ~ A + C(B)'", help="in place of --target and --features")
     parser.add_argument("--cluster", metavar="COLUMN", help="errors clustered by a column of the public table")
     parser.add_argument("--weights", metavar="COLUMN", help="how much a row counts, in both tables")

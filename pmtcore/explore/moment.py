@@ -34,7 +34,7 @@ _LOADINGS = 5  # components with bands: more explain little, and each costs as m
 
 @final
 class Moment:
-    """What a ``joint-moment`` release answers: every question is post-processing and spends nothing.
+    """A released joint moment: every question to it is post-processing and spends nothing.
 
     >>> moment = Moment.load("R.json")  # doctest: +SKIP
     >>> moment.regress("quality ~ alcohol + pH").coefficients  # doctest: +SKIP
@@ -79,7 +79,7 @@ class Moment:
 
     @classmethod
     def load(cls, path: str | File) -> Moment:
-        """From a file: the record, or the release that holds it.
+        """Read a file: the record, or the release that contains it.
 
         Raises:
             InputError: no such file, or no record.
@@ -92,7 +92,7 @@ class Moment:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Moment:
-        """From the bytes of such a file.
+        """Read the bytes of such a file.
 
         Raises:
             InputError: no record.
@@ -101,7 +101,7 @@ class Moment:
 
     @classmethod
     def of(cls, release: Any) -> Moment:
-        """From a release: its plain fields, or what holds them as ``record``.
+        """Return the moment of a release: of its plain fields, or of an object with a ``record``.
 
         Raises:
             InputError: a release of another method.
@@ -119,12 +119,12 @@ class Moment:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All columns, the constant first where there is one, derived ones last."""
+        """Return all columns: the constant first where there is one, derived ones last."""
         return self.record.names
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that one can ask for: all but the constant."""
+        """Return the columns that can be asked for: all but the constant."""
         return self.names[1:] if self.has_constant else self.names
 
     @property
@@ -134,7 +134,7 @@ class Moment:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Columns that are 0 or 1 in every public row: dummies, and labels for logistic regressions."""
+        """Return the columns that are 0 or 1 in every public row: dummies, and labels for logistic regressions."""
         return self.record.labels
 
     @property
@@ -144,7 +144,7 @@ class Moment:
 
     @property
     def looked(self) -> tuple[Regression, ...]:
-        """Different regressions asked for so far; all are free, but bands hold for one chosen beforehand."""
+        """Return the different regressions asked for so far; all are free, but a band is for one chosen beforehand."""
         return tuple(self._looked)
 
     @property
@@ -182,7 +182,7 @@ class Moment:
         return fit
 
     def iv(self, formula: str, *, endogenous: str | Sequence[str], instruments: str | Sequence[str]) -> InstrumentalFit:
-        """Two-stage least squares: instruments in place of endogenous features; free.
+        """Fit two-stage least squares, with instruments for the endogenous features; free.
 
         Args:
             formula: the second stage, endogenous features included: ``y ~ x + d``.
@@ -249,7 +249,7 @@ class Moment:
         return logistic(self.regress(formula, **asked))
 
     def predict(self, fit: Regression, values: Mapping[str, float]) -> Any:
-        """At values of the given columns; derived ones are computed by their rules.
+        """Predict at values of the given columns; derived ones are computed by their rules.
 
         Raises:
             InputError: a missing value.
@@ -257,7 +257,7 @@ class Moment:
         return fit.predict(self.with_derived(values))
 
     def with_derived(self, values: Mapping[str, float]) -> dict[str, float]:
-        """Values with those of derived columns whose parts are there."""
+        """Return the values, with those of derived columns whose parts are given."""
         row = {name: float(value) for name, value in values.items()}
         for rule in self.record.derived.rules:
             if all(name in row for name in rule.of):
@@ -265,7 +265,7 @@ class Moment:
         return row
 
     def ridge_path(self, fit: Regression) -> Path:
-        """Coefficients of a regression along ridge penalties.
+        """Return the coefficients of a regression along ridge penalties.
 
         Raises:
             InputError: no feature beside the intercept.
@@ -275,7 +275,7 @@ class Moment:
         return ridge_path(self.state, fit.names, fit.fit.response, fit.fit.features, self._free(fit))
 
     def lasso_path(self, fit: Regression, draws: int = 60) -> Path:
-        """Coefficients along lasso penalties, with the share of draws in which each feature is chosen.
+        """Return coefficients along lasso penalties, with the share of draws in which each feature is chosen.
 
         Raises:
             InputError: no intercept, or no feature beside it.
@@ -296,7 +296,7 @@ class Moment:
 
     @property
     def marginals(self) -> Marginals:
-        """Means, spreads, correlations, components and groups.
+        """Return means, spreads, correlations, components and groups.
 
         Raises:
             InputError: no constant among the columns.
@@ -306,7 +306,7 @@ class Moment:
         return Marginals(self.state)
 
     def summary(self) -> list[dict[str, Any]]:
-        """Mean and spread of each column, with bands."""
+        """Return mean and spread of each column, with bands."""
         means = self.marginals.means().as_rows(self.columns)
         spreads = self.marginals.spreads().as_rows(self.columns)
         return [
@@ -316,7 +316,7 @@ class Moment:
         ]
 
     def pairs(self, partial: bool = False) -> list[dict[str, Any]]:
-        """Correlations of all pairs, plain or partial; ``told`` where the band leaves out zero."""
+        """Return correlations of all pairs, plain or partial; ``told`` where the band excludes zero."""
         estimates = self.marginals.partial_correlations() if partial else self.marginals.correlations()
         i, j = np.triu_indices(len(self.columns), 1)
         names = [f"{self.columns[a]} ~ {self.columns[b]}" for a, b in zip(i, j, strict=True)]
@@ -337,7 +337,7 @@ class Moment:
         return self.marginals.correlations(self.columns.index(response)).as_rows(others)
 
     def components(self) -> tuple[Estimates, np.ndarray]:
-        """Shares of variance of principal components, and loadings (columns, components)."""
+        """Return shares of variance of principal components, and loadings (columns, components)."""
         return self.marginals.components()
 
     def loadings(self) -> list[dict[str, Any]]:
@@ -348,7 +348,7 @@ class Moment:
         return [{"component": k, "column": row.pop("name"), **row} for (k, _), row in zip(names, rows, strict=True)]
 
     def group_means(self, value: str, dummies: Sequence[str]) -> list[dict[str, Any]]:
-        """Mean of a column in each group that dummies mark, and in the rest.
+        """Return the mean of a column in each group that dummies mark, and in the rest.
 
         Raises:
             InputError: columns that are no dummies.
@@ -361,7 +361,7 @@ class Moment:
         return [{**row, "share": float(share)} for row, share in zip(rows, shares, strict=True)]
 
     def synthetic(self, count: int, seed: int = 0) -> pd.DataFrame:
-        """Rows for trying code, marked as synthetic; never for inference.
+        """Draw rows for trying code, marked as synthetic; never for inference.
 
         Raises:
             InputError: as :func:`synthetic.rows`.

@@ -87,12 +87,12 @@ class Regression(Reported):
 
     @property
     def bands(self) -> Bands:
-        """Privacy, sampling and truncation parts, and 95 % limits, for a regression chosen beforehand."""
+        """Return privacy, sampling and truncation parts, and 95 % limits, for a regression chosen beforehand."""
         return self.fit.bands
 
     @cached_property
     def results_(self) -> Results:
-        """Estimates, standard errors, tests and predictions, in the names of statsmodels."""
+        """Return estimates, standard errors, tests and predictions, named as in statsmodels."""
         fit, bands, share = self.fit, self.bands, self.r_squared
         errors = {"privacy": bands.privacy, "sampling": bands.sampling}
         errors |= {} if bands.truncation is None else {"truncation": bands.truncation}
@@ -117,7 +117,7 @@ class Regression(Reported):
         )
 
     def summary(self) -> Results:
-        """Coefficients, errors and limits; a table in a notebook, text in print."""
+        """Return coefficients, errors and limits: a table in a notebook, text when printed."""
         return self.results_
 
     def __repr__(self) -> str:
@@ -131,7 +131,7 @@ class Regression(Reported):
         return self.results_._repr_html_()
 
     def corrected(self, correction: str, models: int = 1, columns: int | None = None) -> Bands:
-        """Limits that allow for a search.
+        """Return limits that allow for a search.
 
         Args:
             correction: ``bonferroni`` over all coefficients of the models looked at, or ``scheffe`` over every contrast
@@ -158,7 +158,7 @@ class Regression(Reported):
 
     @property
     def freedom(self) -> float:
-        """Degrees of freedom behind the total variance: the sampling part's, as far as it counts."""
+        """Return the degrees of freedom of the total variance (Satterthwaite; only the sampling part is estimated)."""
         parts = self.fit.parts()
         total = sum(part.variance for part in parts if part is not None)
         own = parts[1].variance ** 2 / parts[1].freedom
@@ -175,7 +175,7 @@ class Regression(Reported):
         return float(value[0]), limits(value, value, *self.fit.parts(c))
 
     def test(self, names: Sequence[str]) -> Test:
-        """Wald's joint test that these coefficients are zero, all three parts counted.
+        """Test jointly that these coefficients are zero (Wald), all three parts of the error included.
 
         Raises:
             InputError: a name that is no coefficient, or none.
@@ -211,12 +211,12 @@ class Regression(Reported):
 
     @property
     def residual_sd(self) -> float:
-        """Released standard deviation around the regression."""
+        """Return the released standard deviation around the regression."""
         return math.sqrt(self.fit.residual_variance)
 
     @cached_property
     def r_squared(self) -> Estimates | None:
-        """Share of the response's variance, with its band; ``None`` without an intercept."""
+        """Return the explained share of the response's variance, with its band; ``None`` without an intercept."""
         if not self.constant:
             return None
         root = self.state.root
@@ -231,17 +231,17 @@ class Regression(Reported):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of the features, the constant apart."""
+        """Return the names of the features without the constant."""
         return self.names[1:] if self.constant else self.names
 
     @property
     def residual_sum(self) -> float:
-        """Sum of squared residuals at the released moment."""
+        """Return the sum of squared residuals at the released moment."""
         return self.state.n * float(self.fit.b @ self.state.moment @ self.fit.b)
 
     @cached_property
     def standardized(self) -> Estimates:
-        """Coefficients of the features in standard deviations of feature and response, with their bands.
+        """Return coefficients in standard deviations of feature and response, with their bands.
 
         Raises:
             InputError: no intercept.
@@ -264,7 +264,7 @@ class Regression(Reported):
 
     @cached_property
     def partial_correlations(self) -> Estimates:
-        """Correlation of the response with each feature, the other features held, with its band."""
+        """Return the partial correlation of the response with each feature, given the others, with its band."""
         fit, first = self.fit, int(self.constant)
         rest, inverse = float(fit.b @ self.state.moment @ fit.b), np.diag(self._inverse)
         values, gradients = [], []
@@ -279,7 +279,7 @@ class Regression(Reported):
 
     @cached_property
     def partial_r_squared(self) -> Estimates:
-        """Of each feature: the share of what the others leave that it explains, with its band."""
+        """Return for each feature the share of the variance left by the others that it explains, with its band."""
         fit, first = self.fit, int(self.constant)
         rest, inverse = float(fit.b @ self.state.moment @ fit.b), np.diag(self._inverse)
         size = fit.coefficients**2 / (inverse * rest)
@@ -292,7 +292,7 @@ class Regression(Reported):
 
     @cached_property
     def inflation(self) -> Estimates:
-        """Variance inflation factor of each feature, with its band."""
+        """Return the variance inflation factor of each feature, with its band."""
         root, first = self.state.root[list(self.fit.features)], int(self.constant)
         s = root @ self.state.moment @ root.T
         centred = root - np.outer(s[0] / s[0, 0], root[0]) if self.constant else root

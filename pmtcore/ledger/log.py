@@ -92,7 +92,7 @@ class Ledger:
     def note(
         self, dataset: str, kind: str, fields: Mapping[str, Any], reason: str = "", by: str = "", role: str = ""
     ) -> None:
-        """One more event about a data set, with a reason, who said it and in which role, where they are given."""
+        """Add an event about a data set, with a reason, who said it and in which role, where they are given."""
         said = {"reason": reason[:MOST_WORDS], "by": by[:NAME_LENGTH], "role": role[:NAME_LENGTH]}
         with self._database.writing() as connection:
             self._numbered(connection, named(dataset), kind, {**fields, **{k: v for k, v in said.items() if v}})
@@ -159,7 +159,7 @@ class Ledger:
             return found
 
     def finish(self, key: str, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Keep a release's record, plain JSON types, with its spend.
+        """Keep the record of a release, in plain JSON types, with its spend.
 
         Args:
             record: of the release. Where it has a field ``ledger``, the hash of the spend is added to that as ``head``.
@@ -194,7 +194,7 @@ class Ledger:
             return reading.account(connection, self._database.key, dataset.strip(), others)
 
     def accounts(self) -> list[Account]:
-        """All data sets, by name."""
+        """Return all data sets, by name."""
         with self._database.reading() as connection:
             rows = connection.rows("SELECT DISTINCT dataset FROM pmt_events WHERE kind <> 'accept'")
             names = [row["dataset"] for row in rows]
@@ -257,7 +257,7 @@ class Ledger:
         self.note(dataset, "part", {"other": named(other)}, reason, by, role)
 
     def retire(self, dataset: str, reason: str, by: str = "", role: str = "") -> None:
-        """Nothing more may be spent on a data set, for a stated reason."""
+        """Retire a data set for a stated reason: nothing more may be spent on it."""
         self.note(dataset, "retire", {}, rules.reasoned(reason, "the data set is retired"), by, role)
 
     @property

@@ -295,7 +295,7 @@ register(
         id="pmt-objective",
         title="Whitened objective perturbation",
         summary="One noisy objective centred at the public fit; for labels where public rows have none.",
-        origin=Origin("beyond A; D1 of the derivations"),
+        origin=Origin("beyond A"),
         claim=sound(
             REPLACE_ONE,
             "one perturbed objective, strongly convex by public constants; its Jacobian costs nothing",

@@ -3,7 +3,7 @@
     q = mean w x~ (y - b'(x~'c)) + g,   w = min(1, R/||x~||),   |y - b'| clipped to G,   g ~ N(0, (2 R G/(mu n))^2 I)
     solve  mean_pub w x~ (b'(x~'beta) - b'(x~'c)) = q
 
-for any canonical link (D3 of the derivations; proofs/score.md, 10). Few numbers leave, so it does best at small
+for any canonical link (proofs/score.md, 10). Few numbers leave, so it does best at small
 budgets and in many dimensions; the public side of the equation is a mean of m rows, which leaves a floor at
 large ones. Neighbours: replace-one. Public: the public data with labels, n, R, G.
 """
@@ -229,7 +229,7 @@ register(
         id="pmt-score",
         title="Whitened score at the public fit",
         summary="Releases only d numbers, the score at the public fit; best at small budgets.",
-        origin=Origin("beyond A; D3 of the derivations"),
+        origin=Origin("beyond A"),
         claim=sound(
             REPLACE_ONE, "one Gaussian mechanism on a bounded score; whatever is computed from it costs no more"
         ),

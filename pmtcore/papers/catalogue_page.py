@@ -64,10 +64,12 @@ def text() -> str:
     counts = Counter(line.state for line in every)
     head = (
         "# Every line of the four papers\n\n"
-        "Made from the catalogue (`python -m pmtcore.papers.catalogue_page > docs/papers.md`); a test fails where it "
-        "is out of date. *Implemented*: it can be run, computed or checked here. *Declared*: done otherwise, or no "
-        "number, and why. *Left out*: not done, and why. Exceptions stand first. What comes of a claim is on the "
-        "Gallery page, from its figure.\n\n"
+        "Each algorithm, theorem, figure and claim of the four papers, and what became of it here. *Implemented*: it "
+        "can be run, computed or checked. *Declared*: it is done differently, claims no number, or depends on a "
+        "setting that the paper does not state; the last column says which. *Left out*: it is not done; the last "
+        "column says why. Exceptions come first. Whether a claim holds is shown on the Gallery page, with its figure. "
+        "The page is made from the catalogue (`python -m pmtcore.papers.catalogue_page > docs/papers.md`); a test "
+        "fails if it is out of date.\n\n"
         f"{counts['implemented']} implemented, {counts['declared']} declared, {counts['left out']} left out.\n"
     )
     exceptions = _section(every, "Exceptions", {"left out": "Left out", "declared": "Declared"})

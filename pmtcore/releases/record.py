@@ -21,7 +21,7 @@ from pmtcore.methods.facts import Facts
 @final
 @dataclass(frozen=True)
 class Ground:
-    """What is public of the problem, whatever the method.
+    """Public facts of the problem, whatever the method.
 
     Attributes:
         spread: standard deviation of each public feature (d,); root mean square where there is no intercept.
@@ -39,7 +39,7 @@ class Ground:
     positive: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain fields; the public fit where there is one."""
+        """Return plain fields; the public fit where there is one."""
         fields: dict[str, Any] = {"family": self.family, "spread": plain(self.spread), "noise": self.noise}
         if self.choices:
             fields["choices"] = plain(dict(self.choices))
@@ -49,7 +49,7 @@ class Ground:
 
     @classmethod
     def taken_from(cls, found: dict[str, Any]) -> Ground:
-        """Back from :meth:`as_dict`, the fields taken out of a longer mapping."""
+        """Return the facts from :meth:`as_dict`, the fields taken out of a longer mapping."""
         fit, positive = found.pop("public_fit", None), found.pop("positive", None)
         return cls(
             str(found.pop("family", "gaussian")),
@@ -131,7 +131,7 @@ class Release:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Release:
-        """Back from :meth:`as_dict`, as a ledger keeps it."""
+        """Return the release from :meth:`as_dict`, as a ledger keeps it."""
         public, names = dict(record["public"]), tuple(record["coefficients"])
         promise = record["guarantee"]
         ground = Ground.taken_from(public)

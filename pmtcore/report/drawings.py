@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pmtcore.accounting.budgets import attacker_power
+from pmtcore.accounting.budgets import attacker_power, detected_percent
 from pmtcore.base.escaping import html as escape
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.report.rows import MANY, axis_limit, clearest
@@ -29,12 +29,12 @@ def curve(mu: float) -> str:
     return (
         '<svg class="small" viewBox="0 0 420 270" role="img" '
         'aria-label="Detections against false alarms of the best attacker: '
-        f'{100 * at:.1f} per cent at 5 per cent false alarms">'
+        f'{detected_percent(mu):.1f} per cent at 5 per cent false alarms">'
         '<rect x="40" y="30" width="300" height="200" fill="none" stroke="#6b727b"/>'
         '<line x1="40" y1="230" x2="340" y2="30" stroke="#6b727b" stroke-dasharray="4 4"/>'
         f'<polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="2.5"/>'
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="#D55E00"/>'
-        f'<text x="{x + 10:.1f}" y="{min(y + 18, 222):.1f}">{math.ceil(1000 * at) / 10:g} % at 5 %</text>'
+        f'<text x="{x + 10:.1f}" y="{min(y + 18, 222):.1f}">{detected_percent(mu):g} % at 5 %</text>'
         '<text x="40" y="248">0 %</text><text x="190" y="248" text-anchor="middle">50 %</text>'
         '<text x="340" y="248" text-anchor="middle">100 %</text><text x="190" y="264" text-anchor="middle">'
         'false alarms</text><text x="36" y="235" text-anchor="end">0</text>'

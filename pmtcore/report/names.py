@@ -27,7 +27,7 @@ def source(id: str) -> str:
     >>> source("pmt-ridge"), source("joint-pmt"), source("public-only")
     ('paper A, Algorithm 2', 'a method of this program that extends papers A and B', 'a baseline')
     """
-    parts = [part for part in method(id).origin.source.split("; ") if not part.endswith("of the derivations")]
+    parts = method(id).origin.source.split("; ")
     told = [re.sub(r"^(?=[A-D],)", "paper ", part) for part in parts]
     own = "a method of this program that extends"
     told = [re.sub(r"^beyond ([A-D])$", rf"{own} paper \1", part) for part in told]

@@ -15,6 +15,7 @@ from pmtcore.accounting.budgets import (
     attacker_power,
     compose,
     delta_from_mu,
+    detected_percent,
     epsilon_from_mu,
     epsilon_from_rho_bound,
     log_delta,
@@ -77,6 +78,13 @@ def test_composition_adds_squares():
     """Composition of Gaussian mechanisms: rho adds up."""
     assert compose([3.0, 4.0]) == pytest.approx(5.0)
     assert compose([]) == 0
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.25, 0.5, 1.0, 3.0, 8.0])
+def test_the_percentage_of_detections_is_an_upper_bound(mu):
+    """What is called "at most" is rounded up, by less than a tenth of a per cent."""
+    stated, exact = detected_percent(mu), 100 * float(attacker_power(mu, 0.05))
+    assert exact - 1e-9 <= stated < exact + 0.1
 
 
 def test_attacker_power_is_the_neyman_pearson_test():

@@ -350,7 +350,7 @@ register(
         id="ldp-whitened",
         title="Local whitened score",
         summary="Each device releases d numbers; the rest of the equation is public.",
-        origin=Origin("beyond C; D3 of the derivations"),
+        origin=Origin("beyond C"),
         claim=_CLIPPED,
         plan=_whitened,
         colour="#AA3377",

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from pmtcore.accounting.budgets import attacker_power
+from pmtcore.accounting.budgets import attacker_power, detected_percent
 from pmtcore.base.numbers import figure as said
 from pmtcore.base.numbers import percent
 from pmtcore.methods.facts import Facts, Passes
@@ -152,7 +152,7 @@ def tradeoff(mu: float) -> go.Figure:
         y=[at_five],
         mode="markers",
         marker={"size": 11, "color": "#D55E00"},
-        name=f"{math.ceil(1000 * at_five) / 10:g} % at 5 % false alarms",
+        name=f"{detected_percent(mu):g} % at 5 % false alarms",
     )
     figure.update_xaxes(tickformat=".0%", range=[0, 1], dtick=0.25)
     figure.update_yaxes(tickformat=".0%", range=[0, 1], dtick=0.25)
