@@ -53,19 +53,31 @@ from pmtcore.report.words import (
     reference_levels,
     release_words,
 )
+from pmtcore.tables.choices import Choices
 
 
-def other_table(id: str) -> None:
-    """Say so when the release on screen came from a table that is no longer open."""
+def other_table(id: str, choices: Choices) -> None:
+    """Say so when the release on screen came from a table that is no longer open, or from other choices.
+
+    Args:
+        id: of its request.
+        choices: what is chosen now.
+    """
     state = session()
-    if state.tables is not None and state.sources[id] != state.tables.private.sha256:
-        st.info(
-            f"This release came from another table. '{plain(state.tables.title)}' is open now.",
-            icon=":material/swap_horiz:",
-        )
-        if st.button("New release from the open table", key="release-other", type="primary", icon=":material/add:"):
-            session().next_request = uuid4().hex
-            st.rerun()
+    if state.tables is None:
+        return
+    if state.sources[id] != state.tables.private.sha256:
+        words = f"This release came from another table. '{plain(state.tables.title)}' is open now."
+        label = "New release from the open table"
+    elif state.chosen.get(id, choices) != choices:
+        words = "This release was made before the choices on Data were changed. What is chosen now is not released."
+        label = "New release of what is chosen now"
+    else:
+        return
+    st.warning(words, icon=":material/swap_horiz:")
+    if st.button(label, key="release-other", type="primary", icon=":material/add:"):
+        session().next_request = uuid4().hex
+        st.rerun()
 
 
 def show(found: Release, request: Request) -> None:

@@ -145,9 +145,9 @@ tables = session().tables
 # On tables that are ready to be studied the picture comes before the choices; on one's own, choices come first.
 picture = st.container() if tables is not None and tables.may_be_studied else None
 problem = table_picker.columns()
+with thread:
+    workflow_state.steps("data", problem)
 if problem is not None:
-    with thread:
-        workflow_state.steps("data", problem)
     with picture or st.container():
         result(problem)
     table_picker.notes(problem)

@@ -570,6 +570,10 @@ class TableNote(Message):
     TEXT_TARGET = "The target {column!r} has {count:plural text value}: {levels:listed}."
     NOT_TWO_LABELS = "The target {column!r} has {count} different values; a regression of labels needs two."
     MOSTLY_NUMBERS = "{share:.0%} of the public cells of {column!r} are numbers, the others text: read as categories."
+    IDENTIFIER = (
+        "Every public row has another value of {column!r}, which looks like the number of a row or of a person: as a "
+        "feature it spoils the fit where private rows have other numbers."
+    )
     SOME_NOT_NUMBERS = "Some public cells of {column!r} are not numbers: they count as missing."
 
 

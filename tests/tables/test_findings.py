@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from pmtcore.base.checks import InputError
+from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.base.records import PrivateRows
 from pmtcore.tables.choices import Choices
 from pmtcore.tables.findings import findings, repaired
@@ -150,3 +151,28 @@ def test_only_the_first_rows_are_looked_at():
 
     rows = PrivateRows(blocks, 15, ("a",)).first(6)
     assert rows.n == 6 and rows.sum(lambda x, y: np.array(len(y))).reveal(TEST) == 10
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "asked"),
+    [
+        ("number", np.arange(100_000, 100_060), True),
+        ("patient_id", np.arange(60) * 7919 % 100_003, True),
+        ("accountId", np.arange(60) * 104_729, True),
+        ("income", 20_000 + np.arange(60) * 1_237, False),
+        ("paid", 20_000 + np.arange(60) * 1_237, False),
+        ("age", np.arange(60) % 40, False),
+        ("size", np.arange(60) / 7, False),
+    ],
+)
+def test_a_column_that_numbers_rows_is_asked_about(name, values, asked):
+    """Numbers close together, each once, or each once under the name of an identifier; measurements are none."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({name: values, "x": rng.normal(size=60), "y": rng.normal(size=60)})
+    private = table_from(pd.concat([frame] * 3), "private", "private")
+    (*found,) = findings(private, table_from(frame, "public", "public"), Choices(target="y"))
+    asks = [one for one in found if one.about == "identifier"]
+    assert bool(asks) is asked
+    if asks:
+        assert not asks[0].stops and kind_of(asks[0].sentence) is TableNote.IDENTIFIER
+        assert asks[0].repairs[0].apply(Choices(target="y")).features == ("x",)
