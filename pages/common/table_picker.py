@@ -19,6 +19,7 @@ from pages.common.widgets import at_first, badge, show_error, study_label
 from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
+from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.base.records import Curator, Label
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.tables import named
@@ -34,13 +35,13 @@ from pmtcore.tables.choices import (
 from pmtcore.tables.findings import Finding, findings, repaired
 from pmtcore.tables.formula import target_of
 from pmtcore.tables.problem import Problem, schema_summary
-from pmtcore.tables.schema import schema_from_json
+from pmtcore.tables.schema import like_identifier, schema_from_json, values
 from pmtcore.tables.table import Table
 
 # Table that is opened first: its picture shows what most tables show, that a larger budget comes nearer.
 _FIRST = "power-plant"
 # What is asked openly although nothing stops: a release with it would be spent for nothing.
-_OPEN = ("identifier",)
+_OPEN = (TableNote.LIKE_IDENTIFIER,)
 # Features up to which all of them are listed, so that one is left out by one click.
 _LISTED = 20
 _LOOKING = "Looking at the public table"
@@ -143,7 +144,7 @@ def columns() -> Problem | None:
                 found.tables.private, found.tables.public, choices, found.tables.public_rows, found.tables.schema
             )
             said = _say(found.tables, choices, every)
-        _notice(choices, [one for one in every if not (one.stops or one.about in _OPEN)])
+        _notice(choices, [one for one in every if not (one.stops or kind_of(one.sentence) in _OPEN)])
     except InputError as error:
         with messages:
             show_error(error)
@@ -175,7 +176,7 @@ def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]
         st.error(plain(one.sentence), icon=":material/error:")
         _repairs(one, choices, f"stop-{at}")
     for at, one in enumerate(every):
-        if not one.stops and one.about in _OPEN:
+        if not one.stops and kind_of(one.sentence) in _OPEN:
             left, right = st.columns([4, 1], vertical_alignment="center")
             left.warning(plain(one.sentence), icon=":material/warning:")
             with right:
@@ -231,11 +232,13 @@ def _choices(tables: Tables, current: Choices) -> Choices:
             help="The column to be explained.",
         )
     others = [name for name in names if name != target]
+    # What goes in where nothing is chosen, as far as it can be listed.
+    first = [name for name in others if not _numbers_rows(tables, name)] if len(others) <= _LISTED else []
     with right:
         picked = st.multiselect(
             "Features (empty: all)",
             others,
-            default=[name for name in current.features or (others if len(others) <= _LISTED else ()) if name in others],
+            default=[name for name in current.features or first if name in others],
             key=f"features-{key}-{target}",
             persist_state="session",
             help="The columns that explain it; those that both tables have.",
@@ -301,7 +304,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
     return replace(
         current,  # what has no widget here stays as it was
         target=target,
-        features=_features(picked, others, unit.column),
+        features=_features(picked, first, unit.column),
         person=unit.column,
         person_rows=unit.rows,
         person_rule=unit.rule,
@@ -324,10 +327,24 @@ def _choices(tables: Tables, current: Choices) -> Choices:
     )
 
 
-def _features(picked: Sequence[str], others: Sequence[str], person: str) -> tuple[str, ...] | None:
-    """Return the chosen features without the column that says whose a row is; ``None`` for all of them, or none."""
+def _features(picked: Sequence[str], first: Sequence[str], person: str) -> tuple[str, ...] | None:
+    """Return the chosen features without the column that says whose a row is; ``None`` where that is the default.
+
+    Args:
+        picked: names that were picked.
+        first: those that are listed at first; none of many.
+        person: name of that column; empty where there is none.
+    """
     chosen = tuple(name for name in picked if name != person)
-    return None if not chosen or {*chosen, person} >= {*others} else chosen
+    return None if not chosen or {*chosen, person} == {*first, person} else chosen
+
+
+def _numbers_rows(tables: Tables, name: str) -> bool:
+    """Return whether a column is left out of features that nobody chose, because it numbers the public rows."""
+    public = tables.public
+    if not isinstance(public, Table) or name not in public.columns or public.schema[name].kind != "number":
+        return False
+    return like_identifier(values(public.cells[public.columns.index(name)], "number", public.decimal))
 
 
 def _more(tables: Tables, current: Choices, names: list[str], key: str) -> dict[str, str]:

@@ -93,6 +93,7 @@ FACTS: Mapping[str, str] = {
     "table_id": "the name of a table of the list",
     "thing": "what is named",
     "title": "the title of a table of the list",
+    "total": "how many rows there are in all",
     "unit": "the unit of protection, in words",
     "version": "the version of a file",
     "where": "the name of a file, with its role",
@@ -417,6 +418,10 @@ class PublicMessage(Message):
         "The public table has {rows} usable rows for {count} columns (intercept and category columns counted); "
         "whitening needs at least {limit}: add public rows, or choose fewer features."
     )
+    TOO_FEW_COMPLETE_ROWS = (
+        "Only {rows} of {total} public rows have a value in every chosen column, and {count} columns (intercept and "
+        "category columns counted) need at least {limit}: leave out {columns:listed}, or fill gaps with public medians."
+    )
     MOMENT_TOO_FEW_ROWS = (
         "The moment matrix rests on {rows} rows for {count} features; whitening needs at least {limit}."
     )
@@ -551,6 +556,14 @@ class TableNote(Message):
     ZERO = "{column!r} is zero in every public row: left out."
     CONSTANT = "{column!r} is constant in the public rows: left out."
     COLLINEAR = "{column!r} is a combination of {columns:listed} in the public rows (collinear): left out."
+    IDENTIFIER_LEFT_OUT = (
+        "{column!r} has another whole number in every public row, as row numbers and identifiers have: left out. "
+        "Choose it among the features to keep it."
+    )
+    LIKE_IDENTIFIER = (
+        "{column!r} has another whole number in every public row, as row numbers and identifiers have; its coefficient "
+        "says nothing about other rows."
+    )
     DATES = "Dates of {column!r} count as days since 1970-01-01."
     UNREADABLE_CELL = "One public cell of {column!r} is no {form} and counts as missing."
     UNREADABLE_CELLS = "{count:,} public cells of {column!r} are no {form}s and count as missing."
@@ -570,10 +583,6 @@ class TableNote(Message):
     TEXT_TARGET = "The target {column!r} has {count:plural text value}: {levels:listed}."
     NOT_TWO_LABELS = "The target {column!r} has {count} different values; a regression of labels needs two."
     MOSTLY_NUMBERS = "{share:.0%} of the public cells of {column!r} are numbers, the others text: read as categories."
-    IDENTIFIER = (
-        "Every public row has another value of {column!r}, which looks like the number of a row or of a person: as a "
-        "feature it spoils the fit where private rows have other numbers."
-    )
     SOME_NOT_NUMBERS = "Some public cells of {column!r} are not numbers: they count as missing."
 
 
@@ -589,8 +598,7 @@ class ArgumentMessage(Message):
     NEGATIVE_MU = "mu must be at least 0, got {given}."
     TOO_MANY_ROWS_AT_ONCE = (
         "{rows:,} rows are too many to hold at once: {count:,} numbers of each come to more than {limit:,} million. "
-        "Choose another method, as the recommended ones hold some rows at a time; or, where a person has room for "
-        "many rows, fewer of them."
+        "A release never holds them; this figure for the curator or the lab does. Take a part of the rows."
     )
     ROLES_FORM = 'The list of roles must be JSON such as {{"name": "analyst"}}, each name once; nobody has a role.'
     FORBIDDEN = "{person} {role} and may not {action}; ask a curator."
@@ -791,6 +799,18 @@ class LocalMessage(Message):
     RESPONSE_BOUND_NEEDED = "Responses need a declared bound (response_bound) where public rows have no target."
     PUBLIC_ROWS_NEEDED = "The local methods need public rows; a moment matrix is not enough."
     NO_USABLE_REPORT = "No report could be used; see the counts."
+
+
+@unique
+class SiteMessage(Message):
+    """Why a study of several sites cannot be made, or a folder of one not used."""
+
+    STUDY_EXISTS = "There is a study in {place!r} already; take another folder."
+    SITE_NAME_FORM = "A site's name must have 1 to 40 letters, digits, '-' or '_'."
+    SITES_FORM = "A study needs 2 to {limit} sites, each with a name of its own."
+    NO_BOARD = "There is no folder {place!r} for the messages of the study; make it first."
+    NO_KEYS = "There are no keys of this site at {place!r}; 'study join' makes them."
+    KEYS_EXIST = "There are keys at {place!r} already; take another folder."
 
 
 @unique

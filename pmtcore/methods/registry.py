@@ -30,6 +30,7 @@ from pmtcore.base.records import Bands, Private, PrivateRows, ReleaseStatus
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
 from pmtcore.mechanisms.noise import NoiseSource
+from pmtcore.mechanisms.quantized_rows import bytes_kept
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.parameters import Parameters
 from pmtcore.public.moments import PublicData
@@ -130,18 +131,20 @@ class Plan(ABC):
 
     @property
     def looks(self) -> int:
-        """Return how often a run reads the private rows, at most; what memory keeps is not read again."""
+        """Return how often a run reads the private rows, at most; what memory keeps is not read again.
+
+        A solver reads them as often as they need, which is private: its looks count as one.
+        """
         return 1
 
     @property
     def clusters_errors(self) -> bool:
-        """Whether stated sampling errors allow for public rows of one group being alike."""
+        """Return whether stated sampling errors allow for public rows of one group being alike."""
         return False
 
-    @property
-    def requires_in_memory(self) -> bool:
-        """Return whether a run holds all rows at once, so that their number is limited by memory."""
-        return False
+    def bytes_kept(self, d: int) -> int:
+        """Return the bytes that a run keeps of a row of d features between its looks, as far as memory allows."""
+        return bytes_kept(d) if self.looks > 1 else 0
 
     @abstractmethod
     def mechanism_on(self, rows: PrivateRows) -> Mechanism:

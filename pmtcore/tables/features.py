@@ -108,6 +108,8 @@ def feature(rule: Column, public: pa.ChunkedArray, choices: Choices, decimal: st
     notes = []
     if kind == "date":
         notes.append(Note(TableNote.DATES, column=rule.name))
+    elif schema.like_identifier(values):
+        notes.append(Note(TableNote.LIKE_IDENTIFIER, column=rule.name))
     lost = int(np.sum(np.isnan(values))) - _blank(public)
     if lost > 0:
         cells_lost = TableNote.UNREADABLE_CELL if lost == 1 else TableNote.UNREADABLE_CELLS

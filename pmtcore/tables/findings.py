@@ -7,12 +7,9 @@ choices, and a saved configuration holds them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, final
-
-import numpy as np
 
 from pmtcore.base.checks import InputError, listed
 from pmtcore.base.messages import Message, Note, PublicMessage, TableMessage, TableNote, kind_of
@@ -25,30 +22,16 @@ from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table
 
 About = Literal[
-    "tables",
-    "target",
-    "features",
-    "labels",
-    "numbers",
-    "missing",
-    "collinear",
-    "rows",
-    "columns",
-    "dates",
-    "identifier",
-    "other",
+    "tables", "target", "features", "labels", "numbers", "missing", "collinear", "rows", "columns", "dates", "other"
 ]
 _ALMOST = 0.5  # share of numbers from which a text column is offered as one of numbers
 # Private rows below which the noise is larger than any sum of them, at the largest budget that is taken.
 _FEW = 10
-# Public rows from which different whole numbers are no chance, and the range, in rows, in which they are counted.
-_LEAST_NUMBERED, _DENSE = 20, 4
-# A name that ends in "id", as a word of its own.
-_NAMED_ID = re.compile(r"(?:^|[\W_])(?:id|ID|Id)$|[a-z](?:ID|Id)$")
 _ROUNDS = 12  # repairs that follow from one another
 # What the notes of a public side are about; those that are not listed are no findings.
 _ABOUT: Mapping[Message | None, About] = {
     TableNote.LEFT_OUT: "features",
+    TableNote.IDENTIFIER_LEFT_OUT: "features",
     TableNote.ZERO: "collinear",
     TableNote.CONSTANT: "collinear",
     TableNote.COLLINEAR: "collinear",
@@ -64,6 +47,7 @@ _STOPPING: Mapping[Message | None, About] = {
     PublicMessage.ZERO_COLUMNS: "collinear",
     PublicMessage.MOMENT_COLLINEAR: "collinear",
     PublicMessage.TOO_FEW_ROWS: "rows",
+    PublicMessage.TOO_FEW_COMPLETE_ROWS: "rows",
 }
 
 
@@ -251,23 +235,15 @@ def _features(private: Table, public: Table, choices: Choices) -> Iterator[Findi
             levels = Repair(f"Read {name!r} as categories", {"kinds": {**choices.kinds, name: "level"}})
             note = Note(TableNote.SOME_NOT_NUMBERS, column=name)
             yield Finding("numbers", note, (name,), False, (levels,))
-        if kind == "number" and _is_identifier(name, public):
-            leave = _without(private, public, choices, (name,))
-            yield Finding("identifier", Note(TableNote.IDENTIFIER, column=name), (name,), False, (leave,))
+        leave = _without(private, public, choices, (name,))
         if kind == "date":
-            leave = _without(private, public, choices, (name,))
             yield Finding("dates", Note(TableNote.DATES, column=name), (name,), False, (leave,))
-
-
-def _is_identifier(name: str, public: Table) -> bool:
-    """Return whether a column of numbers is one for each public row, in its name or by numbers close together.
-
-    Measurements that are all different lie far apart: so many different whole numbers in so short a range are counted.
-    """
-    values = public.typed.column(name).to_pandas().dropna().to_numpy(dtype=float)
-    if len(values) < _LEAST_NUMBERED or len(np.unique(values)) < len(values) or np.any(values != np.round(values)):
-        return False
-    return bool(_NAMED_ID.search(name)) or float(np.ptp(values)) < _DENSE * len(values)
+        elif (
+            kind == "number"
+            and choices.features
+            and schema.like_identifier(schema.values(column, "number", public.decimal))
+        ):
+            yield Finding("features", Note(TableNote.LIKE_IDENTIFIER, column=name), (name,), False, (leave,))
 
 
 def _without(private: Table, public: Table | MomentTable, choices: Choices, names: tuple[str, ...]) -> Repair:
@@ -307,6 +283,10 @@ def _stopping(error: InputError, private: Table, public: Table | MomentTable, ch
         repairs.append(Repair("Missing values become empty rows", {"missing": "empty-row", "unseen": "other"}))
     elif about == "collinear":
         repairs.append(Repair("Leave out what others give away", {"collinear": "drop"}))
+    elif kind is PublicMessage.TOO_FEW_COMPLETE_ROWS:
+        columns = tuple(error.facts["columns"])
+        repairs.append(_without(private, public, choices, columns))
+        repairs.append(Repair("Fill gaps with public medians", {"missing": "public-median"}))
     elif kind is PublicMessage.TOO_FEW_ROWS:
         repairs += _fewer(private, public, choices)
     elif error.facts.get("column") in (choices.features or ()) and len(choices.features or ()) > 1:

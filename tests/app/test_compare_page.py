@@ -24,7 +24,7 @@ def run(app, **numbers):
 
 
 def figures(app):
-    """The table under the picture."""
+    """Return the table under the picture."""
     return next(frame.value for frame in app.dataframe if "median" in frame.value.columns)
 
 

@@ -22,7 +22,7 @@ def csv(n: int, seed: int) -> bytes:
 
 
 def widget(app, kind: str, name: str):
-    """The one widget of the Data page whose key begins so; keys carry the tables' own mark."""
+    """Return the one widget of the Data page whose key begins so; keys carry the tables' own mark."""
     (found,) = (one for one in getattr(app, kind) if one.key and one.key.startswith(f"{name}-"))
     return found
 
@@ -138,8 +138,8 @@ def test_what_is_wrong_stands_above_the_choices(app) -> None:
     assert app.error[0].value == said
 
 
-def test_an_identifier_is_asked_about_openly(app) -> None:
-    """One click leaves it out; all features are listed, so another one is left out by one click too."""
+def test_an_identifier_is_asked_about_openly_once_it_is_chosen(app) -> None:
+    """It is in no list of what goes in; all other features are, so that one is left out by one click."""
     rng = np.random.default_rng(1)
 
     def table(n: int, first: int) -> bytes:
@@ -148,12 +148,17 @@ def test_an_identifier_is_asked_about_openly(app) -> None:
         return pd.DataFrame(columns).to_csv(index=False).encode()
 
     upload(app, table(400, 5000), table(60, 100))
+    state = app.session_state["second_moment"]
+
+    def picked():
+        return next(b for b in app.multiselect if b.label.startswith("Features"))
+
+    assert picked().value == ["x", "z"] and state.problem.choices.features is None
+    assert state.problem.public.names == ("(intercept)", "x", "z")
+    assert not any("patient_id" in one.value for one in app.warning)
+    picked().set_value(["patient_id", "x", "z"]).run()
     assert any("patient_id" in one.value for one in app.warning)
     next(b for b in app.button if b.label == "Leave out 'patient_id'").click().run()
     assert not app.exception and not any("patient_id" in one.value for one in app.warning)
-    problem = app.session_state["second_moment"].problem
-    assert problem.public.names == ("(intercept)", "x", "z")
-    picked = next(b for b in app.multiselect if b.label.startswith("Features"))
-    assert picked.value == ["x", "z"]
-    picked.set_value(["x"]).run()
-    assert app.session_state["second_moment"].problem.public.names == ("(intercept)", "x")
+    picked().set_value(["x"]).run()
+    assert state.problem.public.names == ("(intercept)", "x")

@@ -25,7 +25,7 @@ def bring(app, fields, name="c.json"):
 
 
 def traces(app, with_name):
-    """The chart that has a trace of that name."""
+    """Return the chart that has a trace of that name."""
     charts = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
     return next(c for c in charts if with_name in [trace.get("name") for trace in c["data"]])
 
@@ -201,7 +201,7 @@ def test_forest_plot_parts_and_words(app):
     do_release(app)
     assert (
         traces(app, "95 % band")
-        and traces(app, "Public fit alone (its band is not drawn)")
+        and traces(app, "public fit alone (its band is not drawn)")
         and traces(app, "truncation")
     )
     assert "The privacy noise moves it by about" in words(app)

@@ -58,7 +58,7 @@ NUMBERS = {
 # Rooms in which every error of a user carries a kind.
 TYPED = (
     *("accounting", "api", "auditing", "base", "cli", "explore", "glm", "ledger", "local", "methods", "papers"),
-    *("public", "releases", "report", "tables"),
+    *("public", "releases", "report", "sites", "tables"),
 )
 ERRORS = {"CapReached", "Damaged", "Forbidden", "InputError", "LedgerError", "NotFitted", "RefusedError"}
 ADVICE = re.compile(r"[;:]|\. |\b(must|needs?|takes?|gives?|name|reads|are written|is an object)\b", re.I)

@@ -25,8 +25,8 @@ from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import regression
 from pmtcore.explore.terms import read
 from pmtcore.glm.families import family
-from pmtcore.glm.newton import Rows as NewtonRows
-from pmtcore.glm.newton import fit as newton
+from pmtcore.glm.solvers import Data
+from pmtcore.glm.solvers import fit as fit_exactly
 from pmtcore.ledger.log import Ledger
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
 from pmtcore.methods.registry import make_parameters, method
@@ -53,7 +53,7 @@ def table(n, seed):
 
 
 def opened(n=20_000, m=2000, mu=50.0, noise=None, **values):
-    """The moment of a table, hardly any noise by default, and the rows (n, 5)."""
+    """Return the moment of a table, hardly any noise by default, and the rows (n, 5)."""
     x, y = table(m, 1)
     px, py = table(n, 2)
     found = plan(
@@ -204,7 +204,7 @@ def test_logistic_from_the_linear_model(moment):
     """Close to the exact logistic fit; the floor is said; other responses and records without rows are refused."""
     found, z = moment
     fit = found.logistic("hit ~ a + b + `g=x`")
-    exact = newton(family("logistic"), NewtonRows(z[:, :4], z[:, 4], np.ones(len(z))), np.zeros((4, 4)))
+    exact = fit_exactly(Data(family("logistic"), z[:, :4], z[:, 4]), np.zeros((4, 4)))
     assert np.all((fit.bands.low <= exact) & (exact <= fit.bands.high))
     assert np.allclose(fit.values, exact, atol=0.1) and "public rows" in fit.note and np.all(fit.floor > 0)
     with pytest.raises(InputError, match="0 and 1"):

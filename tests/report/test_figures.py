@@ -46,7 +46,7 @@ def looked(problem: Problem, id: str = "joint-pmt", mu: float = 1.0) -> Preview:
 
 
 def traces(figure: go.Figure) -> dict[str, dict[str, Any]]:
-    """The figure as a browser gets it: its traces by name, arrays as lists."""
+    """Return the figure as a browser gets it: its traces by name, arrays as lists."""
     plain = json.loads(go.Figure(figure).to_json())
     for trace, own in zip(plain["data"], figure.data, strict=True):
         for axis in ("x", "y"):

@@ -162,7 +162,7 @@ def test_labels_have_a_report():
 
 @pytest.fixture(scope="module")
 def filed(problem, tmp_path_factory):
-    """A release that is in a ledger, and its account."""
+    """Return a release that is in a ledger, and its account."""
     ledger = Ledger(str(tmp_path_factory.mktemp("book") / "l.db"))
     ledger.cap("survey", 3.0)
     request = Request("joint-pmt", Budget(1.0))

@@ -64,7 +64,7 @@ class MomentPlan(StatisticPlan[np.ndarray]):
 
     @property
     def clusters_errors(self) -> bool:
-        """Where the public rows go along in the record: fourth moments do not tell groups apart."""
+        """Return whether the public rows go along in the record: fourth moments do not tell groups apart."""
         return self.parameters.public_rows != "no"
 
     @property

@@ -41,7 +41,8 @@ def finish(figure: go.Figure, x: str, y: str, height: int = 360, name: int = _NA
 
     Args:
         figure: with all its traces.
-        x, y: titles of the axes.
+        x: title of the horizontal axis.
+        y: title of the vertical axis.
         height: in pixels.
         name: characters of a name beside a mark; longer ones are cut.
     """
