@@ -122,11 +122,17 @@ def spend_form(mu: float) -> Spend | None:
             "Cap of this data set (total mu)",
             1e-3,
             1000.0,
-            max(START_CAP, mu),
+            START_CAP,
             format="%g",
             key=f"ledger-cap-{name}",
             help="Set with the first spend; all later releases count against it.",
         )
+        if cap < mu:
+            st.error(
+                f"A release of mu = {figure(mu)} is beyond this cap. Lower the budget, or raise the cap.",
+                icon=":material/error:",
+            )
+            return None
         st.caption(f"The spend is written to {plain(book.place)} before a private row is used.")
         return Spend(name, purpose, float(cap), account.second)
     st.caption(plain(f"{balance(account)} Written to {book.place}."))

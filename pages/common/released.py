@@ -13,7 +13,7 @@ import streamlit as st
 from pages.common import scripts
 from pages.common.jobs import FOCUS
 from pages.common.retrieved import show_retrieved
-from pages.common.session import session
+from pages.common.session import current_problem, prospect, session
 from pages.common.widgets import (
     at_first,
     badge,
@@ -46,6 +46,7 @@ from pmtcore.report.sheet import csv
 from pmtcore.report.shortened import shortened, shortened_words
 from pmtcore.report.statistics import DISAGREES, penalty_words
 from pmtcore.report.words import (
+    as_planned_words,
     coefficient_words,
     example_words,
     leaning_words,
@@ -93,7 +94,7 @@ def show(found: Release, request: Request) -> None:
         about(found)
     with left:
         if found.names:
-            coefficients(found)
+            coefficients(found, as_planned(found, request))
     free(found)
     if found.facts.retrieved_epsilon is not None:
         retrieved(found)
@@ -109,8 +110,13 @@ def label(found: Release) -> Label:
     return Label.RELEASED if found.standing is ReleaseStatus.SOUND else Label.LAB
 
 
-def coefficients(found: Release) -> None:
-    """Draw all coefficients with bands: search, order, unit; picture and table are in the same unit."""
+def coefficients(found: Release, planned: str = "") -> None:
+    """Draw all coefficients with bands: search, order, unit; picture and table are in the same unit.
+
+    Args:
+        found: the release.
+        planned: how the bands compare with the plan.
+    """
     units = forest.units(found)
     st.header("Coefficients")
     a, b, c = st.columns([5, 2, 3], vertical_alignment="bottom")
@@ -135,6 +141,8 @@ def coefficients(found: Release) -> None:
     shown = forest.chosen(table, unit, search, order)
     example = example_words(shown, unit, reference_levels(found.notes))
     st.markdown(f"{badge(label(found))} **{plain(release_words(found, unit.per_spread))}** {plain(example)}")
+    if planned:
+        st.caption(planned)
     few = forest.folded(shown, unit)
     view = "all" if len(few) == len(shown) or len(shown) <= MANY else views()
     drawn = few if view == "columns" else shown
@@ -160,6 +168,17 @@ def coefficients(found: Release) -> None:
     leaning = leaning_words(table, unit)
     if leaning:
         st.caption(leaning)
+
+
+def as_planned(found: Release, request: Request) -> str:
+    """Return how the bands compare with what was predicted, while the choices of the release are still open."""
+    try:
+        problem = current_problem()
+        if session().chosen.get(session().next_request) != problem.choices:
+            return ""
+        return as_planned_words(found, prospect(problem, request).predicted)
+    except InputError:
+        return ""
 
 
 def views() -> str:

@@ -43,6 +43,18 @@ def filling(curves: Curves) -> bool:
     return curves.live
 
 
+def taken_along_to_release(key: str, other: str = "") -> None:
+    """Take what was just chosen along to Release, however somebody goes there.
+
+    Args:
+        key: of the widget of the method.
+        other: method to choose in place of that one.
+    """
+    if other:
+        st.session_state[key] = other
+    workflow_state.carry(st.session_state[key], float(st.session_state["plan-mu"]))
+
+
 def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
     """Draw the controls in one row; return method, coefficient and budget."""
     left, middle, right = st.columns([3, 2, 4])
@@ -54,6 +66,8 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
         key=key,
         persist_state="session",
         help="Sound methods that predict their errors; the recommended one comes first.",
+        on_change=taken_along_to_release,
+        args=(key,),
     )
     names = [name for name in problem.public.names if name != "(intercept)"] or list(problem.public.names)
     coefficient = middle.selectbox(
@@ -68,6 +82,8 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
         format_func=figure,
         persist_state="session",
         help=help_for("mu"),
+        on_change=taken_along_to_release,
+        args=(key,),
         **at_first("plan-mu", value=1.0),
     )
     return id, coefficient, float(mu)
@@ -134,7 +150,8 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, mu
         st.button(
             f"Plan with {option(other.method)}",
             key="plan-other",
-            on_click=lambda: st.session_state.update({key: other.method}),
+            on_click=taken_along_to_release,
+            args=(key, other.method),
         )
     if st.button(
         "Release this plan",

@@ -209,7 +209,7 @@ def verdict_of(public: PublicData, mine: Planned) -> str:
         return f"{start} cannot improve on the public fit: its standard error is {total:.2g} times as large."
     return (
         f"{start} is predicted to be {figure(1 / total, 2)} times as precise as the public fit, for the typical "
-        f"coefficient.{left_out}"
+        f"coefficient and if private rows are like the public ones.{left_out}"
     )
 
 
