@@ -169,7 +169,33 @@ def _mutants() -> list[Mutant]:
     plant("roles: a sign-in never ends", roles, "<= hours * 3600:", "<= 1e12:", server)
     claims, drawn = "papers/gallery/claims.py", "tests/papers/test_gallery.py"
     plant("gallery: few trials speak", claims, "if self.count < FEWEST_TRIALS:", "if self.count < 0:", drawn)
-    plant("gallery: no answer depends", claims, "if {Answer.HOLDS, Answer.FAILS} <= answers:", "if False:", drawn)
+    depends = "if Answer.FAILS in answers and answers & {Answer.HOLDS, Answer.UNSTATED}:"
+    plant("gallery: no answer depends", claims, depends, "if False:", drawn)
+    plant("gallery: another panel does not excuse", claims, depends, depends.replace(", Answer.UNSTATED", ""), drawn)
+    every, any_of = "two_sided(trials) * spread < 0", "two_sided(trials, draws.shape[1]) * spread >= 0"
+    plant("gallery: each x pays for all", claims, every, "two_sided(trials, draws.shape[1]) * spread < 0", drawn)
+    plant("gallery: one x of many accuses", claims, any_of, "two_sided(trials) * spread >= 0", drawn)
+    plant(
+        "gallery: what is displayed is not recycled",
+        "glm/augment.py",
+        "np.where(over_all, *shares)",
+        "np.where(~over_all, *shares)",
+        "tests/glm/test_augment.py -k recycl",
+    )
+    plant(
+        "gallery: fits begin with other derivatives",
+        "glm/solvers.py",
+        "at_end[0][live], at_end[1][live] = losses",
+        "pass",
+        "tests/glm/test_augment.py -k derivatives",
+    )
+    plant(
+        "gallery: as printed counts are clipped",
+        "methods/local/printed.py",
+        "low=-_BEYOND, high=_BEYOND",
+        "low=made.low, high=made.high",
+        "tests/local/test_printed.py",
+    )
     plant("gallery: spreads are halved", claims, "return np.maximum(*sides)", "return np.maximum(*sides) / 2", drawn)
     told = "papers/gallery/checks.py"
     plant("gallery: an x that does not decide is named", told, "at = int(np.argmax(np", "at = int(np.argmin(np", drawn)

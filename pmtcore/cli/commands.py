@@ -22,7 +22,8 @@ def list_methods(chosen: argparse.Namespace) -> Answer:
     lines = []
     for entry in entries:
         source = entry.origin.source
-        names = "; ".join([source, *(name for name in entry.origin.names if not name.startswith(source))])
+        called = (*entry.origin.names, *entry.origin.also)
+        names = "; ".join([source, *(name for name in called if not name.startswith(source))])
         relation = entry.claim.neighbours.value
         lines.append(f"{entry.id:16} {entry.standing.value:6} {relation:20} {entry.title}  ({names})")
     return {"methods": [entry.as_dict() for entry in entries]}, "\n".join(lines)

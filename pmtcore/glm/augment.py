@@ -18,7 +18,7 @@ import numpy as np
 
 from pmtcore.base.checks import number_between, one_of
 from pmtcore.glm.losses import Loss
-from pmtcore.glm.solvers import Data, Losses, Penalty, minimize
+from pmtcore.glm.solvers import Data, Losses, Penalty, Solution, minimize
 
 REGULARIZERS = ("ridge", "bridge", "lasso", "elastic-net")
 _FLOOR = 1e-8  # |theta| below it gets the weight of it
@@ -197,9 +197,9 @@ def literal(
     ).theta[0]
 
 
-def limit(data: Losses[Loss], b: np.ndarray, weights: np.ndarray, tolerance: float, start: np.ndarray) -> np.ndarray:
+def limit(data: Losses[Loss], b: np.ndarray, weights: np.ndarray, tolerance: float, start: np.ndarray) -> Solution:
     """Return the limit of :func:`literal` as rows are added: weighted ridge fits (t, p) (Prop. 1)."""
-    return minimize(data, Penalty.of(b, 2 * weights), tolerance, start).theta
+    return minimize(data, Penalty.of(b, 2 * weights), tolerance, start)
 
 
 @final
@@ -235,7 +235,8 @@ def iterate(
         return _literally(data, b, targets, rounds, absolute=turned, rows=rows)
     stack = TargetStack.of(targets if len(targets) == t else [targets[0]] * t)
     weights = np.array(np.broadcast_to(stack.start(), (t, p)))
-    theta = limit(data, b, weights + 1e-9, _loose(data), np.zeros((t, p)))
+    first = limit(data, b, weights + 1e-9, _loose(data), np.zeros((t, p)))
+    theta, losses = first.theta, first.derivatives
     live = np.arange(t)
     for count in range(rounds - 1):
         before, weights[live] = theta[live], stack.at(live).weights(theta[live])
@@ -244,8 +245,10 @@ def iterate(
         signed = np.where(selects, np.minimum(b[live], 0.0) * np.sign(before), b[live])
         # Rounds before the last only prepare the next weights, so a rough fit, begun at the last one, is enough.
         tolerance = _loose(data) * (_ROUGH if count < rounds - 2 else 1.0)
-        theta[live] = minimize(data, Penalty.of(signed, 2 * weights[live], 0.0, sharp), tolerance, before).theta
-        live = live[np.max(np.abs(theta[live] - before), axis=1) >= _STILL]
+        fit = minimize(data, Penalty.of(signed, 2 * weights[live], 0.0, sharp), tolerance, before, begun=losses)
+        theta[live] = fit.theta
+        moved = np.max(np.abs(theta[live] - before), axis=1) >= _STILL
+        live, losses = live[moved], (fit.derivatives[0][moved], fit.derivatives[1][moved])
         if not len(live):
             break
     return Iterated(np.where(np.abs(theta) < _ZERO, 0.0, theta), weights)
@@ -290,32 +293,39 @@ def recycled(
     passes: int | np.ndarray,
     rounds: int = 80,
     absolute: bool | np.ndarray = False,
+    displayed: bool | np.ndarray = False,
     rows: Augmentation | None = None,
 ) -> Iterated:
     """Algorithm 2 with *recycle*: re-runs with the same noise made smaller and the modulus that was counted on kept.
 
-    What is retrieved is read as the worked example has it, over J. The noise of pass k is ``b r eps/(r eps + cum)``;
-    by equation 15 no weight may then lie below the modulus that the retrieval was computed from, which becomes Lambda0,
-    and the next pass retrieves from what is left of ``(1 - r) eps``.
+    The noise of pass k is ``b r eps/(r eps + cum)``. By equation 15 no weight may then lie below the modulus that the
+    retrieval was computed from, which becomes Lambda0. The next pass retrieves from what is left of ``(1 - r) eps``.
 
     Args:
         epsilon: of the claim, of all fits or of each (t,).
         share: r.
         passes: most re-runs, of all fits or of each (t,); they end by themselves where nothing more is retrieved.
+        displayed: equation 13 is read as it is displayed, its minimum over all weights, by all fits or by each (t,);
+            else as the worked example has it, over J (E9, E10).
     """
     t = len(b)
+    over_all = np.broadcast_to(np.asarray(displayed), (t,))
     own = [targets[0]] * t if len(targets) == 1 else list(targets)
     turned, epsilon = np.broadcast_to(np.asarray(absolute), (t,)), np.broadcast_to(epsilon, (t,))
     fitted = iterate(data, b, own, rounds, absolute=turned, rows=rows)
     rest, gained = (1 - share) * epsilon, np.zeros(t)
     for count in range(int(np.max(passes))):
         floors = np.asarray([target.floor for target in own])
-        more = (rest - gained) * retrieved_share(fitted.weights, floors, epsilon, "example", share=share)
+        shares = (
+            retrieved_share(fitted.weights, floors, epsilon, how, share=share) for how in ("displayed", "example")
+        )
+        more = (rest - gained) * np.where(over_all, *shares)
         live = np.flatnonzero((more > _GAIN * rest) & (np.broadcast_to(passes, (t,)) > count))
         if not len(live):
             break
         gained[live] += more[live]
-        counted = np.where(fitted.weights > floors[:, None] * (1 + 1e-9), fitted.weights, np.inf).min(axis=1)
+        counts = over_all[:, None] | (fitted.weights > floors[:, None] * (1 + 1e-9))
+        counted = np.where(counts, fitted.weights, np.inf).min(axis=1)
         for fit in live:
             own[fit] = replace(own[fit], floor=float(counted[fit]))
         smaller = b[live] * (share * epsilon[live] / (share * epsilon[live] + gained[live]))[:, None]

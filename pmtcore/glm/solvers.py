@@ -21,6 +21,7 @@ import numpy as np
 
 from pmtcore.glm.rows import RowLoss, Rows
 
+Derivatives = tuple[np.ndarray, np.ndarray]  # gradients (t, p) and Hessians (t, p, p)
 Tolerance = float | Callable[[np.ndarray], np.ndarray]  # of coefficients (t, d), if not of all: (t,)
 Loss_co = TypeVar("Loss_co", bound=RowLoss, covariant=True)
 Measure = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of subgradients (t, p) and Hessians (t, p, p): (t,)
@@ -96,10 +97,16 @@ class Penalty:
 @final
 @dataclass(frozen=True)
 class Solution:
-    """Minimizers (t, p) and the length (t,) of the shortest subgradient at each."""
+    """Minimizers (t, p), the length (t,) of the shortest subgradient and the derivatives of the sum of losses at each.
+
+    Attributes:
+        derivatives: gradients (t, p) and Hessians (t, p, p) of the losses alone, which a next fit that begins here
+            with other penalties need not compute again.
+    """
 
     theta: np.ndarray
     residual: np.ndarray
+    derivatives: Derivatives
 
 
 class Losses(Protocol[Loss_co]):
@@ -120,7 +127,7 @@ class Losses(Protocol[Loss_co]):
     def value(self, theta: np.ndarray) -> np.ndarray:
         """Return the sum (t,) at coefficients (t, p)."""
 
-    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def derivatives(self, theta: np.ndarray) -> Derivatives:
         """Return gradients (t, p) and Hessians (t, p, p) of the sum at coefficients (t, p)."""
 
 
@@ -153,7 +160,7 @@ class Data(Generic[Loss_co]):
         """Return the sum of losses (t,) at coefficients (t, p)."""
         return loss_values(self.loss, self.rows, theta)
 
-    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def derivatives(self, theta: np.ndarray) -> Derivatives:
         """Return gradients (t, p) and Hessians (t, p, p) of the sum of losses."""
         return self.rows.sums(self.loss, theta)
 
@@ -195,6 +202,7 @@ def minimize(
     start: np.ndarray | None = None,
     *,
     measure: Measure = subgradient_length,
+    begun: Derivatives | None = None,
 ) -> Solution:
     """Compute the minimizers of the stack, each with a subgradient no longer than ``tolerance``.
 
@@ -204,6 +212,7 @@ def minimize(
         tolerance: one number, or a function of the coefficients, as the resolution of floating point is.
         start: first coefficients (t, p); the centre where there is none.
         measure: how subgradients are measured: :func:`subgradient_length`, or :func:`decrement` without a lasso.
+        begun: derivatives of the losses at the start, where they are known.
 
     Raises:
         RuntimeError: not reached within thousands of steps, which rounding alone can cause.
@@ -214,27 +223,35 @@ def minimize(
     """
     theta = np.array(penalty.centre if start is None else np.broadcast_to(start, penalty.linear.shape), dtype=float)
     live, now, here = np.arange(len(theta)), penalty, theta
-    gradient, hessian, left = _model(data, now, here, measure)
+    losses = data.derivatives(here) if begun is None else begun
+    at_end = (losses[0].copy(), losses[1].copy())
+    gradient, hessian, left = _model(losses, now, here, measure)
     residual = left.copy()
     for count in range(_MOST_STEPS):
         going = ~(left <= tolerance_at(tolerance, here))
         if not np.any(going):
-            return Solution(theta, residual)
+            return Solution(theta, residual, at_end)
         if not np.all(going):
             live, now, here, left = live[going], now.at(going), here[going], left[going]
             gradient, hessian = gradient[going], hessian[going]
         step = _step(gradient, hessian, here, now.lasso)
         tried = _flattened(data, now, here, step) if _SEARCHED_BY_VALUE <= count < _NEWTON_STEPS else here + step
-        model = _model(data, now, tried, measure, bounded=count + 1 >= _NEWTON_STEPS)
+        losses = data.derivatives(tried)
+        bound = data.most_curvature if count + 1 >= _NEWTON_STEPS else None
+        model = _model(losses, now, tried, measure, bound=bound)
         if count < _SEARCHED_BY_VALUE:
             # A full step that halves the subgradient needs no look at the objective, which costs as much again.
             slow = ~(model[2] <= np.maximum(left / 2, tolerance_at(tolerance, tried)))
             if np.any(slow):
                 tried[slow] = _searched(data, now.at(slow), here[slow], step[slow], gradient=gradient[slow])
-                for part, again in zip(model, _model(data, now.at(slow), tried[slow], measure), strict=True):
+                nearer = data.derivatives(tried[slow])
+                for part, again in zip(losses, nearer, strict=True):
+                    part[slow] = again
+                for part, again in zip(model, _model(nearer, now.at(slow), tried[slow], measure), strict=True):
                     part[slow] = again
         here, (gradient, hessian, left) = tried, model
         theta[live], residual[live] = here, left
+        at_end[0][live], at_end[1][live] = losses
     raise RuntimeError("the fit did not converge to the wanted precision")
 
 
@@ -259,18 +276,17 @@ def fit(
 
 
 def _model(
-    data: Losses[RowLoss], penalty: Penalty, theta: np.ndarray, measure: Measure, *, bounded: bool = False
+    losses: Derivatives, penalty: Penalty, theta: np.ndarray, measure: Measure, *, bound: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return gradients (t, p) and Hessians (t, p, p) of the smooth part, and sizes (t,) of the shortest subgradients.
 
     Args:
+        losses: derivatives of the sum of losses at theta, which are left as they are.
         measure: of the subgradients.
-        bounded: the Hessian is an upper bound of the curvature.
+        bound: an upper bound (p, p) of the curvature of the losses, to take in place of it.
     """
-    gradient, hessian = data.derivatives(theta)
-    if bounded:
-        hessian = np.repeat(data.most_curvature[None], len(theta), axis=0)
-    gradient += penalty.gradient(theta)
+    gradient = losses[0] + penalty.gradient(theta)
+    hessian = losses[1].copy() if bound is None else np.repeat(bound[None], len(theta), axis=0)
     each = np.arange(theta.shape[1])
     hessian[:, each, each] += penalty.ridge
     hessian += penalty.matrix

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -223,11 +224,13 @@ class Origin:
         source: paper and algorithm.
         names: what its paper calls it; the first is the one to say.
         errata: of the papers, that it repairs or reproduces.
+        also: listings and names of a paper that it has a part in beside others, by which it is searched for.
     """
 
     source: str
     names: tuple[str, ...] = ()
     errata: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
 
 @final
@@ -465,14 +468,29 @@ def method(id: str) -> Method:
     return entry
 
 
+_PHRASE = re.compile(r"\balgorithm (\d) (?:of|in) (?:paper )?([a-d])\b")
+_LISTING = re.compile(r"\b(?:([a-d]),? )?algorithm (\d)\b")
+
+
 def search(words: str) -> list[Method]:
-    """Return the methods that have all words in their id, names, title, summary or source, capitals aside."""
-    wanted = words.lower().split()
+    """Return the methods that have all words in their id, names, title, summary or source, capitals aside.
 
-    def text(entry: Method) -> str:
-        return " ".join([entry.id, *entry.origin.names, entry.title, entry.summary, entry.origin.source]).lower()
+    A letter or digit by itself must stand by itself, and an algorithm's number belongs to its paper: ``C, Algorithm 1``
+    is neither Algorithm 2 of C nor Algorithm 1 of D.
+    """
+    wanted = _PHRASE.sub(r"\2, algorithm \1", words.lower())
+    listings = _LISTING.findall(wanted)
+    parts = [part.strip(",;") for part in _LISTING.sub(" ", wanted).split() if part.strip(",;") not in ("", "paper")]
 
-    return [entry for entry in methods() if all(word in text(entry) for word in wanted)]
+    def fits(entry: Method) -> bool:
+        origin = entry.origin
+        told = " ".join([entry.id, *origin.names, *origin.also, entry.title, entry.summary, origin.source]).lower()
+        own, single = _LISTING.findall(told), set(re.findall(r"[a-z0-9]+", told))
+        return all(any(n == number and p in ("", paper) for paper, number in own) for p, n in listings) and all(
+            part in single if len(part) == 1 else part in told for part in parts
+        )
+
+    return [entry for entry in methods() if fits(entry)]
 
 
 def make_parameters(entry: Method, values: Mapping[str, Any]) -> Parameters:

@@ -115,7 +115,7 @@ ERRATA = {
             "C, Algorithms 1 to 4",
             "|y| <= 1 (Algorithms 1 and 2) and |y| <= L r + |f(0)| + C (3 and 4) are stated as assumptions on the "
             "rows; no device enforces them, and the counts of the paper's Poisson experiments do not keep the first",
-            "clipped on the device to a declared bound; figures draw |y| <= 1 as well",
+            "clipped on the device to a declared bound; figures draw counts as they are, beside noise for |y| <= 1, as well",
         ),
         (
             "E20",

@@ -268,6 +268,7 @@ _D = (
         "D",
         "Algorithm 2",
         "retrieval and recycling, any number of passes",
+        "method:napp-erm",
         "code:pmtcore.glm.augment:recycled",
         "erratum:E13",
     ),

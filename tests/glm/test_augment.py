@@ -35,7 +35,7 @@ def test_the_literal_form_tends_to_the_limit_at_the_stated_rate(loss, seed):
     data = Data(loss, x, y)
     rng = np.random.default_rng(seed)
     b, weights = 2 * rng.standard_normal(4), np.array([3.0, 5.0, 2.0, 4.0]) * loss.curvature
-    end = limit(data, b[None], weights, 1e-10, np.zeros((1, 4)))[0]
+    end = limit(data, b[None], weights, 1e-10, np.zeros((1, 4))).theta[0]
     counts = [400, 1600, 6400, 25_600]
     far = [
         math.sqrt(np.mean([np.sum((literal(data, b, weights, k, rng=rng) - end) ** 2) for _ in range(60)]))
@@ -60,7 +60,7 @@ def test_the_limit_agrees_with_an_independent_solver(loss, seed):
         )
 
     other = reference(f, np.zeros(4), jac=True, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-11}).x
-    mine = limit(Data(loss, x, y), b[None], weights, 1e-10, np.zeros((1, 4)))[0]
+    mine = limit(Data(loss, x, y), b[None], weights, 1e-10, np.zeros((1, 4))).theta[0]
     assert np.linalg.norm(mine - other) < 1e-6
 
 
@@ -198,6 +198,13 @@ def test_recycling_raises_the_modulus_and_shrinks_the_noise(seed):
     smaller = b * (0.5 / (0.5 + 0.5 * share))[:, None]
     again = iterate(data, smaller, [Target(kind="lasso", lam=30.0, floor=float(c)) for c in counted], 40)
     assert np.allclose(found.theta, again.theta)
+    displayed = retrieved_share(first.weights, 1.0, 1.0, "displayed")
+    least = first.weights.min(axis=1)
+    literally = recycled(data, b, targets, 1.0, share=0.5, passes=1, rounds=40, displayed=np.array([True, False, True]))
+    assert np.all(displayed >= 0.5) and np.all(literally.weights[[0, 2]] >= least[[0, 2], None] * (1 - 1e-12))
+    smaller = b * (0.5 / (0.5 + 0.5 * displayed))[:, None]
+    again = iterate(data, smaller, [Target(kind="lasso", lam=30.0, floor=float(c)) for c in least], 40)
+    assert np.allclose(literally.theta[[0, 2]], again.theta[[0, 2]]) and np.allclose(literally.theta[1], found.theta[1])
     many, more = (recycled(data, b, targets, 1.0, share=0.5, passes=k, rounds=40) for k in (6, 12))
     assert np.allclose(many.theta, more.theta, atol=1e-3)
 
@@ -213,3 +220,20 @@ def test_the_literal_algorithm_is_near_its_limit(seed):
         drawn = iterate(data, np.abs(b) if absolute else b, target, 6, absolute=absolute, rows=made).theta
         exact = iterate(data, np.abs(b) if absolute else b, target, 6, absolute=absolute).theta
         assert np.allclose(drawn, exact, atol=0.05)
+
+
+@pytest.mark.parametrize("kind", ["linear", "logistic"])
+def test_a_fit_may_begin_with_the_derivatives_where_another_ended(kind, seed):
+    """They are those of the losses at each minimizer, whenever its fit ended, and change no end but by rounding."""
+    loss = losses.LOGISTIC if kind == "logistic" else losses.linear(100.0)
+    x, y = rows(loss, 200, 4, seed)
+    data, b = Data(loss, x, y), 10 * np.random.default_rng(seed).standard_normal((5, 4))
+    ridge = np.array([1e-3, 1e-1, 1.0, 10.0, 1e4])[:, None] + 0 * b
+    found = minimize(data, Penalty.of(b, ridge, 0.0, 0.1), 1e-8)
+    for known, there in zip(found.derivatives, data.derivatives(found.theta), strict=True):
+        assert np.allclose(known, there, rtol=1e-9, atol=1e-9)
+    other = Penalty.of(-b, 2 * ridge, 0.0, 0.3)
+    begun = minimize(data, other, 1e-8, found.theta, begun=found.derivatives)
+    kept = [part.copy() for part in found.derivatives]
+    assert np.allclose(begun.theta, minimize(data, other, 1e-8, found.theta).theta, atol=1e-7)
+    assert all(np.array_equal(*pair) for pair in zip(kept, found.derivatives, strict=True))

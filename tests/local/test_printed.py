@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import chi2, fisher_exact
 
-from pmtcore.accounting.budgets import epsilon_from_mu
+from pmtcore.accounting.budgets import Budget, epsilon_from_mu
 from pmtcore.auditing import attacks
 from pmtcore.auditing.lower_bound import audit
 from pmtcore.base.records import PrivateRows, ReleaseStatus
@@ -21,8 +21,8 @@ from pmtcore.local.estimators import LINKS, scale_root
 from pmtcore.local.printed import classical_check, classical_size, printed_sds, symbol_attack
 from pmtcore.local.protocol import unfold
 from pmtcore.mechanisms.noise import SecureNoise, SeededNoise, ZeroNoise
-from pmtcore.methods.registry import method
-from pmtcore.public.moments import public_from_rows
+from pmtcore.methods.registry import make_parameters, method
+from pmtcore.public.moments import PublicData, public_from_rows
 from pmtcore.releases.release import Request, release
 from pmtcore.tables.problem import Choices, prepare
 from pmtcore.tables.table import read_table
@@ -167,6 +167,29 @@ def test_rows_outside_are_missing_from_the_printed_mean():
     made = printed.repaired.configuration
     assert np.allclose(printed.measure(rows).reveal(TEST), made.statistic(x, y).mean(axis=0))
     assert not np.allclose(printed.repaired.measure(rows).reveal(TEST), made.statistic(x, y).mean(axis=0))
+
+
+@pytest.mark.parametrize("id", PRINTED)
+def test_counts_enter_as_they_are_where_the_listing_only_assumes_a_bound(id):
+    """Counts above 1 are in the mean of x y, exactly; noise and x x' are those of |y| <= 1 (E19)."""
+    rng = np.random.default_rng(8)
+    x, y = rng.uniform(-0.4, 0.4, (40, 3)), rng.poisson(3.0, 40).astype(float)
+    factor = np.diag([*np.sqrt(np.mean(x**2, axis=0)), 1.0])
+    public = PublicData(names(3), "y", factor, 40, np.column_stack([x, 0 * y]), family("poisson"), labelled=False)
+    entry = method(id)
+
+    def made(responses: str):
+        values = {"response_bound": 1.0, "responses": responses}
+        return entry.plan(public, 40, Budget(1.0), make_parameters(entry, values))
+
+    as_they_are, clipped = made("as they are"), made("clipped")
+    rows = PrivateRows.from_arrays(x, y, names(3))
+    centred = x - as_they_are.repaired.configuration.shift
+    means = [each.measure(rows).reveal(TEST) for each in (as_they_are, clipped)]
+    assert np.allclose(means[0][-3:], centred.T @ y / 40, atol=1e-3)
+    assert np.allclose(means[1][-3:], centred.T @ np.minimum(y, 1) / 40, atol=1e-3)
+    assert np.array_equal(means[0][:-3], means[1][:-3]) and np.max(y) > 4
+    assert np.array_equal(as_they_are.noise_sds, clipped.noise_sds)
 
 
 def test_printed_noise_is_drawn_as_stated(seed):

@@ -20,7 +20,7 @@ from pmtcore.papers.catalogue_page import NOT_AT_HAND
 from pmtcore.papers.figures import gallery as pictures
 from pmtcore.papers.gallery import central, checks
 from pmtcore.papers.gallery.catalogue import figure, figures
-from pmtcore.papers.gallery.claims import FEWEST_TRIALS, Answer, Claim, Curve, Finding, spread_of
+from pmtcore.papers.gallery.claims import FEWEST_TRIALS, Answer, Claim, Curve, Finding, not_drawn, spread_of
 from pmtcore.papers.gallery.engine import (
     Computation,
     compute_all,
@@ -49,7 +49,7 @@ def public_only(public):
 
 TRIALS = 60
 # Figures whose first trials take minutes: `gallery --all` computes them, and the page says that nobody has yet.
-LONG = {"C6", "C7", "C7b", "D6", "D6b", "D6c", "DS1d", "DS1e", "DS1f", "DS1g", "DS4c"}
+LONG = {"C6", "C7", "C7b", "D6", "D6b", "D6c", "D8b", "D8d", "DS1g", "DS4", "DS4b", "DS4c"}
 
 
 def curve(name: str, y, x=None, spread: float = 0.01, seed: int = 0, common: np.ndarray | None = None) -> Curve:
@@ -303,6 +303,41 @@ def test_comparisons_are_paired():
     assert checks.below("a", "b")({"a": lower, "b": alone}).answer is Answer.OPEN
 
 
+def test_below_at_every_x_needs_no_more_at_many_x():
+    """2.5 standard errors below are surely below at one x and at twenty; 1.5 are not; one x of twenty decides."""
+    scatter = np.linspace(-1, 1, TRIALS)[:, None] * np.ones((1, 20))
+    error = np.std(scatter[:, 0]) / np.sqrt(TRIALS)
+    b = Curve("b", np.arange(20.0), np.ones((TRIALS, 20)))
+
+    def answer(errors: np.ndarray, check=None) -> Answer:
+        return (check or checks.below("a", "b"))(
+            {"a": Curve("a", b.x, 1 - 0.01 * (errors * error + scatter)), "b": b}
+        ).answer
+
+    assert answer(np.full(20, 2.5)) is Answer.HOLDS and answer(np.full(20, 1.5)) is Answer.OPEN
+    assert answer(np.r_[1.5, np.full(19, 9.0)]) is Answer.OPEN
+    assert answer(np.r_[-9.0, np.full(19, 9.0)]) is Answer.FAILS
+    # That one of twenty is above is said less easily: each had its chance.
+    assert answer(np.r_[-2.5, np.full(19, 9.0)]) is Answer.OPEN
+    most, one = (checks.below_somewhere([("a", "b")], mostly=mostly) for mostly in (True, False))
+    assert answer(np.full(20, 2.5), most) is Answer.HOLDS, "what holds at every x holds at most"
+    assert (
+        answer(np.r_[2.5, np.zeros(19)], one) is Answer.OPEN and answer(np.r_[9.0, np.zeros(19)], one) is Answer.HOLDS
+    )
+
+
+def test_answers_are_seldom_wrong_by_chance():
+    """Of 200 sets of ten equal curves at most 20 are told apart; with one of ten equal at most 16 are called below."""
+    rng, told, missed = np.random.default_rng(13), 0, 0
+    for _ in range(200):
+        shared, one, two = rng.standard_normal((3, 40, 10))
+        a, b = (Curve(name, np.arange(10.0), np.exp((shared + own / 2) / 3)) for name, own in (("a", one), ("b", two)))
+        told += checks.below("a", "b")({"a": a, "b": b}).answer is not Answer.OPEN
+        less = Curve("a", a.x, a.values * np.r_[1.0, np.full(9, 0.5)])
+        missed += checks.below("a", "b")({"a": less, "b": b}).answer is Answer.HOLDS
+    assert told <= 20 and missed <= 16, (told, missed)
+
+
 @pytest.mark.parametrize("statistic", ["mean", "median", "sd"])
 def test_paired_intervals_cover(statistic):
     """A true difference of nothing is declared in at most 12 % of 300 pairs of 40 trials, at odds of 5 % (1e-6)."""
@@ -341,6 +376,9 @@ def test_a_claim_with_readings_that_disagree_depends():
     assert answer(a=yes, b=no, c=may) == Answer.UNSTATED.value
     assert answer(a=yes, b=yes) == Answer.HOLDS.value and answer(a=no, b=no) == Answer.FAILS.value
     assert answer(a=yes, b=may) == Answer.OPEN.value and answer(a=no, b=may) == Answer.OPEN.value
+    apart = not_drawn("in another panel")
+    assert answer(a=no, b=apart) == answer(a=no, b=may, c=apart) == Answer.UNSTATED.value
+    assert answer(a=yes, b=apart) == Answer.HOLDS.value and answer(a=may, b=apart) == Answer.OPEN.value
     with pytest.raises(ValueError, match="check or readings"):
         Claim("Nothing to go by.")
 

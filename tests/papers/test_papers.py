@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from pmtcore.methods.registry import methods
+from pmtcore.methods.registry import methods, search
 from pmtcore.papers.catalogue_page import lines, text
 from pmtcore.papers.errata import ERRATA
 from pmtcore.papers.gallery.catalogue import figures
@@ -70,3 +71,35 @@ def test_methods_carry_errata_that_the_table_names():
         id for figure in figures() for id in figure.errata
     }
     assert {"E17", "E20", "E21", "E23"} <= carried
+
+
+_LISTINGS = [line for line in STATEMENTS if re.fullmatch(r"Algorithm \d", line.number)]
+
+
+@pytest.mark.parametrize("line", _LISTINGS, ids=lambda line: f"{line.paper} {line.number}")
+def test_every_listing_is_found_by_its_number(line):
+    """A search for a paper's algorithm finds the methods that do it, and none of another of its algorithms."""
+    where = {place.split(":")[1] for place in line.where if place.startswith("method:")}
+    for words in (
+        f"{line.paper}, {line.number}",
+        f"{line.number} of paper {line.paper}",
+        f"{line.paper} {line.number}",
+    ):
+        assert where <= {entry.id for entry in search(words.upper())}, words
+    assert where, line
+    others = [other for other in _LISTINGS if other.paper == line.paper and other is not line]
+    strangers = {
+        place.split(":")[1] for other in others for place in other.where if place.startswith("method:")
+    } - where
+    assert not strangers & {entry.id for entry in search(f"{line.paper}, {line.number}")}
+
+
+def test_names_of_the_papers_are_found():
+    """What the papers call their procedures, in any letters; a digit or letter counts by itself only."""
+    for name in (
+        *("DP-PMTRR", "DP-PMTOLSE", "DP-PMTLR", "DP-PMTGLM", "DP-PMTSE", "PMT", "DP-RR", "DP-LR", "DP-GD", "DP-OLSE"),
+        *("NAPP-ERM", "NAPP-VS", "NAPP-VS+", "DP-ERM", "NLDP"),
+    ):
+        assert search(name) and search(name.lower()), name
+    assert all(entry.origin.source.startswith("C") or "C" in entry.origin.source for entry in search("paper C"))
+    assert search("Algorithm 9") == search("no such words") == []

@@ -318,6 +318,7 @@ def algorithm(
         origin=Origin(
             name,
             names=(name if printed else f"{name}, repaired",),
+            also=("NLDP",),
             errata=("E5", "E6", "E19") if gaussian else ("E6", "E7", "E19"),
         ),
         claim=claim,

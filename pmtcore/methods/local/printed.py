@@ -23,6 +23,7 @@ from pmtcore.base.records import Private, PrivateRows
 from pmtcore.local import setup
 from pmtcore.local.estimators import LINKS
 from pmtcore.local.printed import outside, printed_sds
+from pmtcore.local.protocol import Configuration
 from pmtcore.mechanisms.noise import NoiseSource, release_vector
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.local.collected import (
@@ -37,6 +38,8 @@ from pmtcore.methods.registry import REPLACE_ONE, Planner, StatisticPlan, lab, r
 from pmtcore.public.moments import PublicData
 
 _POWER = 1.1  # of n: delta as paper C takes it
+_BEYOND = 1024.0  # responses taken as they are: counts up to it are whole numbers of grid steps
+_CLIPPED = "clipped"
 _FEWEST = 10  # delta = n^-1.1 says nothing for one row, which is what an audit runs
 
 
@@ -60,9 +63,17 @@ class PrintedPlan(StatisticPlan[np.ndarray]):
         delta = max(self.repaired.n, _FEWEST) ** -self.power
         return printed_sds(self.repaired.configuration, epsilon_from_mu(self.mu, delta), delta)
 
+    @property
+    def answered(self) -> Configuration:
+        """Return what devices compute with: the listing assumes a bound on responses, and no device enforces it."""
+        made = self.repaired.configuration
+        if getattr(self.repaired.parameters, "responses", _CLIPPED) == _CLIPPED:
+            return made
+        return dataclasses.replace(made, low=-_BEYOND, high=_BEYOND)
+
     def measure(self, rows: PrivateRows) -> Private[np.ndarray]:
         """Return the mean over the devices that answer with a number (dimension,)."""
-        made = self.repaired.configuration
+        made = self.answered
 
         def block(features: np.ndarray, response: np.ndarray) -> np.ndarray:
             answers = ~outside(made, features) if self.symbol else np.ones(len(response), dtype=bool)
@@ -104,6 +115,13 @@ class PrintedMomentParameters(MomentParameters):
     """Public parameters of C's Algorithms 1 and 2 as printed."""
 
     power: float = _power()
+
+    responses: str = parameter(
+        _CLIPPED,
+        label="Responses beyond the bound",
+        help="The listing assumes that there are none, and lets them in as they are (E19); the noise is for the bound.",
+        choices=(_CLIPPED, "as they are"),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, final
 
 import numpy as np
@@ -81,6 +81,11 @@ class PrintedParameters(Parameters):
         choices=("no", "yes"),
     )
     passes: int = parameter(1, label="Passes of recycling", help="Re-runs of Algorithm 2, at most.", low=1, high=20)
+    retrieval: str = choice(
+        "What is retrieved",
+        example="equation 13 as its worked example has it, over the coordinates that surpass Lambda0 (E10)",
+        displayed="equation 13 as displayed, over all coordinates, where half comes back with any fit (E9)",
+    )
     iterations: int = parameter(80, label="Iterations", help="Of the weights.", low=1, high=500)
     fit: str = choice(
         "Fit",
@@ -232,6 +237,7 @@ def _alike(data: Losses[Loss], plans: Sequence[PrintedPlan], b: np.ndarray, rows
     selects = np.asarray([plan.selection != "none" for plan in plans])
     epsilons = np.asarray([plan.claim.epsilon for plan in plans])
     passes = np.asarray([plan.parameters.passes if plan.parameters.recycle == "yes" else 0 for plan in plans])
+    displayed = np.asarray([plan.parameters.retrieval == "displayed" for plan in plans])
     return recycled(
         data,
         b,
@@ -241,6 +247,7 @@ def _alike(data: Losses[Loss], plans: Sequence[PrintedPlan], b: np.ndarray, rows
         passes=passes,
         rounds=parameters.iterations,
         absolute=selects,
+        displayed=displayed,
         rows=rows,
     )
 
@@ -275,6 +282,12 @@ class PrintedOutcome(Outcome):
         return {**back, "zeros": int(np.sum(self.found.theta[0] == 0))}
 
 
+@lru_cache(maxsize=64)
+def _claimed(mu: float, delta: float) -> float:
+    """Return the epsilon of a budget, which a figure asks for in every trial; both numbers are public."""
+    return epsilon_from_mu(mu, delta)
+
+
 def _planned(public: PublicData, budget: Budget, parameters: PrintedParameters, selection: str) -> PrintedPlan:
     ground = setting(public, parameters.coordinates, parameters.loss, parameters.bound)
     if parameters.row_bound:
@@ -282,9 +295,7 @@ def _planned(public: PublicData, budget: Budget, parameters: PrintedParameters, 
     if parameters.fit == "direct" and (selection != "none" or parameters.regularizer == "bridge"):
         raise InputError(MethodMessage.TARGET_NOT_CONVEX)
     pure = parameters.noise == "pure"
-    epsilon = (
-        min(pure_epsilon_from_mu(budget.mu), 500.0) if pure else max(epsilon_from_mu(budget.mu, parameters.delta), 1e-6)
-    )
+    epsilon = min(pure_epsilon_from_mu(budget.mu), 500.0) if pure else max(_claimed(budget.mu, parameters.delta), 1e-6)
     claim = ApproxDP(epsilon, 0.0 if pure else parameters.delta, Neighbours.ADD_REMOVE_ONE)
     needed = ground.loss.curvature * ground.radius**2 / (2 * (1 - parameters.share) * epsilon)
     least = parameters.floor or needed
@@ -334,7 +345,9 @@ def _register(
             id=id,
             title=f"{title} (as published)",
             summary="Weights iterated on the private fit; the target regularizer does double duty.",
-            origin=Origin(source, names=(name,), errata=errata),
+            origin=Origin(
+                source, names=(name,), errata=errata, also=("D, Algorithm 1", "D, Algorithm 2 (recycle=yes)")
+            ),
             claim=_LEAKS,
             plan=plan,
             colour=colour,

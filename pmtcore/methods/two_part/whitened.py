@@ -210,7 +210,11 @@ register(
         id="pmt-moment",
         title="Whitened second moment",
         summary="The private second moment of the features and its inverse, released in whitened coordinates.",
-        origin=Origin("B, Algorithm 2; A, Theorems 3.2 and 3.3", names=("DP-PMTSE",)),
+        origin=Origin(
+            "B, Algorithm 2; A, Theorems 3.2 and 3.3",
+            names=("DP-PMTSE",),
+            also=("PMT truncation", "A, Algorithm 1", "B, Algorithm 1"),
+        ),
         claim=_TRUNCATED,
         plan=_moment_plan,
         colour="#882255",

@@ -86,10 +86,15 @@ class _Ratio:
 
     @property
     def place(self) -> str:
-        """Return the x that decides, with its interval; all intervals of the comparison hold together at 95 %."""
-        margin = two_sided(self.trials, self.sides * self.draws.shape[1]) * spread_of(self.draws)
+        """Return the x that decides, with the 95 % interval that decided.
+
+        That of this x alone where the claim holds, which is where every such interval is on its side of the border;
+        one of intervals that hold together at all x otherwise.
+        """
+        answer, points = self.answer, self.sides * self.draws.shape[1]
+        margin = two_sided(self.trials, 1 if answer is Answer.HOLDS else points) * spread_of(self.draws)
+        failed = answer is Answer.FAILS
         with np.errstate(invalid="ignore"):
-            failed = bool(np.any(self.draws[0] - margin >= np.log(self.border)))
             end = self.draws[0] - margin if failed else self.draws[0] + margin
         at = int(np.argmax(np.where(np.isnan(end), -np.inf if failed else np.inf, end)))
         value = _with_interval(self.draws[0, at], margin[at])
@@ -152,18 +157,22 @@ def all_below(pairs: Sequence[tuple[str, str]], statistic: Statistic = "mean") -
 def below_somewhere(pairs: Sequence[tuple[str, str]], statistic: Statistic = "mean", *, mostly: bool = False) -> Check:
     """Check that there is an x at which each first curve is below its second; or, ``mostly``, that at most x they are.
 
-    It fails where too many x are left at which one surely is not below.
+    That at least u of k values do so is believed where u do surely among as many as k - u + 1 that were looked at,
+    since of any k - u + 1 one must (Benjamini and Heller 2008), or where all do, each by itself. It fails where too
+    many are left at which one surely is not below.
     """
 
     def check(curves: Curves) -> Finding:
         gaps = np.stack([_ratio(curves[a], curves[b], statistic) for a, b in pairs])  # (pairs, 1 + resamples, k)
         points = gaps.shape[-1]
-        trials = _trials(*(curves[name] for pair in pairs for name in pair))
-        margin = two_sided(trials, points) * np.stack([spread_of(gap) for gap in gaps])
-        with np.errstate(invalid="ignore"):
-            yes = int(np.sum(np.all(gaps[:, 0] + margin < 0, axis=0)))
-            no = int(np.sum(np.any(gaps[:, 0] - margin >= 0, axis=0)))
         wanted = points // 2 + 1 if mostly else 1
+        trials = _trials(*(curves[name] for pair in pairs for name in pair))
+        spread = np.stack([spread_of(gap) for gap in gaps])
+        with np.errstate(invalid="ignore"):
+            single = np.all(gaps[:, 0] + two_sided(trials) * spread < 0, axis=0)
+            among = np.all(gaps[:, 0] + two_sided(trials, points - wanted + 1) * spread < 0, axis=0)
+            yes = int(np.sum(single if np.all(single) else among))
+            no = int(np.sum(np.any(gaps[:, 0] - two_sided(trials, wanted * len(pairs)) * spread >= 0, axis=0)))
         answer = Answer.HOLDS if yes >= wanted else Answer.FAILS if points - no < wanted else Answer.OPEN
         words = f"surely below at {yes} of {points} values of x, surely not at {no}"
         left = points - yes - no
@@ -499,21 +508,21 @@ def _no_median(curves: Sequence[Curve]) -> Finding:
     )
 
 
-def slope_near(name: str, value: float, tolerance: float = 0.2) -> Check:
-    """Check that the slope of the median on log axes is near a value, and known well enough to say so."""
+def slope_near(name: str, value: float, tolerance: float = 0.2, statistic: Statistic = "median") -> Check:
+    """Check that the slope on log axes is near a value, and known well enough to say so."""
 
     def check(curves: Curves) -> Finding:
-        slope = along(curves[name])
+        slope = along(curves[name], statistic)
         return _no_median([curves[name]]) if slope is None else slope.near(value, tolerance)
 
     return check
 
 
-def slope_above(name: str, value: float) -> Check:
+def slope_above(name: str, value: float, statistic: Statistic = "median") -> Check:
     """Check that the whole 95 % interval of the slope on log axes lies above a value."""
 
     def check(curves: Curves) -> Finding:
-        slope = along(curves[name])
+        slope = along(curves[name], statistic)
         if slope is None:
             return _no_median([curves[name]])
         answer = Answer.HOLDS if slope.low > value else Answer.FAILS if slope.high <= value else Answer.OPEN
@@ -522,12 +531,14 @@ def slope_above(name: str, value: float) -> Check:
     return check
 
 
-def slope_across(named: Mapping[float, str], value: float, tolerance: float = 0.2) -> Check:
+def slope_across(
+    named: Mapping[float, str], value: float, tolerance: float = 0.2, statistic: Statistic = "median"
+) -> Check:
     """Check the slope along another parameter, of which each curve has one value: at the last x of all curves."""
 
     def check(curves: Curves) -> Finding:
         last = [curves[name] for name in named.values()]
-        logs = np.stack([_log(curve, "median")[:, -1] for curve in last], axis=1)
+        logs = np.stack([_log(curve, statistic)[:, -1] for curve in last], axis=1)
         slope = fitted_slope(np.asarray(list(named), dtype=float), logs, _trials(*last))
         if slope is None:
             return _no_median(last)

@@ -18,7 +18,7 @@ from typing import Any, Literal, final
 import numpy as np
 from scipy.stats import t as student
 
-LEVEL = 0.05  # odds that an answer is wrong by chance, over all points that a check looks at
+LEVEL = 0.05  # odds that an answer is wrong by chance: half of it that a claim holds, half that it does not
 FEWEST_TRIALS = 5  # below it nothing is said: no resample of four trials knows how far a fifth would lie
 _RESAMPLES = 200  # their spread is known to 5 %
 _ONE_SD = (0.158655, 0.841345)  # quantiles of a normal law at one standard deviation
@@ -199,20 +199,25 @@ def spread_of(draws: np.ndarray) -> np.ndarray:
 def below_zero(draws: np.ndarray, trials: int) -> Answer:
     """Return whether every figure lies below 0.
 
+    That all do is believed where each of them alone is surely below: it would be wrong where a single one is not, and
+    that one is tested at its own level (Berger 1982, intersection-union). That one does not is believed only where it
+    surely is not among as many as were looked at, since each had its chance.
+
     Args:
         draws: figures and their resamples (1 + resamples, k) or (1 + resamples,).
         trials: how many were resampled, which decides the tails.
     """
     draws = draws.reshape(len(draws), -1)
-    margin = two_sided(trials, draws.shape[1]) * spread_of(draws)
+    spread = spread_of(draws)
     with np.errstate(invalid="ignore"):
-        if np.all(draws[0] + margin < 0):
+        if np.all(draws[0] + two_sided(trials) * spread < 0):
             return Answer.HOLDS
-        return Answer.FAILS if np.any(draws[0] - margin >= 0) else Answer.OPEN
+        failed = np.any(draws[0] - two_sided(trials, draws.shape[1]) * spread >= 0)
+    return Answer.FAILS if failed else Answer.OPEN
 
 
 def two_sided(trials: int, points: int = 1) -> float:
-    """Return the standard errors on either side that a true value leaves at odds of :data:`LEVEL` over all points."""
+    """Return the standard errors on either side that a true value leaves at odds of :data:`LEVEL`, at any of points."""
     return float(student.isf(LEVEL / 2 / max(points, 1), max(trials - 1, 1)))
 
 
@@ -234,8 +239,8 @@ class Claim:
         check: of the one reading there is; with several readings that of the first.
         unstated: a setting that the answer hangs on and that the paper does not state.
         readings: what the paper can be read to have done, each with its check. Where they agree that is the answer;
-            where one holds and another does not, it depends on ``unstated``. With ``unstated`` and no readings
-            nothing is answered.
+            where one holds and another does not, it depends on ``unstated``, as it does where none holds and one of
+            them is :func:`not_drawn`. With ``unstated`` and no readings nothing is answered.
     """
 
     words: str
@@ -268,11 +273,20 @@ class Claim:
     def _read(self, curves: Curves) -> Finding:
         found = {name: _checked(check, curves) for name, check in self.readings.items()}
         answers = {each.answer for each in found.values()}
-        lines = tuple(f"{name}: {each.answer.value}; {each.figures}" for name, each in found.items())
-        answer = Answer.OPEN if Answer.OPEN in answers else next(iter(answers))
-        if {Answer.HOLDS, Answer.FAILS} <= answers:
+        lines = tuple(
+            f"{name}: {each.figures if each.answer is Answer.UNSTATED else f'{each.answer.value}; {each.figures}'}"
+            for name, each in found.items()
+        )
+        tried = answers - {Answer.UNSTATED}
+        answer = Answer.OPEN if Answer.OPEN in tried else next(iter(tried))
+        if Answer.FAILS in answers and answers & {Answer.HOLDS, Answer.UNSTATED}:
             answer = Answer.UNSTATED
         return Finding(answer, "; ".join(lines), lines)
+
+
+def not_drawn(why: str) -> Check:
+    """Return the check of a reading that no curve here answers: it confirms nothing, and keeps others from refuting."""
+    return lambda curves: Finding(Answer.UNSTATED, why)
 
 
 def _checked(check: Check | None, curves: Curves) -> Finding:

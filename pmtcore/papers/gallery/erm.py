@@ -177,7 +177,7 @@ class Trial:
     bound: str = "box"
     floor: float | None = None
 
-    @property
+    @cached_property
     def budget(self) -> Budget:
         """Return the budget whose claim is this epsilon and delta."""
         if self.delta:
