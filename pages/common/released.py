@@ -141,23 +141,16 @@ def coefficients(found: Release, planned: str = "") -> None:
     shown = forest.chosen(table, unit, search, order)
     example = example_words(shown, unit, reference_levels(found.notes))
     st.markdown(f"{badge(label(found))} **{plain(release_words(found, unit.per_spread))}** {plain(example)}")
-    if planned:
-        st.caption(planned)
     few = forest.folded(shown, unit)
     view = "all" if len(few) == len(shown) or len(shown) <= MANY else views()
     drawn = few if view == "columns" else shown
-    if len(drawn) < len(table):
-        st.caption(forest.note(table, drawn))
-    if view == "columns":
-        st.caption("Of each column of categories the clearest level is shown: a band holds for one chosen beforehand.")
-    if words := penalty_words(found.facts.penalty):
-        st.caption(f"{words} Data has the penalty among its choices.")
     if len(shown):
         figure = forest.multiples(shown, unit) if view == "levels" else forest.forest(drawn, unit)
         picture(figure, "coefficients", "Released coefficients with 95 % bands; the table below has the figures")
         with st.expander("Table", icon=":material/table_rows:"):
             frame(forest.displayed(shown, unit), f"Coefficients: {unit.words}")
             download_table(forest.displayed(shown, unit), "coefficients-shown")
+    about_picture(found, table, drawn, planned)
     if found.bands is None:
         st.caption(
             "There are no error bands for this method: part of its error is not known from public figures, the pull of "
@@ -168,6 +161,19 @@ def coefficients(found: Release, planned: str = "") -> None:
     leaning = leaning_words(table, unit)
     if leaning:
         st.caption(leaning)
+
+
+def about_picture(found: Release, table: pd.DataFrame, drawn: pd.DataFrame, planned: str) -> None:
+    """Say below the picture which coefficients it holds, what they are, and how their bands compare with the plan."""
+    told = [planned]
+    if len(drawn) < len(table):
+        told.append(forest.note(table, drawn))
+    if not set(drawn["coefficient"]) <= set(table["coefficient"]):
+        told.append("Of each column of categories the clearest level is drawn: a band holds for one chosen beforehand.")
+    if words := penalty_words(found.facts.penalty):
+        told.append(f"{words} Data has the penalty among its choices.")
+    if any(told):
+        st.caption(plain(" ".join(sentence for sentence in told if sentence)))
 
 
 def as_planned(found: Release, request: Request) -> str:

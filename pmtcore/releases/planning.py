@@ -44,7 +44,7 @@ class Planned:
     @property
     def is_complete(self) -> bool:
         """Return True where no part of the error is left out: truncation is predicted, or no row is truncated."""
-        return self.prediction.is_complete(self.truncation_rate)
+        return method(self.method).role == "public" or self.prediction.is_complete(self.truncation_rate)
 
     def half_width(self, j: int) -> float:
         """95 % half-width of the j-th coefficient."""

@@ -43,6 +43,8 @@ th:first-child,td:first-child,table.words td{text-align:left}th{font-weight:600}
 code,pre{font-size:.85rem}pre{background:#f3f4f6;padding:.7rem;white-space:pre-wrap;overflow-wrap:anywhere}
 svg{width:100%;height:auto}svg.small{max-width:24rem;display:block}
 svg.rows{max-width:34rem;display:block}svg text{font:13px system-ui,sans-serif;fill:#1a1d21}
+th:first-child{overflow-wrap:anywhere}
+@media (max-width:640px){table{font-size:.8rem}th,td{padding:.2rem .25rem}body{margin:1rem auto}}
 @media print{body{margin:0;max-width:none}h2{break-after:avoid}table,svg{break-inside:avoid}}
 """
 
