@@ -12,7 +12,7 @@ from pages.common.explore_release import completing, confirming
 from pages.common.widgets import PLAIN, at_first, badge, chart, download_table, frame, show_error
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
-from pmtcore.base.numbers import p_value
+from pmtcore.base.numbers import p_value, plural
 from pmtcore.base.records import Label
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
@@ -296,8 +296,8 @@ def _test(here: Held, fit: Regression) -> None:
     if tested:
         found = fit.test(tested)
         st.markdown(
-            f"{badge(here.label)} F = {found.statistic:.4g} on {found.among}, p: {p_value(found.p)} (privacy, sampling "
-            "and truncation together)."
+            f"{badge(here.label)} F = {found.statistic:.4g} for {plural(found.among, 'coefficient')}, p: "
+            f"{p_value(found.p)} (privacy, sampling and truncation together)."
         )
     given = [name for name in here.moment.record.derived.base if name in here.moment.columns and name != fit.response]
     with st.form("explore-predict"):

@@ -87,14 +87,14 @@ def spend_form(mu: float) -> Spend | None:
         return None
     if tables.may_be_studied and not st.toggle("Keep it in the ledger", False, key="ledger-study", help=_STUDY_HELP):
         return Spend()
-    left, right = st.columns(2)
-    name = tables.registered or left.text_input(
+    # One below the other: a name that is cut is no name.
+    name = tables.registered or st.text_input(
         "Data set, in the ledger",
         tables.title,
         key=f"ledger-name-{tables.key[:12]}",
         help="Releases under one name are added up under one cap; name the rows, not the file.",
     )
-    purpose = right.text_input(
+    purpose = st.text_input(
         "Purpose",
         key="ledger-purpose",
         persist_state="session",

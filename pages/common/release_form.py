@@ -108,6 +108,8 @@ def expected(found: Preview) -> None:
                 Label.PUBLIC,
                 folded_note=_note(found),
             )
+            if left_out := figures.predicted_note(found):
+                st.caption(left_out)
     if found.guarantee.mu > 0:
         with right:
             chart(
@@ -123,7 +125,7 @@ def expected(found: Preview) -> None:
 def _note(found: Preview) -> str:
     """Return what a reader of the predictions should know besides, and the public figures that the plan chose."""
     chosen = figures.facts_words(found.facts)
-    return figures.predicted_note(found) + (f" Chosen from public figures: {chosen}." if chosen else "")
+    return f"Chosen from public figures: {chosen}." if chosen else ""
 
 
 def confirmation(found: Preview) -> str:

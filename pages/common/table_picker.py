@@ -41,7 +41,7 @@ from pmtcore.tables.table import Table
 # Table that is opened first: its picture shows what most tables show, that a larger budget comes nearer.
 _FIRST = "power-plant"
 # What is asked openly although nothing stops: a release with it would be spent for nothing.
-_OPEN = (TableNote.LIKE_IDENTIFIER,)
+_OPEN = (TableNote.LIKE_IDENTIFIER, TableNote.NAMES_ALIKE)
 # Features up to which all of them are listed, so that one is left out by one click.
 _LISTED = 20
 _LOOKING = "Looking at the public table"

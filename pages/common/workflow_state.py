@@ -40,8 +40,6 @@ def summary(problem: Problem) -> None:
 def steps(here: str, problem: Problem | None) -> None:
     """Draw the steps of the work in one line, each with its state, and the fit that they are about.
 
-    Data says itself what is open.
-
     Args:
         here: file name of the page, without its folder and ending.
         problem: what is worked on; ``None`` while a choice of tables or columns is missing.
@@ -59,7 +57,8 @@ def steps(here: str, problem: Problem | None) -> None:
         for at, (name, words) in enumerate(states.items(), 1):
             icon = ":material/check_circle:" if done.get(name) else f":material/counter_{at}:"
             st.page_link(f"pages/work/{name}.py", label=f"**{words}**" if name == here else words, icon=icon)
-    if here != "data" and problem is not None:
+    # A report says itself what it is about: another release than the open fit, often.
+    if here not in ("data", "report") and problem is not None:
         summary(problem)
 
 

@@ -22,7 +22,9 @@ from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import Table
 
 # Share of rows with gaps from which rows of zeros are no small matter.
-_MANY_GAPS = 0.1
+_MANY_GAPS = 0.05
+# Pixels of the table of columns at most, and of one of its lines.
+_GLANCE, _LINE = 330, 35
 
 
 def showcase() -> None:
@@ -60,11 +62,12 @@ def glance() -> None:
     if opened.tables is None or opened.problem is None:
         return
     st.markdown(f"{badge(Label.PUBLIC)} What goes in, by the public rows. Plan shows what a budget buys.")
+    table = at_a_glance(opened.tables.private, opened.tables.public, opened.problem.choices, opened.problem.notes)
     st.dataframe(
-        at_a_glance(opened.tables.private, opened.tables.public, opened.problem.choices, opened.problem.notes),
+        table,
         hide_index=True,
         width="stretch",
-        height=330,
+        height=min(_GLANCE, _LINE * (len(table) + 1) + 3),
         alt="Columns with their part in the fit, kind, missing values and spread in the public rows",
         column_config={
             "part": st.column_config.TextColumn(width=70),

@@ -14,7 +14,7 @@ from typing import Any
 from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.numbers import percent, plural, power_of_ten
-from pmtcore.base.records import plain
+from pmtcore.base.records import ReleaseStatus, plain
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
 from pmtcore.public.moments import INTERCEPT
@@ -162,12 +162,18 @@ def _plan(record: Mapping[str, Any]) -> str:
     )
 
 
+_MAY = {
+    ReleaseStatus.SOUND: "Why its figures may be published",
+    ReleaseStatus.LAB: "Why its figures are for the lab alone",
+}
+
+
 def _method(record: Mapping[str, Any]) -> str:
     entry = method(record["method"])
     errata = f" Published errata repaired here: {', '.join(entry.origin.errata)}." if entry.origin.errata else ""
     return (
         f"<h2>Method</h2>\n<p>{escape(entry.title)} (<code>{escape(entry.id)}</code>), {escape(source(entry.id))}. "
-        f"{escape(entry.summary)} Standing: {escape(entry.standing.value)}, {escape(entry.claim.reason)}."
+        f"{escape(entry.summary)} {_MAY[entry.standing]}: {escape(entry.claim.reason)}."
         f"{escape(errata)}</p>"
     )
 
