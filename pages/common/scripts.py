@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 CLOSE_MENU = (
-    "if (window.innerWidth < 768) {const b = document.querySelector("
+    "if (window.innerWidth <= 768) {const b = document.querySelector("
     "'[data-testid=\"stSidebarCollapseButton\"] button'); if (b) b.click();}"
 )
 TO_VERDICT = (
