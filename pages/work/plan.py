@@ -122,6 +122,8 @@ def page(problem: Problem) -> None:
             Label.PUBLIC,
             folded_note="Predictions assume that private rows are like the public ones.",
         )
+        if words := figures.left_out_words(curves.drawn()):
+            st.caption(words)
         if computing and curves.live:
             redrawn(lambda: filling(curves), A_MOMENT)
     with right:
