@@ -925,7 +925,7 @@ def _mutants() -> list[Mutant]:
         'if stroke.get("width") == -1:',
         shown,
     )
-    found += _noise_mutants() + _quiet_mutants() + _ledger_mutants() + _plan_mutants()
+    found += _noise_mutants() + _quiet_mutants() + _ledger_mutants() + _plan_mutants() + _page_mutants()
     results, questions = "tests/api/test_results.py", "tests/releases/test_questions.py"
     weights, clusters = "tests/api/test_weights.py", "tests/api/test_clusters.py"
     plant(
@@ -1431,6 +1431,42 @@ def _plan_mutants() -> list[Mutant]:
         ),
     ]
     return [Mutant(name, f"pmtcore/{file}", old, new, tests) for name, file, old, new, tests in faults]
+
+
+def _page_mutants() -> list[Mutant]:
+    """Sentences of the pages that would say too little or too much."""
+    return [
+        *_of(
+            "public/pull.py",
+            "tests/public/test_pull.py",
+            ("a penalty that decides nothing", " or remaining >= _HALF", ""),
+            ("a penalty in the unit of a number", "np.where(binary, 1.0, 1 / np.sqrt(variance[at]))", "1.0 + 0 * h"),
+        ),
+        *_of(
+            "methods/registry.py",
+            "tests/releases/test_planning.py -k leaves_a_part_out",
+            ("a width in part is whole", " or self.clipping_in_privacy or truncation_rate == 0", " or True"),
+        ),
+        *_of(
+            "explore/completed.py",
+            "tests/releases/test_explore.py -k public_rows_join",
+            ("rows of another table join a record", " or not np.array_equal(plan.root, moment.record.root)", ""),
+        ),
+        *_of(
+            "releases/record.py",
+            "tests/report/test_report.py -k unlike",
+            ("an alarm is lost in the record", 'bool(record.get("rows_disagree", False))', "False"),
+        ),
+        *_of(
+            "auditing/comparison.py",
+            "tests/app/test_compare_page.py -k it_moves",
+            (
+                "every method moves with every axis",
+                "return axis not in _MOVED or _has(entry, _MOVED[axis])",
+                "return True",
+            ),
+        ),
+    ]
 
 
 def _noise_mutants() -> list[Mutant]:

@@ -14,6 +14,7 @@ import pytest
 
 from pmtcore.accounting.budgets import detected_percent
 from pmtcore.base.checks import InputError
+from pmtcore.base.row_cache import MOST_KEPT
 from pmtcore.cli import main as cli
 from pmtcore.cli.parser import parser
 from pmtcore.ledger import engines
@@ -157,12 +158,12 @@ STATEMENTS = [
     ("docs/numbers.md", "with a cap of mu 3 unless you set another", 3.0, START_CAP),
     ("docs/numbers.md", "in at most 26 % of the cases", 26.0, detected_percent(1.0)),
     ("docs/numbers.md", "in at most 69.2 % of the cases", 69.2, math.ceil(1000 * NormalDist().cdf(0.5)) / 10),
-    ("docs/scale.md", "up to 96 MB", 96 * MB, importlib.import_module("pmtcore.base.row_cache").MOST_KEPT),
+    ("docs/scale.md", "up to 96 MB", 96 * MB, MOST_KEPT),
     (
         "docs/decisions/0022-looks.md",
         "up to 96 MB",
         96 * MB,
-        importlib.import_module("pmtcore.base.row_cache").MOST_KEPT,
+        MOST_KEPT,
     ),
 ]
 

@@ -13,7 +13,7 @@ from pages.common.widgets import PLAIN, at_first, badge, chart, download_table, 
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
-from pmtcore.base.numbers import p_value
+from pmtcore.base.numbers import p_value, plural
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.regression import Regression
 from pmtcore.report.figures import explore as figures
@@ -296,8 +296,8 @@ def _test(here: Held, fit: Regression) -> None:
     if tested:
         found = fit.test(tested)
         st.markdown(
-            f"{badge(here.label)} F = {found.statistic:.4g} on {found.among}, p: {p_value(found.p)} (privacy, sampling "
-            "and truncation together)."
+            f"{badge(here.label)} F = {found.statistic:.4g} for {plural(found.among, 'coefficient')}, p: "
+            f"{p_value(found.p)} (privacy, sampling and truncation together)."
         )
     given = [name for name in here.moment.record.derived.base if name in here.moment.columns and name != fit.response]
     with st.form("explore-predict"):
@@ -307,8 +307,7 @@ def _test(here: Held, fit: Regression) -> None:
     if asked:
         at = here.moment.predict(fit, values)
         st.markdown(
-            f"{badge(here.label)} **{at.value:.5g}**; the mean there lies in [{at.low:.5g}, {at.high:.5g}], a new row "
-            f"in [{at.new_low:.5g}, {at.new_high:.5g}] (95 %)."
+            f"{badge(here.label)} {plain(figures.predicted_words(fit, at, fit.response in here.moment.labels))}"
         )
 
 
@@ -347,7 +346,9 @@ def _paths(here: Held, fit: Regression) -> None:
     path = here.moment.lasso_path(fit) if kind == "lasso" else here.moment.ridge_path(fit)
     spread = dict(zip(here.moment.names, map(float, here.moment.record.spread), strict=True))
     words = (
-        "" if kind == "ridge" else "The table says in what share of draws of noise and sampling a feature is chosen."
+        "The penalty acts on coefficients in the units of the table, so a feature in small numbers shrinks first."
+        if kind == "ridge"
+        else "The table says in what share of draws of noise and sampling a feature is chosen."
     )
     alt = f"Coefficients along the {kind} path"
     chart(figures.paths(path, spread), "explore-paths", alt, figures.path_table(path), here.label, words)
@@ -361,12 +362,15 @@ def _correlations(here: Held, _: Regression) -> None:
     )
     figure, table = figures.heat(here.moment, partial)
     words = "Blank where the 95 % band holds zero: the noise does not let one tell."
+    words = f"{words} {figures.chance_words(len(table))}"
     chart(figure, "explore-heat", "Correlations of all pairs of columns", table, here.label, words)
 
 
 def _network(here: Held, _: Regression) -> None:
     figure, table = figures.network(here.moment)
     words = "A line where the partial correlation's band leaves out zero; dashed where it is negative."
+    pairs = len(here.moment.columns) * (len(here.moment.columns) - 1) // 2
+    words = f"{words} {figures.chance_words(pairs)}"
     chart(figure, "explore-network", "Network of partial correlations", table, here.label, words)
 
 

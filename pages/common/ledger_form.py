@@ -87,14 +87,14 @@ def spend_form(mu: float) -> Spend | None:
         return None
     if tables.may_be_studied and not st.toggle("Keep it in the ledger", False, key="ledger-study", help=_STUDY_HELP):
         return Spend()
-    left, right = st.columns(2)
-    name = tables.registered or left.text_input(
+    # One below the other: a name that is cut is no name.
+    name = tables.registered or st.text_input(
         "Data set, in the ledger",
         tables.title,
         key=f"ledger-name-{tables.key[:12]}",
         help="Releases under one name are added up under one cap; name the rows, not the file.",
     )
-    purpose = right.text_input(
+    purpose = st.text_input(
         "Purpose",
         key="ledger-purpose",
         persist_state="session",
@@ -122,11 +122,17 @@ def spend_form(mu: float) -> Spend | None:
             "Cap of this data set (total mu)",
             1e-3,
             1000.0,
-            max(START_CAP, mu),
+            START_CAP,
             format="%g",
             key=f"ledger-cap-{name}",
             help="Set with the first spend; all later releases count against it.",
         )
+        if cap < mu:
+            st.error(
+                f"A release of mu = {figure(mu)} is beyond this cap. Lower the budget, or raise the cap.",
+                icon=":material/error:",
+            )
+            return None
         st.caption(f"The spend is written to {plain(book.place)} before a private row is used.")
         return Spend(name, purpose, float(cap), account.second)
     st.caption(plain(f"{balance(account)} Written to {book.place}."))

@@ -26,6 +26,10 @@ from pmtcore.report.figures import release as figures
 from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option, source
 from pmtcore.report.shortened import shortened_words
+from pmtcore.report.strength import strength
+
+# Detections at 5 % false alarms from which a budget protects nobody.
+_NO_PROTECTION = 0.99
 
 
 def method_choice(public: PublicData) -> str:
@@ -82,6 +86,10 @@ def cost(found: Preview) -> None:
         f"delta {power_of_ten(guarantee.delta)}. {plain(guarantee.words)}",
         help=help_for("mu", "rho", "epsilon", "delta"),
     )
+    if strength(person.mu).detections >= _NO_PROTECTION:
+        st.warning(
+            "At this budget an attacker detects nearly everybody: it protects nobody.", icon=":material/warning:"
+        )
     if guarantee.unit.rows > 1:
         st.caption(f"These are figures of a person with all rows that count; of one row mu is {guarantee.mu:.4g}.")
 
@@ -100,6 +108,8 @@ def expected(found: Preview) -> None:
                 Label.PUBLIC,
                 folded_note=_note(found),
             )
+            if left_out := figures.predicted_note(found):
+                st.caption(left_out)
     if found.guarantee.mu > 0:
         with right:
             chart(
@@ -115,7 +125,7 @@ def expected(found: Preview) -> None:
 def _note(found: Preview) -> str:
     """Return what a reader of the predictions should know besides, and the public figures that the plan chose."""
     chosen = figures.facts_words(found.facts)
-    return figures.predicted_note(found) + (f" Chosen from public figures: {chosen}." if chosen else "")
+    return f"Chosen from public figures: {chosen}." if chosen else ""
 
 
 def confirmation(found: Preview) -> str:

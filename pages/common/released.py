@@ -13,7 +13,7 @@ import streamlit as st
 from pages.common import scripts
 from pages.common.jobs import FOCUS
 from pages.common.retrieved import show_retrieved
-from pages.common.session import session
+from pages.common.session import current_problem, prospect, session
 from pages.common.widgets import (
     at_first,
     badge,
@@ -46,6 +46,7 @@ from pmtcore.report.sheet import csv
 from pmtcore.report.shortened import shortened, shortened_words
 from pmtcore.report.statistics import DISAGREES, penalty_words
 from pmtcore.report.words import (
+    as_planned_words,
     coefficient_words,
     example_words,
     leaning_words,
@@ -53,19 +54,31 @@ from pmtcore.report.words import (
     reference_levels,
     release_words,
 )
+from pmtcore.tables.choices import Choices
 
 
-def other_table(id: str) -> None:
-    """Say so when the release on screen came from a table that is no longer open."""
+def other_table(id: str, choices: Choices) -> None:
+    """Say so when the release on screen came from a table that is no longer open, or from other choices.
+
+    Args:
+        id: of its request.
+        choices: what is chosen now.
+    """
     state = session()
-    if state.tables is not None and state.sources[id] != state.tables.private.sha256:
-        st.info(
-            f"This release came from another table. '{plain(state.tables.title)}' is open now.",
-            icon=":material/swap_horiz:",
-        )
-        if st.button("New release from the open table", key="release-other", type="primary", icon=":material/add:"):
-            session().next_request = uuid4().hex
-            st.rerun()
+    if state.tables is None:
+        return
+    if state.sources[id] != state.tables.private.sha256:
+        words = f"This release came from another table. '{plain(state.tables.title)}' is open now."
+        label = "New release from the open table"
+    elif state.chosen.get(id, choices) != choices:
+        words = "This release was made before the choices on Data were changed. What is chosen now is not released."
+        label = "New release of what is chosen now"
+    else:
+        return
+    st.warning(words, icon=":material/swap_horiz:")
+    if st.button(label, key="release-other", type="primary", icon=":material/add:"):
+        session().next_request = uuid4().hex
+        st.rerun()
 
 
 def show(found: Release, request: Request) -> None:
@@ -81,7 +94,7 @@ def show(found: Release, request: Request) -> None:
         about(found)
     with left:
         if found.names:
-            coefficients(found)
+            coefficients(found, as_planned(found, request))
     free(found)
     if found.facts.retrieved_epsilon is not None:
         retrieved(found)
@@ -97,8 +110,13 @@ def label(found: Release) -> Label:
     return Label.RELEASED if found.standing is ReleaseStatus.SOUND else Label.LAB
 
 
-def coefficients(found: Release) -> None:
-    """Draw all coefficients with bands: search, order, unit; picture and table are in the same unit."""
+def coefficients(found: Release, planned: str = "") -> None:
+    """Draw all coefficients with bands: search, order, unit; picture and table are in the same unit.
+
+    Args:
+        found: the release.
+        planned: how the bands compare with the plan.
+    """
     units = forest.units(found)
     st.header("Coefficients")
     a, b, c = st.columns([5, 2, 3], vertical_alignment="bottom")
@@ -126,18 +144,13 @@ def coefficients(found: Release) -> None:
     few = forest.folded(shown, unit)
     view = "all" if len(few) == len(shown) or len(shown) <= MANY else views()
     drawn = few if view == "columns" else shown
-    if len(drawn) < len(table):
-        st.caption(forest.note(table, drawn))
-    if view == "columns":
-        st.caption("Of each column of categories the clearest level is shown: a band holds for one chosen beforehand.")
-    if words := penalty_words(found.facts.penalty):
-        st.caption(f"{words} Data has the penalty among its choices.")
     if len(shown):
         figure = forest.multiples(shown, unit) if view == "levels" else forest.forest(drawn, unit)
         picture(figure, "coefficients", "Released coefficients with 95 % bands; the table below has the figures")
         with st.expander("Table", icon=":material/table_rows:"):
             frame(forest.displayed(shown, unit), f"Coefficients: {unit.words}")
             download_table(forest.displayed(shown, unit), "coefficients-shown")
+    about_picture(found, table, drawn, planned)
     if found.bands is None:
         st.caption(
             "There are no error bands for this method: part of its error is not known from public figures, the pull of "
@@ -148,6 +161,30 @@ def coefficients(found: Release) -> None:
     leaning = leaning_words(table, unit)
     if leaning:
         st.caption(leaning)
+
+
+def about_picture(found: Release, table: pd.DataFrame, drawn: pd.DataFrame, planned: str) -> None:
+    """Say below the picture which coefficients it holds, what they are, and how their bands compare with the plan."""
+    told = [planned]
+    if len(drawn) < len(table):
+        told.append(forest.note(table, drawn))
+    if not set(drawn["coefficient"]) <= set(table["coefficient"]):
+        told.append("Of each column of categories the clearest level is drawn: a band holds for one chosen beforehand.")
+    if words := penalty_words(found.facts.penalty):
+        told.append(f"{words} Data has the penalty among its choices.")
+    if any(told):
+        st.caption(plain(" ".join(sentence for sentence in told if sentence)))
+
+
+def as_planned(found: Release, request: Request) -> str:
+    """Return how the bands compare with what was predicted, while the choices of the release are still open."""
+    try:
+        problem = current_problem()
+        if session().chosen.get(session().next_request) != problem.choices:
+            return ""
+        return as_planned_words(found, prospect(problem, request).predicted)
+    except InputError:
+        return ""
 
 
 def views() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 CLOSE_MENU = (
-    "if (window.innerWidth < 768) {const b = document.querySelector("
+    "if (window.innerWidth <= 768) {const b = document.querySelector("
     "'[data-testid=\"stSidebarCollapseButton\"] button'); if (b) b.click();}"
 )
 TO_VERDICT = (
@@ -13,6 +13,11 @@ TO_VERDICT = (
 )
 
 
-def run(script: str) -> None:
-    """Let the browser run one of the scripts above."""
-    st.html(f"<script>{script}</script>", unsafe_allow_javascript=True)
+def run(script: str, time: int = 0) -> None:
+    """Let the browser run one of the scripts above.
+
+    Args:
+        script: one of them.
+        time: a number that was not given before: a browser runs the same text in the same place once.
+    """
+    st.html(f"<script>{script}//{time}</script>", unsafe_allow_javascript=True)

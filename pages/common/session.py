@@ -21,6 +21,7 @@ from pmtcore.releases.register import Registered
 from pmtcore.releases.release import Preview, Request, preview
 from pmtcore.tables import named
 from pmtcore.tables.choices import Choices
+from pmtcore.tables.findings import findings
 from pmtcore.tables.problem import Problem, default_choices, prepare
 from pmtcore.tables.schema import Schema
 from pmtcore.tables.table import MomentTable, Table
@@ -92,6 +93,7 @@ class Session:
     requests: dict[str, Request] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)  # request id: digest of the private table it was spent on
     titles: dict[str, str] = field(default_factory=dict)  # request id: of which table, and when
+    chosen: dict[str, Choices] = field(default_factory=dict)  # request id: what was fitted
     next_request: str = field(default_factory=lambda: uuid4().hex)
     comparison: Comparison | None = None
     showcase: Comparison | None = None
@@ -107,11 +109,22 @@ class Session:
         here = self.tables.private.sha256
         return [r for id, r in self.releases.items() if r.guarantee.mu > 0 and self.sources[id] == here]
 
-    def keep(self, request: Request, release: Release, id: str | None = None, source: str | None = None) -> None:
+    def keep(
+        self,
+        request: Request,
+        release: Release,
+        id: str | None = None,
+        source: str | None = None,
+        choices: Choices | None = None,
+    ) -> None:
         """File a release under the request id that was confirmed; the Release page's own where none is given.
 
         Args:
+            request: what was asked for.
+            release: what came of it.
+            id: of the request.
             source: digest of the private table; the open one's where none is given.
+            choices: what was fitted, where the Release page should know when that is no longer chosen.
         """
         if source is None:
             if self.tables is None:
@@ -119,6 +132,8 @@ class Session:
             source = self.tables.private.sha256
         id = self.next_request if id is None else id
         self.requests[id], self.releases[id], self.sources[id] = request, release, source
+        if choices is not None:
+            self.chosen[id] = choices
         title = "a table" if self.tables is None else self.tables.title
         self.titles[id] = f"{title}, released {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
@@ -222,6 +237,16 @@ def current_problem() -> Problem:
     if found.tables is None:
         raise InputError("No tables are open; choose them on the Data page.")
     return found.choose(found.choices or found.tables.first)
+
+
+def what_stops() -> str | None:
+    """Return the first sentence that Data has about the open tables where no problem can be made of them."""
+    found = session()
+    if found.tables is None:
+        return None
+    tables = found.tables
+    every = findings(tables.private, tables.public, found.choices or tables.first, tables.public_rows, tables.schema)
+    return next((one.sentence for one in every if one.stops), None)
 
 
 def prediction_curves(problem: Problem) -> Curves:

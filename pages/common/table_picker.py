@@ -20,6 +20,7 @@ from pmtcore.auditing.diagnostics import rows_in_words, unusual_rows
 from pmtcore.base.checks import InputError
 from pmtcore.base.escaping import markdown as plain
 from pmtcore.base.labels import Label
+from pmtcore.base.messages import TableNote, kind_of
 from pmtcore.base.private import Curator
 from pmtcore.glm.families import FAMILIES, GAUSSIAN, POISSON
 from pmtcore.tables import named
@@ -35,17 +36,22 @@ from pmtcore.tables.choices import (
 from pmtcore.tables.findings import Finding, findings, repaired
 from pmtcore.tables.formula import target_of
 from pmtcore.tables.problem import Problem, schema_summary
-from pmtcore.tables.schema import schema_from_json
+from pmtcore.tables.schema import like_identifier, schema_from_json, values
 from pmtcore.tables.table import Table
 
 # Table that is opened first: its picture shows what most tables show, that a larger budget comes nearer.
 _FIRST = "power-plant"
+# What is asked openly although nothing stops: a release with it would be spent for nothing.
+_OPEN = (TableNote.LIKE_IDENTIFIER, TableNote.NAMES_ALIKE)
+# Features up to which all of them are listed, so that one is left out by one click.
+_LISTED = 20
 _LOOKING = "Looking at the public table"
 _MISSING = {
     "refuse": "refuse the table",
     "empty-row": "count the row as zeros",
     "public-median": "fill with public medians",
 }
+_UNSEEN = {"refuse": "refuse the table", "other": "count as other, else missing"}
 _SOURCES = {"demo": "Demo", "name": "Table by name", "upload": "Upload", "registered": "Registered"}
 
 
@@ -128,28 +134,35 @@ def columns() -> Problem | None:
     found = state.session()
     if found.tables is None:
         return None
+    # What is wrong stands above the choices: in sight of whoever has just changed one.
+    messages = st.container()
     try:
         first = found.tables.first
         with st.expander("Columns and policies", icon=":material/tune:", expanded=not found.tables.may_be_studied):
             choices = _choices(found.tables, found.choices or first)
-        with st.spinner(_LOOKING, show_time=True):
-            said = _say(found.tables, choices)
+        with messages, st.spinner(_LOOKING, show_time=True):
+            every = findings(
+                found.tables.private, found.tables.public, choices, found.tables.public_rows, found.tables.schema
+            )
+            said = _say(found.tables, choices, every)
+        _notice(choices, [one for one in every if not (one.stops or kind_of(one.sentence) in _OPEN)])
     except InputError as error:
-        show_error(error)
+        with messages:
+            show_error(error)
         return None
     try:
-        with st.spinner(_LOOKING, show_time=True):
+        with messages, st.spinner(_LOOKING, show_time=True):
             return found.choose(choices)
     except InputError as error:
         if not said:  # else it says once more what stops
-            show_error(error)
+            with messages:
+                show_error(error)
         return None
 
 
-def _say(tables: Tables, choices: Choices) -> set[str]:
-    """Draw everything that is wrong, each with its repair: one click. Return what stops."""
-    found = findings(tables.private, tables.public, choices, tables.public_rows, tables.schema)
-    stops, rest = [one for one in found if one.stops], [one for one in found if not one.stops]
+def _say(tables: Tables, choices: Choices, every: Sequence[Finding]) -> set[str]:
+    """Draw what is wrong or needs an answer, each with its repair: one click. Return what stops."""
+    stops = [one for one in every if one.stops]
     first = next((one.repairs[0].apply(choices) for one in stops if one.repairs), None)
     whole = choices if first is None else repaired(tables.private, tables.public, choices, tables.schema)
     if whole != (first or choices) and st.button(
@@ -163,13 +176,23 @@ def _say(tables: Tables, choices: Choices) -> set[str]:
     for at, one in enumerate(stops):
         st.error(plain(one.sentence), icon=":material/error:")
         _repairs(one, choices, f"stop-{at}")
+    for at, one in enumerate(every):
+        if not one.stops and kind_of(one.sentence) in _OPEN:
+            left, right = st.columns([4, 1], vertical_alignment="center")
+            left.warning(plain(one.sentence), icon=":material/warning:")
+            with right:
+                _repairs(one, choices, f"open-{at}")
+    return {one.sentence for one in stops}
+
+
+def _notice(choices: Choices, rest: Sequence[Finding]) -> None:
+    """Draw, folded, what was noticed and stops nothing, each with its repair."""
     st.session_state["noticed"] = {one.sentence for one in rest}
     if rest:
         with st.expander(f"What was noticed ({len(rest)})", icon=":material/fact_check:"):
             for at, one in enumerate(rest):
                 st.markdown(f"- {plain(one.sentence)}")
                 _repairs(one, choices, f"rest-{at}")
-    return {one.sentence for one in stops}
 
 
 def _repairs(one: Finding, choices: Choices, key: str) -> None:
@@ -210,11 +233,13 @@ def _choices(tables: Tables, current: Choices) -> Choices:
             help="The column to be explained.",
         )
     others = [name for name in names if name != target]
+    # What goes in where nothing is chosen, as far as it can be listed.
+    first = [name for name in others if not _numbers_rows(tables, name)] if len(others) <= _LISTED else []
     with right:
         picked = st.multiselect(
             "Features (empty: all)",
             others,
-            default=[name for name in current.features or () if name in others],
+            default=[name for name in current.features or first if name in others],
             key=f"features-{key}-{target}",
             persist_state="session",
             help="The columns that explain it; those that both tables have.",
@@ -231,7 +256,9 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         "Categories that only private rows have: refuse them, or count them as 'other', which is missing where the "
         "public rows have no such category."
     )
-    unseen = _policy(b, "Unseen categories", UNSEEN_POLICIES, current.unseen, f"unseen-{key}", help)
+    unseen = _policy(
+        b, "Unseen categories", UNSEEN_POLICIES, current.unseen, f"unseen-{key}", help, _UNSEEN.__getitem__
+    )
     with c:
         ridge = st.number_input(
             "Ridge on the public moment",
@@ -278,7 +305,7 @@ def _choices(tables: Tables, current: Choices) -> Choices:
     return replace(
         current,  # what has no widget here stays as it was
         target=target,
-        features=tuple(name for name in picked if name != unit.column) or None,
+        features=_features(picked, first, unit.column),
         person=unit.column,
         person_rows=unit.rows,
         person_rule=unit.rule,
@@ -299,6 +326,26 @@ def _choices(tables: Tables, current: Choices) -> Choices:
         covariates=more["covariates"] if family == GAUSSIAN.id else COVARIATES[0],
         kinds=kinds_from_text(line for line in more["kinds"].splitlines() if line.strip()),
     )
+
+
+def _features(picked: Sequence[str], first: Sequence[str], person: str) -> tuple[str, ...] | None:
+    """Return the chosen features without the column that says whose a row is; ``None`` where that is the default.
+
+    Args:
+        picked: names that were picked.
+        first: those that are listed at first; none of many.
+        person: name of that column; empty where there is none.
+    """
+    chosen = tuple(name for name in picked if name != person)
+    return None if not chosen or {*chosen, person} == {*first, person} else chosen
+
+
+def _numbers_rows(tables: Tables, name: str) -> bool:
+    """Return whether a column is left out of features that nobody chose, because it numbers the public rows."""
+    public = tables.public
+    if not isinstance(public, Table) or name not in public.columns or public.schema[name].kind != "number":
+        return False
+    return like_identifier(values(public.cells[public.columns.index(name)], "number", public.decimal))
 
 
 def _more(tables: Tables, current: Choices, names: list[str], key: str) -> dict[str, str]:

@@ -57,8 +57,9 @@ def problem_or_sentence() -> Problem | None:
     try:
         return state.current_problem()
     except InputError as error:
-        show_error(error)
-        st.page_link("pages/work/data.py", label="Choose tables and columns", icon=":material/table:")
+        # The sentence that Data has beside its repair, where it has one.
+        st.error(plain(state.what_stops() or str(error)), icon=":material/error:")
+        st.page_link("pages/work/data.py", label="Mend it on Data", icon=":material/table:")
         return None
 
 

@@ -37,28 +37,28 @@ def summary(problem: Problem) -> None:
     st.caption(" · ".join(part for part in parts if part))
 
 
-def steps(here: str, problem: Problem) -> None:
+def steps(here: str, problem: Problem | None) -> None:
     """Draw the steps of the work in one line, each with its state, and the fit that they are about.
-
-    Data says itself what is open.
 
     Args:
         here: file name of the page, without its folder and ending.
+        problem: what is worked on; ``None`` while a choice of tables or columns is missing.
     """
     planned, spent = st.session_state.get("planned"), session().spent
     states = {
-        "data": f"Data: {count(problem.private.n)} rows",
+        "data": "Data: a choice is missing" if problem is None else f"Data: {count(problem.private.n)} rows",
         "conditioning": "Conditioning",
         "plan": f"Plan: mu {figure(planned.budget.mu)}" if isinstance(planned, Request) else "Plan",
         "release": f"Release: {_made(spent)}" if spent else "Release: not yet",
         "report": "Report",
     }
-    done = {"data": True, "plan": isinstance(planned, Request), "release": bool(spent)}
+    done = {"data": problem is not None, "plan": isinstance(planned, Request), "release": bool(spent)}
     with st.container(horizontal=True, key="steps", gap="small", vertical_alignment="center"):
         for at, (name, words) in enumerate(states.items(), 1):
             icon = ":material/check_circle:" if done.get(name) else f":material/counter_{at}:"
             st.page_link(f"pages/work/{name}.py", label=f"**{words}**" if name == here else words, icon=icon)
-    if here != "data":
+    # A report says itself what it is about: another release than the open fit, often.
+    if here not in ("data", "report") and problem is not None:
         summary(problem)
 
 

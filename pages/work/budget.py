@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import streamlit as st
 
@@ -115,6 +116,19 @@ def unwritten(written: set[str]) -> None:
     st.info(f"Of this session and in no ledger: {listing(told)}. Report has each of them.", icon=":material/science:")
 
 
+def of_open_table(accounts: Mapping[str, Account]) -> int:
+    """Return the place of the data set that the open table was last released under, else the first."""
+    opened = session()
+    if opened.tables is None:
+        return 0
+    here = [id for id, source in opened.sources.items() if source == opened.tables.private.sha256]
+    for id in reversed(here):
+        for at, account in enumerate(accounts.values()):
+            if any(entry.key == id for entry in account.entries):
+                return at
+    return 0
+
+
 def page() -> None:
     """Draw the whole page."""
     require(Action.READ_LEDGER)
@@ -131,7 +145,11 @@ def page() -> None:
     unwritten({entry.key for account in accounts.values() for entry in account.entries})
     if accounts:
         name = st.selectbox(
-            "Data set", list(accounts), key="budget-dataset", help="Each has its own cap; releases from it add up."
+            "Data set",
+            list(accounts),
+            index=of_open_table(accounts),
+            key="budget-dataset",
+            help="Each has its own cap; releases from it add up.",
         )
         account_page(book, accounts[name])
     else:

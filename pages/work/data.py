@@ -22,7 +22,9 @@ from pmtcore.tables.problem import Problem
 from pmtcore.tables.table import Table
 
 # Share of rows with gaps from which rows of zeros are no small matter.
-_MANY_GAPS = 0.1
+_MANY_GAPS = 0.05
+# Pixels of the table of columns at most, and of one of its lines.
+_GLANCE, _LINE = 330, 35
 
 
 def showcase() -> None:
@@ -60,11 +62,12 @@ def glance() -> None:
     if opened.tables is None or opened.problem is None:
         return
     st.markdown(f"{badge(Label.PUBLIC)} What goes in, by the public rows. Plan shows what a budget buys.")
+    table = at_a_glance(opened.tables.private, opened.tables.public, opened.problem.choices, opened.problem.notes)
     st.dataframe(
-        at_a_glance(opened.tables.private, opened.tables.public, opened.problem.choices, opened.problem.notes),
+        table,
         hide_index=True,
         width="stretch",
-        height=330,
+        height=min(_GLANCE, _LINE * (len(table) + 1) + 3),
         alt="Columns with their part in the fit, kind, missing values and spread in the public rows",
         column_config={
             "part": st.column_config.TextColumn(width=70),
@@ -145,9 +148,9 @@ tables = session().tables
 # On tables that are ready to be studied the picture comes before the choices; on one's own, choices come first.
 picture = st.container() if tables is not None and tables.may_be_studied else None
 problem = table_picker.columns()
+with thread:
+    workflow_state.steps("data", problem)
 if problem is not None:
-    with thread:
-        workflow_state.steps("data", problem)
     with picture or st.container():
         result(problem)
     table_picker.notes(problem)

@@ -23,6 +23,8 @@ from pmtcore.report.glossary import help_for
 from pmtcore.report.names import option
 from pmtcore.tables.problem import Problem
 
+# Share of the width at the chosen budget that is asked for at first: the width itself is answered already.
+_NARROWER = 0.8
 # Seconds of computing before the page shows what there is, and between two redraws after that.
 AT_ONCE, A_MOMENT = 1.0, 0.4
 
@@ -43,6 +45,18 @@ def filling(curves: Curves) -> bool:
     return curves.live
 
 
+def taken_along_to_release(key: str, other: str = "") -> None:
+    """Take what was just chosen along to Release, however somebody goes there.
+
+    Args:
+        key: of the widget of the method.
+        other: method to choose in place of that one.
+    """
+    if other:
+        st.session_state[key] = other
+    workflow_state.carry(st.session_state[key], float(st.session_state["plan-mu"]))
+
+
 def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
     """Draw the controls in one row; return method, coefficient and budget."""
     left, middle, right = st.columns([3, 2, 4])
@@ -54,6 +68,8 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
         key=key,
         persist_state="session",
         help="Sound methods that predict their errors; the recommended one comes first.",
+        on_change=taken_along_to_release,
+        args=(key,),
     )
     names = [name for name in problem.public.names if name != "(intercept)"] or list(problem.public.names)
     coefficient = middle.selectbox(
@@ -68,6 +84,8 @@ def ask(problem: Problem, curves: Curves) -> tuple[str, str, float]:
         format_func=figure,
         persist_state="session",
         help=help_for("mu"),
+        on_change=taken_along_to_release,
+        args=(key,),
         **at_first("plan-mu", value=1.0),
     )
     return id, coefficient, float(mu)
@@ -104,6 +122,8 @@ def page(problem: Problem) -> None:
             Label.PUBLIC,
             folded_note="Predictions assume that private rows are like the public ones.",
         )
+        if words := figures.left_out_words(curves.drawn()):
+            st.caption(words)
         if computing and curves.live:
             redrawn(lambda: filling(curves), A_MOMENT)
     with right:
@@ -135,7 +155,8 @@ def answer(problem: Problem, curves: Curves, here: Planned, coefficient: str, mu
         st.button(
             f"Plan with {option(other.method)}",
             key="plan-other",
-            on_click=lambda: st.session_state.update({key: other.method}),
+            on_click=taken_along_to_release,
+            args=(key, other.method),
         )
     if st.button(
         "Release this plan",
@@ -171,7 +192,7 @@ def reverse(problem: Problem, curves: Curves, id: str, coefficient: str, mu: flo
             f"Wanted 95 % half-width of {plain(coefficient)}",
             1e-12,
             1e12,
-            float(f"{curves.at(id, mu).half_width(j):.3g}"),
+            float(f"{_NARROWER * curves.at(id, mu).half_width(j):.3g}"),
             format="%g",
             key=f"plan-width-{id}-{coefficient}-{mu}",
             help=help_for("half_width"),

@@ -83,7 +83,9 @@ def run(problem: Problem, request: Request, where: Spend, noise: NoiseSource, id
         if id not in state.releases and state.job is None:
             ready = where.ready(problem, request, noise, id)
             of = None if state.tables is None else state.tables.private.sha256
-            state.job = jobs.Job(problem, request, ready, lambda found: state.keep(request, found, id, of))
+            state.job = jobs.Job(
+                problem, request, ready, lambda found: state.keep(request, found, id, of, problem.choices)
+            )
             with st.spinner("Releasing", show_time=True):
                 state.job.wait()
             if state.job.over:
@@ -108,7 +110,7 @@ def page(problem: Problem) -> None:
             show_error(error)
     done = state.releases.get(state.next_request)
     if done is not None:
-        released.other_table(state.next_request)
+        released.other_table(state.next_request, problem.choices)
         released.show(done, state.requests[state.next_request])
         return
     waiting()

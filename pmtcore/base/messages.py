@@ -575,6 +575,10 @@ class TableNote(Message):
     SWAPPED = (
         "The public table has {public_rows:,} rows, the private one {private_rows:,}: check that they are not swapped."
     )
+    NAMES_ALIKE = (
+        "{columns:listed} of the public table and a private column differ in case, blanks or signs alone, so they are "
+        "not used: write them alike in both files."
+    )
     PUBLIC_ONLY = "The private table has no column {columns:listed}: left out."
     PRIVATE_COLUMN = "One column of the private table is not in the public one: left out."
     PRIVATE_COLUMNS = "{count} columns of the private table are not in the public one: left out."

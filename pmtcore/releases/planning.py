@@ -44,7 +44,7 @@ class Planned:
     @property
     def is_complete(self) -> bool:
         """Return True where no part of the error is left out: truncation is predicted, or no row is truncated."""
-        return self.prediction.is_complete(self.truncation_rate)
+        return method(self.method).role == "public" or self.prediction.is_complete(self.truncation_rate)
 
     def half_width(self, j: int) -> float:
         """95 % half-width of the j-th coefficient."""
@@ -232,7 +232,7 @@ def verdict_of(public: PublicData, mine: Planned) -> str:
         return f"{start} cannot improve on the public fit: its standard error is {total:.2g} times as large."
     return (
         f"{start} is predicted to be {figure(1 / total, 2)} times as precise as the public fit, for the typical "
-        f"coefficient{_between(mine, unit)}.{left_out}"
+        f"coefficient and if private rows are like the public ones{_between(mine, unit)}.{left_out}"
     )
 
 

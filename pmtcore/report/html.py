@@ -14,6 +14,7 @@ from typing import Any
 from pmtcore.accounting.budgets import of_person, only_responses, person_note, unit_of
 from pmtcore.base.escaping import html as escape
 from pmtcore.base.exports import plain
+from pmtcore.base.labels import ReleaseStatus
 from pmtcore.base.numbers import percent, plural, power_of_ten
 from pmtcore.ledger.account import START_CAP
 from pmtcore.methods.registry import method
@@ -43,6 +44,8 @@ th:first-child,td:first-child,table.words td{text-align:left}th{font-weight:600}
 code,pre{font-size:.85rem}pre{background:#f3f4f6;padding:.7rem;white-space:pre-wrap;overflow-wrap:anywhere}
 svg{width:100%;height:auto}svg.small{max-width:24rem;display:block}
 svg.rows{max-width:34rem;display:block}svg text{font:13px system-ui,sans-serif;fill:#1a1d21}
+th:first-child{overflow-wrap:anywhere}
+@media (max-width:640px){table{font-size:.8rem}th,td{padding:.2rem .25rem}body{margin:1rem auto}}
 @media print{body{margin:0;max-width:none}h2{break-after:avoid}table,svg{break-inside:avoid}}
 """
 
@@ -160,12 +163,18 @@ def _plan(record: Mapping[str, Any]) -> str:
     )
 
 
+_MAY = {
+    ReleaseStatus.SOUND: "Why its figures may be published",
+    ReleaseStatus.LAB: "Why its figures are for the lab alone",
+}
+
+
 def _method(record: Mapping[str, Any]) -> str:
     entry = method(record["method"])
     errata = f" Published errata repaired here: {', '.join(entry.origin.errata)}." if entry.origin.errata else ""
     return (
         f"<h2>Method</h2>\n<p>{escape(entry.title)} (<code>{escape(entry.id)}</code>), {escape(source(entry.id))}. "
-        f"{escape(entry.summary)} Standing: {escape(entry.standing.value)}, {escape(entry.claim.reason)}."
+        f"{escape(entry.summary)} {_MAY[entry.standing]}: {escape(entry.claim.reason)}."
         f"{escape(errata)}</p>"
     )
 

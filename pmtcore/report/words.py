@@ -14,7 +14,8 @@ from pmtcore.auditing.diagnostics import Diagnosis
 from pmtcore.base.labels import Label
 from pmtcore.base.messages import Note, TableNote
 from pmtcore.base.numbers import figure, listing, percent, plural
-from pmtcore.methods.registry import method
+from pmtcore.methods.registry import Prediction, method
+from pmtcore.public.bands import Z95
 from pmtcore.public.moments import INTERCEPT
 from pmtcore.public.pull import Pull
 from pmtcore.releases.record import Release
@@ -137,6 +138,22 @@ def _moved(row: Mapping[Hashable, Any], unit: Unit) -> str:
     if float(row["privacy sd"]) > 0:
         return f"{', '.join(told)}."
     return f"No privacy noise moves it{'; ' * bool(told)}{', '.join(told)}."
+
+
+def as_planned_words(release: Release, predicted: Prediction | None) -> str:
+    """Say where bands came out wider than was predicted; empty where they did not, or where either is not known."""
+    if release.bands is None or predicted is None or release.guarantee.mu == 0:
+        return ""
+    at = [j for j, name in enumerate(release.names) if name != INTERCEPT]
+    with np.errstate(all="ignore"):
+        wider = (release.bands.high - release.bands.low)[at] / (2 * Z95 * np.asarray(predicted.total)[at])
+    ratio = float(np.median(wider)) if at else math.nan
+    if not (math.isfinite(ratio) and ratio > _CHANGE):
+        return ""
+    return (
+        f"Bands came out {figure(ratio, 2)} times as wide as predicted, for the typical coefficient: what was released "
+        "shows more noise or more truncated rows than public rows foresaw."
+    )
 
 
 def parts_words(table: pd.DataFrame) -> str:

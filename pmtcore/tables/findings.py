@@ -147,6 +147,9 @@ def _columns(private: Table, public: Table | MomentTable, choices: Choices) -> I
     more = len(private.columns) - len(common)
     if only:
         yield Finding("columns", Note(TableNote.PUBLIC_ONLY, columns=only), tuple(only))
+    private_names = {_plain_name(name) for name in private.columns}
+    if alike := [name for name in only if _plain_name(name) in private_names]:
+        yield Finding("columns", Note(TableNote.NAMES_ALIKE, columns=alike), tuple(alike))
     if more:
         kind = TableNote.PRIVATE_COLUMN if more == 1 else TableNote.PRIVATE_COLUMNS
         yield Finding("columns", Note(kind, count=more))
@@ -164,6 +167,11 @@ def _columns(private: Table, public: Table | MomentTable, choices: Choices) -> I
             True,
             _other_target(private, public),
         )
+
+
+def _plain_name(name: str) -> str:
+    """Return a name of a column without its case, blanks and signs."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def _other_target(private: Table, public: Table | MomentTable) -> tuple[Repair, ...]:

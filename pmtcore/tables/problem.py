@@ -18,6 +18,7 @@ import pyarrow.types as pt
 from pmtcore.accounting.units import Unit
 from pmtcore.base.checks import InputError
 from pmtcore.base.messages import Note, PublicMessage, TableMessage, TableNote, kind_of
+from pmtcore.base.numbers import plural
 from pmtcore.base.private_rows import PrivateRows
 from pmtcore.base.refusals import Refusal, RefusedError
 from pmtcore.glm.families import GAUSSIAN
@@ -588,6 +589,6 @@ def schema_summary(private: Table, public: Table | MomentTable) -> pd.DataFrame:
         return pd.DataFrame({"column": names, "kind": ["numeric"] * len(names)})
     rules = public.schema
     words = {"number": "numeric", "date": "dates"}
-    kinds = [words.get(rules[name].kind, f"{len(rules[name].levels)} categories") for name in names]
+    kinds = [words.get(rules[name].kind, plural(len(rules[name].levels), "category", "categories")) for name in names]
     missing = [int(public.missing(name)) for name in names]
     return pd.DataFrame({"column": names, "kind": kinds, "missing in public rows": missing})

@@ -6,9 +6,10 @@ import os
 
 import pytest
 
+from pmtcore.ledger.account import START_CAP
 from pmtcore.ledger.log import Ledger
 from tests.app.conftest import go, words
-from tests.app.test_pages import do_release, session, upload
+from tests.app.test_pages import csv, do_release, session, upload
 
 
 @pytest.mark.slow
@@ -81,3 +82,34 @@ def test_a_broken_ledger_stops_the_release(app, monkeypatch):
     assert not [b for b in app.button if b.label == "Release"]
     go(app, "budget")
     assert "cannot be used" in app.error[0].value
+
+
+def test_a_budget_beyond_the_first_cap_is_no_cap(app):
+    """The cap offered with the first spend does not follow a slip of the budget; a huge one is called what it is."""
+    upload(app)
+    go(app, "release")
+    app.number_input(key="release-mu").set_value(500.0).run()
+    (cap,) = (one for one in app.number_input if one.label.startswith("Cap of this data set"))
+    assert cap.value == START_CAP
+    assert any("beyond this cap" in one.value for one in app.error)
+    assert any("protects nobody" in one.value for one in app.warning)
+    assert not any(button.label == "Release" for button in app.button)
+    cap.set_value(600.0).run()
+    assert any(button.label == "Release" for button in app.button) and not app.exception
+
+
+@pytest.mark.slow
+def test_the_data_set_of_the_open_table_comes_first(app):
+    """Of several data sets in the ledger, Budget opens on the one that was just released."""
+    upload(app, csv(400, 5, secret=True), csv(60, 6))
+    for name, again in (("a first one", False), ("another one", True)):
+        if again:
+            go(app, "data")
+            upload(app, csv(500, 7, secret=True), csv(60, 6))
+        go(app, "release")
+        if again:
+            app.button(key="release-other").click().run()
+        next(one for one in app.text_input if one.label.startswith("Data set")).set_value(name).run()
+        do_release(app)
+    go(app, "budget")
+    assert app.selectbox(key="budget-dataset").value == "another one"

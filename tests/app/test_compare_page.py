@@ -134,4 +134,7 @@ def test_an_axis_offers_the_methods_that_it_moves(app, table, axis):
     assert chosen.value and all(moves(method(id), public, axis) for id in chosen.value)
     offered = {option(entry.id) for entry in suiting(public) if moves(entry, public, axis)}
     assert set(chosen.options) <= offered
+    if axis == "steps":
+        assert all("steps" in method(id).parameters.__dataclass_fields__ for id in chosen.value)
+        assert option("joint-pmt") not in chosen.options and option("pmt-objective") not in chosen.options
     assert not app.get("plotly_chart") and "Nothing is computed against" in words(app)

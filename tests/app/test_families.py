@@ -215,3 +215,17 @@ def test_every_method_has_a_row(app):
     table = next(box.value for box in app.dataframe if "method or fault" in box.value)
     named = set(table["method or fault"])
     assert named == {entry.title for entry in methods()} | {f.words for f in FAULTS.values()}
+
+
+@pytest.mark.slow
+def test_what_is_chosen_on_plan_goes_to_release_by_any_way(app):
+    """Whoever goes on by the menu releases what was chosen, not the recommended method at mu 1."""
+    go(app, "plan")
+    while not any("pmt-ridge" in option for option in app.selectbox(key="plan-method-gaussian").options):
+        app.run()
+    app.selectbox(key="plan-method-gaussian").set_value("pmt-ridge").run()
+    app.select_slider(key="plan-mu").set_value(0.5).run()
+    go(app, "release")
+    assert app.selectbox(key="release-method-gaussian").value == "pmt-ridge"
+    assert app.number_input(key="release-mu").value == 0.5
+    assert "Plan: mu 0.5" in [link.label for link in app.get("page_link")] or "planned" in words(app)

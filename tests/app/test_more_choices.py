@@ -123,3 +123,42 @@ def test_the_label_of_own_tables_can_be_swapped_there_and_back(app) -> None:
         app.button(key="swap-label").click().run()
         assert not app.exception and state.problem.positive == expected
         assert f"is **{expected}**" in words(app)
+
+
+def test_what_is_wrong_stands_above_the_choices(app) -> None:
+    """The message about a text target stands before the form it was chosen in; other pages have the same one."""
+    frame = pd.DataFrame({"size": np.arange(300.0) % 17, "class": np.where(np.arange(300) % 3 == 0, "dear", "cheap")})
+    upload(app, frame.to_csv(index=False).encode(), frame.head(90).to_csv(index=False).encode())
+    next(b for b in app.selectbox if b.label == "Target").set_value("class").run()
+    order = [(element.type, getattr(element, "label", "")) for element in app.main]
+    message = next(at for at, (kind, _) in enumerate(order) if kind == "error")
+    assert message < order.index(("selectbox", "Target"))
+    said = app.error[0].value
+    go(app, "plan")
+    assert app.error[0].value == said
+
+
+def test_an_identifier_is_asked_about_openly_once_it_is_chosen(app) -> None:
+    """It is in no list of what goes in; all other features are, so that one is left out by one click."""
+    rng = np.random.default_rng(1)
+
+    def table(n: int, first: int) -> bytes:
+        x = rng.normal(size=n)
+        columns = {"patient_id": first + np.arange(n), "x": x, "z": rng.normal(size=n), "y": x + rng.normal(size=n)}
+        return pd.DataFrame(columns).to_csv(index=False).encode()
+
+    upload(app, table(400, 5000), table(60, 100))
+    state = app.session_state["second_moment"]
+
+    def picked():
+        return next(b for b in app.multiselect if b.label.startswith("Features"))
+
+    assert picked().value == ["x", "z"] and state.problem.choices.features is None
+    assert state.problem.public.names == ("(intercept)", "x", "z")
+    assert not any("patient_id" in one.value for one in app.warning)
+    picked().set_value(["patient_id", "x", "z"]).run()
+    assert any("patient_id" in one.value for one in app.warning)
+    next(b for b in app.button if b.label == "Leave out 'patient_id'").click().run()
+    assert not app.exception and not any("patient_id" in one.value for one in app.warning)
+    picked().set_value(["x"]).run()
+    assert state.problem.public.names == ("(intercept)", "x")

@@ -283,7 +283,7 @@ def test_the_radius_moves_the_rate(app):
     go(app, "conditioning")
     before = words(app)
     app.slider(key="radius").set_value(2.0).run()
-    assert "At radius 2 " in words(app) and words(app) != before
+    assert "At radius 2, " in words(app) and words(app) != before
 
 
 def do_release(app):

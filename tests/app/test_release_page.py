@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pmtcore.accounting.budgets import ONLY_RESPONSES
+from pmtcore.report.statistics import DISAGREES
 from tests.app.conftest import go, words
 from tests.app.test_pages import do_release, session, upload
 
@@ -127,8 +128,34 @@ def test_a_release_from_other_tables_says_so(app):
     go(app, "data")
     upload(app)
     go(app, "release")
-    assert "This release came from another table" in app.info[0].value
+    assert any("This release came from another table" in one.value for one in app.warning)
     assert len(session(app).releases) == 1
+
+
+@pytest.mark.slow
+def test_a_release_of_earlier_choices_says_so(app):
+    """Whoever leaves a column out on Data is not shown the release before as one of what is chosen now."""
+    go(app, "release")
+    do_release(app)
+    made = session(app)
+    assert not any("choices on Data" in one.value for one in app.warning)
+    made.take(replace(made.problem.choices, features=("x1", "x2")))
+    go(app, "release")
+    assert any("choices on Data" in one.value for one in app.warning)
+    app.button(key="release-other").click().run()
+    assert not any("choices on Data" in one.value for one in app.warning) and len(made.releases) == 1
+
+
+def test_rows_unlike_the_public_ones_are_named_at_the_verdict(app, monkeypatch):
+    """What a method's statistics show of its rows stands beside whether the figures may leave, not in a folded list."""
+    go(app, "release")
+    do_release(app)
+    assert not any(one.value == DISAGREES for one in app.error)
+    made = session(app)
+    (id,) = made.releases
+    made.releases[id] = replace(made.releases[id], disagrees=True)
+    app.run()
+    assert any(one.value == DISAGREES for one in app.error) and not app.exception
 
 
 @pytest.mark.slow
@@ -174,7 +201,7 @@ def test_forest_plot_parts_and_words(app):
     do_release(app)
     assert (
         traces(app, "95 % band")
-        and traces(app, "Public fit alone (its band is not drawn)")
+        and traces(app, "public fit alone (its band is not drawn)")
         and traces(app, "truncation")
     )
     assert "The privacy noise moves it by about" in words(app)

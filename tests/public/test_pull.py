@@ -57,3 +57,5 @@ def test_the_unit_of_a_number_does_not_matter():
     scaled[:, 1] = np.random.default_rng(2).normal(size=2000) / 100
     found = strongest_pull(replace(public, rows=scaled), N)
     assert found is not None and found.column == "g=0" and found.remaining < 0.01
+    h, share = 0.25 * np.var(scaled[:, 1]), 1 / np.sqrt(N * 0.25)
+    assert 0.4 <= found.penalty / (h * share / (1 - share)) <= 1

@@ -17,7 +17,7 @@ from pmtcore.methods.baselines import exact_fit
 from pmtcore.methods.registry import Prediction, recommended
 from pmtcore.releases import planning
 from pmtcore.releases.curves import LADDER, Curves
-from pmtcore.report.figures.planning import interval_words, table
+from pmtcore.report.figures.planning import interval_words, left_out_words, table
 from tests.helpers import TEST, make, plan, refused
 
 
@@ -171,5 +171,6 @@ def test_a_width_that_leaves_a_part_out_is_no_narrower_one():
     assert not unknown.is_complete and known.is_complete and mine.is_complete
     assert planning.narrowest([mine, unknown], mine) is None
     assert planning.narrowest([mine, unknown, known], mine) is known
+    assert left_out_words([mine, known]) == "" and "truncated rows" in left_out_words([mine, unknown])
     nothing_cut = plan_of("pmt-objective", 1.0, 0.0)
     assert planning.narrowest([mine, known, nothing_cut], mine) is nothing_cut

@@ -59,3 +59,13 @@ def test_public_rows_of_one_label_are_noted(labels, noted):
     )
     notes = prepare(private, public, Choices(target="bought", family="logistic", positive="yes")).notes
     assert noted is any(getattr(note, "kind", None) is TableNote.ONE_PUBLIC_LABEL for note in notes)
+
+
+def test_an_identifier_is_left_out_in_the_table_too():
+    """A column that numbers rows goes into no fit that nobody chose it for, and the table of columns says so."""
+    columns = {"code": range(60), "x": [at % 7 for at in range(60)], "y": [at % 11 for at in range(60)]}
+    private = _table("private", **{name: list(values)[::-1] for name, values in columns.items()})
+    public = _table("public", **columns)
+    choices = Choices(target="y")
+    part = at_a_glance(private, public, choices, prepare(private, public, choices).notes).set_index("column")["part"]
+    assert part["code"] == "left out" and part["x"] == "feature"

@@ -18,7 +18,8 @@ from pmtcore.base.bands import Bands
 from pmtcore.base.labels import Label, ReleaseStatus
 from pmtcore.base.messages import ArgumentMessage, Note, TableNote
 from pmtcore.base.numbers import figure, percent
-from pmtcore.methods.registry import methods
+from pmtcore.methods.registry import Prediction, methods
+from pmtcore.public.bands import Z95
 from pmtcore.public.moments import Conditioning
 from pmtcore.releases.record import Ground, Release
 from pmtcore.report import glossary, words
@@ -250,3 +251,13 @@ def test_a_larger_budget_that_brings_nothing_is_explained():
     assert "truncated" not in words.comparison_words(nearer)
     assert "With a larger budget “Joint whitened release” comes no nearer" in words.comparison_words(farther)
     assert "With a larger budget" not in words.comparison_words(farther, "private rows")
+
+
+def test_bands_that_are_wider_than_planned_are_called_so():
+    """The ratio of the typical coefficient, where it is more than a little; without plan or bands nothing is said."""
+    made = released([1, 1], [1, 1], low=(-1, -1), high=(1, 1))
+    size = 1 / Z95
+    as_planned, narrow = Prediction(np.full(2, size), np.zeros(2)), Prediction(np.full(2, size / 2), np.zeros(2))
+    assert words.as_planned_words(made, as_planned) == "" and words.as_planned_words(made, None) == ""
+    assert "2 times as wide as predicted" in words.as_planned_words(made, narrow)
+    assert words.as_planned_words(replace(made, bands=None), narrow) == ""

@@ -204,3 +204,14 @@ def test_only_the_first_rows_are_looked_at():
 
     rows = PrivateRows(blocks, 15, ("a",)).first(6)
     assert rows.n == 6 and rows.sum(lambda x, y: np.array(len(y))).reveal(TEST) == 10
+
+
+@pytest.mark.parametrize(("written", "alike"), [("B ", True), ("b_", True), ("bee", False)])
+def test_names_that_differ_in_case_or_blanks_are_named(written, alike):
+    """A column that is lost to a capital letter or a blank is said so, with no name of a private column."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60), "y": rng.normal(size=60)})
+    private = table_from(pd.concat([frame] * 3), "private", "private")
+    every = findings(private, table_from(frame.rename(columns={"b": written}), "public", "public"), Choices(target="y"))
+    said = [one for one in every if kind_of(one.sentence) is TableNote.NAMES_ALIKE]
+    assert bool(said) is alike and all(one.columns == (written.strip(),) for one in said)

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pmtcore.base.numbers import figure as said
-from pmtcore.base.numbers import percent
+from pmtcore.base.numbers import percent, power_of_ten
 from pmtcore.ledger.log import Account
 from pmtcore.methods.facts import Facts
 from pmtcore.releases.release import Preview
@@ -99,7 +99,9 @@ def retrieved_words(facts: Facts) -> str:
     back = _epsilon(facts, "retrieved")
     if back <= 0:
         return "Nothing was retrieved: the Jacobian takes all that was planned for it."
+    delta = facts.as_dict().get("parts_delta")
+    at = f" at delta = {power_of_ten(delta)}" if delta else ""
     return (
-        f"Of epsilon {said(_epsilon(facts, 'planned'))}, {said(back)} was planned for the Jacobian and is provably not "
-        "needed: a public number."
+        f"Of epsilon {said(_epsilon(facts, 'planned'))}{at}, {said(back)} was planned for the Jacobian and is provably "
+        "not needed: a public number."
     )

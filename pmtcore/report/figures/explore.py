@@ -20,7 +20,7 @@ from pmtcore.explore.confirm import Confirmed
 from pmtcore.explore.logistic import Logistic
 from pmtcore.explore.moment import Moment
 from pmtcore.explore.penalized import Path
-from pmtcore.explore.regression import Regression
+from pmtcore.explore.regression import Predicted, Regression
 from pmtcore.methods.facts import Facts
 from pmtcore.methods.registry import Prediction
 from pmtcore.public.moments import INTERCEPT
@@ -116,6 +116,31 @@ def neighbours(moment: Moment, fit: Regression) -> tuple[go.Figure, pd.DataFrame
     figure.add_vline(x=0, line={"color": QUIET, "dash": "dash"})
     figure.update_xaxes(range=[-1.05, 1.05])
     return finish_rows(figure, list(drawn["column"]), f"correlation with {fit.response}", _LARGE), rows
+
+
+def predicted_words(fit: Regression, at: Predicted, is_label: bool) -> str:
+    """Return a prediction with its band; of a label a chance, which lies between 0 and 1.
+
+    Args:
+        fit: the regression.
+        at: what it predicts at some values.
+        is_label: whether the response is a column of zeros and ones.
+    """
+    if is_label:
+        value, low, high = (min(max(one, 0.0), 1.0) for one in (at.value, at.low, at.high))
+        return (
+            f"The chance of {fit.response} there is {said(value, 3)} (95 %: {said(low, 3)} to {said(high, 3)}), by the "
+            "linear model; near 0 and 1 a logistic regression is the better one."
+        )
+    return (
+        f"{fit.response} there: {said(at.value)}. Its mean lies between {said(at.low)} and {said(at.high)}, a new row "
+        f"between {said(at.new_low)} and {said(at.new_high)} (95 %)."
+    )
+
+
+def chance_words(pairs: int) -> str:
+    """Say how many of so many pairs stand out by chance at 95 % each."""
+    return f"Of {plural(pairs, 'pair')} without any relation about {said(0.05 * pairs, 2)} would stand out by chance."
 
 
 def shares_table(fit: Regression) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from pmtcore.report.shortened import shortened_words
 # Half-widths are drawn from this share of sampling alone to this multiple of the public fit; wider is of no use.
 _BELOW, _ABOVE = 0.7, 5.0
 # Behind a method in the legend whose widths leave a part of the error out.
-_LEFT_OUT = ", truncation left out"
+_LEFT_OUT = " *"
 # Pixels above the picture: five lines of a legend.
 _LEGEND = 100
 _UNKNOWN = (None, None)
@@ -69,6 +69,13 @@ def widths(found: Sequence[Planned], coefficient: str, mu: float | None = None) 
     return figure.update_layout(
         legend={"font": {"size": 10}, "entrywidth": 0.5, "entrywidthmode": "fraction"}, margin={"t": _LEGEND}
     )
+
+
+def left_out_words(found: Sequence[Planned]) -> str:
+    """Say what the mark behind methods in the legend means, where some method has it."""
+    if all(one.is_complete for one in found):
+        return ""
+    return "* Without what truncated rows add to the error, which is not predicted for these methods."
 
 
 def _public(id: str) -> bool:
