@@ -163,6 +163,9 @@ def parser() -> argparse.ArgumentParser:
         help="bring every figure whose table is here to the papers' trials, step by step; stopped, it goes on later",
     )
     gallery.add_argument(
+        "--open", action="store_true", help="which claims no answer is known for, why, and how many trials would tell"
+    )
+    gallery.add_argument(
         "--out",
         dest="folder",  # of which the check of a file to write knows nothing
         metavar="FOLDER",

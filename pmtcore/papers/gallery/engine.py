@@ -143,12 +143,15 @@ class Computation:
             raise ValueError(f"{self.figure.id}: the stored result has another description")
         count = min(int(record["trials"]), self.trials or 0)
         curves = [Curve.from_dict(fields) for fields in record["series"]]
+        listed = {name for run in self.figure.runs for name in _series(run)}
         for at, run in enumerate(self.figure.runs):
             places = _positions(run)
             self._errors[at] = {0: [{} for _ in range(count)]}
             for curve in curves:
                 columns = np.arange(len(curve.x)) if not places else np.flatnonzero(np.isin(curve.x, places))
-                if len(columns) and (places or curve.name in _series(run)):
+                # Several runs may have one position: a series that runs list belongs to those that list it.
+                own = curve.name in _series(run) or (bool(places) and curve.name not in listed)
+                if len(columns) and own:
                     for trial in range(count):
                         self._errors[at][0][trial][curve.name] = curve.values[trial, columns].tolist()
         self._seconds = float(record["seconds_per_trial"]) * count

@@ -21,6 +21,7 @@ from pmtcore.papers.gallery.checks import (
     near,
     never_below,
     rises,
+    sinks_more,
 )
 from pmtcore.papers.gallery.claims import Check, Claim, not_drawn
 from pmtcore.papers.gallery.engine import Figure, Run
@@ -528,8 +529,17 @@ def _recycled(id: str, kind: str, n: int, delta: float, *, stated: bool) -> Figu
         return _by_reading(words, lambda how: below(name + how, name, "median"))
 
     def gains(name: str) -> Claim:
-        words = f"NAPP-VS+ gains more by it than {name}, especially at large n or epsilon."
-        return _by_reading(words, lambda how: gains_more(("NAPP-VS+", f"NAPP-VS+{how}"), (name, name + how)))
+        pairs = {how: (("NAPP-VS+", f"NAPP-VS+{way}"), (name, name + way)) for how, way in _RECYCLED.items()}
+        return Claim(
+            f"The decrease is more evident for NAPP-VS+ than for {name}, especially when n or epsilon is large.",
+            unstated=f"{_WHICH_RETRIEVED}; whether a share or an amount decreases; and how large epsilon must be",
+            readings={
+                f"{how}, {kind}, {where}": check(*pair, last=last)
+                for how, pair in pairs.items()
+                for kind, check in (("by share", gains_more), ("by amount", sinks_more))
+                for where, last in (("at every epsilon", False), ("at the largest", True))
+            },
+        )
 
     def claims() -> Iterator[Claim]:
         if stated:
