@@ -144,9 +144,9 @@ def _mutants() -> list[Mutant]:
     plant("gallery: a run goes on from others' series", "papers/gallery/engine.py", shared, "own = True", drawn)
     few = "Why.FEW_TRIALS if needed <= figure.trials"
     plant("gallery: any number is too few", "papers/gallery/unsettled.py", few, "Why.FEW_TRIALS if needed", drawn)
-    found = "tests/papers/test_papers.py -k listing"
+    by_number = "tests/papers/test_papers.py -k listing"
     paper = 'p in ("", paper) for paper'
-    plant("methods: any paper's listing", "methods/registry.py", paper, "True for paper", found)
+    plant("methods: any paper's listing", "methods/registry.py", paper, "True for paper", by_number)
     every, any_of = "two_sided(trials) * spread < 0", "two_sided(trials, draws.shape[1]) * spread >= 0"
     plant("gallery: each x pays for all", claims, every, "two_sided(trials, draws.shape[1]) * spread < 0", drawn)
     plant("gallery: one x of many accuses", claims, any_of, "two_sided(trials) * spread >= 0", drawn)

@@ -370,7 +370,7 @@ def test_points_at_a_common_ceiling_do_not_count():
 
 
 def test_an_open_claim_says_what_would_answer_it():
-    """Few trials, more than the paper has, no number of them, and no result: a kind each, and about how many it takes."""
+    """Few trials, more than the paper has, none that would do, no result: a kind each, and about how many it takes."""
 
     def told(gap: float, trials: int, of: int = 300):
         common = np.random.default_rng(4).standard_normal((trials, 1))

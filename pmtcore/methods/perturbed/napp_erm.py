@@ -356,6 +356,7 @@ def _register(
             families=FAMILIES,
             needs_labels=False,
             same_target=False,
+            studied_with="select",
         )
     )
 
